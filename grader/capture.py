@@ -1,0 +1,44 @@
+"""Keep the first part of what learner code prints, and let the rest go."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LIMIT = 16_000
+
+
+class CappedText(io.TextIOBase):
+    """A text stream that keeps its first `LIMIT` characters."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.left = LIMIT
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if self.left > 0:
+            kept = str(text[: self.left])
+            self.parts.append(kept)
+            self.left -= len(kept)
+        return len(text)
+
+    def text(self) -> str:
+        """What was kept, with a note where something was not."""
+        note = "" if self.left > 0 else "\n... (the rest was not kept)"
+        return "".join(self.parts).encode("utf-8", "replace").decode() + note
+
+
+@contextmanager
+def capped_output() -> Iterator[CappedText]:
+    """Collect stdout and stderr of Python code in one capped text."""
+    stream, saved = CappedText(), (sys.stdout, sys.stderr)
+    sys.stdout = sys.stderr = stream
+    try:
+        yield stream
+    finally:
+        sys.stdout, sys.stderr = saved

@@ -1,0 +1,307 @@
+"""The course: what `course.yaml` lists, and the declarations in `solutions/` behind it."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .errors import CourseError, SpecError, UsageError
+from .exercise import Declaration, Exercise, Routine
+
+COURSE_FILE = "course.yaml"
+PACKAGE = Path(__file__).resolve().parent
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Policy(_Part):
+    """How exercises are graded.
+
+    Args:
+        time_limit: seconds for one exercise file.
+        memory_limit: MiB that learner code may use beyond torch itself.
+        show_expected: learners may see the expected numbers.
+    """
+
+    time_limit: float = Field(10, gt=0, le=3600)
+    memory_limit: int = Field(1024, ge=64, le=1 << 20)
+    show_expected: bool = False
+
+
+class Entry(_Part):
+    """One exercise as `course.yaml` lists it."""
+
+    id: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    points: float = Field(1, gt=0)
+    stretch: bool = False
+
+
+class Unit(_Part):
+    """One unit: a folder of `exercises/`."""
+
+    id: str = Field(pattern=r"^\d\d_[a-z0-9_]+$")
+    title: str
+    exercises: tuple[Entry, ...] = Field(min_length=1)
+
+
+class CourseFile(_Part):
+    """The content of `course.yaml`."""
+
+    course: str = Field(pattern=r"^[A-Za-z0-9_\-]+$")
+    title: str
+    policy: Policy = Policy()
+    units: tuple[Unit, ...] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class CourseExercise:
+    """One exercise of a course: its place, its points, and (loaded on first use) its declaration."""
+
+    id: str
+    unit: str
+    points: float
+    stretch: bool
+    course: Course = field(repr=False, compare=False)
+
+    @property
+    def file(self) -> str:
+        """The learner's file, relative to the course folder, with forward slashes."""
+        return f"exercises/{self.unit}/{self.id}.py"
+
+    @property
+    def path(self) -> Path:
+        return self.course.root / self.file
+
+    @property
+    def solution(self) -> Path:
+        return self.course.solutions / self.unit / f"{self.id}.py"
+
+    @cached_property
+    def declaration(self) -> Declaration:
+        """The record in the unit's `spec.py`.
+
+        Raises:
+            SpecError: the spec cannot be read, or does not declare this exercise.
+        """
+        found = self.course.declarations(self.unit).get(self.id)
+        if found is None:
+            raise SpecError(f"{self.course.spec(self.unit)} declares no exercise {self.id!r}, but course.yaml lists it.")
+        return found
+
+
+@dataclass(frozen=True)
+class Course:
+    """A course folder.
+
+    Args:
+        root: the folder that holds `course.yaml` and `exercises/`.
+        solutions: the folder of specs and worked solutions: the root's own, or the installed package's.
+        config: the content of `course.yaml`.
+    """
+
+    root: Path
+    solutions: Path
+    config: CourseFile
+    _specs: dict[str, dict[str, Declaration]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def policy(self) -> Policy:
+        return self.config.policy
+
+    @cached_property
+    def exercises(self) -> tuple[CourseExercise, ...]:
+        """Every exercise in teaching order."""
+        return tuple(
+            CourseExercise(entry.id, unit.id, entry.points, entry.stretch, self)
+            for unit in self.config.units
+            for entry in unit.exercises
+        )
+
+    def spec(self, unit: str) -> Path:
+        return self.solutions / unit / "spec.py"
+
+    def declarations(self, unit: str) -> dict[str, Declaration]:
+        """Every declaration of a unit by id, in the order of its `spec.py`."""
+        if unit not in self._specs:
+            self._specs[unit] = _load_spec(self.spec(unit), f"handgrad_spec_{unit}")
+        return self._specs[unit]
+
+    def find(self, exercise_id: str) -> CourseExercise:
+        """The exercise with this id.
+
+        Raises:
+            UsageError: there is none; names the nearest.
+        """
+        for exercise in self.exercises:
+            if exercise.id == exercise_id:
+                return exercise
+        raise UsageError(self._no_such(exercise_id))
+
+    def at(self, path: Path) -> CourseExercise | None:
+        """The exercise whose file this is."""
+        resolved = path.resolve()
+        return next((exercise for exercise in self.exercises if exercise.path == resolved), None)
+
+    def select(self, targets: Sequence[str]) -> tuple[CourseExercise, ...]:
+        """The exercises named by ids, units, files or folders, in teaching order; all if none is named.
+
+        Raises:
+            UsageError: a target names nothing.
+        """
+        if not targets:
+            return self.exercises
+        chosen = {exercise for target in targets for exercise in self._matching(target)}
+        return tuple(exercise for exercise in self.exercises if exercise in chosen)
+
+    def _matching(self, target: str) -> tuple[CourseExercise, ...]:
+        named = target.strip("/")
+        found = tuple(e for e in self.exercises if named in (e.id, e.unit, e.file, e.file.removesuffix(".py")))
+        if found:
+            return found
+        path = Path(target).resolve()
+        found = tuple(e for e in self.exercises if path == e.path or path in e.path.parents)
+        if not found:
+            raise UsageError(self._no_such(target))
+        return found
+
+    def _no_such(self, name: str) -> str:
+        known = [exercise.id for exercise in self.exercises] + [unit.id for unit in self.config.units]
+        near = difflib.get_close_matches(Path(name).stem or name, known, 1, 0.5)
+        hint = f"Did you mean {near[0]}?" if near else "See them all with: handgrad list"
+        return f"There is no exercise, unit or exercise file {name!r} in this course. {hint}"
+
+
+def bundled() -> Path:
+    """The course that came with this package: a copy inside the wheel, or the checkout itself."""
+    inside = PACKAGE / "bundled"
+    return inside if inside.is_dir() else PACKAGE.parent
+
+
+def find_root(start: Path) -> Path | None:
+    """The nearest folder at or above `start` that holds a `course.yaml`."""
+    start = start.resolve()
+    return next((folder for folder in (start, *start.parents) if (folder / COURSE_FILE).is_file()), None)
+
+
+def open_course(start: Path) -> Course:
+    """The course that `start` lies in.
+
+    Raises:
+        CourseError: there is none, or its `course.yaml` cannot be used.
+    """
+    root = find_root(start)
+    if root is None:
+        raise CourseError(
+            f"There is no course.yaml in {start.resolve()} or above it: go to your course folder, "
+            "or make one with: handgrad init my-course"
+        )
+    return load_course(root)
+
+
+def load_course(root: Path) -> Course:
+    """Read a course folder.
+
+    Raises:
+        CourseError: `course.yaml` is missing, unreadable or wrong; names the line.
+    """
+    path = root / COURSE_FILE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} cannot be read: {error}. Restore it, or run: handgrad init my-course") from error
+    own = root / "solutions"
+    return Course(root.resolve(), own.resolve() if own.is_dir() else bundled() / "solutions", _parse(path, text))
+
+
+def _parse(path: Path, text: str) -> CourseFile:
+    try:
+        config = CourseFile.model_validate(yaml.load(text, Loader=_LOADER))
+        _check_unique(config)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise CourseError(f"{path}, line {line}: this is not valid YAML ({error.problem}).") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise CourseError(_explain(path, text, error)) from error
+    return config
+
+
+def _check_unique(config: CourseFile) -> None:
+    seen: set[str] = set()
+    for unit in config.units:
+        for name in (unit.id, *[entry.id for entry in unit.exercises]):
+            if name in seen:
+                raise ValueError(f"{name} is listed twice")
+            seen.add(name)
+
+
+def _explain(path: Path, text: str, error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        name = str(error).split(" ")[0]
+        lines = [i for i, line in enumerate(text.splitlines(), 1) if name in line]
+        return f"{path}, line {lines[-1] if lines else 1}: {error}."
+    first = error.errors()[0]
+    location = [part for part in first["loc"] if isinstance(part, (str, int))]
+    line = _line_of(yaml.compose(text, Loader=_LOADER), location)
+    where = ".".join(str(part) for part in location) or "the file"
+    if first["type"] == "extra_forbidden":
+        return f"{path}, line {line}: {where} is not a known setting; remove it or correct its name."
+    if first["type"] == "missing":
+        return f"{path}, line {line}: {where} is missing."
+    return f"{path}, line {line}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}."
+
+
+def _line_of(node: Any, location: Sequence[str | int]) -> int:
+    """The line of the innermost part of `location` that the document has."""
+    line = 1 if node is None else node.start_mark.line + 1
+    for part in location:
+        children = dict(_children(node))
+        if part not in children:
+            return line
+        key, node = children[part]
+        line = key.start_mark.line + 1
+    return line
+
+
+def _children(node: Any) -> Iterator[tuple[str | int, tuple[Any, Any]]]:
+    if isinstance(node, yaml.MappingNode):
+        yield from ((key.value, (key, value)) for key, value in node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        yield from ((i, (value, value)) for i, value in enumerate(node.value))
+
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
+    if not path.is_file():
+        raise SpecError(f"{path} is missing: every unit of course.yaml needs a spec.py.")
+    specification = importlib.util.spec_from_file_location(name, path)
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    saved, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        specification.loader.exec_module(module)
+    except Exception as error:
+        raise SpecError(f"{path}, line {_line_in(path, error)}: {type(error).__name__}: {error}") from error
+    finally:
+        sys.dont_write_bytecode = saved
+    return {key: value for key, value in vars(module).items() if isinstance(value, (Exercise, Routine))}
+
+
+def _line_in(path: Path, error: Exception) -> int:
+    if isinstance(error, SyntaxError):
+        return error.lineno or 1
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno or 1 for frame in reversed(frames) if frame.filename == str(path)), 1)

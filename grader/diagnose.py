@@ -1,0 +1,181 @@
+"""Which mistake a wrong answer is: the first candidate whose numbers are the learner's, on every trial.
+
+Every explanation is computed. Where none matches, the answer is `unknown` and the facts are all that is said.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .compare import agrees, scaled_error, share_wrong
+from .exercise import Answer, Misconception
+from .relations import MATCH, Pair, constant, passes_where, ratio, same_shape
+from .shapes import describe, describe_guessed
+from .trial import IMPOSSIBLE, Candidate, Trial
+
+IMPRECISE = 0.05
+SPECIFIC = (
+    "inverted-mask overwritten transposed missing-upstream forward-value sum-for-mean mean-for-sum missing-batch-sum "
+    "extra-batch-sum missing-path missing-local value-for-gradient extra-factor wrong-sign reshape-for-transpose "
+    "inverse-for-transpose sum-of-products partial-batch wrong-operand wrong-point elementwise-for-matmul "
+    "diagonal-only summed-wrong-axis broadcast-accident wrong-local"
+).split()
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A named mistake.
+
+    Args:
+        code: from the public vocabulary.
+        says: the fact, a clause about the answer.
+        hints: hints of its own, if any.
+    """
+
+    code: str
+    says: str
+    hints: tuple[str, ...] = ()
+
+
+def diagnose(
+    answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate], *, averages: bool = False
+) -> Diagnosis:
+    """Name the mistake in a wrong answer.
+
+    Args:
+        pairs: each trial with the learner's array in it (float64), the first one first.
+        candidates: computable mistakes, the most specific first.
+        averages: the forward pass takes a mean.
+    """
+    same_shapes = all(array.shape == _right(answer, trial).shape for trial, array in pairs)
+    if same_shapes and (typed_in := constant(pairs)):
+        return Diagnosis("hard-coded", typed_in)
+    for candidate in candidates:
+        if _matches(candidate, answer, pairs):
+            return Diagnosis(candidate.code, candidate.says, candidate.hints)
+    return _without_candidates(answer, pairs, averages)
+
+
+def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The most specific first: where several fit the same numbers, that one is told."""
+    return sorted(candidates, key=lambda candidate: SPECIFIC.index(candidate.code))
+
+
+def _matches(candidate: Candidate, answer: Answer, pairs: Sequence[Pair]) -> bool:
+    told_apart = False
+    for trial, array in pairs:
+        try:
+            computed = candidate.compute(trial)
+        except IMPOSSIBLE:
+            return False
+        if not _near(array, computed):
+            return False
+        told_apart = told_apart or not _near(computed, _right(answer, trial))
+    return told_apart
+
+
+def _near(array: np.ndarray, other: np.ndarray) -> bool:
+    error = scaled_error(array, other)
+    return error <= (MATCH if np.any(other) else 1e-6)
+
+
+def _right(answer: Answer, trial: Trial) -> np.ndarray:
+    expected = trial.expected[answer.name]
+    return np.zeros(()) if expected is None else expected
+
+
+def _without_candidates(answer: Answer, pairs: Sequence[Pair], averages: bool) -> Diagnosis:
+    wrong_shape = next(((t, a) for t, a in pairs if a.shape != _right(answer, t).shape), None)
+    if wrong_shape is not None:
+        if says := same_shape(answer, pairs):
+            return Diagnosis("hard-coded", says)
+    if wrong_shape is not None and wrong_shape[0] is pairs[0][0]:
+        if spread := _broadcast_accident(answer, *wrong_shape):
+            return spread
+    if special := passes_where(answer, pairs, agrees):
+        return Diagnosis(*special)
+    if wrong_shape is not None:
+        return _wrong_shape(answer, *wrong_shape)
+    if says := constant(pairs, trivial=True):
+        return Diagnosis("hard-coded", says)
+    if decoded := ratio(answer, pairs, averages):
+        return Diagnosis(*decoded)
+    if all(scaled_error(array, _right(answer, trial)) < IMPRECISE for trial, array in pairs):
+        worst = max(scaled_error(array, _right(answer, trial)) for trial, array in pairs)
+        return Diagnosis("imprecise", f"it is nearly right, off by {worst:.1e} of the largest entry")
+    return Diagnosis("unknown", _facts(answer, pairs))
+
+
+def _wrong_shape(answer: Answer, trial: Trial, array: np.ndarray) -> Diagnosis:
+    owner = f"the shape of {answer.wrt}, " if answer.kind == "gradient" and answer.wrt else ""
+    shape, expected = _shapes(answer, trial, array)
+    return Diagnosis("wrong-shape", f"its shape is {shape}; it should be {owner}{expected}")
+
+
+def _shapes(answer: Answer, trial: Trial, array: np.ndarray) -> tuple[str, str]:
+    """The learner's shape and the right one, with axis names."""
+    sizes, right = trial.setting.sizes, _right(answer, trial)
+    axes = trial.axes(answer.wrt) if answer.kind == "gradient" else None
+    expected = describe(right.shape, axes) if axes else describe_guessed(right.shape, sizes)
+    return describe_guessed(array.shape, sizes), expected
+
+
+def _broadcast_accident(answer: Answer, trial: Trial, array: np.ndarray) -> Diagnosis | None:
+    """The answer has the shape that two inputs make when they are broadcast against each other."""
+    arrays = {name: value for name, value in trial.inputs.items() if hasattr(value, "shape")}
+    for a, b in _pairs(arrays):
+        if _broadcast(arrays[a].shape, arrays[b].shape) == array.shape and array.ndim > 0:
+            shape, expected = _shapes(answer, trial, array)
+            says = f"its shape is {shape}: {a} and {b} were broadcast against each other; it should be {expected}"
+            return Diagnosis("broadcast-accident", says)
+    return None
+
+
+def _pairs(arrays: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    names = list(arrays)
+    for i, first in enumerate(names):
+        for second in names[i + 1 :]:
+            if _broadcast(arrays[first].shape, arrays[second].shape) not in (
+                None, tuple(arrays[first].shape), tuple(arrays[second].shape),
+            ):  # fmt: skip
+                yield first, second
+
+
+def _broadcast(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...] | None:
+    try:
+        return np.broadcast_shapes(tuple(a), tuple(b))
+    except ValueError:
+        return None
+
+
+def _facts(answer: Answer, pairs: Sequence[Pair]) -> str:
+    trial, array = next((t, a) for t, a in pairs if not agrees(a, _right(answer, t)))
+    right = _right(answer, trial)
+    wrong = round(share_wrong(array, right) * array.size)
+    error = scaled_error(array, right)
+    entries = f"{wrong} of {array.size} entries are wrong" if array.size > 1 else "the value is wrong"
+    return f"{entries}, by up to {error:.2g} times the largest one"
+
+
+def declared(misconceptions: Sequence[Misconception], answer: Answer) -> Iterator[Candidate]:
+    """The exercise's own misconceptions about one answer, as candidates."""
+    for misconception in misconceptions:
+        if misconception.answer == answer.name:
+            says = misconception.says or f"this is what a known slip gives ({misconception.code})"
+            yield Candidate(misconception.code, says, _runner(misconception), misconception.hints)
+
+
+def _runner(misconception: Misconception) -> Any:
+    names = tuple(inspect.signature(misconception.rule).parameters)
+
+    def compute(trial: Trial) -> np.ndarray:
+        known = {**trial.inputs, "out": trial.out, "out_g": trial.out_g}
+        wrong = misconception.rule(**{name: known[name] for name in names})
+        return np.asarray(wrong.detach().numpy() if hasattr(wrong, "detach") else wrong, dtype="float64")
+
+    return lambda trial: trial.remember(misconception, lambda: compute(trial))

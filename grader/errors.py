@@ -1,0 +1,35 @@
+"""Every error a person can meet, each with one sentence and an exit code."""
+
+from __future__ import annotations
+
+
+class HandgradError(Exception):
+    """A problem to be shown as one sentence, never as a traceback.
+
+    Args:
+        message: what is wrong, in which file, and what to do next.
+    """
+
+    exit_code = 2
+
+
+class UsageError(HandgradError):
+    """The command was asked for something that does not exist."""
+
+
+class CourseError(HandgradError):
+    """`course.yaml` cannot be used."""
+
+
+class SpecError(HandgradError):
+    """A declaration in a `spec.py` cannot be used."""
+
+
+class InfrastructureError(HandgradError):
+    """The grader, not the learner, is at fault: no worker, no torch, no disk."""
+
+    exit_code = 3
+
+
+class ProtocolError(InfrastructureError):
+    """Bytes that are not a well-formed frame."""

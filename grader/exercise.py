@@ -1,0 +1,194 @@
+"""The declaration of an exercise: a forward pass, and which gradients of it the learner writes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .errors import SpecError
+from .results import CODES
+from .sampling import Marker, Sampler
+from .shapes import named_axes
+
+Hints = tuple[str, str, str]
+Argument = Sampler | Marker
+RETURN = "return"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One thing a learner writes.
+
+    Args:
+        name: `"w.g"` for a stored gradient, `"return"` for a returned answer.
+        wrt: the input that is differentiated, empty for a value.
+        kind: a gradient, shaped like `wrt`; a Jacobian, shaped `(*out.shape, *wrt.shape)`; or a value.
+    """
+
+    name: str
+    wrt: str = ""
+    kind: Literal["gradient", "jacobian", "value"] = "gradient"
+
+    @property
+    def stored(self) -> bool:
+        """The answer is an attribute of an argument, not the return value."""
+        return self.name != RETURN
+
+
+def stored(*names: str) -> tuple[Answer, ...]:
+    """Gradients stored on the arguments: `stored("inp.g", "w.g")`."""
+    return tuple(Answer(name, name.removesuffix(".g")) for name in names)
+
+
+def returned(wrt: str) -> tuple[Answer, ...]:
+    """The gradient with respect to `wrt`, returned; shape: that of `wrt`."""
+    return (Answer(RETURN, wrt),)
+
+
+def returned_jacobian(wrt: str) -> tuple[Answer, ...]:
+    """The Jacobian of the output with respect to `wrt`, returned; shape: `(*out.shape, *wrt.shape)`."""
+    return (Answer(RETURN, wrt, "jacobian"),)
+
+
+def returned_value() -> tuple[Answer, ...]:
+    """The value of the forward pass, returned."""
+    return (Answer(RETURN, "", "value"),)
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A wrong rule that computes what it would give.
+
+    Args:
+        code: the public code of the mistake.
+        answer: which answer it concerns.
+        rule: takes any of the exercise's inputs by name, and `out`, `out_g`; returns the wrong array.
+        says: the fact in a sentence; empty to let the code speak.
+        hints: up to three steps that fit this mistake better than the answer's own.
+    """
+
+    code: str
+    answer: str
+    rule: Callable[..., Any]
+    says: str = ""
+    hints: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES:
+            raise SpecError(f"the misconception about {self.answer} has an unknown code, {self.code!r}")
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A backward pass to write by hand.
+
+    Args:
+        title: a short name for lists.
+        forward: takes the sampled inputs by name and returns the output tensor.
+        inputs: the arguments of the learner's function, in order, each with its sampler; `output()` and
+            `upstream()` mark what the grader computes.
+        answers: what the learner writes; see `stored`, `returned`, `returned_jacobian`.
+        hints: three steps for each answer: nudge, pointer, almost there.
+        misconceptions: wrong rules that the forward graph does not imply.
+        never_holds: axes (`"bs n m"`) of an array that must never exist in memory.
+    """
+
+    title: str
+    forward: Callable[..., Any]
+    inputs: Mapping[str, Argument]
+    answers: tuple[Answer, ...]
+    hints: Mapping[str, Hints] = field(default_factory=dict)
+    misconceptions: tuple[Misconception, ...] = ()
+    never_holds: str = ""
+
+    def __post_init__(self) -> None:
+        _check_common(self)
+        for answer in self.answers:
+            if answer.wrt and not is_differentiable(self.inputs.get(answer.wrt)):
+                raise SpecError(f"the answer {answer.name} differentiates {answer.wrt!r}, which is no array input")
+        missing = set(inspect.signature(self.forward).parameters) - set(self.samplers)
+        if missing:
+            raise SpecError(f"forward takes {', '.join(sorted(missing))}, which inputs does not declare")
+
+    @property
+    def samplers(self) -> dict[str, Sampler]:
+        """The sampled arguments, by name."""
+        return samplers_of(self.inputs)
+
+    @property
+    def forward_names(self) -> tuple[str, ...]:
+        """The arguments that the forward pass takes."""
+        return tuple(inspect.signature(self.forward).parameters)
+
+    @property
+    def gives_upstream(self) -> bool:
+        """The learner is given an upstream gradient; without one it is 1 everywhere."""
+        return any(isinstance(argument, Marker) for argument in self.inputs.values())
+
+
+@dataclass(frozen=True)
+class Routine:
+    """A function to write that is not a backward pass: a difference quotient, an optimiser step.
+
+    Args:
+        title: a short name for lists.
+        inputs: the arguments of the learner's function, in order, each with its sampler.
+        reference: takes the same arguments and returns a right answer.
+        hints: three steps for `"return"`.
+        misconceptions: wrong rules; each takes any of the arguments by name.
+        accepts: `(answer, **arguments) -> bool` where more than one answer is right; by default the answer
+            must equal the reference.
+    """
+
+    title: str
+    inputs: Mapping[str, Argument]
+    reference: Callable[..., Any]
+    hints: Mapping[str, Hints] = field(default_factory=dict)
+    misconceptions: tuple[Misconception, ...] = ()
+    accepts: Callable[..., bool] | None = None
+
+    answers: tuple[Answer, ...] = field(default=(Answer(RETURN, "", "value"),), init=False)
+    never_holds: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        _check_common(self)
+
+    @property
+    def samplers(self) -> dict[str, Sampler]:
+        """The sampled arguments, by name."""
+        return samplers_of(self.inputs)
+
+
+Declaration = Exercise | Routine
+
+
+def samplers_of(inputs: Mapping[str, Argument]) -> dict[str, Sampler]:
+    """The arguments that are sampled, without the markers."""
+    return {name: argument for name, argument in inputs.items() if isinstance(argument, Sampler)}
+
+
+def is_differentiable(argument: Argument | None) -> bool:
+    """The argument is a floating-point array that gradients can be taken with respect to."""
+    return isinstance(argument, Sampler) and argument.differentiable
+
+
+def specs_of(declaration: Declaration) -> tuple[str, ...]:
+    """The axis specs of every array argument."""
+    return tuple(sampler.spec for sampler in declaration.samplers.values() if sampler.spec)
+
+
+def _check_common(declaration: Declaration) -> None:
+    names = [answer.name for answer in declaration.answers]
+    if not names or len(set(names)) != len(names):
+        raise SpecError("an exercise needs at least one answer, and each only once")
+    for misconception in declaration.misconceptions:
+        if misconception.answer not in names:
+            raise SpecError(f"the misconception {misconception.code} is about {misconception.answer!r}, no answer here")
+    for name in declaration.hints:
+        if name not in names:
+            raise SpecError(f"there are hints for {name!r}, which is no answer here")
+    unknown = set(named_axes([declaration.never_holds])) - set(named_axes(specs_of(declaration)))
+    if unknown:
+        raise SpecError(f"never_holds names the unknown axes {', '.join(sorted(unknown))}")

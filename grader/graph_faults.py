@@ -1,0 +1,205 @@
+"""Misconceptions derived from the forward graph: the reverse sweep with one step at fault.
+
+Nobody has to foresee these mistakes. The forward pass is traced once, and every operation on the way from the
+output back to an answer is in turn given each wrong rule that `faults` knows for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+
+from .exercise import Answer, Exercise
+from .faults import AVERAGES, RESHAPES, Fault, local_faults, name_of, upstream_faults, words
+from .trace import Position, Step, Trace, Wrong, record
+from .trial import Candidate, Trial
+
+MAX_PATHS = 4
+MAX_DROPPED = 2
+Sweep = Callable[[Trace], torch.Tensor]
+
+
+def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Candidate]:
+    """Every mistake that the forward graph offers for one answer.
+
+    Args:
+        trial: the first trial, whose pairwise different sizes give each axis away.
+    """
+    if answer.kind == "value":
+        return
+    trace = _trace(exercise, trial)
+    for fault in _faults(exercise, answer, trace, trial):
+        wrong = (Wrong(fault.step, fault.position, fault.rule),)
+        yield _candidate(exercise, answer, fault.code, fault.says, lambda t, wrong=wrong: t.backward(answer.wrt, wrong))
+    for step in trace.steps:
+        says = f"this is {name_of(trace, step.key)}, a value of the forward pass"
+        yield _candidate(exercise, answer, "forward-value", says, lambda t, i=step.index: t.steps[i].value)
+    yield from _paths(exercise, answer, trace)
+    yield from _products_of_derivatives(exercise, answer, trace)
+    yield from _dropped_together(exercise, answer, trace)
+    yield from _reshapes_skipped(exercise, answer, trace)
+
+
+def _trace(exercise: Exercise, trial: Trial) -> Trace:
+    assert trial.out_g is not None
+    out_g = trial.out_g
+    return trial.remember("trace", lambda: record(exercise.forward, trial.inputs, out_g))  # type: ignore[no-any-return]
+
+
+def _faults(exercise: Exercise, answer: Answer, trace: Trace, trial: Trial) -> Iterator[Fault]:
+    relevant = trace.depends(answer.wrt)
+    for step in reversed(trace.steps):
+        if step.key not in relevant:
+            continue
+        yield from upstream_faults(trace, step, exercise.gives_upstream)
+        for position, source in step.operands:
+            if source in relevant:
+                yield from local_faults(
+                    trace, step, position, trial.setting.sizes, upstream_given=exercise.gives_upstream
+                )
+
+
+def _candidate(exercise: Exercise, answer: Answer, code: str, says: str, sweep: Sweep) -> Candidate:
+    key = object()
+
+    def compute(trial: Trial) -> np.ndarray:
+        return trial.remember(key, lambda: _array(exercise, answer, trial, sweep))  # type: ignore[no-any-return]
+
+    return Candidate(code, says, compute)
+
+
+def _array(exercise: Exercise, answer: Answer, trial: Trial, sweep: Sweep) -> np.ndarray:
+    """What a faulty sweep gives in a trial, on top of a `.g` that was there before."""
+    trace = _trace(exercise, trial)
+    gradient = sweep(trace).detach().numpy() if answer.kind == "gradient" else _jacobian(trace, answer, sweep)
+    argument = trial.arguments[answer.wrt]
+    prior = argument.g if answer.stored else None
+    return gradient if prior is None or prior.shape != gradient.shape else gradient + prior
+
+
+def _jacobian(trace: Trace, answer: Answer, sweep: Sweep) -> np.ndarray:
+    shape = trace.out_g.shape
+    basis = torch.eye(shape.numel(), dtype=trace.out_g.dtype)
+    rows = [sweep(dataclasses.replace(trace, out_g=row.reshape(shape))) for row in basis]
+    return torch.stack(rows).reshape(*shape, *rows[0].shape).detach().numpy()
+
+
+def _paths(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
+    """A value used several times, followed along only some of its uses."""
+    keys = trace.depends(answer.wrt) - {trace.out}
+    for key in sorted(keys):
+        uses = [use for use in trace.uses(key) if trace.steps[use[0]].key in trace.depends(answer.wrt)]
+        if not 2 <= len(uses) <= MAX_PATHS:
+            continue
+        for count in range(1, len(uses)):
+            for dropped in itertools.combinations(uses, count):
+                lost = " and ".join(words(trace.steps[step]) for step, _ in dropped)
+                says = (
+                    f"{name_of(trace, key)} is used {len(uses)} times and {len(uses) - count} of them counted: "
+                    f"the path through {lost} is missing"
+                )
+                skip = frozenset(dropped)
+                if exercise.gives_upstream:
+                    yield _candidate(exercise, answer, "missing-upstream", f"out.g is missing on the path through {lost}",
+                                     _without_upstream(answer.wrt, skip, frozenset(uses) - skip))  # fmt: skip
+                yield _candidate(exercise, answer, "missing-path", says,
+                                 lambda t, skip=skip: t.backward(answer.wrt, skip=skip))  # fmt: skip
+
+
+Uses = frozenset[tuple[int, Position]]
+
+
+def _without_upstream(wrt: str, bare: Uses, others: Uses) -> Sweep:
+    """Some paths with an upstream gradient of 1, the others as they should be."""
+
+    def sweep(trace: Trace) -> torch.Tensor:
+        ones = dataclasses.replace(trace, out_g=torch.ones_like(trace.out_g))
+        return trace.backward(wrt, skip=bare) + ones.backward(wrt, skip=others)
+
+    return sweep
+
+
+def _products_of_derivatives(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
+    """For a product of two things that both depend on the answer: derivative times derivative."""
+    relevant = trace.depends(answer.wrt)
+    for step in trace.steps:
+        positions = [where for where, source in step.operands if source in relevant]
+        if step.name == "mul" and len(positions) == 2 and step.value.shape == trace.inputs[answer.wrt].shape:
+            says = "the derivative of a product is not the product of the derivatives"
+            yield _candidate(exercise, answer, "wrong-local", says, _derivatives_multiplied(answer.wrt, step, positions))
+
+
+def _derivatives_multiplied(wrt: str, step: Step, positions: list[Position]) -> Sweep:
+    def sweep(trace: Trace) -> torch.Tensor:
+        both = frozenset((step.index, where) for where in positions)
+        others = trace.backward(wrt, skip=both)
+        here = trace.steps[step.index]
+        sources = dict(here.operands)
+        at = [_derivative_of(trace, sources[where], wrt) for where in positions]
+        return others + trace.out_g * at[0] * at[1]
+
+    return sweep
+
+
+def _derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
+    if key == wrt:
+        return torch.ones_like(trace.inputs[wrt])
+    value = trace.values()[key]
+    steps = trace.steps[: int(key[1:]) + 1]
+    return dataclasses.replace(trace, steps=steps, out=key, out_g=torch.ones_like(value)).backward(wrt)
+
+
+def _dropped_together(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
+    """Several local derivatives left out at once."""
+    relevant = trace.depends(answer.wrt)
+    drops: list[Fault] = []
+    for step in trace.steps:
+        if step.key not in relevant or step.name in RESHAPES:
+            continue
+        for position, source in step.operands:
+            if source in relevant:
+                drops += [
+                    fault
+                    for fault in local_faults(trace, step, position, {})
+                    if fault.code in {"missing-local", "sum-for-mean"}
+                ][:2]
+    for count in range(2, min(len(drops), MAX_DROPPED) + 1):
+        for group in itertools.combinations(drops, count):
+            places = {(fault.step, fault.position) for fault in group}
+            if len(places) == count:
+                wrong = tuple(Wrong(fault.step, fault.position, fault.rule) for fault in group)
+                says = "; ".join(fault.says for fault in group)
+                yield _candidate(exercise, answer, "missing-local", says,
+                                 lambda t, wrong=wrong: t.backward(answer.wrt, wrong))  # fmt: skip
+
+
+def _reshapes_skipped(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
+    """The gradient of the forward pass with one change of shape left out, so that something broadcasts."""
+    for step in trace.steps:
+        if step.name in RESHAPES and len(step.operands) == 1:
+            says = f"without {words(step)} the shapes broadcast against each other"
+            yield _candidate(exercise, answer, "broadcast-accident", says, _without(step.index, answer.wrt))
+
+
+def _without(skipped: int, wrt: str) -> Sweep:
+    def sweep(trace: Trace) -> torch.Tensor:
+        leaf = trace.inputs[wrt].detach().clone().requires_grad_()
+        values: dict[str, torch.Tensor] = {**trace.inputs, wrt: leaf}
+        with torch.enable_grad():
+            for step in trace.steps:
+                operands = {where: values[source] for where, source in step.operands}
+                values[step.key] = values[step.operands[0][1]] if step.index == skipped else step.apply(operands)
+            out = values[trace.out]
+            (gradient,) = torch.autograd.grad(out, leaf, trace.out_g.expand_as(out))
+        return gradient
+
+    return sweep
+
+
+def averages(exercise: Exercise, trial: Trial) -> bool:
+    """The forward pass takes a mean."""
+    return any(step.name in AVERAGES for step in _trace(exercise, trial).steps)

@@ -1,0 +1,75 @@
+"""Measure a call: how many elements its operations produced, and the most memory they held at once."""
+
+from __future__ import annotations
+
+import tracemalloc
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+@dataclass
+class Meter:
+    """What one call cost.
+
+    Args:
+        work: elements written by tensor operations, views not counted.
+        peak: bytes of tensors and other Python-traced memory (numpy included) held at once.
+    """
+
+    work: int = 0
+    peak: int = 0
+
+
+class _Watch(TorchDispatchMode):
+    """Counts each new storage while it lives."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # wrapping for dynamo would import all of it, a second on first use
+
+    def __init__(self, meter: Meter) -> None:
+        super().__init__()
+        self.meter = meter
+        self.alive: dict[int, int] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        known = {leaf.untyped_storage()._cdata for leaf in tree_leaves((args, kwargs)) if _is_dense(leaf)}
+        result = func(*args, **(kwargs or {}))
+        for leaf in tree_leaves(result):
+            if _is_dense(leaf) and leaf.untyped_storage()._cdata not in known:
+                self._count(leaf)
+        return result
+
+    def _count(self, tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        self.meter.work += tensor.numel()
+        if storage._cdata not in self.alive:
+            self.alive[storage._cdata] = storage.nbytes()
+            weakref.finalize(storage, self.alive.pop, storage._cdata, None)
+        self.meter.peak = max(self.meter.peak, sum(self.alive.values()))
+
+
+@contextmanager
+def metered(meter: Meter, wanted: bool) -> Iterator[None]:
+    """Fill `meter` with the cost of what runs inside, if wanted."""
+    if not wanted:
+        yield
+        return
+    tracemalloc.start()
+    try:
+        with _Watch(meter):
+            yield
+    finally:
+        meter.peak += tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+
+
+def _is_dense(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.layout is torch.strided

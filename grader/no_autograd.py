@@ -1,0 +1,42 @@
+"""Make torch's differentiation raise while a graded function runs.
+
+This catches the honest attempt and names the rule. It is feedback, not a security boundary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import torch
+import torch._functorch.eager_transforms as func_transforms
+import torch.autograd.forward_ad as forward_ad
+
+ENTRANCES: tuple[tuple[Any, str], ...] = (
+    (torch.autograd, "_engine_run_backward"),
+    (func_transforms, "grad_increment_nesting"),
+    (func_transforms, "jvp_increment_nesting"),
+    (forward_ad, "enter_dual_level"),
+)
+
+
+class AutogradUsed(Exception):
+    """Learner code asked torch to differentiate."""
+
+
+def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
+    raise AutogradUsed("torch's autograd is switched off here")
+
+
+@contextmanager
+def forbidden() -> Iterator[None]:
+    """Within this context every entrance to reverse and forward mode raises `AutogradUsed`."""
+    saved = [(owner, name, getattr(owner, name)) for owner, name in ENTRANCES]
+    for owner, name in ENTRANCES:
+        setattr(owner, name, _refuse)
+    try:
+        yield
+    finally:
+        for owner, name, original in saved:
+            setattr(owner, name, original)

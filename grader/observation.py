@@ -1,0 +1,115 @@
+"""A worker's reply, read with suspicion: every field checked, every array the one it claims to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from . import protocol
+from .errors import ProtocolError
+
+Kind = Literal["none", "ellipsis", "tensor", "number", "ndarray", "items", "other"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Value(_Record):
+    """What a learner's code left somewhere.
+
+    Args:
+        array: index of its contents among the reply's arrays, if they were sent.
+    """
+
+    kind: Kind
+    type: str = ""
+    dtype: str = ""
+    shape: list[int] = Field(default_factory=list)
+    array: int | None = None
+    items: list[Value] = Field(default_factory=list, max_length=16)
+    why: str = ""
+
+
+class Raised(_Record):
+    """An exception in learner code; `lines` are those of the learner's file, outermost first."""
+
+    kind: Literal["raised", "syntax", "timeout", "autograd", "exit", "memory"]
+    type: str
+    message: str
+    lines: list[int]
+    missing: str = ""
+
+
+class Call(_Record):
+    """One call of the learner's function."""
+
+    returned: Value
+    stored: dict[str, dict[str, Value]]
+    after: dict[str, Value]
+    work: int = Field(ge=0)
+    peak: int = Field(ge=0)
+    error: Raised | None = None
+
+
+class Facts(_Record):
+    """One learner's file."""
+
+    calls: list[Call]
+    printed: str
+    defined: list[str] = Field(default_factory=list)
+    stub: bool = False
+    error: Raised | None = None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Facts and the arrays they refer to."""
+
+    facts: Facts
+    arrays: tuple[np.ndarray, ...]
+
+    def array(self, value: Value | None) -> np.ndarray | None:
+        """The contents of a value, if they were sent."""
+        return None if value is None or value.array is None else self.arrays[value.array]
+
+
+def read(frame: bytes) -> Observation:
+    """Read a reply frame.
+
+    Raises:
+        ProtocolError: a field is missing, unknown or of another type, or an array is not what it claims.
+    """
+    header, arrays = protocol.unpack(frame)
+    try:
+        facts = Facts.model_validate(header)
+    except (ValidationError, RecursionError) as error:
+        raise ProtocolError("the reply is malformed") from error
+    observation = Observation(facts, tuple(arrays))
+    for call in facts.calls:
+        values = [call.returned, *call.after.values()]
+        values += [value for found in call.stored.values() for value in found.values()]
+        for value in values:
+            _check(value, observation.arrays)
+    return observation
+
+
+def _check(value: Value, arrays: tuple[np.ndarray, ...]) -> None:
+    for item in value.items:
+        _check(item, arrays)
+    if value.array is None:
+        return
+    if not 0 <= value.array < len(arrays):
+        raise ProtocolError("the reply refers to an array it does not hold")
+    array = arrays[value.array]
+    if value.kind == "tensor":
+        dtype = "float32" if value.dtype == "bfloat16" else value.dtype
+        if (array.dtype.name, list(array.shape)) != (dtype, value.shape):
+            raise ProtocolError("an array is not what the reply says of it")
+    elif value.kind == "number" and (array.dtype.name, array.shape) != ("float64", ()):
+        raise ProtocolError("a number is not what the reply says of it")
+    elif value.kind not in {"tensor", "number", "ndarray"}:
+        raise ProtocolError("a value without contents refers to an array")

@@ -1,0 +1,197 @@
+"""References: for each trial the right answers, by torch autograd in float64, confirmed by finite differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import finite_differences
+from .compare import scaled_error
+from .errors import SpecError
+from .exercise import Answer, Declaration, Exercise, Routine, is_differentiable, specs_of
+from .sampling import Array, Dtype, Function, Marker, Setting, large_setting, settings
+from .shapes import guess_axes
+from .trial import Trial
+
+AGREEMENT = 1e-6
+REDRAWS = 5
+
+
+def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Trial]:
+    """The trials of one graded run: sizes, inputs and upstream gradients drawn from `rng`.
+
+    Raises:
+        SpecError: the forward pass cannot be run or differentiated, or its autograd gradient disagrees with
+            finite differences.
+    """
+    specs = specs_of(declaration)
+    least = max((sampler.least_trials for sampler in declaration.samplers.values()), default=0)
+    trials = [make_trial(declaration, setting, rng) for setting in settings(specs, rng, least)]
+    trials += [_without(trials[0], name, sampler.chosen, left_out)
+               for name, sampler in declaration.samplers.items() for left_out in sampler.chosen]  # fmt: skip
+    if declaration.never_holds:
+        large = large_setting(specs, len(trials))
+        trials.append(make_trial(declaration, large, rng, metered=True))
+    return trials
+
+
+def _without(trial: Trial, argument: str, chosen: tuple[str, ...], left_out: str) -> Trial:
+    """The same trial, asking for every gradient but one: the same sizes, so that the work can be compared."""
+    arguments = {**trial.arguments, argument: frozenset(chosen) - {left_out}}
+    return replace(trial, arguments=arguments, expected={**trial.expected, f"{left_out}.g": None}, memo={})
+
+
+def make_trial(
+    declaration: Declaration, setting: Setting, rng: np.random.Generator, *, metered: bool = False
+) -> Trial:
+    """One trial; redrawn a few times if an input lies on a kink, where no gradient is the right one."""
+    if isinstance(declaration, Routine):
+        return _routine_trial(declaration, setting, rng)
+    for _ in range(REDRAWS):
+        trial = _exercise_trial(declaration, setting, rng, metered)
+        if metered or setting.index > 0 or confirmed(declaration, trial):
+            return trial
+    raise SpecError("autograd and finite differences of forward disagree")
+
+
+def confirmed(exercise: Exercise, trial: Trial) -> bool:
+    """Finite differences of `forward` agree with the autograd gradient of every answer."""
+    for answer in exercise.answers:
+        if answer.kind == "value":
+            continue
+        exact = autograd(exercise, answer, trial.inputs, trial.out_g)
+        measured = _measured(exercise, answer, trial)
+        if scaled_error(measured, exact) > AGREEMENT:
+            return False
+    return True
+
+
+def loss_of(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> float:
+    """`(out * out_g).sum()` with the input `name` set to `values`: what `name.g` is the gradient of."""
+    return float((_forward_with(exercise, trial, name, values) * trial.out_g).sum())
+
+
+def autograd(
+    exercise: Exercise, answer: Answer, inputs: Mapping[str, Any], out_g: torch.Tensor | None
+) -> np.ndarray:
+    """The answer by torch autograd; shape: that of `answer.wrt`, or `(*out.shape, *wrt.shape)`."""
+    leaf = inputs[answer.wrt].detach().requires_grad_()
+    out = exercise.forward(**{**inputs, answer.wrt: leaf})
+    if answer.kind == "gradient":
+        return _gradient(out, leaf, out_g)
+    rows = [_gradient(out, leaf, basis.reshape(out.shape)) for basis in torch.eye(out.numel(), dtype=out.dtype)]
+    return np.stack(rows).reshape(*out.shape, *leaf.shape)
+
+
+def _gradient(out: torch.Tensor, leaf: torch.Tensor, out_g: torch.Tensor | None) -> np.ndarray:
+    (gradient,) = torch.autograd.grad(out, leaf, out_g, retain_graph=True, allow_unused=True)
+    return np.zeros(leaf.shape) if gradient is None else gradient.numpy()
+
+
+def _measured(exercise: Exercise, answer: Answer, trial: Trial) -> np.ndarray:
+    values = trial.inputs[answer.wrt].numpy()
+    if answer.kind == "gradient":
+        return finite_differences.gradient(lambda v: loss_of(exercise, trial, answer.wrt, v), values)
+    assert trial.out is not None
+    rows = [
+        finite_differences.gradient(
+            lambda v, index=index: float(_forward_with(exercise, trial, answer.wrt, v)[index]), values
+        )
+        for index in np.ndindex(tuple(trial.out.shape))
+    ]
+    return np.stack(rows).reshape(*trial.out.shape, *values.shape)
+
+
+def _forward_with(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> torch.Tensor:
+    return exercise.forward(**{**trial.inputs, name: torch.from_numpy(values)})
+
+
+def _exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generator, metered: bool) -> Trial:
+    sampled = {name: sampler.sample(rng, setting) for name, sampler in exercise.samplers.items()}
+    inputs = {name: _as_double(sampled[name]) for name in exercise.forward_names}
+    out = _run_forward(exercise, inputs)
+    drawn = rng.standard_normal(tuple(out.shape)) if exercise.gives_upstream else np.ones(tuple(out.shape))
+    upstream = np.asarray(drawn, "float32")
+    out_g = torch.from_numpy(upstream.astype("float64"))
+    axes = guess_axes(tuple(out.shape), setting.sizes)
+    marked = {
+        "output": Array(out.numpy().astype("float32"), axes, upstream),
+        "upstream": Array(upstream, axes),
+    }
+    arguments = {
+        name: marked[argument.role] if isinstance(argument, Marker) else sampled[name]
+        for name, argument in exercise.inputs.items()
+    }
+    expected = {answer.name: _expected(exercise, answer, arguments, inputs, out_g, out) for answer in exercise.answers}
+    return Trial(setting, arguments, expected, inputs, out, out_g, metered)
+
+
+def _run_forward(exercise: Exercise, inputs: Mapping[str, Any]) -> torch.Tensor:
+    try:
+        out = exercise.forward(**inputs)
+    except Exception as error:
+        raise SpecError(f"forward fails on sampled inputs: {type(error).__name__}: {error}") from error
+    if not isinstance(out, torch.Tensor):
+        raise SpecError(f"forward returns {type(out).__name__}, not a tensor")
+    return out
+
+
+def _expected(
+    exercise: Exercise,
+    answer: Answer,
+    arguments: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+    out_g: torch.Tensor,
+    out: torch.Tensor,
+) -> np.ndarray | None:
+    if answer.kind == "value":
+        return out.numpy()
+    asked = next((value for value in arguments.values() if isinstance(value, frozenset)), None)
+    if asked is not None and answer.wrt not in asked:
+        return None
+    prior = arguments[answer.wrt].g if answer.stored else None
+    gradient = autograd(exercise, answer, inputs, out_g)
+    return gradient if prior is None else gradient + prior
+
+
+def _as_double(value: Any) -> Any:
+    if not isinstance(value, Array):
+        return value
+    floating = value.values.dtype.kind == "f"
+    return torch.from_numpy(value.values.astype("float64") if floating else value.values.copy())
+
+
+def _routine_trial(routine: Routine, setting: Setting, rng: np.random.Generator) -> Trial:
+    arguments = {name: sampler.sample(rng, setting) for name, sampler in routine.samplers.items()}
+    inputs = {name: as_python(value) for name, value in arguments.items()}
+    try:
+        right = routine.reference(**inputs)
+    except Exception as error:
+        raise SpecError(f"the reference fails on sampled inputs: {type(error).__name__}: {error}") from error
+    return Trial(setting, arguments, {routine.answers[0].name: np.asarray(right, dtype="float64")}, inputs)
+
+
+def as_python(value: Any) -> Any:
+    """An argument of a routine as its reference takes it: tensors, callables, dtypes."""
+    if isinstance(value, Function):
+        return eval(value.source, {"torch": torch, "math": math})  # noqa: S307  an author's own source
+    if isinstance(value, Dtype):
+        return getattr(torch, value.name)
+    return _as_double(value)
+
+
+def gradcheck(exercise: Exercise, trial: Trial) -> bool:
+    """`torch.autograd.gradcheck` accepts the forward pass at this trial's inputs."""
+    names = [n for n in exercise.forward_names if is_differentiable(exercise.inputs[n])]
+    leaves = tuple(trial.inputs[name].detach().clone().requires_grad_() for name in names)
+
+    def forward(*values: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = exercise.forward(**{**trial.inputs, **dict(zip(names, values, strict=True))})
+        return out
+
+    return bool(torch.autograd.gradcheck(forward, leaves, raise_exception=False))

@@ -1,0 +1,222 @@
+"""Relations between a wrong answer and the right one that need no graph: transposes, sums, ratios, constants."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .compare import scaled_error
+from .exercise import Answer
+from .sampling import Array
+from .shapes import BATCH, Sizes
+from .trial import Candidate, Trial
+
+MATCH = 1e-4
+Pair = tuple[Trial, np.ndarray]
+
+
+def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
+    """Candidates computed from the reference and the forward pass's own values."""
+    right = _expected(answer, trial)
+
+    def of(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Trial], np.ndarray]:
+        return lambda trial: change(_expected(answer, trial))
+
+    if _has_prior(answer, trial):
+        yield Candidate("overwritten", "what was stored before is gone: the new gradient must be added to it",
+                        lambda trial: _expected(answer, trial) - _prior(answer, trial))  # fmt: skip
+    if right.ndim >= 2:
+        yield Candidate("transposed", "this is the transpose of the right answer", of(lambda r: r.swapaxes(-1, -2)))
+        yield Candidate("reshape-for-transpose", "these are the transpose's numbers, reshaped",
+                        of(lambda r: r.swapaxes(-1, -2).reshape(r.shape)))  # fmt: skip
+    if answer.kind == "jacobian":
+        yield Candidate("diagonal-only", "this is only the diagonal of the Jacobian", of(np.diagonal))
+    yield from _sums(answer, trial, right)
+    if right.ndim and answer.kind == "gradient":
+        yield Candidate("partial-batch", "only the first example has a gradient", of(_first_row_only))
+        yield Candidate("partial-batch", "this is the first example's gradient alone", of(lambda r: r[0]))
+    if trial.out_g is not None and answer.kind == "gradient":
+        yield Candidate("missing-local", "this is the upstream gradient itself: nothing was done to it",
+                        lambda trial: np.asarray(trial.out_g))  # fmt: skip
+        yield Candidate("forward-value", "every entry is the output of the forward pass, not a gradient",
+                        lambda trial: np.broadcast_to(np.asarray(trial.out), _expected(answer, trial).shape))  # fmt: skip
+    for key, value in trial.inputs.items():
+        if hasattr(value, "numpy"):
+            yield Candidate("forward-value", f"this is {key} itself, a value of the forward pass",
+                            lambda trial, key=key: trial.inputs[key].numpy())  # fmt: skip
+
+
+def _expected(answer: Answer, trial: Trial) -> np.ndarray:
+    expected = trial.expected[answer.name]
+    return np.zeros(()) if expected is None else expected
+
+
+def _prior(answer: Answer, trial: Trial) -> np.ndarray:
+    argument = trial.arguments[answer.wrt]
+    return np.zeros_like(argument.values) if argument.g is None else argument.g
+
+
+def _has_prior(answer: Answer, trial: Trial) -> bool:
+    argument = trial.arguments.get(answer.wrt)
+    return answer.stored and isinstance(argument, Array) and argument.g is not None
+
+
+def _first_row_only(right: np.ndarray) -> np.ndarray:
+    return np.concatenate([right[:1], np.zeros_like(right[1:])])
+
+
+def _sums(answer: Answer, trial: Trial, right: np.ndarray) -> Iterator[Candidate]:
+    """The right answer, summed or averaged over the batch axis that its owner has."""
+    axes = trial.axes(answer.wrt) or ()
+    if not right.ndim or len(axes) != right.ndim or axes[0] != BATCH:
+        return
+    says = f"it is summed over {BATCH}, an axis it must keep"
+    for operation in (np.sum, np.mean):
+        for axis in (0, tuple(range(right.ndim))):
+
+            def total(trial: Trial, operation: Callable[..., Any] = operation, axis: Any = axis) -> np.ndarray:
+                return np.asarray(operation(_expected(answer, trial), axis=axis, keepdims=True))
+
+            yield Candidate("extra-batch-sum", says, total)
+            yield Candidate("extra-batch-sum", says, lambda t, total=total, axis=axis: total(t).squeeze(axis))
+            yield Candidate(
+                "extra-batch-sum", says, lambda t, total=total: np.broadcast_to(total(t), _expected(answer, t).shape)
+            )
+
+
+def constant(pairs: Sequence[Pair], *, trivial: bool = False) -> str | None:
+    """The same number everywhere, in every trial, whatever the inputs: the clause that says so.
+
+    Args:
+        trivial: 0 and 1 count too, which often come from elsewhere.
+    """
+    values = {float(value) for _, array in pairs for value in np.unique(array)[:2]}
+    if len(values) != 1 or len(pairs) < 2 or (not trivial and values <= {0.0, 1.0}):
+        return None
+    return f"every entry is {values.pop():g}, whatever the inputs are"
+
+
+def same_shape(answer: Answer, pairs: Sequence[Pair]) -> str | None:
+    """The same shape in every trial, though the sizes change: the clause that says so."""
+    shapes = {array.shape for _, array in pairs}
+    expected = {_expected(answer, trial).shape for trial, _ in pairs}
+    if len(shapes) != 1 or len(expected) < 2 or max(next(iter(shapes)), default=1) == 1:
+        return None
+    return f"its shape is {shapes.pop()} whatever the sizes are"
+
+
+def ratio(answer: Answer, pairs: Sequence[Pair], averages: bool) -> tuple[str, str] | None:
+    """Code and clause where every entry is off by one factor, decoded with the axis sizes.
+
+    Args:
+        averages: the forward pass takes a mean.
+    """
+    ratios = [_one_ratio(array, _expected(answer, trial)) for trial, array in pairs]
+    known = [(trial, r) for (trial, _), r in zip(pairs, ratios, strict=True) if r is not None]
+    if any(r is None and np.any(_expected(answer, t)) for (t, _), r in zip(pairs, ratios, strict=True)):
+        return None
+    if len(known) < 2:
+        return None
+    first = known[0][1]
+    if all(math.isclose(r, 1, rel_tol=1e-2) for _, r in known):
+        return None
+    if all(math.isclose(r, first, rel_tol=1e-4) for _, r in known):
+        if math.isclose(first, -1, rel_tol=1e-4):
+            return "wrong-sign", "every entry has the wrong sign"
+        return "wrong-factor", f"every entry is {_number(first)} times what it should be"
+    return _sized_ratio(known, averages) or _odd_ratio(answer, known)
+
+
+def _one_ratio(array: np.ndarray, right: np.ndarray) -> float | None:
+    if array.shape != right.shape or not np.any(right):
+        return None
+    value = float((array * right).sum() / (right * right).sum())
+    return value if value and scaled_error(array, value * right) < MATCH else None
+
+
+def _sized_ratio(known: Sequence[tuple[Trial, float]], averages: bool) -> tuple[str, str] | None:
+    trial, first = known[0]
+    for name, size in _quantities(trial).items():
+        for power in (-1, 1):
+            left = [r * _quantities(t).get(name, 1) ** -power for t, r in known]
+            if not all(math.isclose(value, left[0], rel_tol=1e-4) for value in left):
+                continue
+            here = f"and {name} {'is' if ' ' in name else '='} {size} here"
+            if math.isclose(left[0], 1, rel_tol=1e-4):
+                if power < 0:
+                    return "mean-for-sum", f"every entry is 1/{size} of what it should be, {here}"
+                code = "sum-for-mean" if averages else "wrong-factor"
+                return code, f"every entry is {size} times what it should be, {here}"
+            typed_in = 1 / left[0]
+            if power > 0 and averages and math.isclose(typed_in, round(typed_in), rel_tol=1e-4) and typed_in > 1:
+                return "hard-coded", f"it is divided by {round(typed_in)}, whatever the size; {name} is {size} here"
+            return "wrong-factor", f"every entry is {_number(first)} times what it should be, {here}"
+    return None
+
+
+def _odd_ratio(answer: Answer, known: Sequence[tuple[Trial, float]]) -> tuple[str, str] | None:
+    """One factor in each trial, but another one in each: worth saying of an array, not of a single number."""
+    if min(_expected(answer, trial).size for trial, _ in known[:2]) < 3:
+        return None
+    first = _number(known[0][1])
+    return "wrong-factor", f"every entry is {first} times what it should be here, with another factor elsewhere"
+
+
+def _quantities(trial: Trial) -> dict[str, int]:
+    """Sizes a factor may come from: the axes, then products of two, then numbers of entries."""
+    used = {
+        axis: size
+        for axis, size in trial.setting.sizes.items()
+        if not axis.startswith("_")
+    }
+    pairs = {f"{a} * {b}": m * n for (a, m), (b, n) in itertools.combinations(used.items(), 2)}
+    arrays = {
+        f"the number of entries of {name}": value.values.size
+        for name, value in trial.arguments.items()
+        if isinstance(value, Array)
+    }
+    whole = {name: value for name, value in trial.arguments.items() if type(value) is int}
+    return {**used, **whole, **pairs, **arrays}
+
+
+def _number(value: float) -> str:
+    for denominator in range(1, 13):
+        numerator = value * denominator
+        if abs(numerator - round(numerator)) < 1e-4 * max(1, abs(numerator)) and round(numerator):
+            return f"{round(numerator)}" if denominator == 1 else f"{round(numerator)}/{denominator}"
+    return f"{value:.4g}"
+
+
+def passes_where(
+    answer: Answer, pairs: Sequence[Pair], agree: Callable[[np.ndarray, np.ndarray], bool]
+) -> tuple[str, str] | None:
+    """Code and clause where an answer is right in some trials, and something tells these from the others."""
+    right = [trial for trial, array in pairs if agree(array, _expected(answer, trial))]
+    wrong = [trial for trial, array in pairs if not agree(array, _expected(answer, trial))]
+    if not right or not wrong:
+        return None
+    for trials, clause in ((right, "it is right only in {}"), (wrong, "it is right except in {}")):
+        if {trial.setting.kind for trial in trials} <= {"a batch of one", "a square case"}:
+            return "shape-special", clause.format(_kinds(trials))
+    if any(array.shape != _expected(answer, trial).shape for trial, array in pairs):
+        return None
+    for name in (name for name, value in right[0].arguments.items() if type(value) is int):
+        values = [{trial.arguments[name] for trial in trials} for trials in (right, wrong)]
+        if len(values[0]) == 1 and not values[0] & values[1]:
+            return "hard-coded", f"it is right only where {name} is {values[0].pop()}"
+    ranks = [{trial.setting.rank for trial in trials} for trials in (right, wrong)]
+    if not ranks[0] & ranks[1] and any(axis.startswith("_") for axis in right[0].setting.sizes):
+        return "shape-special", f"it is right only for arrays of rank {ranks[0].pop()}"
+    return None
+
+
+def _kinds(trials: Sequence[Trial]) -> str:
+    return " and ".join(f"{trial.setting.kind} ({_sizes(trial.setting.sizes)})" for trial in trials)
+
+
+def _sizes(sizes: Sizes) -> str:
+    return ", ".join(f"{axis}={size}" for axis, size in sizes.items() if not axis.startswith("_"))

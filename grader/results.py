@@ -1,0 +1,161 @@
+"""The one result record, `handgrad/result@1`: what every front end renders and `grade` writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+Status = Literal["passed", "failed", "todo", "error"]
+SCHEMA = "handgrad/result@1"
+SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
+
+STRUCTURE_CODES = (
+    "todo missing-function syntax-error error timeout memory crash missing-answer returned-not-stored "
+    "wrong-attribute wrong-type wrong-shape wrong-dtype not-finite mutated-input used-autograd extra-work "
+    "not-repeatable"
+).split()
+VALUE_CODES = (
+    "imprecise missing-upstream missing-local extra-factor missing-path missing-batch-sum extra-batch-sum "
+    "partial-batch mean-for-sum sum-for-mean sum-of-products summed-wrong-axis transposed "
+    "reshape-for-transpose elementwise-for-matmul diagonal-only broadcast-accident wrong-sign wrong-factor "
+    "wrong-point wrong-operand value-for-gradient forward-value inverse-for-transpose inverted-mask "
+    "overwritten hard-coded shape-special wrong-local unknown"
+).split()
+CODES = frozenset(STRUCTURE_CODES + VALUE_CODES)
+
+
+@dataclass(frozen=True)
+class AnswerResult:
+    """The verdict on one answer.
+
+    Args:
+        name: `"w.g"`, or `"return"`.
+        code: which mistake it was; `None` when passed.
+        message: the fact, in a sentence.
+        evidence: what finite differences say of one entry; may be empty.
+        hints: three steps, to be shown one at a time.
+        error: the greatest scaled error, where it could be measured.
+    """
+
+    name: str
+    status: Status
+    score: float
+    max_score: float
+    code: str | None = None
+    message: str = ""
+    evidence: str = ""
+    hints: tuple[str, ...] = ()
+    error: float | None = None
+
+
+@dataclass(frozen=True)
+class ExerciseResult:
+    """The verdicts on one exercise file."""
+
+    id: str
+    unit: str
+    answers: tuple[AnswerResult, ...]
+    printed: str = ""
+
+    @property
+    def status(self) -> Status:
+        """The gravest status among the answers: error, failed, todo, passed."""
+        found = {answer.status for answer in self.answers}
+        order: tuple[Status, ...] = ("error", "failed", "todo")
+        return next((status for status in order if status in found), "passed")
+
+    @property
+    def score(self) -> float:
+        return sum(answer.score for answer in self.answers)
+
+    @property
+    def max_score(self) -> float:
+        return sum(answer.max_score for answer in self.answers)
+
+
+@dataclass(frozen=True)
+class CourseResult:
+    """Everything known of one student's submission."""
+
+    course: str
+    student: str
+    exercises: tuple[ExerciseResult, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def score(self) -> float:
+        return sum(exercise.score for exercise in self.exercises)
+
+    @property
+    def max_score(self) -> float:
+        return sum(exercise.max_score for exercise in self.exercises)
+
+
+def exit_code(exercises: Sequence[ExerciseResult]) -> int:
+    """0 all passed, 1 something is not yet right, 3 the grader itself failed."""
+    statuses = {exercise.status for exercise in exercises}
+    if "error" in statuses:
+        return 3
+    return 0 if statuses <= {"passed"} else 1
+
+
+def to_json(result: CourseResult) -> dict[str, Any]:
+    """The record as plain JSON values; `result.schema.json` describes it."""
+    return {
+        "schema": SCHEMA,
+        "course": result.course,
+        "student": result.student,
+        "score": round(result.score, 6),
+        "max_score": round(result.max_score, 6),
+        "exercises": [_exercise_json(exercise) for exercise in result.exercises],
+        "notes": list(result.notes),
+    }
+
+
+def dumps(result: CourseResult) -> str:
+    """The record as readable JSON text."""
+    return json.dumps(to_json(result), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _exercise_json(exercise: ExerciseResult) -> dict[str, Any]:
+    return {
+        "id": exercise.id,
+        "unit": exercise.unit,
+        "status": exercise.status,
+        "score": round(exercise.score, 6),
+        "max_score": round(exercise.max_score, 6),
+        "answers": [_answer_json(answer) for answer in exercise.answers],
+    }
+
+
+def _answer_json(answer: AnswerResult) -> dict[str, Any]:
+    return {
+        "name": answer.name,
+        "status": answer.status,
+        "score": round(answer.score, 6),
+        "max_score": round(answer.max_score, 6),
+        "code": answer.code,
+        "message": answer.message,
+        "evidence": answer.evidence,
+        "hints": list(answer.hints),
+        "error": answer.error,
+    }
+
+
+def exercise_from_json(record: Mapping[str, Any]) -> ExerciseResult:
+    """Read one exercise of a record back (as xdist workers and saved progress hand it over)."""
+    answers = tuple(AnswerResult(**{**answer, "hints": tuple(answer["hints"])}) for answer in record["answers"])
+    return ExerciseResult(record["id"], record["unit"], answers)
+
+
+def exercise_to_json(exercise: ExerciseResult) -> dict[str, Any]:
+    """One exercise as plain JSON values."""
+    return _exercise_json(exercise)
+
+
+def renamed(result: ExerciseResult, unit: str) -> ExerciseResult:
+    """The same verdicts filed under another unit."""
+    return replace(result, unit=unit)

@@ -1,0 +1,63 @@
+"""Shapes with named axes: `"bs n"` is a spec, `{"bs": 7, "n": 5}` its sizes, `(bs=7, n=5)` its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+Sizes = Mapping[str, int]
+Axes = tuple[str, ...]
+
+BATCH = "bs"
+ANY = "..."
+
+
+def axes_of(spec: str) -> Axes:
+    """The axis names of a spec: `"bs n"` -> `("bs", "n")`; a number is an axis of that fixed size."""
+    return tuple(spec.split())
+
+
+def named_axes(specs: Iterable[str]) -> Axes:
+    """Every named axis of several specs, in order of first appearance, without numbers and `...`."""
+    names = (axis for spec in specs for axis in axes_of(spec))
+    return tuple(dict.fromkeys(axis for axis in names if axis != ANY and not axis.isdigit()))
+
+
+def expand_any(spec: str, rank: int) -> Axes:
+    """Replace `...` by `rank` anonymous axes (`_0`, `_1`, ...)."""
+    anonymous = tuple(f"_{i}" for i in range(rank))
+    parts = (anonymous if axis == ANY else (axis,) for axis in axes_of(spec))
+    return tuple(axis for part in parts for axis in part)
+
+
+def shape_of(axes: Axes, sizes: Sizes) -> tuple[int, ...]:
+    """The shape that `axes` have under `sizes`."""
+    return tuple(int(axis) if axis.isdigit() else sizes[axis] for axis in axes)
+
+
+def describe(shape: Sequence[int], axes: Axes | None = None) -> str:
+    """Text of a shape: `(bs=7, n=5)`, or `(7, 5)` where the axes have no names."""
+    if axes is None or len(axes) != len(shape):
+        return str(tuple(shape))
+    parts = [
+        f"{size}" if axis.startswith("_") or axis.isdigit() else f"{axis}={size}"
+        for axis, size in zip(axes, shape, strict=True)
+    ]
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def guess_axes(shape: Sequence[int], sizes: Sizes) -> Axes:
+    """Name each axis of a learner's array by its size, where exactly one axis has that size.
+
+    Works because trials draw pairwise different sizes; `_` marks an axis that cannot be named.
+    """
+    by_size: dict[int, list[str]] = {}
+    for axis, size in sizes.items():
+        by_size.setdefault(size, []).append(axis)
+    return tuple(
+        by_size[size][0] if len(by_size.get(size, [])) == 1 else f"_{i}" for i, size in enumerate(shape)
+    )
+
+
+def describe_guessed(shape: Sequence[int], sizes: Sizes) -> str:
+    """Text of a learner's shape with the axes that its sizes give away."""
+    return describe(shape, guess_axes(shape, sizes))

@@ -1,0 +1,158 @@
+"""The rungs before any number is compared: was the function there, did it run, is its answer an array at all."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from .diagnose import Diagnosis
+from .exercise import RETURN, Answer
+from .observation import Call, Facts, Observation, Raised, Value
+from .sampling import Array
+from .shapes import describe
+from .trial import Trial
+
+SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
+CODES = {"syntax": "syntax-error", "timeout": "timeout", "autograd": "used-autograd", "exit": "crash", "memory": "memory"}
+NOTHING = Value(kind="none")
+
+
+def of_file(facts: Facts, function: str, file: str, source: str, time_limit: float) -> Diagnosis | None:
+    """What is wrong with the whole file, before its function is called."""
+    if facts.error is not None:
+        return raised(facts.error, file, source, time_limit=time_limit)
+    if not facts.calls:
+        return Diagnosis("missing-function", _missing_function(facts, function, file))
+    if facts.stub:
+        return Diagnosis("todo", "not attempted yet")
+    return None
+
+
+def _missing_function(facts: Facts, function: str, file: str) -> str:
+    near = difflib.get_close_matches(function, facts.defined, 1, 0.4) or facts.defined[:1]
+    if near:
+        return f"{file} defines {near[0]}, not {function}: give it the name {function}"
+    return f"{file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
+
+
+def raised(
+    error: Raised, file: str, source: str, trial: Trial | None = None, *, time_limit: float = 0, signature: str = ""
+) -> Diagnosis:
+    """An exception in learner code, with the line it came from."""
+    code = CODES.get(error.kind, "error")
+    where = _where(error, source, PurePath(file).name)
+    if code == "timeout":
+        return Diagnosis(code, f"it was still running after {time_limit:g} seconds{where}")
+    if code == "memory":
+        return Diagnosis(code, f"it asked for more memory than it may use{where}")
+    if code == "used-autograd":
+        return Diagnosis(code, f"it lets torch differentiate{where}; write the gradient by hand")
+    if code == "crash":
+        return Diagnosis(code, f"it ended the whole program ({error.type}){where}")
+    if code == "syntax-error":
+        return Diagnosis(code, f"Python cannot read the file: {error.message}{where}")
+    if not error.lines and signature:
+        return Diagnosis(code, f"{error.message}; it is called as {signature}")
+    shapes = f". Here {_shapes(trial)}" if trial is not None and SHAPE_ERROR.search(error.message) else ""
+    return Diagnosis(code, f"{error.type}: {_one_line(error.message)}{where}{shapes}")
+
+
+def _where(error: Raised, source: str, name: str) -> str:
+    if not error.lines:
+        return ""
+    line = error.lines[-1]
+    lines = source.splitlines()
+    text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    return f" ({name}, line {line}: {text})" if text else f" ({name}, line {line})"
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())[:300]
+
+
+def _shapes(trial: Trial) -> str:
+    parts = []
+    for name, value in trial.arguments.items():
+        if isinstance(value, Array):
+            both = f"{name} and {name}.g are" if value.g is not None else f"{name} is"
+            parts.append(f"{both} {describe(value.values.shape, value.axes)}")
+    return ", ".join(parts)
+
+
+def value_of(answer: Answer, call: Call) -> Value:
+    """What a call left as this answer."""
+    if not answer.stored:
+        return call.returned
+    return call.stored.get(answer.wrt, {}).get("g", NOTHING)
+
+
+def of_value(answer: Answer, call: Call, trial: Trial, *, numbers: bool) -> Diagnosis | None:
+    """What is wrong with one answer as an object: not set, not a tensor, a wrong dtype.
+
+    Args:
+        numbers: a plain number will do as a 0-d answer.
+    """
+    value = value_of(answer, call)
+    if trial.expected[answer.name] is None:
+        return _unwanted(answer, value)
+    if value.kind == "ellipsis":
+        return Diagnosis("todo", "not attempted yet")
+    if value.kind == "none":
+        return _absent(answer, call, trial)
+    if value.kind == "number" and numbers:
+        return None
+    if value.kind != "tensor":
+        kind = value.type or value.kind
+        return Diagnosis("wrong-type", f"it is a {kind}, not a tensor")
+    if value.array is None:
+        return Diagnosis("wrong-shape", f"its shape is {describe(value.shape)}, far too large")
+    return None
+
+
+def _unwanted(answer: Answer, value: Value) -> Diagnosis | None:
+    if value.kind in {"none", "ellipsis"}:
+        return None
+    return Diagnosis("extra-work", f"it was not asked for, and the function stored it all the same")
+
+
+def _absent(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
+    if not answer.stored:
+        elsewhere = [f"{name}.{key}" for name, found in call.stored.items() for key in found]
+        stored = f"; it stored {elsewhere[0]} instead" if elsewhere else ""
+        return Diagnosis("missing-answer", f"the function returns nothing{stored}: end it with `return ...`")
+    others = [key for key, value in call.stored.get(answer.wrt, {}).items() if key != "g" and value.kind != "none"]
+    if others:
+        return Diagnosis("wrong-attribute", f"you stored {answer.wrt}.{others[0]}; the gradient belongs in {answer.name}")
+    if RETURN not in trial.expected and call.returned.kind in {"tensor", "items", "ndarray"}:
+        return Diagnosis("returned-not-stored", f"the function returns something, but it must store {answer.name}")
+    return Diagnosis("missing-answer", f"nothing was stored in {answer.name}")
+
+
+def of_dtype(answer: Answer, value: Value, expected: str | None) -> Diagnosis | None:
+    """A dtype other than the owner's; any floating dtype will do where `expected` is `None`."""
+    if value.kind != "tensor" or value.dtype == expected or (expected is None and value.dtype in {"float32", "float64"}):
+        return None
+    owner = answer.wrt or "the output"
+    return Diagnosis("wrong-dtype", f"it is {value.dtype}; {owner} is {expected or 'a floating-point tensor'}")
+
+
+def of_inputs(call: Call, trial: Trial, observed: Observation) -> Diagnosis | None:
+    """An argument that is no longer what it was when the function was called."""
+    for name, argument in trial.arguments.items():
+        if not isinstance(argument, Array):
+            continue
+        parts: Mapping[str, tuple[Value | None, object]] = {
+            name: (call.after.get(name), argument.values),
+            f"{name}.g": (call.stored.get(name, {}).get("g"), argument.g),
+        }
+        watched = [name] if f"{name}.g" in trial.expected else [*parts]
+        for part in watched:
+            value, before = parts[part]
+            after = observed.array(value)
+            if before is None:
+                continue
+            if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():  # type: ignore[attr-defined]
+                return Diagnosis("mutated-input", f"{part} is not what it was before the call")
+    return None

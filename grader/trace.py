@@ -1,0 +1,235 @@
+"""The forward pass as a list of operations, each with its own vector-Jacobian product.
+
+`record` runs a forward pass once and notes every torch operation on its way; `Trace.backward` is the reverse
+sweep over that list. The sweep can be handed one wrong rule, so that a mistake can be computed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+Position = tuple[int, ...]
+Rule = Callable[["Trace", "Step", torch.Tensor], torch.Tensor]
+
+SYMBOLS = {
+    "matmul": "@", "mm": "@", "bmm": "@", "__matmul__": "@", "__rmatmul__": "@", "add": "+", "sub": "-",
+    "__rsub__": "-", "mul": "*", "div": "/", "__rdiv__": "/", "__rtruediv__": "/", "neg": "-",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation of the forward pass.
+
+    Args:
+        index: its place in the trace; its value is known as `%index`.
+        func: the torch function.
+        args: its arguments, tensors included.
+        kwargs: its keyword arguments.
+        value: what it returned.
+        operands: where in `args` a value of the trace stands, and that value's key.
+    """
+
+    index: int
+    func: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    value: torch.Tensor
+    operands: tuple[tuple[Position, str], ...]
+
+    @property
+    def key(self) -> str:
+        return f"%{self.index}"
+
+    @property
+    def name(self) -> str:
+        """The operation's torch name, such as `mean` or `matmul`."""
+        if getattr(self.func, "__name__", "") == "__get__":
+            return "transpose"
+        return str(getattr(self.func, "__name__", self.func))
+
+    @property
+    def label(self) -> str:
+        """The operation as a learner writes it, such as `@` or `mean`."""
+        return SYMBOLS.get(self.name, self.name)
+
+    def operand(self, position: Position) -> torch.Tensor:
+        """The tensor at `position` of the arguments."""
+        value: Any = self.args
+        for i in position:
+            value = value[i]
+        assert isinstance(value, torch.Tensor)
+        return value
+
+    def apply(self, replaced: Mapping[Position, torch.Tensor]) -> torch.Tensor:
+        """The operation run again with some operands replaced."""
+        result = self.func(*_replace(self.args, replaced, ()), **self.kwargs)
+        assert isinstance(result, torch.Tensor)
+        return result
+
+    def vjp(
+        self, position: Position, g: torch.Tensor, replaced: Mapping[Position, torch.Tensor] | None = None
+    ) -> torch.Tensor:
+        """The contribution to the operand at `position` of an upstream gradient `g`, shaped like the operand.
+
+        `replaced` evaluates the derivative at other values.
+        """
+        values = {where: self.operand(where) for where, _ in self.operands} | dict(replaced or {})
+        leaf = values[position].detach().clone().requires_grad_()
+        with torch.enable_grad():
+            value = self.apply({**values, position: leaf})
+            (gradient,) = torch.autograd.grad(value, leaf, g, allow_unused=True)
+        return torch.zeros_like(leaf) if gradient is None else gradient
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One wrong rule in a reverse sweep.
+
+    Args:
+        step: at which step.
+        position: for which operand; `None` replaces the upstream gradient of the whole step.
+        rule: what is computed instead; takes the trace, the step and the step's upstream gradient.
+    """
+
+    step: int
+    position: Position | None
+    rule: Rule
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A recorded forward pass.
+
+    Args:
+        inputs: its differentiable and other tensor inputs by name.
+        steps: its operations in order.
+        out: the key of its output.
+    """
+
+    inputs: Mapping[str, torch.Tensor]
+    steps: tuple[Step, ...]
+    out: str
+    out_g: torch.Tensor
+    memo: dict[Any, torch.Tensor] = field(default_factory=dict, compare=False, repr=False)
+
+    def values(self) -> dict[str, torch.Tensor]:
+        """Every value of the forward pass by key: inputs by name, intermediates as `%index`."""
+        return {**self.inputs, **{step.key: step.value for step in self.steps}}
+
+    def uses(self, key: str) -> list[tuple[int, Position]]:
+        """Where a value is used: step and position."""
+        return [(step.index, where) for step in self.steps for where, source in step.operands if source == key]
+
+    def depends(self, key: str) -> set[str]:
+        """The keys of all values that depend on `key`, itself included."""
+        found = {key}
+        for step in self.steps:
+            if any(source in found for _, source in step.operands):
+                found.add(step.key)
+        return found
+
+    def backward(
+        self, wrt: str, wrong: tuple[Wrong, ...] = (), skip: frozenset[tuple[int, Position]] = frozenset()
+    ) -> torch.Tensor:
+        """The gradient of `(out * out_g).sum()` with respect to `wrt`, by a reverse sweep.
+
+        Args:
+            wrong: rules to follow instead of the right ones.
+            skip: uses that contribute nothing (step and position).
+        """
+        rules = {(rule.step, rule.position): rule.rule for rule in wrong}
+        relevant = self.depends(wrt)
+        gradients: dict[str, torch.Tensor] = {self.out: self.out_g}
+        for step in reversed(self.steps):
+            g = gradients.get(step.key)
+            if g is None or step.key not in relevant:
+                continue
+            if (step.index, None) in rules:
+                g = rules[step.index, None](self, step, g)
+            for where, source in step.operands:
+                if source not in relevant or (step.index, where) in skip:
+                    continue
+                rule = rules.get((step.index, where))
+                part = self._right(step, where, g) if rule is None else rule(self, step, g)
+                gradients[source] = gradients[source] + part if source in gradients else part
+        return gradients.get(wrt, torch.zeros_like(self.inputs[wrt]))
+
+    def _right(self, step: Step, where: Position, g: torch.Tensor) -> torch.Tensor:
+        """The step's own vjp; a gradient that went wrong in shape passes a mere rearrangement as it is."""
+        rearranged = len(step.operands) == 1 and step.operand(where).numel() == step.value.numel()
+        return g if rearranged and g.shape != step.value.shape else step.vjp(where, g)
+
+
+def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_g: torch.Tensor) -> Trace:
+    """Run `forward(**inputs)` once and note its operations."""
+    tensors = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    recorder = _Recorder(tensors)
+    with torch.no_grad(), recorder:
+        out = forward(**inputs)
+    return Trace(tensors, tuple(recorder.steps), recorder.keys[id(out)], out_g)
+
+
+class _Recorder(TorchFunctionMode):
+    def __init__(self, inputs: Mapping[str, torch.Tensor]) -> None:
+        super().__init__()
+        self.keys = {id(tensor): name for name, tensor in inputs.items()}
+        self.steps: list[Step] = []
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor):
+            self._note(func, args, kwargs or {}, result)
+        elif isinstance(result, tuple) and any(isinstance(part, torch.Tensor) for part in result):
+            for i, part in enumerate(result):
+                if isinstance(part, torch.Tensor):
+                    self._note(_Part(func, i), args, kwargs or {}, part)
+        return result
+
+    def _note(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, value: torch.Tensor) -> None:
+        if id(value) in self.keys:
+            return
+        operands = tuple(
+            (where, self.keys[id(tensor)]) for where, tensor in _tensors(args, ()) if id(tensor) in self.keys
+        )
+        step = Step(len(self.steps), func, args, kwargs, value, operands)
+        self.steps.append(step)
+        self.keys[id(value)] = step.key
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One tensor of an operation that returns several."""
+
+    func: Callable[..., Any]
+    index: int
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.func, "__name__", self.func))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.func(*args, **kwargs)[self.index]
+
+
+def _tensors(value: Any, path: Position) -> Iterator[tuple[Position, torch.Tensor]]:
+    if isinstance(value, torch.Tensor):
+        yield path, value
+    elif isinstance(value, (tuple, list)):
+        yield from itertools.chain.from_iterable(_tensors(v, (*path, i)) for i, v in enumerate(value))
+
+
+def _replace(value: Any, replaced: Mapping[Position, torch.Tensor], path: Position) -> Any:
+    if path in replaced:
+        return replaced[path]
+    if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
+        return type(value)(_replace(v, replaced, (*path, i)) for i, v in enumerate(value))
+    return value

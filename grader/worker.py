@@ -1,0 +1,225 @@
+"""What runs in the child: load one learner's file, call its function, report facts. It knows no exercise.
+
+A job says which function to call with which arguments; the reply says what was returned, stored, printed and
+raised. There is no verdict in it, and no way to express one.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import signal
+import sys
+import traceback
+import types
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import protocol
+from .capture import capped_output
+from .meter import Meter, metered
+from .no_autograd import AutogradUsed, forbidden
+
+MAX_ITEMS = 16
+MAX_ARRAY = 8 << 20
+MAX_TEXT = 2000
+Arrays = list[np.ndarray]
+Facts = dict[str, Any]
+
+
+class OutOfTime(BaseException):
+    """The time limit passed while learner code was running."""
+
+
+def answer(job: bytes) -> bytes:
+    """The reply frame to one job frame."""
+    header, inputs = protocol.unpack(job)
+    results: Arrays = []
+    with capped_output() as printed, _alarm(header["time_limit"]):
+        facts = _facts(header, inputs, results)
+    return protocol.pack({**facts, "printed": printed.text()}, results)
+
+
+def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays) -> Facts:
+    facts: Facts = {"calls": []}
+    try:
+        function, facts["stub"] = _load(header["source"], header["filename"], header["function"], facts)
+        if function is None:
+            return facts
+        for call in header["calls"]:
+            facts["calls"].append(_call(function, call, inputs, results, header["filename"]))
+    except (SyntaxError, ValueError) as error:
+        facts["error"] = _error(error, header["filename"], "syntax" if isinstance(error, SyntaxError) else "raised")
+    except BaseException as error:  # whatever learner code raises is a fact to report
+        facts["error"] = _error(error, header["filename"])
+    return facts
+
+
+def _load(source: str, filename: str, name: str, facts: Facts) -> tuple[Callable[..., Any] | None, bool]:
+    try:
+        tree = ast.parse(source, filename)
+    except ValueError as error:  # null bytes
+        raise SyntaxError(str(error)) from error
+    facts["defined"] = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)][:MAX_ITEMS]
+    module = types.ModuleType(name)
+    module.__file__ = filename
+    sys.modules[name] = module
+    exec(compile(tree, filename, "exec", dont_inherit=True), module.__dict__)
+    function = getattr(module, name, None)
+    if not callable(function):
+        return None, False
+    return function, any(_is_stub(node) for node in tree.body if getattr(node, "name", "") == name)
+
+
+def _is_stub(node: ast.stmt) -> bool:
+    """The function's body does nothing: a docstring, `...`, `pass` or `raise NotImplementedError`."""
+    return isinstance(node, ast.FunctionDef) and all(_does_nothing(statement) for statement in node.body)
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Raise):
+        return "NotImplementedError" in ast.dump(statement)
+    return isinstance(statement, ast.Pass) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )
+
+
+def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Arrays, filename: str) -> Facts:
+    arguments = {name: _build(value, inputs) for name, value in call["arguments"]}
+    given = {name for name, value in call["arguments"] if "tensor" in value}
+    facts: Facts = {}
+    returned: Any = None
+    meter = Meter()
+    floating = [value.dtype for value in arguments.values() if isinstance(value, torch.Tensor) and value.is_floating_point()]
+    torch.set_default_dtype(floating[0] if floating else torch.float32)
+    try:
+        with warnings.catch_warnings(), forbidden(), metered(meter, call["meter"]):
+            warnings.simplefilter("ignore")
+            returned = function(*arguments.values())
+    except BaseException as error:  # whatever learner code raises is a fact to report
+        facts["error"] = _error(error, filename)
+        if isinstance(error, OutOfTime):
+            raise
+    facts["returned"] = _describe(returned, results)
+    facts["stored"] = {name: _attributes(arguments[name], results) for name in given}
+    facts["after"] = {name: _describe(arguments[name], results) for name in given}
+    facts["work"], facts["peak"] = meter.work, meter.peak
+    return facts
+
+
+def _build(value: Facts, inputs: Arrays) -> Any:
+    if "tensor" in value:
+        tensor = torch.from_numpy(inputs[value["tensor"]].copy())
+        if value["g"] is not None:
+            tensor.g = torch.from_numpy(inputs[value["g"]].copy())  # type: ignore[attr-defined]
+        return tensor
+    if "function" in value:
+        return eval(value["function"], {"torch": torch, "math": math})  # noqa: S307  the course's own source
+    if "dtype" in value:
+        return getattr(torch, value["dtype"])
+    return set(value["set"]) if "set" in value else value["literal"]
+
+
+def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:
+    """Every attribute set on a tensor argument, `.grad` included."""
+    found = dict(list(vars(tensor).items())[:MAX_ITEMS])
+    grad = torch.Tensor.grad.__get__(tensor)  # type: ignore[attr-defined]
+    return {name: _describe(value, results) for name, value in found.items() if isinstance(name, str)} | (
+        {"grad": _describe(grad, results)} if grad is not None else {}
+    )
+
+
+def _describe(value: Any, results: Arrays) -> Facts:
+    """A value as facts; array contents go to `results`."""
+    try:
+        return _described(value, results)
+    except Exception as error:  # a lying or broken object is a fact too
+        return {"kind": "other", "type": type(value).__name__[:100], "why": str(error)[:200]}
+
+
+def _described(value: Any, results: Arrays) -> Facts:
+    if value is None or value is Ellipsis:
+        return {"kind": "none" if value is None else "ellipsis"}
+    if isinstance(value, torch.Tensor):
+        with torch._C.DisableTorchFunctionSubclass():
+            return _tensor(torch.Tensor.detach(value), results)
+    if isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, complex, np.complexfloating)):
+        return {"kind": "number", "type": type(value).__name__, "array": _keep(np.float64(value), results)}
+    if isinstance(value, np.ndarray) and value.dtype.name in protocol.DTYPES and value.nbytes <= MAX_ARRAY:
+        return {"kind": "ndarray", "type": "numpy array", "array": _keep(value, results)}
+    if type(value) in (tuple, list):
+        items = [_describe(item, results) for item in value[:MAX_ITEMS]]
+        return {"kind": "items", "type": type(value).__name__, "items": items}
+    return {"kind": "other", "type": type(value).__name__[:100]}
+
+
+def _tensor(tensor: torch.Tensor, results: Arrays) -> Facts:
+    facts: Facts = {
+        "kind": "tensor",
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "shape": list(tensor.shape),
+        "array": None,
+    }
+    if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
+        return {"kind": "other", "type": f"{str(tensor.layout).removeprefix('torch.')} {tensor.device.type} tensor"}
+    if tensor.numel() * tensor.element_size() <= MAX_ARRAY:
+        readable = tensor.float() if tensor.dtype is torch.bfloat16 else tensor
+        facts["array"] = _keep(readable.resolve_conj().resolve_neg().contiguous().numpy(), results)
+    return facts
+
+
+def _keep(array: Any, results: Arrays) -> int:
+    results.append(np.array(array))
+    return len(results) - 1
+
+
+def _error(error: BaseException, filename: str, kind: str = "raised") -> Facts:
+    if isinstance(error, OutOfTime):
+        kind = "timeout"
+    elif isinstance(error, AutogradUsed):
+        kind = "autograd"
+    elif isinstance(error, SystemExit):
+        kind = "exit"
+    elif isinstance(error, MemoryError) or "can't allocate memory" in _text(error):
+        kind = "memory"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
+    if isinstance(error, SyntaxError) and error.filename == filename:
+        lines = [error.lineno]
+    message = error.msg if isinstance(error, SyntaxError) else _text(error)
+    return {
+        "kind": kind,
+        "type": type(error).__name__[:100],
+        "message": str(message)[:MAX_TEXT],
+        "lines": [line for line in lines if line is not None][-8:],
+        "missing": str(getattr(error, "name", "") or "")[:100],
+    }
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException:  # an exception whose __str__ raises
+        return "(its message cannot be shown)"
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise `OutOfTime` in learner code when its time is up, where the platform has interval timers."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(_number: int, _frame: object) -> None:
+        raise OutOfTime
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)

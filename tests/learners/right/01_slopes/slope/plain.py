@@ -1,0 +1,2 @@
+def slope(f, x, h):
+    return (f(x + h) - f(x)) / h

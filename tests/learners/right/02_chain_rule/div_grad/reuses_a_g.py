@@ -1,0 +1,3 @@
+def div_grad(a, b, out):
+    a.g = out.g / b
+    b.g = -a.g * out

@@ -1,0 +1,3 @@
+import torch
+def dy_dx(x):
+    return torch.ones(x.shape)

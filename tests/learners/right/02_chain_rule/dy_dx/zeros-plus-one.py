@@ -1,0 +1,5 @@
+import torch
+
+
+def dy_dx(x):
+    return torch.zeros(x.shape) + 1

@@ -1,0 +1,2 @@
+def dy_dx(x):
+    return 0 * x + 1

@@ -1,0 +1,4 @@
+def exp_grad(inp, out):
+    g = out.g
+    g = g * out
+    inp.g = g

@@ -1,0 +1,1 @@
+exp_grad = lambda inp, out: setattr(inp, "g", out.g * out)

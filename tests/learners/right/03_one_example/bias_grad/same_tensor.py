@@ -1,0 +1,2 @@
+def bias_grad(x, w, b, df):
+    return df

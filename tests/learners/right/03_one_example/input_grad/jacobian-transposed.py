@@ -1,0 +1,3 @@
+def input_grad(x, w, b, df):
+    J = w.t()
+    return J.t() @ df

@@ -1,0 +1,6 @@
+# expect return: imprecise
+import torch
+
+
+def pick_h(dtype):
+    return torch.finfo(dtype).eps

@@ -1,0 +1,3 @@
+# expect return: wrong-type
+def dy_dx(x):
+    return 1.0

@@ -1,0 +1,3 @@
+# expect return: wrong-local
+def dz_dy(y):
+    return 6 * y**2

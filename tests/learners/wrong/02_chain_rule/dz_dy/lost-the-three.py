@@ -1,0 +1,3 @@
+# expect return: missing-local
+def dz_dy(y):
+    return 2 * y

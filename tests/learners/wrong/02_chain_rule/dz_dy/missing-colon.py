@@ -1,0 +1,3 @@
+# expect *: syntax-error
+def dz_dy(y)
+    return 6 * y

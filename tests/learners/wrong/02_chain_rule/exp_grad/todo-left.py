@@ -1,0 +1,3 @@
+# expect inp.g: todo
+def exp_grad(inp, out):
+    inp.g = ...

@@ -1,0 +1,3 @@
+# expect inp.g: wrong-attribute
+def log_grad(inp, out):
+    inp.grad = out.g / inp

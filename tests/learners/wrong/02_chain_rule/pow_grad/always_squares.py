@@ -1,0 +1,3 @@
+# expect inp.g: hard-coded | wrong-local
+def pow_grad(inp, out, k):
+    inp.g = out.g * 2 * inp

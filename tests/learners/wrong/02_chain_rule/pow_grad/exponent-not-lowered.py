@@ -1,0 +1,3 @@
+# expect inp.g: wrong-local
+def pow_grad(inp, out, k):
+    inp.g = out.g * k * inp**k

@@ -1,0 +1,3 @@
+# expect inp.g: error
+def pow_grad(inp, out):
+    inp.g = 2 * inp * out.g

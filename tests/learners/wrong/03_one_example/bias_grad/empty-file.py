@@ -1,0 +1,1 @@
+# expect return: missing-function

@@ -1,0 +1,3 @@
+# expect return: transposed
+def df_dx(x, w, b):
+    return w

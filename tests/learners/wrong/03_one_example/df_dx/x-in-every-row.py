@@ -1,0 +1,4 @@
+# expect return: wrong-operand
+def df_dx(x, w, b):
+    m = len(b)
+    return x.repeat(m, 1)

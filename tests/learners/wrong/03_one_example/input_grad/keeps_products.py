@@ -1,0 +1,3 @@
+# expect return: elementwise-for-matmul | wrong-shape
+def input_grad(x, w, b, df):
+    return w * df

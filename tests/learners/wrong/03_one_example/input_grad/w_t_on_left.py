@@ -1,0 +1,3 @@
+# expect *: error
+def input_grad(x, w, b, df):
+    return w.t() @ df

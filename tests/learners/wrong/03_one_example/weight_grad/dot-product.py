@@ -1,0 +1,3 @@
+# expect return: error
+def weight_grad(x, w, b, df):
+    return x @ df.view(1, -1)

@@ -1,0 +1,3 @@
+# expect inp.g: missing-local
+def relu_grad(inp, out):
+    inp.g = out.g.clone()

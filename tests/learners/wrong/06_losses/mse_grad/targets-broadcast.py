@@ -1,0 +1,3 @@
+# expect inp.g: broadcast-accident
+def mse_grad(inp, targ):
+    inp.g = 2 * (inp - targ) / inp.shape[0]

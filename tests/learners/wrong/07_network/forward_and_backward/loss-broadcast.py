@@ -1,0 +1,11 @@
+# expect return: broadcast-accident
+def forward_and_backward(inp, targ, w1, b1, w2, b2):
+    l1 = inp @ w1 + b1
+    l2 = l1.relu()
+    out = l2 @ w2 + b2
+    loss = (out - targ).pow(2).mean()
+    g = 2 * (out - targ.unsqueeze(-1)) / out.shape[0]
+    w2.g, b2.g = l2.t() @ g, g.sum(0)
+    g = (g @ w2.t()) * (l1 > 0)
+    w1.g, b1.g, inp.g = inp.t() @ g, g.sum(0), g @ w1.t()
+    return loss
