@@ -55,10 +55,13 @@ def diagnose(
     same_shapes = all(array.shape == _right(answer, trial).shape for trial, array in pairs)
     if same_shapes and (typed_in := constant(pairs)):
         return Diagnosis("hard-coded", typed_in)
-    for candidate in candidates:
-        if _matches(candidate, answer, pairs):
-            return Diagnosis(candidate.code, candidate.says, candidate.hints)
-    return _without_candidates(answer, pairs, averages)
+    return matching(answer, pairs, candidates) or _without_candidates(answer, pairs, averages)
+
+
+def matching(answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate]) -> Diagnosis | None:
+    """The first candidate whose numbers are the learner's; the arguments are those of `diagnose`."""
+    found = (candidate for candidate in candidates if _matches(candidate, answer, pairs))
+    return next((Diagnosis(candidate.code, candidate.says, candidate.hints) for candidate in found), None)
 
 
 def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:

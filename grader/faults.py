@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from .shapes import Sizes, describe_guessed, guess_axes
+from .shapes import Sizes, name_axes
 from .trace import Position, Rule, Step, Trace
 
 UPSTREAM = "out_g"
@@ -276,7 +276,7 @@ def _unbroadcast(step: Step, position: Position, sizes: Sizes, fault: Make) -> I
     def full(step: Step, g: torch.Tensor) -> torch.Tensor:
         return g * local_derivative(step, position)
 
-    names = ", ".join(guess_axes([value.shape[axis] for axis in summed], sizes)).replace("_0", "the broadcast axis")
+    names = name_axes([value.shape[axis] for axis in summed], sizes)
     yield fault("missing-batch-sum", f"{names} is still there: it was not summed over", lambda t, s, g: full(s, g))
     yield from _partial_sums(value.shape, summed, sizes, fault, full)
 
@@ -299,7 +299,7 @@ def _partial_sums(
         for axes in itertools.combinations(every, count):
             if axes == summed:
                 continue
-            names = describe_guessed([shape[axis] for axis in axes], sizes)
+            names = name_axes([shape[axis] for axis in axes], sizes)
             code = "missing-batch-sum" if set(axes) < set(summed) else "summed-wrong-axis"
             if set(summed) < set(axes) and batch in axes and batch not in summed:
                 code = "extra-batch-sum"
@@ -311,19 +311,25 @@ def _partial_sums(
                 chosen = tuple(part if axis in axes else slice(None) for axis in range(len(shape)))
                 return full(s, g)[chosen].sum(summed)
 
-            names = describe_guessed([shape[axis] for axis in axes], sizes)
+            names = name_axes([shape[axis] for axis in axes], sizes)
             yield fault("partial-batch", f"of {names}, only {which} counted", rule)
-        yield _averaged(fault, summed, axes, describe_guessed([shape[axis] for axis in axes], sizes), full)
+        yield _averaged(fault, summed, axes, [shape[axis] for axis in axes], sizes, full)
 
 
-def _averaged(fault: Make, summed: Sequence[int], axes: Sequence[int], names: str, full: Full) -> Fault:
+def _averaged(
+    fault: Make, summed: Sequence[int], axes: Sequence[int], shape: Sequence[int], sizes: Sizes, full: Full
+) -> Fault:
     rest = tuple(axis for axis in summed if axis not in axes)
 
     def rule(t: Trace, s: Step, g: torch.Tensor) -> torch.Tensor:
         mean = full(s, g).mean(tuple(axes), keepdim=True)
         return (mean.sum(rest, keepdim=True) if rest else mean).squeeze(tuple(summed))
 
-    return fault("mean-for-sum", f"this is the mean over {names} where the sum belongs", rule)
+    says = f"this is the mean over {name_axes(shape, sizes)} where the sum belongs"
+    if len(axes) == 1 == len(summed):
+        axis = name_axes(shape, sizes).split(" (")[0]
+        says = f"every entry is 1/{shape[0]} of what it should be, and {axis} = {shape[0]} here"
+    return fault("mean-for-sum", says, rule)
 
 
 def _subsets(axes: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -354,7 +360,7 @@ def _contraction(step: Step, position: Position, sizes: Sizes, fault: Make) -> I
     partner = product.partner
     all_sizes = [product.size(step, letter) for letter in product.letters]
     summed = tuple(i for i, letter in enumerate(product.letters) if letter not in product.own)
-    names = ", ".join(guess_axes([all_sizes[i] for i in summed], sizes))
+    names = name_axes([all_sizes[i] for i in summed], sizes)
     over_batch = product.letters[summed[0]] == product.value[0] and len(product.value) > 1 if summed else False
 
     def full(s: Step, g: torch.Tensor) -> torch.Tensor:
@@ -369,7 +375,7 @@ def _contraction(step: Step, position: Position, sizes: Sizes, fault: Make) -> I
     yield from _partial_sums(torch.Size(all_sizes), summed, sizes, fault, full)
     for axes in _subsets(summed):
         early = "".join(product.letters[axis] for axis in axes)
-        over = describe_guessed([all_sizes[axis] for axis in axes], sizes)
+        over = name_axes([all_sizes[axis] for axis in axes], sizes)
         yield fault("sum-of-products", f"both factors are summed over {over} first and multiplied afterwards",
                     lambda t, s, g, early=early: product.summed_first(s, g, early))  # fmt: skip
     for reshape in RESHAPED:

@@ -15,7 +15,7 @@ import numpy as np
 from . import graph_faults, protocol, relations, structure
 from .compare import agrees, scaled_error, worst_entry
 from .course import CourseExercise
-from .diagnose import Diagnosis, declared, diagnose, ranked
+from .diagnose import Diagnosis, declared, diagnose, matching, ranked
 from .errors import InfrastructureError, ProtocolError
 from .exercise import Answer, Exercise, Routine
 from .finite_differences import nudged
@@ -100,6 +100,34 @@ def candidates(exercise: CourseExercise, answer: Answer, trial: Trial, *, own: b
 
     found: list[Candidate] = trial.remember(("candidates", answer.name), derived)
     return [*declared(declaration.misconceptions, answer), *found] if own else found
+
+
+def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
+    """The array is a right answer in this trial, whatever it took to compute it."""
+    declaration, expected = exercise.declaration, trial.expected[answer.name]
+    if isinstance(declaration, Routine) and declaration.accepts is not None:
+        return bool(np.isfinite(array).all()) and bool(declaration.accepts(float(array), **trial.inputs))
+    precise = isinstance(declaration, Routine) and array.dtype == np.float64
+    return expected is not None and agrees(array, expected, "float64" if precise else "float32")
+
+
+def mistake(
+    exercise: CourseExercise, answer: Answer, first: Trial, pairs: Sequence[tuple[Trial, np.ndarray]]
+) -> Diagnosis:
+    """Which mistake a wrong answer is.
+
+    Args:
+        first: the first trial of the run.
+        pairs: each trial with the learner's array in it.
+    """
+    declaration = exercise.declaration
+    doubles = [(trial, array.astype("float64")) for trial, array in pairs if array.dtype.kind != "c"]
+    if own := matching(answer, doubles, declared(declaration.misconceptions, answer)):
+        return own
+    if isinstance(declaration, Routine) and declaration.accepts is not None:
+        return Diagnosis("imprecise", "with this answer the error is far larger than it has to be")
+    averages = isinstance(declaration, Exercise) and graph_faults.averages(declaration, first)
+    return diagnose(answer, doubles, candidates(exercise, answer, first, own=False), averages=averages)
 
 
 def _decode(content: bytes) -> str:
@@ -284,11 +312,7 @@ class _Judge:
         return None
 
     def _right(self, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
-        declaration, expected = self.exercise.declaration, trial.expected[answer.name]
-        if isinstance(declaration, Routine) and declaration.accepts is not None:
-            return bool(np.isfinite(array).all()) and bool(declaration.accepts(float(array), **trial.inputs))
-        precise = isinstance(declaration, Routine) and array.dtype == np.float64
-        return expected is not None and agrees(array, expected, "float64" if precise else "float32")
+        return is_right(self.exercise, answer, trial, array)
 
     def _cost(self, answer: Answer) -> Verdict:
         """Right, but at what cost: memory that must not be held, work that was not asked for."""
@@ -309,6 +333,8 @@ class _Judge:
             if trial.setting == self.trials[0].setting and (asked := _asked(trial)) is not None
         }
         everything = _asked(self.trials[0])
+        if any(self._structure(other) is not None for other in self.exercise.declaration.answers):
+            return None
         if everything is not None and 0 < work[everything] <= work[everything - {answer.wrt}]:
             return Diagnosis("extra-work", f"{answer.name} is worked out even when it is not asked for")
         return None
@@ -325,16 +351,7 @@ class _Judge:
         )
 
     def _diagnosis(self, answer: Answer, pairs: Sequence[tuple[Trial, np.ndarray]]) -> Diagnosis:
-        doubles = [(trial, array.astype("float64")) for trial, array in pairs if array.dtype.kind != "c"]
-        declaration = self.exercise.declaration
-        if isinstance(declaration, Routine) and declaration.accepts is not None:
-            return Diagnosis("imprecise", "with this answer the error is far larger than it has to be")
-        found = candidates(self.exercise, answer, self.trials[0])
-        return diagnose(answer, doubles, found, averages=self._averages())
-
-    def _averages(self) -> bool:
-        declaration = self.exercise.declaration
-        return isinstance(declaration, Exercise) and graph_faults.averages(declaration, self.trials[0])
+        return mistake(self.exercise, answer, self.trials[0], pairs)
 
     def _evidence(self, answer: Answer, trial: Trial, array: np.ndarray, expected: np.ndarray) -> str:
         """What finite differences say of the entry that is furthest off."""
@@ -350,6 +367,6 @@ class _Judge:
         change = moved - loss_of(exercise, trial, answer.wrt, values)
         entry = f"{answer.wrt}[{','.join(map(str, index))}]" if index else answer.wrt
         what = "the loss" if exercise.gives_upstream or array.ndim == 0 or trial.out_g.ndim == 0 else "the output"  # type: ignore[union-attr]
-        return f"nudge {entry} by {NUDGE:g}: {what} moves by {change:.3e}, your gradient says {NUDGE * array[index]:.3e}"
+        return f"nudge {entry} by 1e-4: {what} moves by {change:.3e}, your gradient says {NUDGE * array[index]:.3e}"
 
 

@@ -194,7 +194,7 @@ def _without(skipped: int, wrt: str) -> Sweep:
                 operands = {where: values[source] for where, source in step.operands}
                 values[step.key] = values[step.operands[0][1]] if step.index == skipped else step.apply(operands)
             out = values[trace.out]
-            (gradient,) = torch.autograd.grad(out, leaf, trace.out_g.expand_as(out))
+            (gradient,) = torch.autograd.grad((out * trace.out_g).sum(), leaf)
         return gradient
 
     return sweep

@@ -139,6 +139,14 @@ LADDERS: Mapping[str, tuple[str, ...]] = {
         "Every other step is right: look up this one operation's derivative.",
         "Check the rule with numbers: nudge the operation's input and watch its output.",
     ),
+    "error": (
+        "Read the message once more: which two things did not fit together?",
+        "Print both of them, with their shapes, right before that line.",
+    ),
+    "syntax-error": ("Python stopped reading at that line: look at it and at the line above it.",),
+    "missing-function": ("The function must keep the name and the arguments that the stub gave it.",),
+    "wrong-type": ("What does the next function expect here? Something it can multiply as a tensor.",),
+    "crash": ("Which line ends the program, or leaves Python altogether?",),
     "used-autograd": (
         "Here the point is to do what autograd does, by hand.",
         "You may check yourself with autograd below your function, outside it.",

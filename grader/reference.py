@@ -89,7 +89,8 @@ def autograd(
 
 
 def _gradient(out: torch.Tensor, leaf: torch.Tensor, out_g: torch.Tensor | None) -> np.ndarray:
-    (gradient,) = torch.autograd.grad(out, leaf, out_g, retain_graph=True, allow_unused=True)
+    scalar = out.sum() if out_g is None else (out * out_g).sum()  # torch imports sympy for an upstream gradient
+    (gradient,) = torch.autograd.grad(scalar, leaf, retain_graph=True, allow_unused=True)
     return np.zeros(leaf.shape) if gradient is None else gradient.numpy()
 
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, Protocol, Self
 
-from . import protocol
 from .errors import InfrastructureError, ProtocolError
 
 START_LIMIT = 120.0
@@ -284,6 +283,8 @@ class SpawnedWorker(_Closing):
 
 def _pump(stream: Any, replies: queue.Queue[bytes | None]) -> None:
     """Read frames until the stream ends, or says something that is no frame."""
+    from . import protocol  # numpy: not needed before the worker process is on its way
+
     try:
         while (frame := protocol.read_frame(stream)) is not None:
             replies.put(frame)
@@ -293,6 +294,8 @@ def _pump(stream: Any, replies: queue.Queue[bytes | None]) -> None:
 
 
 def _checked(frame: bytes, ended: str) -> Reply:
+    from . import protocol
+
     if not frame:
         return Reply("crash", detail=ended)
     try:
@@ -323,6 +326,8 @@ def _write_all(fd: int, data: bytes) -> None:
 
 def _read_until(fd: int, deadline: float) -> tuple[bytes, Literal["end", "late", "much"]]:
     """Everything a descriptor gives until it is closed, its limit is passed, or the deadline comes."""
+    from .protocol import MAX_FRAME
+
     parts, size = [], 0
     while (left := deadline - time.monotonic()) > 0:
         if not select.select([fd], [], [], left)[0]:
@@ -332,6 +337,6 @@ def _read_until(fd: int, deadline: float) -> tuple[bytes, Literal["end", "late",
             return b"".join(parts), "end"
         parts.append(part)
         size += len(part)
-        if size > protocol.MAX_FRAME:
+        if size > MAX_FRAME:
             return b"", "much"
     return b"", "late"

@@ -61,3 +61,9 @@ def guess_axes(shape: Sequence[int], sizes: Sizes) -> Axes:
 def describe_guessed(shape: Sequence[int], sizes: Sizes) -> str:
     """Text of a learner's shape with the axes that its sizes give away."""
     return describe(shape, guess_axes(shape, sizes))
+
+
+def name_axes(shape: Sequence[int], sizes: Sizes) -> str:
+    """Axes in words, with their sizes: `bs (7 here)`, `bs and t (7 and 3 here)`."""
+    names = [axis if not axis.startswith("_") else "an axis" for axis in guess_axes(shape, sizes)]
+    return f"{' and '.join(names)} ({' and '.join(map(str, shape))} here)"

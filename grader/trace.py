@@ -84,7 +84,9 @@ class Step:
         leaf = values[position].detach().clone().requires_grad_()
         with torch.enable_grad():
             value = self.apply({**values, position: leaf})
-            (gradient,) = torch.autograd.grad(value, leaf, g, allow_unused=True)
+            if value.shape != g.shape:
+                raise ValueError("the upstream gradient has another shape than the value")
+            (gradient,) = torch.autograd.grad((value * g).sum(), leaf, allow_unused=True)
         return torch.zeros_like(leaf) if gradient is None else gradient
 
 

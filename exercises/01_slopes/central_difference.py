@@ -1,0 +1,11 @@
+"""The slope of a curve, with a step to both sides. The lesson is README.md in this folder."""
+
+
+def central_difference(f, x, h):
+    """Return the central difference of `f` at `x`, with a step of size `h` to either side.
+
+    f: a function that takes a float and returns a float
+    x: a float
+    h: a positive float
+    """
+    return ...

@@ -1,0 +1,16 @@
+"""A vector-Jacobian product, measured. The lesson is README.md in this folder."""
+
+import torch
+
+
+def numerical_vjp(f, x, v, h):
+    """Return the gradient of `(f(x) * v).sum()` with respect to `x`, measured with central differences.
+
+    Leave `x` and `v` as they were.
+
+    f: a function that takes a tensor like x and returns a tensor of the same shape
+    x: any shape; the answer has the same
+    v: the shape of x, one weight for each output
+    h: a positive float
+    """
+    return ...

@@ -1,0 +1,11 @@
+"""The slope of a curve, one step ahead. The lesson is README.md in this folder."""
+
+
+def slope(f, x, h):
+    """Return the forward difference of `f` at `x`: the slope that one step of size `h` ahead measures.
+
+    f: a function that takes a float and returns a float
+    x: a float
+    h: a positive float
+    """
+    return ...

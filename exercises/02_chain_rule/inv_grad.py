@@ -1,0 +1,13 @@
+"""One over the input, backwards. The lesson is README.md in this folder."""
+
+
+def inv_grad(inp, out):
+    """Store the gradient of the loss in `inp.g`.
+
+    Forward: `out = 1 / inp`, entry by entry. The gradient of the loss with respect to `out` is
+    already in `out.g`.
+
+    inp: any shape, no entry zero
+    out: the shape of inp, and so is out.g
+    """
+    inp.g = ...

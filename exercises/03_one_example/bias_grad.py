@@ -1,0 +1,14 @@
+"""The gradient of the bias, from one example. The lesson is README.md in this folder."""
+
+
+def bias_grad(x, w, b, df):
+    """Return the gradient of the loss with respect to `b`.
+
+    Forward: `f = x @ w + b`, shape `(m,)`. The answer has shape `(m,)`.
+
+    x: (n,)
+    w: (n, m)
+    b: (m,)
+    df: (m,), the gradient of the loss with respect to f
+    """
+    return ...

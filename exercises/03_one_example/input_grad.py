@@ -1,0 +1,14 @@
+"""The gradient of one example's input. The lesson is README.md in this folder."""
+
+
+def input_grad(x, w, b, df):
+    """Return the gradient of the loss with respect to `x`.
+
+    Forward: `f = x @ w + b`, shape `(m,)`. The answer has shape `(n,)`.
+
+    x: (n,)
+    w: (n, m)
+    b: (m,)
+    df: (m,), the gradient of the loss with respect to f
+    """
+    return ...

@@ -1,0 +1,16 @@
+"""A linear layer with one more axis, backwards. The lesson is README.md in this folder."""
+
+
+def lin_grad_nd(inp, out, w, b):
+    """Store the gradient of the loss in `inp.g`, `w.g` and `b.g`.
+
+    Forward: `out = inp @ w + b`. The gradient of the loss with respect to `out` is already in `out.g`.
+
+    inp: (bs, t, n)
+    out: (bs, t, m), and out.g: (bs, t, m)
+    w: (n, m)
+    b: (m,)
+    """
+    inp.g = ...
+    w.g = ...
+    b.g = ...

@@ -1,0 +1,350 @@
+"""The `handgrad` command: one function per command, each a few lines over the modules below."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from . import __version__
+from .errors import HandgradError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from .course import Course, CourseExercise
+    from .render import Line
+    from .results import AnswerResult, ExerciseResult
+    from .session import Session
+
+STYLES = {"bold": "bold", "good": "green", "bad": "red", "todo": "yellow", "dim": "dim"}
+INTERRUPTED = 130
+MAX_WIDTH = 100
+
+app = typer.Typer(
+    name="handgrad",
+    help="Learn to write gradients by hand. Fill in the stubs under exercises/, then check them: each mistake is named.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _ids(incomplete: str) -> list[str]:
+    """Exercise and unit ids for shell completion."""
+    try:
+        course = _course()
+    except HandgradError:
+        return []
+    names = [exercise.id for exercise in course.exercises] + [unit.id for unit in course.config.units]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+Targets = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[ID|UNIT|PATH]...", help="What to check; everything if left out.", autocompletion=_ids),
+]
+ExerciseId = Annotated[str, typer.Argument(metavar="ID", help="An exercise, such as lin_grad.", autocompletion=_ids)]
+Format = Annotated[Literal["text", "json"], typer.Option("--format", help="Text for people, JSON for programs.")]
+
+
+def main() -> None:
+    """Run the command; every foreseeable problem is one sentence and an exit code."""
+    try:
+        app()
+    except HandgradError as error:
+        _fail(str(error), error.exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}. Nothing else was changed; put it right and run the command again.", 3)
+    except KeyboardInterrupt:
+        _fail("Stopped. What was finished is kept.", INTERRUPTED)
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"handgrad: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"handgrad {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None: ...
+
+
+@app.command()
+def check(targets: Targets = None, format: Format = "text") -> None:
+    """Check exercises and say which mistake each wrong answer is."""
+    from .results import exit_code
+
+    course = _course()
+    chosen = course.select(targets or [])
+    with _session(course) as session:
+        results = _checked(session, chosen)
+        if format == "json":
+            _print_json(course, results)
+        else:
+            _print_report(session, chosen, results, list_all=len(chosen) > 1)
+    raise typer.Exit(exit_code(results))
+
+
+@app.command()
+def hint(
+    exercise_id: ExerciseId,
+    answer_name: Annotated[str, typer.Argument(metavar="[ANSWER]", help="One answer, such as w.g.")] = "",
+) -> None:
+    """Show the next hint for an answer, one step at a time."""
+    from .render import hints
+
+    course = _course()
+    exercise = course.find(exercise_id)
+    with _session(course) as session:
+        answer = _answer_in_need(_last_result(session, exercise), answer_name)
+        if answer is None:
+            _out([((f"{exercise.file} passes: there is nothing to hint at.", "good"),)])
+            return
+        seen = min(session.progress.hints_seen(exercise, answer) + 1, len(answer.hints))
+        session.progress.saw_hint(exercise, answer, seen)
+        session.progress.save()
+        console = _console()
+        _out([((f"{exercise.file}  {answer.name}", "bold"),), *hints(exercise, answer, _width(console), seen)])
+        if seen == len(answer.hints):
+            lesson = f"exercises/{exercise.unit}/README.md"
+            _out([((f"That was the last one. The lesson is {lesson}.", "dim"),)])
+
+
+@app.command("list")
+def list_() -> None:
+    """List all exercises and how far you are."""
+    from .progress import next_exercise
+    from .render import next_step
+
+    course = _course()
+    with _session(course) as session:
+        for unit in course.config.units:
+            _out([((f"{unit.id}  {unit.title}", "bold"),)])
+            _out(_listed(session, exercise) for exercise in course.exercises if exercise.unit == unit.id)
+        _out([next_step(next_exercise(session.progress, course.exercises))])
+
+
+@app.command()
+def reset(
+    exercise_id: ExerciseId,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Put an exercise's stub back; what you wrote is kept as a backup."""
+    from . import workspace
+
+    course = _course()
+    exercise = course.find(exercise_id)
+    if exercise.path.exists() and not yes:
+        typer.confirm(f"Put the stub of {exercise.file} back? What you wrote is kept as a backup.", abort=True)
+    backup = workspace.reset(exercise)
+    with _session(course) as session:
+        session.progress.forget(exercise)
+        session.progress.save()
+    kept = f" What was there is in {backup.relative_to(course.root)}." if backup else ""
+    _out([((f"{exercise.file} is a fresh stub.{kept}", ""),)])
+
+
+@app.command()
+def solution(exercise_id: ExerciseId) -> None:
+    """Show the worked solution of an exercise that you have passed."""
+    course = _course()
+    exercise = course.find(exercise_id)
+    with _session(course) as session:
+        result = _last_result(session, exercise)
+    if result.status != "passed":
+        raise UsageError(f"{exercise.file} does not pass yet: the solution is shown once it does. See: handgrad hint {exercise.id}")
+    print(exercise.solution.read_text(encoding="utf-8").rstrip())
+
+
+@app.command()
+def grade(
+    submissions: Annotated[Path, typer.Argument(help="A folder with one folder per student, each laid out like exercises/.")],
+    out: Annotated[Path, typer.Option(help="Where STUDENT.json and grades.csv go.")] = Path("grades"),
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Worker processes.")] = os.cpu_count() or 1,
+    timeout: Annotated[float | None, typer.Option(help="Seconds for one exercise file.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Draw the same trials as an earlier run.")] = None,
+    format: Format = "text",
+) -> None:
+    """Grade a class: one result file per student, and grades.csv."""
+    from .batch_report import grade_with_progress
+
+    raise typer.Exit(grade_with_progress(_course(), submissions, out, workers, timeout, seed, format == "json"))
+
+
+@app.command()
+def build() -> None:
+    """For authors: derive the stubs in exercises/ from solutions/."""
+    from .build import build as build_course
+
+    written = build_course(_authors_course())
+    for path in written:
+        print(path)
+    print(f"{len(written)} file(s) written." if written else "Everything is up to date.")
+
+
+@app.command()
+def audit() -> None:
+    """For authors: prove that every exercise of the course is sound."""
+    from .audit import audit as audit_course
+
+    course = _authors_course()
+    with _session(course) as session:
+        worker = session.warm_up()
+        with _spinner("auditing") as say:
+            findings = audit_course(course, session.grader, worker, say)
+    for finding in findings:
+        print(f"{finding.file}: {finding.says}")
+    count = len(course.exercises)
+    print(f"{len(findings)} finding(s) in {count} exercises." if findings else f"All {count} exercises are sound.")
+    raise typer.Exit(1 if findings else 0)
+
+
+@app.command()
+def init(folder: Annotated[Path, typer.Argument(help="A new folder for your course.")]) -> None:
+    """Make a folder with all lessons and stubs, ready to start."""
+    from . import workspace
+
+    workspace.init(folder)
+    print(f"{folder} is ready. Begin with the lesson in {folder}/exercises/01_slopes/README.md, then:")
+    print(f"  cd {folder}")
+    print("  pytest exercises/          (or: handgrad check slope)")
+
+
+def _course() -> Course:
+    from .course import open_course
+
+    return open_course(Path.cwd())
+
+
+def _authors_course() -> Course:
+    course = _course()
+    if course.solutions.parent != course.root:
+        raise UsageError(f"{course.root} has no solutions/: only a course author's folder can be built and audited.")
+    return course
+
+
+def _session(course: Course) -> Session:
+    from .session import Session
+
+    return Session(course)
+
+
+def _checked(session: Session, chosen: Iterable[CourseExercise]) -> list[ExerciseResult]:
+    session.warm_up()
+    results = []
+    with _spinner("checking") as say:
+        for exercise in chosen:
+            say(exercise.file)
+            result = session.check(exercise)
+            session.progress.record(exercise, result)
+            results.append(result)
+    session.progress.save()
+    return results
+
+
+def _last_result(session: Session, exercise: CourseExercise) -> ExerciseResult:
+    """The last verdict if the file is still the same, else a new one."""
+    known = session.progress.result(exercise)
+    return known if known is not None else _checked(session, [exercise])[0]
+
+
+def _answer_in_need(result: ExerciseResult, name: str) -> AnswerResult | None:
+    known = [answer.name for answer in result.answers]
+    if name and name not in known:
+        raise UsageError(f"{result.id} has no answer {name!r}; it has {', '.join(known)}.")
+    wanted = [answer for answer in result.answers if name in ("", answer.name) and answer.hints]
+    return next((answer for answer in wanted if answer.status != "passed"), None)
+
+
+def _print_json(course: Course, results: list[ExerciseResult]) -> None:
+    from .results import CourseResult, dumps
+
+    print(dumps(CourseResult(course.config.course, "", tuple(results))), end="")
+
+
+def _print_report(
+    session: Session, chosen: Iterable[CourseExercise], results: Iterable[ExerciseResult], *, list_all: bool
+) -> None:
+    from .progress import by_unit, next_exercise
+    from .render import bars, exercise_report, next_step, printed
+
+    console = _console()
+    width = _width(console)
+    chosen = list(chosen)
+    for exercise, result in zip(chosen, results, strict=True):
+        seen = {answer.name: session.progress.hints_seen(exercise, answer) for answer in result.answers}
+        _out(exercise_report(exercise, result, width, seen))
+        if not list_all:
+            _out(printed(result, width))
+    progress = session.progress
+    _out(bars(by_unit(session.course, progress, [exercise.unit for exercise in chosen]), width))
+    _out([next_step(next_exercise(progress, chosen) or next_exercise(progress, session.course.exercises))])
+    _out([((note, "todo"),) for note in progress.notes])
+
+
+def _listed(session: Session, exercise: CourseExercise) -> Line:
+    result = session.progress.result(exercise)
+    done = sum(answer.status == "passed" for answer in result.answers) if result else 0
+    total = len(exercise.declaration.answers)
+    title = exercise.declaration.title + (" (stretch)" if exercise.stretch else "")
+    count = f"{done}/{total}"
+    return (("  ", ""), (f"{exercise.id:<22}", ""), (f"{count:<6}", "good" if done == total else "dim"), (title, "dim"))
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=True)
+
+
+def _width(console: Console) -> int:
+    return min(console.width, MAX_WIDTH)
+
+
+def _out(lines: Iterable[Line]) -> None:
+    from rich.text import Text
+
+    console = _console()
+    for line in lines:
+        console.print(Text.assemble(*[(text, STYLES.get(style, "")) for text, style in line]))
+
+
+class _spinner:
+    """A line on stderr that says what is going on, where somebody is watching."""
+
+    def __init__(self, what: str) -> None:
+        from rich.console import Console
+
+        self.what = what
+        self.status = Console(stderr=True).status(what) if sys.stderr.isatty() else None
+
+    def __enter__(self) -> Any:
+        if self.status is not None:
+            self.status.start()
+        return self.say
+
+    def __exit__(self, *_: object) -> None:
+        if self.status is not None:
+            self.status.stop()
+
+    def say(self, detail: str) -> None:
+        """Say what is being done now."""
+        if self.status is not None:
+            self.status.update(f"{self.what} {detail}")

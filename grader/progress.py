@@ -1,0 +1,144 @@
+"""What a learner has reached so far: the last verdicts and the hints already seen, in `.handgrad/progress.json`."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .course import Course, CourseExercise
+from .results import AnswerResult, ExerciseResult, exercise_from_json, exercise_to_json
+
+VERSION = 1
+FOLDER = ".handgrad"
+FILE = "progress.json"
+
+
+@dataclass
+class Progress:
+    """The state of one workspace.
+
+    Args:
+        path: the state file.
+        exercises: by exercise id: the file's hash, its last verdicts, and hints seen by answer.
+        notes: what a person should be told of the state file itself.
+    """
+
+    path: Path
+    exercises: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, root: Path) -> Progress:
+        """Read the state; one that cannot be read is set aside and a new one begun."""
+        progress = cls(root / FOLDER / FILE)
+        try:
+            state = json.loads(progress.path.read_text(encoding="utf-8"))
+            if state["version"] != VERSION:
+                raise ValueError(f"version {state['version']}")
+            progress.exercises = {str(key): dict(value) for key, value in state["exercises"].items()}
+        except FileNotFoundError:
+            return progress
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            progress._set_aside(error)
+        return progress
+
+    def _set_aside(self, error: Exception) -> None:
+        aside = self.path.with_suffix(".broken.json")
+        with contextlib.suppress(OSError):
+            os.replace(self.path, aside)
+        self.notes.append(f"{self.path} could not be read ({error}); it is kept as {aside.name}, and a new one is begun.")
+
+    def result(self, exercise: CourseExercise) -> ExerciseResult | None:
+        """The last verdict, if the file has not changed since."""
+        state = self.exercises.get(exercise.id)
+        if state is None or state.get("hash") != content_hash(exercise.path):
+            return None
+        try:
+            return exercise_from_json(state["result"])
+        except (KeyError, TypeError):
+            return None
+
+    def record(self, exercise: CourseExercise, result: ExerciseResult) -> None:
+        """Remember a verdict; hints seen of another mistake are forgotten."""
+        before = self.exercises.get(exercise.id, {}).get("hints", {})
+        hints = {
+            answer.name: before[answer.name]
+            for answer in result.answers
+            if answer.name in before and before[answer.name].get("code") == answer.code
+        }
+        self.exercises[exercise.id] = {
+            "hash": content_hash(exercise.path),
+            "result": exercise_to_json(result),
+            "hints": hints,
+        }
+
+    def hints_seen(self, exercise: CourseExercise, answer: AnswerResult) -> int:
+        """How many hints on this mistake have been shown; the first one comes with the verdict of a failure."""
+        seen = self.exercises.get(exercise.id, {}).get("hints", {}).get(answer.name, {})
+        first = 0 if answer.status == "todo" else 1
+        return int(seen.get("seen", first)) if seen.get("code") == answer.code else first
+
+    def saw_hint(self, exercise: CourseExercise, answer: AnswerResult, count: int) -> None:
+        """Remember that `count` hints have been shown."""
+        state = self.exercises.setdefault(exercise.id, {"hash": "", "result": None, "hints": {}})
+        state.setdefault("hints", {})[answer.name] = {"code": answer.code, "seen": count}
+
+    def forget(self, exercise: CourseExercise) -> None:
+        """Forget an exercise, as after a reset."""
+        self.exercises.pop(exercise.id, None)
+
+    def save(self) -> None:
+        """Write the state whole or not at all; a folder that cannot be written is noted."""
+        text = json.dumps({"version": VERSION, "exercises": self.exercises}, indent=1, ensure_ascii=False)
+        try:
+            self.path.parent.mkdir(exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", dir=self.path.parent, delete=False, encoding="utf-8") as file:
+                file.write(text)
+            os.replace(file.name, self.path)
+        except OSError as error:
+            self.notes.append(f"Progress is not remembered: {self.path.parent} cannot be written ({error.strerror}).")
+
+
+def content_hash(path: Path) -> str:
+    """SHA-256 of a file; empty where there is none."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+@dataclass(frozen=True)
+class UnitProgress:
+    """How far one unit is done, counted in answers."""
+
+    unit: str
+    done: int
+    total: int
+
+
+def by_unit(course: Course, progress: Progress, units: Iterable[str]) -> list[UnitProgress]:
+    """How far each of these units is, from what was last seen of each exercise."""
+    return [_unit(course, progress, unit.id) for unit in course.config.units if unit.id in set(units)]
+
+
+def _unit(course: Course, progress: Progress, unit: str) -> UnitProgress:
+    done = total = 0
+    for exercise in course.exercises:
+        if exercise.unit == unit:
+            result = progress.result(exercise)
+            total += len(exercise.declaration.answers)
+            done += sum(answer.status == "passed" for answer in result.answers) if result else 0
+    return UnitProgress(unit, done, total)
+
+
+def next_exercise(progress: Progress, exercises: Iterable[CourseExercise]) -> CourseExercise | None:
+    """The first exercise that is not known to be passed; stretch exercises come last."""
+    open_ones = [e for e in exercises if (result := progress.result(e)) is None or result.status != "passed"]
+    return next(iter(sorted(open_ones, key=lambda exercise: exercise.stretch)), None)

@@ -1,0 +1,124 @@
+"""What a learner reads: lines of styled text, made once and shown by the terminal, pytest and notebooks alike."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Literal
+
+from .course import CourseExercise
+from .exercise import Answer
+from .formula import asked, formula
+from .progress import UnitProgress
+from .results import AnswerResult, ExerciseResult
+
+Style = Literal["", "bold", "good", "bad", "todo", "dim"]
+Line = tuple[tuple[str, Style], ...]
+LABEL = 9
+BAR = 14
+
+
+def failure(exercise: CourseExercise, answer: AnswerResult, width: int, seen: int = 1) -> Iterator[Line]:
+    """One failed answer on its own: what was asked, the fact, the evidence, hints so far, the next step."""
+    asked_of = next((a for a in exercise.declaration.answers if a.name == answer.name), Answer(answer.name))
+    yield from _labelled("asked", asked(exercise, asked_of), width)
+    yield from _labelled("found", f"{answer.message}  [{answer.code}]", width, "bad")
+    if answer.evidence:
+        yield from _labelled("measured", answer.evidence, width)
+    yield from hints(exercise, answer, width, seen)
+
+
+def hints(exercise: CourseExercise, answer: AnswerResult, width: int, seen: int) -> Iterator[Line]:
+    """The hints seen so far, and how to get the next one."""
+    total = len(answer.hints)
+    for number, hint in enumerate(answer.hints[:seen], 1):
+        yield from _labelled(f"hint {number}/{total}", hint, width, "bold")
+    if seen < total:
+        yield from _labelled("", f"next hint: handgrad hint {exercise.id} {answer.name}", width, "dim")
+
+
+def exercise_report(exercise: CourseExercise, result: ExerciseResult, width: int, seen: dict[str, int]) -> Iterator[Line]:
+    """One exercise file with all its answers; the same word on several answers is said once."""
+    if {answer.status for answer in result.answers} == {"todo"}:
+        yield ((exercise.file, "bold"), ("  ", ""), (result.answers[0].message, "todo"))
+        return
+    text = formula(exercise)
+    gap = width - len(exercise.file) - len(text)
+    yield ((exercise.file, "bold"), (" " * gap + text if gap > 1 else "", "dim"))
+    if gap <= 1:
+        yield from _wrapped(text, width, "  ", "dim")
+    for _, group in groupby(result.answers, key=lambda a: (a.status, a.code, a.message, a.evidence)):
+        yield from _answers(exercise, list(group), width, seen)
+
+
+def _answers(
+    exercise: CourseExercise, answers: Sequence[AnswerResult], width: int, seen: dict[str, int]
+) -> Iterator[Line]:
+    first = answers[0]
+    names = ", ".join(answer.name for answer in answers)
+    if first.status == "passed":
+        yield (("  ", ""), (f"{names:<{LABEL - 3}}", ""), (" ok", "good"))
+        return
+    style: Style = "todo" if first.status == "todo" else "bad"
+    yield from _wrapped(first.message, width, f"  {names:<{LABEL - 3}} ", style, indent=LABEL)
+    if first.status == "todo":
+        return
+    if first.evidence:
+        yield from _wrapped(first.evidence, width, " " * LABEL, "", indent=LABEL)
+    for number, hint in enumerate(first.hints[: seen.get(first.name, 1)], 1):
+        yield from _wrapped(f"hint {number} of {len(first.hints)}: {hint}", width, " " * LABEL, "bold", indent=LABEL)
+    if seen.get(first.name, 1) < len(first.hints):
+        yield from _wrapped(f"next hint: handgrad hint {exercise.id} {first.name}", width, " " * LABEL, "dim", indent=LABEL)
+
+
+def printed(result: ExerciseResult, width: int) -> Iterator[Line]:
+    """What the learner's file printed, if anything."""
+    if result.printed.strip():
+        yield (("  your code printed:", "dim"),)
+        for line in plain(result.printed).splitlines()[:20]:
+            yield (("  | " + line[: max(width - 4, 10)], "dim"),)
+
+
+def bars(units: Sequence[UnitProgress], width: int) -> Iterator[Line]:
+    """One progress bar per unit."""
+    longest = max((len(unit.unit) for unit in units), default=0)
+    length = max(6, min(BAR, width - longest - 16))
+    for unit in units:
+        full = length * unit.done // max(unit.total, 1)
+        style: Style = "good" if unit.done == unit.total else "bold" if unit.done else "dim"
+        bar = "#" * full + "." * (length - full)
+        yield ((f"{unit.unit:<{longest}}  ", ""), (bar, style), (f"  {unit.done} of {unit.total}", ""))
+
+
+def next_step(exercise: CourseExercise | None) -> Line:
+    """The next thing to do."""
+    if exercise is None:
+        return (("Every exercise is solved.", "good"),)
+    return (("next: ", ""), (exercise.file, "bold"))
+
+
+def plain(text: str) -> str:
+    """Text from learner code without control characters, which a terminal would obey."""
+    return "".join(c if c in "\n\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def as_text(lines: Iterable[Line]) -> str:
+    """The lines without any style."""
+    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
+
+
+def _labelled(label: str, text: str, width: int, style: Style = "") -> Iterator[Line]:
+    yield from _wrapped(text, width, f"{label:<{LABEL}} ", style, indent=LABEL + 1, label_style="dim")
+
+
+def _wrapped(
+    text: str, width: int, first: str, style: Style, *, indent: int = 2, label_style: Style = ""
+) -> Iterator[Line]:
+    room = max(width - indent, 20)
+    parts = textwrap.wrap(plain(text), room, break_long_words=False, break_on_hyphens=False) or [""]
+    if len(first) > indent:
+        yield ((first, label_style),)
+        first = " " * indent
+    for number, part in enumerate(parts):
+        yield ((first if number == 0 else " " * indent, label_style), (part, style))

@@ -1,0 +1,88 @@
+"""One sitting of a learner or instructor: the course, a worker that warms up meanwhile, and a grader."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from .course import Course, CourseExercise
+from .errors import InfrastructureError, SpecError
+from .progress import Progress
+from .results import AnswerResult, ExerciseResult
+from .sandbox import Worker, start_worker
+
+if TYPE_CHECKING:
+    from .grading import Grader
+
+
+class Session:
+    """Checks exercises of one course; torch is imported here on the first check, beside the worker's own import.
+
+    Args:
+        course: the course.
+        worker: one that is warming up already; started on the first check otherwise.
+    """
+
+    def __init__(self, course: Course, worker: Worker | None = None) -> None:
+        self.course = course
+        self._worker = worker
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @cached_property
+    def progress(self) -> Progress:
+        return Progress.load(self.course.root)
+
+    @cached_property
+    def grader(self) -> Grader:
+        try:
+            from .grading import Grader
+        except ModuleNotFoundError as error:
+            raise InfrastructureError(f"{error.name} is not installed here: run `pip install {error.name}`.") from error
+        return Grader()
+
+    def warm_up(self) -> Worker:
+        """Start the worker process, once; it imports torch while this process does other things."""
+        if self._worker is None:
+            self._worker = start_worker()
+        return self._worker
+
+    def check(self, exercise: CourseExercise) -> ExerciseResult:
+        """The verdict on the learner's file as it is now.
+
+        Raises:
+            SpecError: the exercise's own declaration is broken; names it.
+        """
+        worker = self.warm_up()
+        try:
+            content = exercise.path.read_bytes()
+        except FileNotFoundError:
+            content = None
+        except OSError as error:
+            return unreadable(exercise, error)
+        try:
+            return self.grader.grade(exercise, content, worker)
+        except SpecError as error:
+            raise SpecError(f"{exercise.course.spec(exercise.unit)}: {exercise.id}: {error}") from error
+
+    def close(self) -> None:
+        """End the worker process."""
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+
+def unreadable(exercise: CourseExercise, error: OSError) -> ExerciseResult:
+    """The verdict on a file that cannot be opened: nobody's mistake, and no points lost silently."""
+    message = f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and check again"
+    answers = exercise.declaration.answers
+    points = exercise.points / len(answers)
+    failed = tuple(AnswerResult(answer.name, "error", 0.0, points, "error", message) for answer in answers)
+    return ExerciseResult(exercise.id, exercise.unit, failed)

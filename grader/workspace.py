@@ -1,0 +1,80 @@
+"""A learner's folder: making one, putting a stub back, keeping what was there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from . import build
+from .course import COURSE_FILE, Course, CourseExercise, bundled, load_course
+from .errors import InfrastructureError, UsageError
+from .progress import FOLDER
+
+BACKUPS = "backups"
+PYTEST_INI = """\
+[pytest]
+testpaths = exercises
+addopts = -p no:hypothesispytest
+"""
+
+
+def init(target: Path) -> Course:
+    """Make a workspace in `target`: the lessons and stubs of the bundled course, without its solutions.
+
+    Raises:
+        UsageError: there is something in `target` already.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target} already holds something: name a new folder, such as {target}-2.")
+    source = load_course(bundled())
+    target.mkdir(parents=True, exist_ok=True)
+    for unit in source.config.units:
+        folder = target / "exercises" / unit.id
+        folder.mkdir(parents=True)
+        for lesson in sorted((source.root / "exercises" / unit.id).iterdir()):
+            if lesson.is_file() and lesson.suffix != ".py":
+                shutil.copyfile(lesson, folder / lesson.name)
+    for exercise in source.exercises:
+        (target / exercise.file).write_text(build.stub(exercise), encoding="utf-8")
+    (target / "pytest.ini").write_text(PYTEST_INI, encoding="utf-8")
+    shutil.copyfile(source.root / COURSE_FILE, target / COURSE_FILE)  # last: it makes the folder a course
+    return load_course(target)
+
+
+def reset(exercise: CourseExercise) -> Path | None:
+    """Put the stub back; what was there is kept, and the backup's path returned.
+
+    Raises:
+        InfrastructureError: the folder cannot be written; nothing has changed then.
+    """
+    try:
+        backup = _back_up(exercise)
+        write_atomically(exercise.path, build.stub(exercise))
+    except OSError as error:
+        raise InfrastructureError(
+            f"{exercise.path} cannot be put back ({error.strerror}): make its folder writable. Nothing has changed."
+        ) from error
+    return backup
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(file.name, 0o644)
+    os.replace(file.name, path)
+
+
+def _back_up(exercise: CourseExercise) -> Path | None:
+    if not exercise.path.exists():
+        return None
+    folder = exercise.course.root / FOLDER / BACKUPS
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while (backup := folder / f"{exercise.id}-{number}.py").exists():
+        number += 1
+    shutil.copyfile(exercise.path, backup)
+    return backup

@@ -1,0 +1,119 @@
+"""What the tests share: the real course with a short time limit, a warm worker, and one learner's file at a time."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grader import protocol
+from grader.course import Course, load_course
+from grader.grading import Grader
+from grader.results import ExerciseResult
+from grader.sandbox import MODE_VARIABLE, Worker, start_worker
+
+ROOT = Path(__file__).resolve().parent.parent
+TIME_LIMIT = 2.0
+SEED = 20240917
+
+Grade = Callable[..., ExerciseResult]
+
+
+def with_policy(course: Course, **changes: object) -> Course:
+    """The same course under another policy."""
+    policy = course.policy.model_copy(update=changes)
+    return replace(course, config=course.config.model_copy(update={"policy": policy}), _specs={})
+
+
+@pytest.fixture(scope="session")
+def course() -> Course:
+    """The real course; a file that hangs is stopped after two seconds."""
+    return with_policy(load_course(ROOT), time_limit=TIME_LIMIT)
+
+
+@pytest.fixture(scope="session")
+def worker() -> Iterator[Worker]:
+    """One warm worker of this platform's default mode for the whole session."""
+    with start_worker() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def grader() -> Grader:
+    """One grader for the whole session, so that references are computed once."""
+    return Grader(SEED)
+
+
+@pytest.fixture
+def grade(course: Course, worker: Worker, grader: Grader) -> Grade:
+    """`grade("lin_grad", source)`: the verdict on a learner's source text, bytes, or `None` for no file."""
+
+    def graded(exercise_id: str, content: str | bytes | None, *, seed: int | None = None) -> ExerciseResult:
+        data = content.encode() if isinstance(content, str) else content
+        chosen = grader if seed is None else Grader(seed)
+        return chosen.grade(course.find(exercise_id), data, worker)
+
+    return graded
+
+
+def codes(result: ExerciseResult) -> dict[str, str | None]:
+    """The code of each answer, `None` where it passed."""
+    return {answer.name: answer.code for answer in result.answers}
+
+
+def solution(course: Course, exercise_id: str) -> bytes:
+    """The worked solution of an exercise."""
+    return course.find(exercise_id).solution.read_bytes()
+
+
+MODES = ("fork", "spawn") if sys.platform == "linux" else ("spawn",)
+
+
+@pytest.fixture(scope="session", params=MODES)
+def each_worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
+    """A warm worker of each mode that this platform has."""
+    with mode_worker(request.param) as started:
+        yield started
+
+
+@contextmanager
+def mode_worker(mode: str) -> Iterator[Worker]:
+    """A worker of exactly this mode, whatever the environment asks for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(MODE_VARIABLE, raising=False)
+        started = start_worker(mode)
+    with started:
+        yield started
+
+
+def make_job(
+    source: str, *argument_sets: dict[str, Any], function: str = "probe", time_limit: float = 5.0, meter: bool = False
+) -> bytes:
+    """A job frame that calls `function` once with each set of arguments; float arrays become tensors."""
+    arrays: list[np.ndarray] = []
+
+    def sent(value: Any) -> Any:
+        if isinstance(value, tuple):
+            arrays.extend(value)
+            return {"tensor": len(arrays) - 2, "g": len(arrays) - 1}
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            return {"tensor": len(arrays) - 1, "g": None}
+        return value if isinstance(value, dict) else {"literal": value}
+
+    calls = [
+        {"arguments": [[name, sent(value)] for name, value in arguments.items()], "meter": meter}
+        for arguments in argument_sets
+    ]
+    header = {
+        "source": textwrap.dedent(source), "filename": "probe.py", "function": function, "time_limit": time_limit,
+        "memory_limit": 512, "calls": calls,
+    }  # fmt: skip
+    return protocol.pack(header, arrays)

@@ -1,0 +1,386 @@
+"""Whatever learner code does, its job ends with a stated outcome, and the next honest job is answered right."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import MODES, make_job, mode_worker
+
+from grader import sandbox
+from grader.errors import InfrastructureError
+from grader.observation import Observation, read
+from grader.sandbox import ForkingWorker, Reply, SpawnedWorker, Worker, start_worker
+
+X = np.arange(6, dtype="float32").reshape(2, 3)
+HONEST = "def probe(x):\n    return x * 2\n"
+LIMIT = 1.0
+WATCHDOG = 30.0
+
+
+def run(worker: Worker, source: str, limit: float = LIMIT) -> Reply:
+    """One job's reply; if the worker itself hangs, its process is killed and the test fails."""
+    hung = threading.Event()
+
+    def rescue() -> None:
+        hung.set()
+        worker.process.popen.kill()
+
+    watchdog = threading.Timer(WATCHDOG, rescue)
+    watchdog.start()
+    try:
+        reply = worker.run(make_job(source, {"x": X}, time_limit=limit), limit)
+    finally:
+        watchdog.cancel()
+    assert not hung.is_set(), "the grader waited for ever"
+    return reply
+
+
+def outcome(reply: Reply) -> str:
+    """How a job ended in one word: timeout, crash, an exception's type, or the kind of value returned."""
+    if reply.end != "answered":
+        return reply.end
+    facts = read(reply.frame).facts
+    error = facts.error or facts.calls[0].error
+    if error is None:
+        return f"returned {facts.calls[0].returned.kind}"
+    return error.type if error.kind == "raised" else error.kind
+
+
+def observed(reply: Reply) -> Observation:
+    assert reply.end == "answered", reply
+    return read(reply.frame)
+
+
+def assert_still_honest(worker: Worker) -> None:
+    reply = observed(run(worker, HONEST, 10))
+    assert reply.facts.calls[0].error is None
+    np.testing.assert_array_equal(reply.array(reply.facts.calls[0].returned), X * 2)
+
+
+def body(text: str) -> str:
+    """A learner's file whose function does this, and then what an honest one does."""
+    indented = text.strip("\n").replace("\n", "\n    ")
+    return f"import ctypes, os, sys, time\nimport torch\ndef probe(x):\n    {indented}\n    return x * 2\n"
+
+
+HOSTILE = {
+    "hangs": (body("while True: pass"), "timeout"),
+    "hangs while it is imported": ("while True: pass\n", "timeout"),
+    "sleeps": (body("time.sleep(1e6)"), "timeout"),
+    "swallows every exception": (
+        body("while True:\n    try:\n        time.sleep(1e6)\n    except BaseException:\n        pass"), "timeout",
+    ),
+    "holds the interpreter lock": (body("import re\nre.match('(a+)+$', 'a' * 40 + 'b')"), "timeout"),
+    "leaves by os._exit": (body("os._exit(0)"), "crash"),
+    "leaves by os._exit when imported": ("import os\nos._exit(0)\n", "crash"),
+    "reads address zero": (body("ctypes.string_at(0)"), "crash"),
+    "aborts": (body("os.abort()"), "crash"),
+    "kills itself": (body("ctypes.CDLL(None).kill(os.getpid(), 9)"), "crash"),
+    "leaves by sys.exit": (body("sys.exit(0)"), "exit"),
+    "leaves by sys.exit when imported": ("import sys\nsys.exit(0)\n", "exit"),
+    "forks without end": (body("while True: os.fork()"), "PermissionError"),
+    "takes memory without end": (body("kept = []\nwhile True: kept.append(bytearray(1 << 24))"), "memory"),
+    "takes a huge tensor": (body("torch.ones(1 << 40)"), "memory"),
+    "prints a gigabyte": (body("for _ in range(1000): print('x' * 1_000_000)"), "returned tensor"),
+    "prints a gigabyte past Python": (body("for _ in range(1000): os.write(1, b'x' * 1_000_000)"), "returned tensor"),
+    "recurses without end": (body("probe(x)"), "RecursionError"),
+    "starts a program": (body("import subprocess\nsubprocess.run(['true'])"), "PermissionError"),
+    "starts a shell": (body("os.system('true')"), "PermissionError"),
+    "spawns a program": (body("os.posix_spawn('/bin/true', ['true'], {})"), "PermissionError"),
+    "replaces itself": (body("os.execv('/bin/true', ['true'])"), "PermissionError"),
+    "signals its parent": (body("os.kill(os.getppid(), 9)"), "PermissionError"),
+    "opens a connection": (
+        body("import socket\nsocket.create_connection(('127.0.0.1', 9), timeout=1)"), "PermissionError",
+    ),
+    "writes garbage on stdout": (body("os.write(1, b'HGF1 garbage')\nprint('x', file=sys.__stdout__)"), "returned tensor"),
+    "reads from the keyboard": (body("input()"), "EOFError"),
+    "raises KeyboardInterrupt": (body("raise KeyboardInterrupt"), "KeyboardInterrupt"),
+    "raises GeneratorExit": (body("raise GeneratorExit"), "GeneratorExit"),
+    "raises what cannot be shown": (
+        body("class Mute(Exception):\n    def __str__(self):\n        raise RuntimeError\nraise Mute"), "Mute",
+    ),
+    "raises a lone surrogate": (body(r"raise ValueError('\ud800')"), "ValueError"),
+    "raises a class with a lying name": (body("raise type('x' * 10**6, (Exception,), {})('y' * 10**7)"), "x" * 100),
+    "expands to a million million": (body("return torch.zeros(1).expand(10**12)"), "returned tensor"),
+    "returns a sparse tensor": (body("return torch.eye(3).to_sparse()"), "returned other"),
+    "returns a tensor without contents": (body("return torch.ones(3, device='meta')"), "returned other"),
+    "returns itself inside a list": (body("loop = []\nloop.append(loop)\nreturn loop"), "returned items"),
+    "leaves a thread running": (
+        body("import threading\nthreading.Thread(target=lambda: time.sleep(1e6), daemon=True).start()"),
+        "returned tensor",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_learner_code_that(what: str, each_worker: Worker) -> None:
+    """Each misdeed gives its own outcome, and the next honest job is answered right."""
+    source, expected = HOSTILE[what]
+    assert outcome(run(each_worker, source)) == expected
+    assert_still_honest(each_worker)
+
+
+SEVERED = {
+    "returning": "",
+    "sleeping": "time.sleep(1e6)",
+    "sleeping through every exception": (
+        "while True:\n    try:\n        time.sleep(1e6)\n    except BaseException:\n        pass"
+    ),
+}
+
+
+@pytest.mark.parametrize("then", SEVERED)
+def test_closing_every_descriptor_and(then: str, each_worker: Worker) -> None:
+    """No reply can come any more: it ends as a crash or in time, never as an answer, and the grader goes on."""
+    reply = run(each_worker, body(f"os.closerange(0, 256)\n{SEVERED[then]}"))
+    assert reply.end in {"crash", "timeout"}
+    assert_still_honest(each_worker)
+
+
+GARBAGE = "for fd in range(3, 64):\n    try:\n        os.write(fd, {!r})\n    except OSError:\n        pass"
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"garbage, longer than a prefix", b"HGF1" + bytes(12), b"HGF1" + b"\xff" * 12],
+    ids=["no frame", "an empty frame", "a giant frame"],
+)
+def test_garbage_on_every_descriptor_is_no_answer(garbage: bytes, each_worker: Worker) -> None:
+    reply = run(each_worker, body(GARBAGE.format(garbage)))
+    assert reply.end in {"crash", "timeout"}
+    assert_still_honest(each_worker)
+
+
+def test_a_gigabyte_of_print_is_cut_short(each_worker: Worker) -> None:
+    source, _ = HOSTILE["prints a gigabyte"]
+    printed = observed(run(each_worker, source)).facts.printed
+    assert len(printed) < 20_000
+    assert printed.endswith("(the rest was not kept)")
+
+
+def test_an_expanded_giant_is_described_without_its_contents(each_worker: Worker) -> None:
+    source, _ = HOSTILE["expands to a million million"]
+    returned = observed(run(each_worker, source)).facts.calls[0].returned
+    assert (returned.shape, returned.array) == ([10**12], None)
+
+
+def test_the_text_of_an_exception_is_kept_short(each_worker: Worker) -> None:
+    source, _ = HOSTILE["raises a class with a lying name"]
+    error = observed(run(each_worker, source)).facts.calls[0].error
+    assert error is not None
+    assert len(error.type) <= 100
+    assert len(error.message) <= 2000
+
+
+LIES = """
+    import torch
+    class Liar(torch.Tensor):
+        @property
+        def shape(self): return torch.Size([99])
+        @property
+        def dtype(self): return torch.float64
+        def __eq__(self, other): return True
+        def numpy(self, *a, **k): raise AssertionError
+        def detach(self): return torch.zeros(99)
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None): return torch.zeros(99)
+    def probe(x):
+        return (x * 2).as_subclass(Liar)
+"""
+
+
+def test_a_tensor_subclass_cannot_lie_about_itself(each_worker: Worker) -> None:
+    """Shape, dtype and contents are those of the storage, whatever the subclass says."""
+    reply = observed(run(each_worker, LIES))
+    returned = reply.facts.calls[0].returned
+    assert (returned.dtype, returned.shape) == ("float32", [2, 3])
+    np.testing.assert_array_equal(reply.array(returned), X * 2)
+    assert_still_honest(each_worker)
+
+
+WRITES = {
+    "open": "open({path!r}, 'w').write('x')",
+    "append": "open({path!r}, 'a').write('x')",
+    "os.open": "os.open({path!r}, os.O_WRONLY | os.O_TRUNC)",
+    "pathlib": "import pathlib; pathlib.Path({path!r}).write_text('x')",
+    "remove": "os.remove({path!r})",
+    "rename": "os.rename({path!r}, {path!r} + '2')",
+    "truncate": "os.truncate({path!r}, 0)",
+    "chmod": "os.chmod({path!r}, 0)",
+    "mkdir": "os.mkdir({path!r} + '.d')",
+    "symlink": "os.symlink({path!r}, {path!r} + '2')",
+    "rmtree": "import shutil; shutil.rmtree(os.path.dirname({path!r}))",
+    "numpy.save": "import numpy; numpy.save(open({path!r}, 'wb'), numpy.ones(3))",
+    "tensor.tofile": "x.numpy().tofile({path!r})",
+    "torch.save": "torch.save(x, {path!r})",
+    "torch.save to a new file": "torch.save(x, {path!r} + '2')",
+    "sqlite3": "import sqlite3; sqlite3.connect({path!r} + '2').execute('create table t (x)')",
+}
+
+
+@pytest.mark.parametrize("way", WRITES)
+def test_no_file_is_changed_by(way: str, each_worker: Worker, tmp_path: Path) -> None:
+    """The learner reads an error; the folder is as it was."""
+    precious = tmp_path / "precious.txt"
+    precious.write_text("precious")
+    reply = run(each_worker, body(WRITES[way].format(path=str(precious))))
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"precious.txt": "precious"}
+    assert re.search("Error|timeout|crash", outcome(reply))
+    assert_still_honest(each_worker)
+
+
+def test_no_connection_reaches_a_listener(each_worker: Worker) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        port = server.getsockname()[1]
+        reply = run(each_worker, body(f"import socket\nsocket.create_connection(('127.0.0.1', {port}), timeout=1)"))
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert outcome(reply) == "PermissionError"
+
+
+STATE = {
+    "a patched method": "import torch\ntorch.Tensor.__mul__ = lambda self, other: self",
+    "a patched module": "import builtins\nbuiltins.len = None",
+    "a default dtype": "import torch\ntorch.set_default_dtype(torch.float64)",
+    "a recursion limit": "import sys\nsys.setrecursionlimit(60)",
+    "a module": "import sys\nsys.modules['numpy'] = None",
+    "an ignored alarm": "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)",
+    "closed streams": "import sys\nsys.__stdout__ and sys.__stdout__.close()\nsys.stdout = None",
+    "silenced gradients": "import torch\ntorch.set_grad_enabled(False)",
+}
+
+
+@pytest.mark.parametrize("left", STATE)
+def test_the_next_job_does_not_meet(left: str, each_worker: Worker) -> None:
+    """What one submission does to Python, torch or its own limits does not reach the next."""
+    run(each_worker, f"{STATE[left]}\n{HONEST}")
+    reply = run(each_worker, "import torch\nimport numpy\nONE = torch.ones(1)\n"
+                             "def probe(x):\n    return x * 2 * ONE if len([1]) else None\n", 10)  # fmt: skip
+    assert outcome(reply) == "returned tensor"
+    returned = observed(reply).facts.calls[0].returned
+    assert returned.dtype == "float32"
+    np.testing.assert_array_equal(observed(reply).array(returned), X * 2)
+
+
+ORPHAN = """
+    import ctypes, os, time
+    def probe(x):
+        pid = ctypes.CDLL(None).fork()
+        if pid == 0:
+            {session}
+            while True: time.sleep(1)
+        return pid
+"""
+
+
+def alive(pid: int) -> bool:
+    """The process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def ended(pid: int) -> Iterator[None]:
+    """End a stray process of this test, whatever the test says of it."""
+    try:
+        yield
+    finally:
+        if alive(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+if sys.platform == "linux":
+
+    @pytest.mark.parametrize("session", ["pass", "os.setsid()"], ids=["child", "daemon"])
+    def test_a_process_left_behind_does_not_survive_its_job(session: str) -> None:
+        """A forked grandchild, whether or not it leaves the session, is gone when the reply is in."""
+        with mode_worker("fork") as worker:
+            reply = run(worker, ORPHAN.format(session=session))
+            zygote = worker.process.popen.pid
+            assert Path(f"/proc/{zygote}/task/{zygote}/children").read_text().split() == []
+            if reply.end == "answered":
+                pid = int(observed(reply).arrays[0])
+                with ended(pid):
+                    assert not alive(pid)
+            assert_still_honest(worker)
+
+    @pytest.mark.parametrize("session", ["pass", "os.setsid()"], ids=["child", "daemon"])
+    def test_a_process_left_behind_does_not_survive_its_worker(session: str) -> None:
+        with mode_worker("spawn") as worker:
+            reply = observed(run(worker, ORPHAN.format(session=session)))
+        pid = int(reply.arrays[0])
+        with ended(pid):
+            assert not alive(pid)
+
+    def test_a_killed_warm_process_is_the_graders_error_and_is_replaced() -> None:
+        """No verdict is guessed: the job ends in an infrastructure error, the next one is answered."""
+        with mode_worker("fork") as worker:
+            with pytest.raises(InfrastructureError, match="replaced"):
+                run(worker, body("ctypes.CDLL(None).kill(os.getppid(), 9)\ntime.sleep(1e6)"), 5)
+            assert_still_honest(worker)
+
+    def test_a_forked_job_cannot_see_the_one_before() -> None:
+        with mode_worker("fork") as worker:
+            run(worker, f"import builtins\nbuiltins.left_behind = 1\n{HONEST}")
+            assert outcome(run(worker, "def probe(x):\n    return left_behind\n")) == "NameError"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_process_is_left_when_a_worker_is_closed(mode: str) -> None:
+    with mode_worker(mode) as worker:
+        assert_still_honest(worker)
+        pid = worker.process.popen.pid
+    assert not alive(pid)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_many_jobs_leave_no_descriptor_open(mode: str) -> None:
+    with mode_worker(mode) as worker:
+        assert_still_honest(worker)
+        before = len(os.listdir("/dev/fd"))
+        for _ in range(20):
+            assert_still_honest(worker)
+        assert len(os.listdir("/dev/fd")) <= before
+
+
+def test_the_environment_chooses_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(sandbox.MODE_VARIABLE, "spawn")
+    with start_worker("fork") as worker:
+        assert isinstance(worker, SpawnedWorker)
+
+
+def test_linux_forks_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(sandbox.MODE_VARIABLE, raising=False)
+    monkeypatch.setattr(sandbox.sys, "platform", "linux")
+    monkeypatch.setattr(sandbox.ForkingWorker, "_start", lambda self: None)
+    assert isinstance(start_worker(), ForkingWorker)
+
+
+def test_an_unknown_mode_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(sandbox.MODE_VARIABLE, "telepathy")
+    with pytest.raises(InfrastructureError, match=r"'telepathy'.*HANDGRAD_WORKER=spawn"):
+        start_worker()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_worker_that_cannot_start_says_why(mode: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The last line of its words is shown, not a traceback."""
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'torch'\" >&2\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr(sandbox.sys, "executable", str(fake))
+    with mode_worker(mode) as worker, pytest.raises(InfrastructureError, match="torch is not installed"):
+        worker.run(make_job(HONEST, {"x": X}), LIMIT)
