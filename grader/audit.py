@@ -9,8 +9,9 @@ from pathlib import Path, PurePosixPath
 
 from . import audit_words
 from .audit_numbers import numbers
-from .build import is_stale, solution_file, stub
-from .course import COURSE_FILE, Course, CourseExercise, Unit
+from .build import is_stale, solution_file, stub, worked
+from .course import COURSE_FILE, Course, CourseExercise
+from .course_file import Unit
 from .errors import CourseError, SpecError
 from .grading import Grader
 from .results import AnswerResult
@@ -112,7 +113,7 @@ def _exercise(exercise: CourseExercise, grader: Grader, worker: Worker) -> Itera
     proofs: tuple[tuple[str, str, Proof], ...] = (
         (solution, "", lambda: audit_words.signature(exercise)),
         (exercise.file, "", lambda: _stub(exercise, grader, worker)),
-        (solution, "", lambda: _worked(exercise, grader, worker)),
+        (solution, "", lambda: _solution(exercise, grader, worker)),
         (spec, f"{exercise.id}: ", lambda: audit_words.hints(declaration)),
         (spec, f"{exercise.id}: ", lambda: audit_words.giveaways(exercise)),
         (spec, f"{exercise.id}: ", lambda: numbers(exercise, grader)),
@@ -141,9 +142,10 @@ def _stub(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[
             yield f"in the stub {_told(answer)}, not todo: put the marks around all of the answer."
 
 
-def _worked(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[str]:
+def _solution(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[str]:
     """The worked solution passes every answer."""
-    for answer in grader.grade(exercise, exercise.solution.read_bytes(), worker).answers:
+    text = "\n".join(worked(exercise).lines)
+    for answer in grader.grade(exercise, text.encode(), worker).answers:
         if answer.status != "passed":
             yield f"{_told(answer)}: {answer.message}; correct the solution or its declaration."
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 
@@ -10,8 +11,9 @@ import numpy as np
 from .compare import agrees
 from .course import CourseExercise
 from .diagnose import declared
-from .exercise import Answer, Exercise, Misconception, Routine, is_differentiable
-from .grading import Grader, is_right, mistake
+from .exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
+from .grading import Grader
+from .judge import is_right, mistake
 from .reference import REDRAWS, confirmed, gradcheck, make_trial
 from .sampling import Array
 from .trial import IMPOSSIBLE, Trial
@@ -25,6 +27,10 @@ def numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     Raises:
         SpecError: no trial can be made from the declaration.
     """
+    unknown = list(_unknown_names(exercise.declaration))
+    yield from unknown
+    if unknown:
+        return
     trials = grader.trials(exercise)
     yield from _references(exercise, trials, np.random.default_rng(grader.seed))
     others = Grader(grader.seed + 1).trials(exercise)
@@ -35,6 +41,19 @@ def numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
         for misconception in exercise.declaration.misconceptions:
             if misconception.answer == answer.name:
                 yield from _misconception(exercise, answer, misconception, trials)
+
+
+def _unknown_names(declaration: Declaration) -> Iterator[str]:
+    """The rules that ask for what no trial has."""
+    known = (*declaration.forward_names, "out", "out_g") if isinstance(declaration, Exercise) else declaration.inputs
+    for misconception in declaration.misconceptions:
+        for name in inspect.signature(misconception.rule).parameters:
+            if name not in known:
+                yield f"{_named(misconception)} takes {name}, but there is {', '.join(known)}: correct its rule."
+
+
+def _named(misconception: Misconception) -> str:
+    return f"the misconception {misconception.code} about {misconception.answer}"
 
 
 def _references(exercise: CourseExercise, trials: Sequence[Trial], rng: np.random.Generator) -> Iterator[str]:
@@ -137,13 +156,10 @@ def _misconception(
     exercise: CourseExercise, answer: Answer, misconception: Misconception, trials: Sequence[Trial]
 ) -> Iterator[str]:
     """It can be computed at every size, it is wrong, and it is told as itself."""
-    name = f"the misconception {misconception.code} about {answer.name}"
+    name = _named(misconception)
     (candidate,) = declared([misconception], answer)
     try:
         pairs = _pairs(exercise, answer, candidate.compute, trials)
-    except KeyError as error:
-        yield f"{name} takes {error}, which is neither an input of forward nor out or out_g: correct its rule."
-        return
     except IMPOSSIBLE as error:
         yield f"{name} fails ({type(error).__name__}: {error}): make its rule work at every size."
         return

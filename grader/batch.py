@@ -9,10 +9,11 @@ import io
 import json
 import os
 import queue
+import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -34,6 +35,7 @@ LONGEST_NAME = 200
 MOST_NOTES = 20
 TICK = 1.0
 NOT_REPORTED = frozenset({"__pycache__", "__MACOSX", "README.md", "quiz.yaml"})
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 Report = Callable[["Progress"], None]
 
@@ -197,22 +199,21 @@ class _Pace:
 
 def _student_folders(course: Course, submissions: Path, out: Path) -> tuple[list[Path], tuple[str, ...]]:
     """The student folders by name, and the names of everything else."""
+    if os.path.realpath(submissions) == os.path.realpath(out):
+        raise UsageError(f"{out} holds the submissions: name another folder for the results with --out.")
     try:
         entries = [entry for entry in _entries(submissions) if not _is_housekeeping(entry.name)]
     except OSError as error:
         says = f"{submissions} cannot be read ({error.strerror}): name the folder that holds one folder per student."
         raise UsageError(says) from error
-    entries = [entry for entry in entries if not _is_same(Path(entry.path), out)]
+    results = os.path.realpath(out)
+    entries = [entry for entry in entries if os.path.realpath(entry.path) != results]
     folders = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
     if not folders:
         raise UsageError(f"{submissions} holds no student folders: give each student one, laid out like exercises/.")
     if {folder.name for folder in folders} <= {"exercises", *(unit.id for unit in course.config.units)}:
         raise UsageError(f"{submissions} is laid out like one student's submission: name the folder above it.")
-    return folders, tuple(_printable(entry.name) for entry in entries if Path(entry.path) not in folders)
-
-
-def _is_same(path: Path, other: Path) -> bool:
-    return os.path.realpath(path) == os.path.realpath(other)
+    return folders, tuple(_shown(entry.name) for entry in entries if not entry.is_dir(follow_symlinks=False))
 
 
 def _is_housekeeping(name: str) -> bool:
@@ -227,6 +228,11 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 def _printable(name: str) -> str:
     """A file name as text that can be written anywhere: bytes that are no UTF-8 are replaced."""
     return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _shown(name: str) -> str:
+    """A file name that is safe to show on a terminal."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", _printable(name))
 
 
 def read_submission(course: Course, folder: Path) -> Submission:
@@ -257,7 +263,7 @@ def _collect(course: Course, folder: Path, files: dict[str, bytes | Unread], not
             if _is_housekeeping(entry.name) or (name in places and entry.is_dir(follow_symlinks=False)):
                 continue
             if ignored := _why_ignored(entry, folder, exercise, files):
-                notes.append(f"{_printable(name)} was ignored: {ignored}")
+                notes.append(f"{_shown(name)} was ignored: {ignored}")
             elif exercise is not None:
                 files[exercise.id] = _content(entry)
 
@@ -287,8 +293,8 @@ def _why_ignored(
     """Why something in a submission is not graded; empty if it is."""
     if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(os.path.realpath(folder)):
         return "it is a link that leads out of the submission; ask for the file itself"
-    if exercise is None or not entry.is_file():
-        return "it is no exercise file of this course"
+    if exercise is None or not os.path.isfile(entry.path):
+        return "this course has no exercise there"
     if exercise.id in files:
         return f"another {exercise.id}.py was handed in too, and that one was graded"
     return ""
@@ -324,7 +330,9 @@ class _Desk:
     def stop(self) -> None:
         """Grade nothing more, whatever is being graded now."""
         self.stopped = True
-        self._drop()
+        worker, self.worker = self.worker, None
+        if worker is not None:
+            worker.close()
 
     def grade(self, grader: Grader, exercise: CourseExercise, content: bytes | Unread | None) -> ExerciseResult:
         """The verdict on one file; asked for again, of a fresh worker, where the grader itself failed."""
@@ -336,20 +344,17 @@ class _Desk:
     def _try(self, grader: Grader, exercise: CourseExercise, content: bytes | None) -> ExerciseResult:
         if self.stopped:
             return _verdict(exercise, Unread("error", "the run was stopped"))
+        worker: Worker | None = None
         try:
-            self.worker = self.worker or start_worker()
-            result = grader.grade(exercise, content, self.worker)
+            worker = self.worker = self.worker or start_worker()
+            result = grader.grade(exercise, content, worker)
         except Exception as error:  # one submission never stops the rest
             says = f"the grader failed ({type(error).__name__}: {error}): run the same command again"
             result = _verdict(exercise, Unread("error", says))
-        if result.status == "error":
-            self._drop()
-        return result
-
-    def _drop(self) -> None:
-        if self.worker is not None:
-            self.worker.close()
+        if result.status == "error" and worker is not None:
             self.worker = None
+            worker.close()
+        return result
 
 
 def _verdict(exercise: CourseExercise, unread: Unread) -> ExerciseResult:
@@ -362,7 +367,7 @@ def _verdict(exercise: CourseExercise, unread: Unread) -> ExerciseResult:
 
 @dataclass(frozen=True)
 class _Room:
-    """What the desks share: folders waiting to be graded, and results that have landed; `None` from a desk that is done."""
+    """What the desks share: folders that wait, and results that have landed; `None` from a desk that is done."""
 
     course: Course
     grader: Grader
@@ -392,7 +397,9 @@ class _Room:
         return _Landed(submission, result, self.grader.seed)
 
 
-def _landing(course: Course, pending: Sequence[Path], workers: int, seed: int | None) -> Iterator[_Landed | None]:
+def _landing(
+    course: Course, pending: Sequence[Path], workers: int, seed: int | None
+) -> Generator[_Landed | None, None, None]:
     """Each result as it is finished; `None` when a second has brought none."""
     desks = [_Desk() for _ in range(workers)]
     threads: list[threading.Thread] = []
@@ -592,7 +599,7 @@ def _row(record: Mapping[str, Any]) -> _Row:
     failures = {name: answer["message"] for name, answer in answers if answer["status"] == "error"}
     return _Row(
         student,
-        record["score"],
+        float(record["score"]),
         {exercise["id"]: None if exercise["status"] == "error" else exercise["score"] for exercise in exercises},
         tuple((name, answer["name"], answer["code"]) for name, answer in answers if answer["status"] == "failed"),
         tuple(Failure(student, name, message) for name, message in failures.items()),

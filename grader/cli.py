@@ -27,7 +27,7 @@ MAX_WIDTH = 100
 
 app = typer.Typer(
     name="handgrad",
-    help="Learn to write gradients by hand. Fill in the stubs under exercises/, then check them: each mistake is named.",
+    help="Learn to write gradients by hand: fill in the stubs under exercises/ and check them. Each mistake is named.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -82,7 +82,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None: ...
 
 
@@ -169,13 +171,17 @@ def solution(exercise_id: ExerciseId) -> None:
     with _session(course) as session:
         result = _last_result(session, exercise)
     if result.status != "passed":
-        raise UsageError(f"{exercise.file} does not pass yet: the solution is shown once it does. See: handgrad hint {exercise.id}")
+        raise UsageError(
+            f"{exercise.file} does not pass yet: the solution is shown once it does. See: handgrad hint {exercise.id}"
+        )
     print(exercise.solution.read_text(encoding="utf-8").rstrip())
 
 
 @app.command()
 def grade(
-    submissions: Annotated[Path, typer.Argument(help="A folder with one folder per student, each laid out like exercises/.")],
+    submissions: Annotated[
+        Path, typer.Argument(help="A folder with one folder per student, each laid out like exercises/.")
+    ],
     out: Annotated[Path, typer.Option(help="Where STUDENT.json and grades.csv go.")] = Path("grades"),
     workers: Annotated[int, typer.Option(min=1, max=256, help="Worker processes.")] = os.cpu_count() or 1,
     timeout: Annotated[float | None, typer.Option(help="Seconds for one exercise file.")] = None,

@@ -6,63 +6,17 @@ import difflib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
+from .course_file import CourseFile, Policy, read_course_file
 from .errors import CourseError, SpecError, UsageError
 from .exercise import Declaration, Exercise, Routine
 
 COURSE_FILE = "course.yaml"
 PACKAGE = Path(__file__).resolve().parent
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Policy(_Part):
-    """How exercises are graded.
-
-    Args:
-        time_limit: seconds for one exercise file.
-        memory_limit: MiB that learner code may use beyond torch itself.
-        show_expected: learners may see the expected numbers.
-    """
-
-    time_limit: float = Field(10, gt=0, le=3600)
-    memory_limit: int = Field(1024, ge=64, le=1 << 20)
-    show_expected: bool = False
-
-
-class Entry(_Part):
-    """One exercise as `course.yaml` lists it."""
-
-    id: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
-    points: float = Field(1, gt=0)
-    stretch: bool = False
-
-
-class Unit(_Part):
-    """One unit: a folder of `exercises/`."""
-
-    id: str = Field(pattern=r"^\d\d_[a-z0-9_]+$")
-    title: str
-    exercises: tuple[Entry, ...] = Field(min_length=1)
-
-
-class CourseFile(_Part):
-    """The content of `course.yaml`."""
-
-    course: str = Field(pattern=r"^[A-Za-z0-9_\-]+$")
-    title: str
-    policy: Policy = Policy()
-    units: tuple[Unit, ...] = Field(min_length=1)
 
 
 @dataclass(frozen=True)
@@ -97,7 +51,9 @@ class CourseExercise:
         """
         found = self.course.declarations(self.unit).get(self.id)
         if found is None:
-            raise SpecError(f"{self.course.spec(self.unit)} declares no exercise {self.id!r}, but course.yaml lists it.")
+            raise SpecError(
+                f"{self.course.spec(self.unit)} declares no exercise {self.id!r}, but course.yaml lists it."
+            )
         return found
 
 
@@ -216,79 +172,17 @@ def load_course(root: Path) -> Course:
     Raises:
         CourseError: `course.yaml` is missing, unreadable or wrong; names the line.
     """
-    path = root / COURSE_FILE
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CourseError(f"{path} cannot be read: {error}. Restore it, or run: handgrad init my-course") from error
+    config = read_course_file(root / COURSE_FILE)
     own = root / "solutions"
-    return Course(root.resolve(), own.resolve() if own.is_dir() else bundled() / "solutions", _parse(path, text))
-
-
-def _parse(path: Path, text: str) -> CourseFile:
-    try:
-        config = CourseFile.model_validate(yaml.load(text, Loader=_LOADER))
-        _check_unique(config)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise CourseError(f"{path}, line {line}: this is not valid YAML ({error.problem}).") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise CourseError(_explain(path, text, error)) from error
-    return config
-
-
-def _check_unique(config: CourseFile) -> None:
-    seen: set[str] = set()
-    for unit in config.units:
-        for name in (unit.id, *[entry.id for entry in unit.exercises]):
-            if name in seen:
-                raise ValueError(f"{name} is listed twice")
-            seen.add(name)
-
-
-def _explain(path: Path, text: str, error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        name = str(error).split(" ")[0]
-        lines = [i for i, line in enumerate(text.splitlines(), 1) if name in line]
-        return f"{path}, line {lines[-1] if lines else 1}: {error}."
-    first = error.errors()[0]
-    location = [part for part in first["loc"] if isinstance(part, (str, int))]
-    line = _line_of(yaml.compose(text, Loader=_LOADER), location)
-    where = ".".join(str(part) for part in location) or "the file"
-    if first["type"] == "extra_forbidden":
-        return f"{path}, line {line}: {where} is not a known setting; remove it or correct its name."
-    if first["type"] == "missing":
-        return f"{path}, line {line}: {where} is missing."
-    return f"{path}, line {line}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}."
-
-
-def _line_of(node: Any, location: Sequence[str | int]) -> int:
-    """The line of the innermost part of `location` that the document has."""
-    line = 1 if node is None else node.start_mark.line + 1
-    for part in location:
-        children = dict(_children(node))
-        if part not in children:
-            return line
-        key, node = children[part]
-        line = key.start_mark.line + 1
-    return line
-
-
-def _children(node: Any) -> Iterator[tuple[str | int, tuple[Any, Any]]]:
-    if isinstance(node, yaml.MappingNode):
-        yield from ((key.value, (key, value)) for key, value in node.value)
-    elif isinstance(node, yaml.SequenceNode):
-        yield from ((i, (value, value)) for i, value in enumerate(node.value))
-
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return Course(root.resolve(), own.resolve() if own.is_dir() else bundled() / "solutions", config)
 
 
 def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
     if not path.is_file():
         raise SpecError(f"{path} is missing: every unit of course.yaml needs a spec.py.")
     specification = importlib.util.spec_from_file_location(name, path)
-    assert specification is not None and specification.loader is not None
+    assert specification is not None
+    assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     saved, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:

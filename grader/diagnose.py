@@ -94,12 +94,11 @@ def _right(answer: Answer, trial: Trial) -> np.ndarray:
 
 def _without_candidates(answer: Answer, pairs: Sequence[Pair], averages: bool) -> Diagnosis:
     wrong_shape = next(((t, a) for t, a in pairs if a.shape != _right(answer, t).shape), None)
-    if wrong_shape is not None:
-        if says := same_shape(answer, pairs):
-            return Diagnosis("hard-coded", says)
-    if wrong_shape is not None and wrong_shape[0] is pairs[0][0]:
-        if spread := _broadcast_accident(answer, *wrong_shape):
-            return spread
+    if wrong_shape is not None and (says := same_shape(answer, pairs)):
+        return Diagnosis("hard-coded", says)
+    everywhere = wrong_shape is not None and wrong_shape[0] is pairs[0][0]
+    if wrong_shape is not None and everywhere and (spread := _broadcast_accident(answer, *wrong_shape)):
+        return spread
     if special := passes_where(answer, pairs, agrees):
         return Diagnosis(*special)
     if wrong_shape is not None:

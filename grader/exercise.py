@@ -186,9 +186,15 @@ def _check_common(declaration: Declaration) -> None:
     for misconception in declaration.misconceptions:
         if misconception.answer not in names:
             raise SpecError(f"the misconception {misconception.code} is about {misconception.answer!r}, no answer here")
+        known = {*declaration.inputs, "out", "out_g"}
+        unknown = set(inspect.signature(misconception.rule).parameters) - known
+        if unknown:
+            raise SpecError(
+                f"the rule of {misconception.code} takes {', '.join(sorted(unknown))}, which nothing declares"
+            )
     for name in declaration.hints:
         if name not in names:
             raise SpecError(f"there are hints for {name!r}, which is no answer here")
-    unknown = set(named_axes([declaration.never_holds])) - set(named_axes(specs_of(declaration)))
-    if unknown:
-        raise SpecError(f"never_holds names the unknown axes {', '.join(sorted(unknown))}")
+    strange = set(named_axes([declaration.never_holds])) - set(named_axes(specs_of(declaration)))
+    if strange:
+        raise SpecError(f"never_holds names the unknown axes {', '.join(sorted(strange))}")

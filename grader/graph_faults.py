@@ -9,17 +9,18 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import torch
 
 from .exercise import Answer, Exercise
-from .faults import AVERAGES, RESHAPES, Fault, local_faults, name_of, upstream_faults, words
+from .fault import AVERAGES, RESHAPES, Fault, name_of, words
+from .faults import local_faults, upstream_faults
 from .trace import Position, Step, Trace, Wrong, record
 from .trial import Candidate, Trial
 
 MAX_PATHS = 4
-MAX_DROPPED = 2
 Sweep = Callable[[Trace], torch.Tensor]
 
 
@@ -34,10 +35,10 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     trace = _trace(exercise, trial)
     for fault in _faults(exercise, answer, trace, trial):
         wrong = (Wrong(fault.step, fault.position, fault.rule),)
-        yield _candidate(exercise, answer, fault.code, fault.says, lambda t, wrong=wrong: t.backward(answer.wrt, wrong))
+        yield _candidate(exercise, answer, fault.code, fault.says, partial(Trace.backward, wrt=answer.wrt, wrong=wrong))
     for step in trace.steps:
         says = f"this is {name_of(trace, step.key)}, a value of the forward pass"
-        yield _candidate(exercise, answer, "forward-value", says, lambda t, i=step.index: t.steps[i].value)
+        yield _candidate(exercise, answer, "forward-value", says, partial(_value, index=step.index))
     yield from _paths(exercise, answer, trace)
     yield from _products_of_derivatives(exercise, answer, trace)
     yield from _dropped_together(exercise, answer, trace)
@@ -88,6 +89,10 @@ def _jacobian(trace: Trace, answer: Answer, sweep: Sweep) -> np.ndarray:
     return torch.stack(rows).reshape(*shape, *rows[0].shape).detach().numpy()
 
 
+def _value(trace: Trace, index: int) -> torch.Tensor:
+    return trace.steps[index].value
+
+
 def _paths(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
     """A value used several times, followed along only some of its uses."""
     keys = trace.depends(answer.wrt) - {trace.out}
@@ -103,11 +108,12 @@ def _paths(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candida
                     f"the path through {lost} is missing"
                 )
                 skip = frozenset(dropped)
+                sweep = partial(Trace.backward, wrt=answer.wrt, skip=skip)
+                yield _candidate(exercise, answer, "missing-path", says, sweep)
                 if exercise.gives_upstream:
-                    yield _candidate(exercise, answer, "missing-upstream", f"out.g is missing on the path through {lost}",
-                                     _without_upstream(answer.wrt, skip, frozenset(uses) - skip))  # fmt: skip
-                yield _candidate(exercise, answer, "missing-path", says,
-                                 lambda t, skip=skip: t.backward(answer.wrt, skip=skip))  # fmt: skip
+                    bare = _without_upstream(answer.wrt, skip, frozenset(uses) - skip)
+                    says = f"out.g is missing on the path through {lost}"
+                    yield _candidate(exercise, answer, "missing-upstream", says, bare)
 
 
 Uses = frozenset[tuple[int, Position]]
@@ -130,7 +136,9 @@ def _products_of_derivatives(exercise: Exercise, answer: Answer, trace: Trace) -
         positions = [where for where, source in step.operands if source in relevant]
         if step.name == "mul" and len(positions) == 2 and step.value.shape == trace.inputs[answer.wrt].shape:
             says = "the derivative of a product is not the product of the derivatives"
-            yield _candidate(exercise, answer, "wrong-local", says, _derivatives_multiplied(answer.wrt, step, positions))
+            yield _candidate(
+                exercise, answer, "wrong-local", says, _derivatives_multiplied(answer.wrt, step, positions)
+            )
 
 
 def _derivatives_multiplied(wrt: str, step: Step, positions: list[Position]) -> Sweep:
@@ -154,27 +162,28 @@ def _derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
 
 
 def _dropped_together(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
-    """Several local derivatives left out at once."""
+    """Two local derivatives left out at once."""
     relevant = trace.depends(answer.wrt)
-    drops: list[Fault] = []
-    for step in trace.steps:
-        if step.key not in relevant or step.name in RESHAPES:
-            continue
-        for position, source in step.operands:
-            if source in relevant:
-                drops += [
-                    fault
-                    for fault in local_faults(trace, step, position, {})
-                    if fault.code in {"missing-local", "sum-for-mean"}
-                ][:2]
-    for count in range(2, min(len(drops), MAX_DROPPED) + 1):
-        for group in itertools.combinations(drops, count):
-            places = {(fault.step, fault.position) for fault in group}
-            if len(places) == count:
-                wrong = tuple(Wrong(fault.step, fault.position, fault.rule) for fault in group)
-                says = "; ".join(fault.says for fault in group)
-                yield _candidate(exercise, answer, "missing-local", says,
-                                 lambda t, wrong=wrong: t.backward(answer.wrt, wrong))  # fmt: skip
+    places = [
+        (step, position)
+        for step in trace.steps
+        if step.key in relevant and step.name not in RESHAPES
+        for position, source in step.operands
+        if source in relevant
+    ]
+    for pair in itertools.combinations(places, 2):
+        drops = [_drops(trace, step, position) for step, position in pair]
+        for group in itertools.product(*drops):
+            wrong = tuple(Wrong(fault.step, fault.position, fault.rule) for fault in group)
+            says = "; ".join(fault.says for fault in group)
+            sweep = partial(Trace.backward, wrt=answer.wrt, wrong=wrong)
+            yield _candidate(exercise, answer, "missing-local", says, sweep)
+
+
+def _drops(trace: Trace, step: Step, position: Position) -> list[Fault]:
+    """The first two ways to leave this step's derivative out."""
+    faults = local_faults(trace, step, position, {})
+    return [fault for fault in faults if fault.code in {"missing-local", "sum-for-mean"}][:2]
 
 
 def _reshapes_skipped(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:

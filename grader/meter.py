@@ -27,7 +27,7 @@ class Meter:
     peak: int = 0
 
 
-class _Watch(TorchDispatchMode):
+class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts each new storage while it lives."""
 
     @classmethod
@@ -35,7 +35,7 @@ class _Watch(TorchDispatchMode):
         return False  # wrapping for dynamo would import all of it, a second on first use
 
     def __init__(self, meter: Meter) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.meter = meter
         self.alive: dict[int, int] = {}
 

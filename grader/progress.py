@@ -53,7 +53,9 @@ class Progress:
         aside = self.path.with_suffix(".broken.json")
         with contextlib.suppress(OSError):
             os.replace(self.path, aside)
-        self.notes.append(f"{self.path} could not be read ({error}); it is kept as {aside.name}, and a new one is begun.")
+        self.notes.append(
+            f"{self.path} could not be read ({error}); it is kept as {aside.name}, and a new one is begun."
+        )
 
     def result(self, exercise: CourseExercise) -> ExerciseResult | None:
         """The last verdict, if the file has not changed since."""

@@ -1,7 +1,7 @@
 """Frames between grader and worker: a JSON header and raw array bytes, every length checked, no pickle.
 
-    frame   = MAGIC (4 bytes) | header length (u32) | payload length (u64) | header | payload
-    header  = JSON object; `header["arrays"]` lists [dtype, shape] of each array in the payload, in order
+frame   = MAGIC (4 bytes) | header length (u32) | payload length (u64) | header | payload
+header  = JSON object; `header["arrays"]` lists [dtype, shape] of each array in the payload, in order
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
     Raises:
         ProtocolError: an array has a dtype that frames do not carry, or the frame would be too large.
     """
-    described = [[array.dtype.name, list(array.shape)] for array in arrays]
+    described = [(array.dtype.name, list(array.shape)) for array in arrays]
     unknown = {name for name, _ in described} - DTYPES
     if unknown:
         raise ProtocolError(f"frames do not carry arrays of {', '.join(sorted(unknown))}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,7 @@ def _without(trial: Trial, argument: str, chosen: tuple[str, ...], left_out: str
     return replace(trial, arguments=arguments, expected={**trial.expected, f"{left_out}.g": None}, memo={})
 
 
-def make_trial(
-    declaration: Declaration, setting: Setting, rng: np.random.Generator, *, metered: bool = False
-) -> Trial:
+def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Generator, *, metered: bool = False) -> Trial:
     """One trial; redrawn a few times if an input lies on a kink, where no gradient is the right one."""
     if isinstance(declaration, Routine):
         return _routine_trial(declaration, setting, rng)
@@ -73,12 +72,11 @@ def confirmed(exercise: Exercise, trial: Trial) -> bool:
 
 def loss_of(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> float:
     """`(out * out_g).sum()` with the input `name` set to `values`: what `name.g` is the gradient of."""
+    assert trial.out_g is not None
     return float((_forward_with(exercise, trial, name, values) * trial.out_g).sum())
 
 
-def autograd(
-    exercise: Exercise, answer: Answer, inputs: Mapping[str, Any], out_g: torch.Tensor | None
-) -> np.ndarray:
+def autograd(exercise: Exercise, answer: Answer, inputs: Mapping[str, Any], out_g: torch.Tensor | None) -> np.ndarray:
     """The answer by torch autograd; shape: that of `answer.wrt`, or `(*out.shape, *wrt.shape)`."""
     leaf = inputs[answer.wrt].detach().requires_grad_()
     out = exercise.forward(**{**inputs, answer.wrt: leaf})
@@ -99,17 +97,18 @@ def _measured(exercise: Exercise, answer: Answer, trial: Trial) -> np.ndarray:
     if answer.kind == "gradient":
         return finite_differences.gradient(lambda v: loss_of(exercise, trial, answer.wrt, v), values)
     assert trial.out is not None
-    rows = [
-        finite_differences.gradient(
-            lambda v, index=index: float(_forward_with(exercise, trial, answer.wrt, v)[index]), values
-        )
-        for index in np.ndindex(tuple(trial.out.shape))
-    ]
-    return np.stack(rows).reshape(*trial.out.shape, *values.shape)
+    shape = tuple(trial.out.shape)
+
+    def entry(index: tuple[int, ...], values: np.ndarray) -> float:
+        return float(_forward_with(exercise, trial, answer.wrt, values)[index])
+
+    rows = [finite_differences.gradient(partial(entry, index), values) for index in np.ndindex(shape)]
+    return np.stack(rows).reshape(*shape, *values.shape)
 
 
 def _forward_with(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> torch.Tensor:
-    return exercise.forward(**{**trial.inputs, name: torch.from_numpy(values)})
+    out: torch.Tensor = exercise.forward(**{**trial.inputs, name: torch.from_numpy(values)})
+    return out
 
 
 def _exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generator, metered: bool) -> Trial:
@@ -180,7 +179,7 @@ def _routine_trial(routine: Routine, setting: Setting, rng: np.random.Generator)
 def as_python(value: Any) -> Any:
     """An argument of a routine as its reference takes it: tensors, callables, dtypes."""
     if isinstance(value, Function):
-        return eval(value.source, {"torch": torch, "math": math})  # noqa: S307  an author's own source
+        return eval(value.source, {"torch": torch, "math": math})
     if isinstance(value, Dtype):
         return getattr(torch, value.name)
     return _as_double(value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,12 +44,16 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
     if trial.out_g is not None and answer.kind == "gradient":
         yield Candidate("missing-local", "this is the upstream gradient itself: nothing was done to it",
                         lambda trial: np.asarray(trial.out_g))  # fmt: skip
-        yield Candidate("forward-value", "every entry is the output of the forward pass, not a gradient",
-                        lambda trial: np.broadcast_to(np.asarray(trial.out), _expected(answer, trial).shape))  # fmt: skip
+        says = "every entry is the output of the forward pass, not a gradient"
+        yield Candidate("forward-value", says, lambda t: np.broadcast_to(np.asarray(t.out), _expected(answer, t).shape))
     for key, value in trial.inputs.items():
         if hasattr(value, "numpy"):
-            yield Candidate("forward-value", f"this is {key} itself, a value of the forward pass",
-                            lambda trial, key=key: trial.inputs[key].numpy())  # fmt: skip
+            says = f"this is {key} itself, a value of the forward pass"
+            yield Candidate("forward-value", says, partial(_input, key))
+
+
+def _input(key: str, trial: Trial) -> np.ndarray:
+    return np.asarray(trial.inputs[key])
 
 
 def _expected(answer: Answer, trial: Trial) -> np.ndarray:
@@ -76,16 +82,25 @@ def _sums(answer: Answer, trial: Trial, right: np.ndarray) -> Iterator[Candidate
         return
     says = f"it is summed over {BATCH}, an axis it must keep"
     for operation in (np.sum, np.mean):
-        for axis in (0, tuple(range(right.ndim))):
+        for axis in ((0,), tuple(range(right.ndim))):
+            for kept in (Kept.NOT, Kept.ONE, Kept.ALL):
+                yield Candidate("extra-batch-sum", says, partial(_summed, answer, operation, axis, kept))
 
-            def total(trial: Trial, operation: Callable[..., Any] = operation, axis: Any = axis) -> np.ndarray:
-                return np.asarray(operation(_expected(answer, trial), axis=axis, keepdims=True))
 
-            yield Candidate("extra-batch-sum", says, total)
-            yield Candidate("extra-batch-sum", says, lambda t, total=total, axis=axis: total(t).squeeze(axis))
-            yield Candidate(
-                "extra-batch-sum", says, lambda t, total=total: np.broadcast_to(total(t), _expected(answer, t).shape)
-            )
+class Kept(Enum):
+    """What becomes of an axis that is summed over: gone, left with size one, or filled with the sum."""
+
+    NOT = 0
+    ONE = 1
+    ALL = 2
+
+
+def _summed(
+    answer: Answer, operation: Callable[..., Any], axis: tuple[int, ...], kept: Kept, trial: Trial
+) -> np.ndarray:
+    expected = _expected(answer, trial)
+    total = np.asarray(operation(expected, axis=axis, keepdims=kept is not Kept.NOT))
+    return np.broadcast_to(total, expected.shape) if kept is Kept.ALL else total
 
 
 def constant(pairs: Sequence[Pair], *, trivial: bool = False) -> str | None:
@@ -168,11 +183,7 @@ def _odd_ratio(answer: Answer, known: Sequence[tuple[Trial, float]]) -> tuple[st
 
 def _quantities(trial: Trial) -> dict[str, int]:
     """Sizes a factor may come from: the axes, then products of two, then numbers of entries."""
-    used = {
-        axis: size
-        for axis, size in trial.setting.sizes.items()
-        if not axis.startswith("_")
-    }
+    used = {axis: size for axis, size in trial.setting.sizes.items() if not axis.startswith("_")}
     pairs = {f"{a} * {b}": m * n for (a, m), (b, n) in itertools.combinations(used.items(), 2)}
     arrays = {
         f"the number of entries of {name}": value.values.size

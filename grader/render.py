@@ -38,7 +38,9 @@ def hints(exercise: CourseExercise, answer: AnswerResult, width: int, seen: int)
         yield from _labelled("", f"next hint: handgrad hint {exercise.id} {answer.name}", width, "dim")
 
 
-def exercise_report(exercise: CourseExercise, result: ExerciseResult, width: int, seen: dict[str, int]) -> Iterator[Line]:
+def exercise_report(
+    exercise: CourseExercise, result: ExerciseResult, width: int, seen: dict[str, int]
+) -> Iterator[Line]:
     """One exercise file with all its answers; the same word on several answers is said once."""
     if {answer.status for answer in result.answers} == {"todo"}:
         yield ((exercise.file, "bold"), ("  ", ""), (result.answers[0].message, "todo"))
@@ -69,7 +71,9 @@ def _answers(
     for number, hint in enumerate(first.hints[: seen.get(first.name, 1)], 1):
         yield from _wrapped(f"hint {number} of {len(first.hints)}: {hint}", width, " " * LABEL, "bold", indent=LABEL)
     if seen.get(first.name, 1) < len(first.hints):
-        yield from _wrapped(f"next hint: handgrad hint {exercise.id} {first.name}", width, " " * LABEL, "dim", indent=LABEL)
+        yield from _wrapped(
+            f"next hint: handgrad hint {exercise.id} {first.name}", width, " " * LABEL, "dim", indent=LABEL
+        )
 
 
 def printed(result: ExerciseResult, width: int) -> Iterator[Line]:

@@ -120,9 +120,7 @@ def normal(spec: str, dtype: str = "float32") -> Sampler:
 
 def positive(spec: str) -> Sampler:
     """Entries between 0.5 and 2.5, for logarithms and quotients; shape: `spec`."""
-    return Sampler(
-        spec, lambda rng, _, shape: rng.uniform(0.5, 2.5, shape).astype("float32"), differentiable=True
-    )
+    return Sampler(spec, lambda rng, _, shape: rng.uniform(0.5, 2.5, shape).astype("float32"), differentiable=True)
 
 
 def away_from(kink: float, spec: str, gap: float = 0.2) -> Sampler:
@@ -147,9 +145,7 @@ def number(low: float, high: float) -> Sampler:
 
 def each_of(*values: Any) -> Sampler:
     """`values[i % len(values)]` in trial i; there are at least as many trials as values."""
-    return Sampler(
-        "", lambda _rng, setting, _shape: values[setting.index % len(values)], least_trials=len(values)
-    )
+    return Sampler("", lambda _rng, setting, _shape: values[setting.index % len(values)], least_trials=len(values))
 
 
 def wanted(names: str) -> Sampler:

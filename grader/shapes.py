@@ -53,9 +53,7 @@ def guess_axes(shape: Sequence[int], sizes: Sizes) -> Axes:
     by_size: dict[int, list[str]] = {}
     for axis, size in sizes.items():
         by_size.setdefault(size, []).append(axis)
-    return tuple(
-        by_size[size][0] if len(by_size.get(size, [])) == 1 else f"_{i}" for i, size in enumerate(shape)
-    )
+    return tuple(by_size[size][0] if len(by_size.get(size, [])) == 1 else f"_{i}" for i, size in enumerate(shape))
 
 
 def describe_guessed(shape: Sequence[int], sizes: Sizes) -> str:

@@ -15,7 +15,13 @@ from .shapes import describe
 from .trial import Trial
 
 SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
-CODES = {"syntax": "syntax-error", "timeout": "timeout", "autograd": "used-autograd", "exit": "crash", "memory": "memory"}
+CODES = {
+    "syntax": "syntax-error",
+    "timeout": "timeout",
+    "autograd": "used-autograd",
+    "exit": "crash",
+    "memory": "memory",
+}
 NOTHING = Value(kind="none")
 
 
@@ -114,7 +120,7 @@ def of_value(answer: Answer, call: Call, trial: Trial, *, numbers: bool) -> Diag
 def _unwanted(answer: Answer, value: Value) -> Diagnosis | None:
     if value.kind in {"none", "ellipsis"}:
         return None
-    return Diagnosis("extra-work", f"it was not asked for, and the function stored it all the same")
+    return Diagnosis("extra-work", "it was not asked for, and the function stored it all the same")
 
 
 def _absent(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
@@ -124,7 +130,9 @@ def _absent(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
         return Diagnosis("missing-answer", f"the function returns nothing{stored}: end it with `return ...`")
     others = [key for key, value in call.stored.get(answer.wrt, {}).items() if key != "g" and value.kind != "none"]
     if others:
-        return Diagnosis("wrong-attribute", f"you stored {answer.wrt}.{others[0]}; the gradient belongs in {answer.name}")
+        return Diagnosis(
+            "wrong-attribute", f"you stored {answer.wrt}.{others[0]}; the gradient belongs in {answer.name}"
+        )
     if RETURN not in trial.expected and call.returned.kind in {"tensor", "items", "ndarray"}:
         return Diagnosis("returned-not-stored", f"the function returns something, but it must store {answer.name}")
     return Diagnosis("missing-answer", f"nothing was stored in {answer.name}")
@@ -132,7 +140,11 @@ def _absent(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
 
 def of_dtype(answer: Answer, value: Value, expected: str | None) -> Diagnosis | None:
     """A dtype other than the owner's; any floating dtype will do where `expected` is `None`."""
-    if value.kind != "tensor" or value.dtype == expected or (expected is None and value.dtype in {"float32", "float64"}):
+    if (
+        value.kind != "tensor"
+        or value.dtype == expected
+        or (expected is None and value.dtype in {"float32", "float64"})
+    ):
         return None
     owner = answer.wrt or "the output"
     return Diagnosis("wrong-dtype", f"it is {value.dtype}; {owner} is {expected or 'a floating-point tensor'}")

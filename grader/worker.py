@@ -13,7 +13,7 @@ import sys
 import traceback
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -95,7 +95,9 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     facts: Facts = {}
     returned: Any = None
     meter = Meter()
-    floating = [value.dtype for value in arguments.values() if isinstance(value, torch.Tensor) and value.is_floating_point()]
+    floating = [
+        value.dtype for value in arguments.values() if isinstance(value, torch.Tensor) and value.is_floating_point()
+    ]
     torch.set_default_dtype(floating[0] if floating else torch.float32)
     try:
         with warnings.catch_warnings(), forbidden(), metered(meter, call["meter"]):
@@ -112,6 +114,12 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     return facts
 
 
+def _dtype_of(arguments: Iterable[Any]) -> torch.dtype:
+    """The arguments' floating dtype, made the default so that `torch.zeros(...)` without one fits them."""
+    tensors = (value for value in arguments if isinstance(value, torch.Tensor) and value.is_floating_point())
+    return next((tensor.dtype for tensor in tensors), torch.float32)
+
+
 def _build(value: Facts, inputs: Arrays) -> Any:
     if "tensor" in value:
         tensor = torch.from_numpy(inputs[value["tensor"]].copy())
@@ -119,7 +127,7 @@ def _build(value: Facts, inputs: Arrays) -> Any:
             tensor.g = torch.from_numpy(inputs[value["g"]].copy())  # type: ignore[attr-defined]
         return tensor
     if "function" in value:
-        return eval(value["function"], {"torch": torch, "math": math})  # noqa: S307  the course's own source
+        return eval(value["function"], {"torch": torch, "math": math})
     if "dtype" in value:
         return getattr(torch, value["dtype"])
     return set(value["set"]) if "set" in value else value["literal"]
@@ -128,7 +136,7 @@ def _build(value: Facts, inputs: Arrays) -> Any:
 def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:
     """Every attribute set on a tensor argument, `.grad` included."""
     found = dict(list(vars(tensor).items())[:MAX_ITEMS])
-    grad = torch.Tensor.grad.__get__(tensor)  # type: ignore[attr-defined]
+    grad = torch.Tensor.grad.__get__(tensor)  # type: ignore[union-attr]
     return {name: _describe(value, results) for name, value in found.items() if isinstance(name, str)} | (
         {"grad": _describe(grad, results)} if grad is not None else {}
     )

@@ -23,9 +23,11 @@ from .worker import answer
 STATUS = struct.Struct("<ii")
 READY, JOB, STARTED = b"R", b"J", b"P"
 FORBIDDEN = frozenset(
-    "os.fork os.forkpty os.exec os.posix_spawn os.spawn os.system os.startfile subprocess.Popen os.kill os.killpg "
-    "os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime "
-    "shutil.rmtree shutil.move shutil.copyfile socket.connect socket.bind".split()
+    (
+        "os.fork os.forkpty os.exec os.posix_spawn os.spawn os.system os.startfile subprocess.Popen os.kill os.killpg "
+        "os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime "
+        "shutil.rmtree shutil.move shutil.copyfile socket.connect socket.bind"
+    ).split()
 )
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 

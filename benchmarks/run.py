@@ -1,0 +1,202 @@
+"""Measure what a learner and an instructor wait for, as ratios within one run: `python benchmarks/run.py [--write]`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "benchmarks" / "README.md"
+LIN_GRAD = "04_linear/lin_grad.py"
+REPEATS = 5
+CHECKS = 50
+STUDENTS = 200
+WORKERS = 2
+TORCH = [sys.executable, "-c", "import torch"]
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+HANDGRAD = [str(Path(sys.executable).with_name("handgrad"))]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    what: str
+    measured: str
+    target: str
+    met: bool
+
+
+def at_most(what: str, value: float, limit: float, unit: str) -> Row:
+    """A row whose value must not be above `limit`."""
+    return Row(what, f"{value:.3g} {unit}", f"at most {limit:g} {unit}", value <= limit)
+
+
+def at_least(what: str, value: float, limit: float, unit: str) -> Row:
+    """A row whose value must not be below `limit`."""
+    return Row(what, f"{value:.3g} {unit}", f"at least {limit:g} {unit}", value >= limit)
+
+
+def solved_course(folder: Path) -> Path:
+    """A course in which every exercise is solved."""
+    folder.mkdir()
+    shutil.copy(ROOT / "course.yaml", folder)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "solutions", folder / "solutions", ignore=ignored)
+    shutil.copytree(ROOT / "exercises", folder / "exercises", ignore=ignored)
+    shutil.copytree(
+        ROOT / "solutions",
+        folder / "exercises",
+        dirs_exist_ok=True,
+        ignore=shutil.ignore_patterns("__pycache__", "spec.py"),
+    )
+    return folder
+
+
+def seconds(command: Sequence[str], folder: Path) -> float:
+    """Wall time of a command that succeeds."""
+    started = time.perf_counter()
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=_environment())
+    elapsed = time.perf_counter() - started
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return elapsed
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "HANDGRAD_"))}
+
+
+def interleaved(commands: Sequence[Sequence[str]], folder: Path) -> list[float]:
+    """The median wall time of each command; they take turns, so that a slow minute slows all of them."""
+    for command in commands:
+        seconds(command, folder)
+    rounds = [[seconds(command, folder) for command in commands] for _ in range(REPEATS)]
+    return [median(times) for times in zip(*rounds, strict=True)]
+
+
+def learner(course: Path) -> list[Row]:
+    """What a learner waits for, beside what importing torch takes here."""
+    one, everything = [*PYTEST, f"exercises/{LIN_GRAD}"], [*PYTEST, "exercises"]
+    torch, lin_grad, whole = interleaved([TORCH, one, everything], course)
+    return [
+        Row('`python -c "import torch"`', f"{torch:.3g} s", "the yardstick", True),
+        at_most(f"`pytest exercises/{LIN_GRAD}`, solved", lin_grad / torch, 1.6, "x"),
+        at_most("`pytest exercises/`, solved", whole / torch, 2.5, "x"),
+    ]
+
+
+def without_torch(course: Path) -> list[Row]:
+    """What must not import torch."""
+    collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "exercises"]
+    shown, collected = interleaved([[*HANDGRAD, "--help"], collect], course)
+    return [
+        at_most("`handgrad --help`", shown, 0.5, "s"),
+        at_most("`pytest --collect-only exercises/`", collected, 0.5, "s"),
+    ]
+
+
+def warm_check(course: Path) -> list[Row]:
+    """One exercise, every answer and trial, where everything is loaded already."""
+    from grader.course import load_course
+    from grader.grading import Grader
+    from grader.sandbox import start_worker
+
+    exercise = load_course(course).find("lin_grad")
+    content, grader, times = exercise.path.read_bytes(), Grader(), []
+    with start_worker() as worker:
+        for _ in range(CHECKS):
+            started = time.perf_counter()
+            result = grader.grade(exercise, content, worker)
+            times.append(time.perf_counter() - started)
+            assert result.status == "passed"
+    return [at_most("checking `lin_grad` in a warm process", 1000 * median(times[1:]), 40, "ms")]
+
+
+def whole_class(course: Path) -> list[Row]:
+    """Submissions per second once the first has landed; every second one has a mistake to be named."""
+    from grader.batch import Progress, grade_folder
+    from grader.course import load_course
+
+    right = (course / "exercises" / LIN_GRAD).read_text()
+    wrong = right.replace("out.g.sum(0)", "out.g.mean(0)")
+    assert right != wrong
+    for i in range(STUDENTS):
+        path = course.parent / "submissions" / f"s{i:03}" / LIN_GRAD
+        path.parent.mkdir(parents=True)
+        path.write_text(wrong if i % 2 else right)
+    told: list[tuple[float, Progress]] = []
+    summary = grade_folder(
+        load_course(course), course.parent / "submissions", course.parent / "grades", workers=WORKERS,
+        report=lambda progress: told.append((time.perf_counter(), progress)),
+    )  # fmt: skip
+    assert summary.mistakes["lin_grad"][0].students == STUDENTS // 2
+    landed = [when for when, progress in told if progress.done]
+    what = f"`handgrad grade`, {STUDENTS} submissions of one exercise, {WORKERS} workers, after start-up"
+    return [at_least(what, (len(landed) - 1) / (landed[-1] - landed[0]), 40, "a second")]
+
+
+PARTS: dict[str, Callable[[Path], list[Row]]] = {
+    "learner": learner,
+    "warm": warm_check,
+    "class": whole_class,
+    "no-torch": without_torch,
+}
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as a markdown table."""
+    lines = [f"| {row.what} | {row.measured} | {row.target} | {'yes' if row.met else '**no**'} |" for row in rows]
+    return "\n".join(["| what | measured | target | met |", "|---|---|---|---|", *lines, ""])
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The content of `benchmarks/README.md`."""
+    where = (
+        f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, "
+        f"Python {platform.python_version()}, torch {version('torch')}"
+    )
+    return f"""# What is measured
+
+Made by `python benchmarks/run.py --write`, on {where}.
+
+{table(rows)}
+- Everything is measured in one run. The learner's commands take turns with `import torch`, and `x` is the ratio of
+  the medians of {REPEATS} rounds, each command a process of its own, in a course whose every exercise is solved.
+- The warm check is the median of {CHECKS - 1} checks in one process: three answers, every trial, a forked child each.
+- The class alternates right submissions with wrong ones, whose mistake is named. Start-up (importing torch, the
+  references of the whole course) is over when the first result lands; writing results and gradebook is included.
+- What must not import torch is given in seconds: medians of {REPEATS} rounds.
+"""
+
+
+def main() -> None:
+    """Print the table; `--write` stores it beside this script."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="store the table in benchmarks/README.md")
+    parser.add_argument("--only", choices=PARTS, action="append", help="measure this part; may be repeated")
+    options = parser.parse_args()
+    if options.write and options.only:
+        parser.error("--write stores the whole table: leave out --only")
+    rows: list[Row] = []
+    for name in options.only or PARTS:
+        with tempfile.TemporaryDirectory(prefix="handgrad-bench-") as folder:
+            rows += PARTS[name](solved_course(Path(folder) / "course"))
+    print(table(rows))
+    if options.write:
+        README.write_text(page(rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""`handgrad grade` as an instructor sees it: a progress bar while it runs, and a table of mistakes at the end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from .batch import GRADES_FILE, Progress, Report, Summary, grade_folder
+from .course import Course
+
+COMMONEST = 3
+
+
+def grade_with_progress(
+    course: Course, submissions: Path, out: Path, workers: int, timeout: float | None, seed: int | None, as_json: bool
+) -> int:
+    """Grade a class, show how it goes, and return the exit code: 3 if something could not be graded, else 0."""
+    if timeout is not None:
+        course = with_time_limit(course, timeout)
+    with _bar() as report:
+        summary = grade_folder(course, submissions, out, workers=workers, seed=seed, report=report)
+    if as_json:
+        print(json.dumps(asdict(summary), indent=1, ensure_ascii=False))
+    else:
+        _print(course, summary, out)
+    return 3 if summary.errors else 0
+
+
+def with_time_limit(course: Course, seconds: float) -> Course:
+    """The same course with another time limit for each exercise file."""
+    policy = course.config.policy.model_copy(update={"time_limit": seconds})
+    return replace(course, config=course.config.model_copy(update={"policy": policy}))
+
+
+@contextmanager
+def _bar() -> Iterator[Report]:
+    console = Console(stderr=True)
+    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+    with Bar(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("grading", total=None, rate="")
+
+        def report(progress: Progress) -> None:
+            rate = f"{progress.rate:.0f}/s" if progress.rate else ""
+            bar.update(task, completed=progress.done, total=progress.total, rate=rate)
+
+        yield report
+
+
+def _print(course: Course, summary: Summary, out: Path) -> None:
+    console = Console(highlight=False)
+    reused = f", {summary.reused} unchanged and kept" if summary.reused else ""
+    console.print(f"{summary.graded} submissions graded{reused}, in {summary.seconds:.1f} s.")
+    console.print(f"Mean score {summary.mean_score:.2f} of {summary.max_score:g}. Results: {out / GRADES_FILE}")
+    if any(summary.mistakes.values()):
+        console.print(_mistakes(course, summary))
+    for name in summary.strays:
+        console.print(f"{name} is no student's folder: ignored.", style="yellow", markup=False)
+    for failure in summary.errors:
+        text = f"{failure.student}, {failure.exercise}: not graded ({failure.message}). Run the same command again."
+        print(text, file=sys.stderr)
+
+
+def _mistakes(course: Course, summary: Summary) -> Table:
+    """The most frequent mistakes of each exercise, by code."""
+    table = Table("exercise", "most frequent mistakes", box=None, pad_edge=False, title_justify="left")
+    for exercise in course.exercises:
+        found = summary.mistakes.get(exercise.id, ())[:COMMONEST]
+        if found:
+            table.add_row(exercise.id, ", ".join(f"{mistake.code} ({mistake.students})" for mistake in found))
+    return table

@@ -1,0 +1,126 @@
+"""The content of `course.yaml`, validated, with errors that name the line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .errors import CourseError
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Policy(_Part):
+    """How exercises are graded.
+
+    Args:
+        time_limit: seconds for one exercise file.
+        memory_limit: MiB that learner code may use beyond torch itself.
+        show_expected: learners may see the expected numbers.
+    """
+
+    time_limit: float = Field(default=10, gt=0, le=3600)
+    memory_limit: int = Field(default=1024, ge=64, le=1 << 20)
+    show_expected: bool = False
+
+
+class Entry(_Part):
+    """One exercise as `course.yaml` lists it."""
+
+    id: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    points: float = Field(default=1, gt=0)
+    stretch: bool = False
+
+
+class Unit(_Part):
+    """One unit: a folder of `exercises/`."""
+
+    id: str = Field(pattern=r"^\d\d_[a-z0-9_]+$")
+    title: str
+    exercises: tuple[Entry, ...] = Field(min_length=1)
+
+
+class CourseFile(_Part):
+    """The content of `course.yaml`."""
+
+    course: str = Field(pattern=r"^[A-Za-z0-9_\-]+$")
+    title: str
+    policy: Policy = Policy()
+    units: tuple[Unit, ...] = Field(min_length=1)
+
+
+def read_course_file(path: Path) -> CourseFile:
+    """Read and validate a `course.yaml`.
+
+    Raises:
+        CourseError: it is missing, unreadable or wrong; names the line.
+    """
+    try:
+        return _parse(path, path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} cannot be read: {error}. Restore it, or run: handgrad init my-course") from error
+
+
+def _parse(path: Path, text: str) -> CourseFile:
+    try:
+        config = CourseFile.model_validate(yaml.load(text, Loader=_LOADER))
+        _check_unique(config)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise CourseError(f"{path}, line {line}: this is not valid YAML ({error.problem}).") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise CourseError(_explain(path, text, error)) from error
+    return config
+
+
+def _check_unique(config: CourseFile) -> None:
+    seen: set[str] = set()
+    for unit in config.units:
+        for name in (unit.id, *[entry.id for entry in unit.exercises]):
+            if name in seen:
+                raise ValueError(f"{name} is listed twice")
+            seen.add(name)
+
+
+def _explain(path: Path, text: str, error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        name = str(error).split(" ")[0]
+        lines = [i for i, line in enumerate(text.splitlines(), 1) if name in line]
+        return f"{path}, line {lines[-1] if lines else 1}: {error}."
+    first = error.errors()[0]
+    location = [part for part in first["loc"] if isinstance(part, (str, int))]
+    line = _line_of(yaml.compose(text, Loader=_LOADER), location)
+    where = ".".join(str(part) for part in location) or "the file"
+    if first["type"] == "extra_forbidden":
+        return f"{path}, line {line}: {where} is not a known setting; remove it or correct its name."
+    if first["type"] == "missing":
+        return f"{path}, line {line}: {where} is missing."
+    return f"{path}, line {line}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}."
+
+
+def _line_of(node: Any, location: Sequence[str | int]) -> int:
+    """The line of the innermost part of `location` that the document has."""
+    line = 1 if node is None else node.start_mark.line + 1
+    for part in location:
+        children = dict(_children(node))
+        if part not in children:
+            return line
+        key, node = children[part]
+        line = key.start_mark.line + 1
+    return line
+
+
+def _children(node: Any) -> Iterator[tuple[str | int, tuple[Any, Any]]]:
+    if isinstance(node, yaml.MappingNode):
+        yield from ((key.value, (key, value)) for key, value in node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        yield from ((i, (value, value)) for i, value in enumerate(node.value))
+
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

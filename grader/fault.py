@@ -1,0 +1,64 @@
+"""One wrong rule at one place of the reverse sweep, and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from .trace import Position, Rule, Step, Trace
+
+UPSTREAM = "out_g"
+CONTRACTIONS = {"matmul", "mm", "bmm", "__matmul__", "__rmatmul__"}
+AVERAGES = {"mean"}
+REDUCTIONS = {"sum", *AVERAGES}
+RESHAPES = {"squeeze", "unsqueeze", "reshape", "view", "flatten", "transpose", "t", "permute", "expand", "__getitem__"}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A wrong rule at one place of the reverse sweep.
+
+    Args:
+        code: the mistake's public code.
+        says: a clause about the answer.
+        step: the step it happens at.
+        position: the operand, `None` for the upstream gradient of the whole step.
+        rule: what is computed instead.
+    """
+
+    code: str
+    says: str
+    step: int
+    position: Position | None
+    rule: Rule
+
+
+Make = Callable[[str, str, Rule], Fault]
+
+
+def name_of(trace: Trace, key: str) -> str:
+    """What a learner calls a value: `inp`, `out`, or the result of an operation."""
+    if key == trace.out:
+        return "out"
+    if key == UPSTREAM:
+        return "out.g"
+    return f"the result of {words(trace.steps[int(key[1:])])}" if key.startswith("%") else key
+
+
+def words(step: Step) -> str:
+    """An operation in a learner's words: `mean`, `** 2`, `3 *`."""
+    constants = [value for value in step.args if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    if not constants or step.name in RESHAPES | REDUCTIONS:
+        return f"`{step.label}`"
+    if step.name == "pow":
+        return f"`** {constants[0]:g}`"
+    if step.name in {"__rdiv__", "__rtruediv__"}:
+        return f"`{constants[0]:g} /`"
+    return f"`{step.label} {constants[0]:g}`"
+
+
+def with_operand(position: Position, where: Position, change: Callable[[torch.Tensor], torch.Tensor]) -> Rule:
+    """The step's vjp with another operand changed."""
+    return lambda trace, step, g: step.vjp(position, g, {where: change(step.operand(where))})

@@ -1,0 +1,133 @@
+"""A worker that forks: the warm process stays clean, and each job has a child of its own (Linux)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+from typing import Literal
+
+from .errors import InfrastructureError
+from .worker_process import GRACE, LINGER, START_LIMIT, Closing, Reply, WarmProcess, checked, how_it_ended
+
+
+class ForkingWorker(Closing):
+    """A warm process that forks a child for each job; the child is killed when its time is up."""
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        self.control, theirs = socket.socketpair()
+        self.ready = False
+        with theirs:
+            theirs.set_inheritable(True)
+            fd = theirs.fileno()
+            self.process = WarmProcess(["fork", str(fd)], stdin=subprocess.DEVNULL, pass_fds=[fd])
+
+    def close(self) -> None:
+        self.control.close()
+        self.process.close()
+
+    def run(self, job: bytes, time_limit: float) -> Reply:
+        self._await_ready()
+        child, result = self._send(job)
+        started = time.monotonic()
+        try:
+            reply = self._outcome(child, result, started + time_limit + GRACE)
+            late = reply.end == "crash" and time.monotonic() - started >= time_limit
+            return Reply("timeout") if late else reply
+        finally:
+            os.close(child)
+            os.close(result)
+
+    def _await_ready(self) -> None:
+        if self.ready:
+            return
+        self.control.settimeout(START_LIMIT)
+        try:
+            self.ready = self.control.recv(1) == b"R"
+        except OSError:
+            self.ready = False
+        if not self.ready:
+            self.process.popen.wait(LINGER) if self.process.popen.poll() is None else None
+            raise self.process.failure()
+
+    def _send(self, job: bytes) -> tuple[int, int]:
+        """Hand over the job; the child's process handle and the readable end of its reply come back."""
+        content = os.memfd_create("job")
+        result, theirs = os.pipe()
+        try:
+            _write_all(content, job)
+            os.lseek(content, 0, os.SEEK_SET)
+            socket.send_fds(self.control, [b"J"], [content, theirs])
+            message, fds, _, _ = socket.recv_fds(self.control, 1, 1)
+        except OSError as error:
+            os.close(result)
+            raise self._lost() from error
+        finally:
+            os.close(content)
+            os.close(theirs)
+        if message != b"P":
+            os.close(result)
+            raise self._lost()
+        return fds[0], result
+
+    def _outcome(self, child: int, result: int, deadline: float) -> Reply:
+        frame, why = _read_until(result, deadline)
+        if why != "end" or not select.select([child], [], [], LINGER)[0]:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(child, signal.SIGKILL)
+        code, number = self._status()
+        if why == "late" or number == signal.SIGXCPU:
+            return Reply("timeout")
+        if why == "much":
+            return Reply("crash", detail="it sent more than a reply may hold")
+        return checked(frame, how_it_ended(code, number))
+
+    def _status(self) -> tuple[int, int]:
+        self.control.settimeout(5 + GRACE)
+        data = b""
+        try:
+            while len(data) < 8:
+                part = self.control.recv(8 - len(data))
+                if not part:
+                    raise self._lost()
+                data += part
+        except OSError as error:
+            raise self._lost() from error
+        return int.from_bytes(data[:4], "little"), int.from_bytes(data[4:], "little")
+
+    def _lost(self) -> InfrastructureError:
+        self.close()
+        self._start()
+        return InfrastructureError("the warm process was lost and has been replaced: run the same command again.")
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _read_until(fd: int, deadline: float) -> tuple[bytes, Literal["end", "late", "much"]]:
+    """Everything a descriptor gives until it is closed, its limit is passed, or the deadline comes."""
+    from .protocol import MAX_FRAME
+
+    parts: list[bytes] = []
+    size = 0
+    while (left := deadline - time.monotonic()) > 0:
+        if not select.select([fd], [], [], left)[0]:
+            break
+        part = os.read(fd, 1 << 20)
+        if not part:
+            return b"".join(parts), "end"
+        parts.append(part)
+        size += len(part)
+        if size > MAX_FRAME:
+            return b"", "much"
+    return b"", "late"

@@ -1,0 +1,277 @@
+"""The rungs that one file's answers climb, and the verdict on each: the first rung that fails is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from . import graph_faults, relations, structure
+from .compare import agrees, scaled_error, worst_entry
+from .course import CourseExercise
+from .diagnose import Diagnosis, declared, diagnose, matching, ranked
+from .errors import ProtocolError
+from .exercise import Answer, Exercise, Routine
+from .finite_differences import nudged
+from .ladders import hints_for
+from .observation import Call, Observation, Raised
+from .reference import loss_of
+from .results import AnswerResult, ExerciseResult, Status
+from .sampling import Array
+from .shapes import named_axes, shape_of
+from .trial import Candidate, Trial
+
+NUDGE = 1e-4
+LARGEST_SHARE = 0.9
+Verdict = Diagnosis | None
+
+
+def candidates(exercise: CourseExercise, answer: Answer, trial: Trial, *, own: bool = True) -> list[Candidate]:
+    """Every computable mistake about one answer, strongest source first.
+
+    Args:
+        trial: the first trial; it remembers the list.
+        own: include the misconceptions that the exercise declares.
+    """
+    declaration = exercise.declaration
+
+    def derived() -> list[Candidate]:
+        graph = graph_faults.candidates(declaration, answer, trial) if isinstance(declaration, Exercise) else ()
+        return ranked([*graph, *relations.candidates(answer, trial)])
+
+    found: list[Candidate] = trial.remember(("candidates", answer.name), derived)
+    return [*declared(declaration.misconceptions, answer), *found] if own else found
+
+
+def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
+    """The array is a right answer in this trial, whatever it took to compute it."""
+    declaration, expected = exercise.declaration, trial.expected[answer.name]
+    if isinstance(declaration, Routine) and declaration.accepts is not None:
+        return bool(np.isfinite(array).all()) and bool(declaration.accepts(float(array), **trial.inputs))
+    precise = isinstance(declaration, Routine) and array.dtype == np.float64
+    return expected is not None and agrees(array, expected, "float64" if precise else "float32")
+
+
+def mistake(
+    exercise: CourseExercise, answer: Answer, first: Trial, pairs: Sequence[tuple[Trial, np.ndarray]]
+) -> Diagnosis:
+    """Which mistake a wrong answer is.
+
+    Args:
+        first: the first trial of the run.
+        pairs: each trial with the learner's array in it.
+    """
+    declaration = exercise.declaration
+    doubles = [(trial, array.astype("float64")) for trial, array in pairs if array.dtype.kind != "c"]
+    if own := matching(answer, doubles, declared(declaration.misconceptions, answer)):
+        return own
+    if isinstance(declaration, Routine) and declaration.accepts is not None:
+        return Diagnosis("imprecise", "with this answer the error is far larger than it has to be")
+    averages = isinstance(declaration, Exercise) and graph_faults.averages(declaration, first)
+    return diagnose(answer, doubles, candidates(exercise, answer, first, own=False), averages=averages)
+
+
+def calls(trials: Sequence[Trial]) -> list[Trial]:
+    """Every trial, then the first again: is the answer still the same?"""
+    return [*trials, trials[0]]
+
+
+def metered(trial: Trial) -> bool:
+    """The worker is to measure this call's work and memory."""
+    return trial.metered or _asked(trial) is not None
+
+
+def _asked(trial: Trial) -> frozenset[str] | None:
+    """The set of gradients that this trial asks for, if the exercise has such an argument."""
+    return next((value for value in trial.arguments.values() if isinstance(value, frozenset)), None)
+
+
+def everywhere(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
+    """The same verdict on every answer of a file."""
+    answers = [_answer_result(exercise, answer, diagnosis, status) for answer in exercise.declaration.answers]
+    return ExerciseResult(exercise.id, exercise.unit, tuple(answers))
+
+
+def _answer_result(
+    exercise: CourseExercise, answer: Answer, diagnosis: Verdict, status: Status = "failed",
+    evidence: str = "", error: float | None = None,
+) -> AnswerResult:  # fmt: skip
+    declaration = exercise.declaration
+    points = exercise.points / len(declaration.answers)
+    if diagnosis is None:
+        return AnswerResult(answer.name, "passed", points, points)
+    found: Status = "todo" if diagnosis.code == "todo" else status
+    hints = hints_for(diagnosis.code, diagnosis.hints, declaration.hints.get(answer.name, ()))
+    return AnswerResult(
+        answer.name, found, 0.0, points, diagnosis.code, diagnosis.says, evidence, hints, error
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Climbs the rungs for one file whose reply is in."""
+
+    exercise: CourseExercise
+    source: str
+    trials: Sequence[Trial]
+    observed: Observation
+
+    def result(self) -> ExerciseResult:
+        """The verdict on every answer."""
+        facts = self.observed.facts
+        exercise, limit = self.exercise, self.exercise.course.policy.time_limit
+        whole = structure.of_file(facts, exercise.id, exercise.file, self.source, limit)
+        if whole is not None:
+            return replace(everywhere(exercise, whole), printed=facts.printed)
+        if len(facts.calls) != len(self.trials) + 1:
+            raise ProtocolError("the reply answers another number of calls")
+        answers = tuple(self.judge(answer) for answer in exercise.declaration.answers)
+        return ExerciseResult(exercise.id, exercise.unit, answers, facts.printed)
+
+    def judge(self, answer: Answer) -> AnswerResult:
+        """The first rung that fails."""
+        verdict = self._structure(answer) or self._shapes(answer) or self._conduct(answer)
+        if verdict is not None:
+            return _answer_result(self.exercise, answer, verdict)
+        pairs = self._pairs(answer)
+        if all(self._right(answer, trial, array) for trial, array in pairs):
+            return _answer_result(self.exercise, answer, self._cost(answer))
+        return self._named(answer, pairs)
+
+    def _rounds(self) -> list[tuple[Trial, Call]]:
+        return list(zip(calls(self.trials), self.observed.facts.calls, strict=True))
+
+    def _structure(self, answer: Answer) -> Verdict:
+        """Called without error, set or returned, a tensor."""
+        for trial, call in self._rounds():
+            if call.error is not None:
+                return self._raised(answer, trial, call.error)
+            if wrong := structure.of_value(answer, call, trial, numbers=self._numbers(answer)):
+                return wrong
+        return None
+
+    def _raised(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
+        names = ", ".join(self.exercise.declaration.inputs)
+        diagnosis = structure.raised(
+            error, self.exercise.file, self.source, trial, signature=f"{self.exercise.id}({names})"
+        )
+        if diagnosis.code == "error" and trial.setting.index > 1 and self._right_elsewhere(answer):
+            return Diagnosis("shape-special", f"in {trial.setting.kind} it stops with {diagnosis.says}")
+        return diagnosis
+
+    def _right_elsewhere(self, answer: Answer) -> bool:
+        """Some trials raise, and in every other one the answer is right."""
+        sound = [(trial, call) for trial, call in self._rounds() if call.error is None]
+        return bool(sound) and all(
+            (array := self._array(answer, call)) is not None and self._right(answer, trial, array)
+            for trial, call in sound
+            if trial.expected[answer.name] is not None
+        )
+
+    def _numbers(self, answer: Answer) -> bool:
+        """A plain number will do: the answer of a routine that returns one."""
+        return isinstance(self.exercise.declaration, Routine) and self.trials[0].expected[answer.name].ndim == 0  # type: ignore[union-attr]
+
+    def _array(self, answer: Answer, call: Call) -> np.ndarray | None:
+        return self.observed.array(structure.value_of(answer, call))
+
+    def _pairs(self, answer: Answer) -> list[tuple[Trial, np.ndarray]]:
+        """Each trial with the learner's array in it, where one is expected."""
+        return [
+            (trial, array)
+            for trial, call in self._rounds()[:-1]
+            if trial.expected[answer.name] is not None and (array := self._array(answer, call)) is not None
+        ]
+
+    def _shapes(self, answer: Answer) -> Verdict:
+        """The shape, then the dtype, then finite; a wrong shape may still be a mistake with a name."""
+        pairs = self._pairs(answer)
+        if any(array.shape != trial.expected[answer.name].shape for trial, array in pairs):  # type: ignore[union-attr]
+            return self._diagnosis(answer, pairs)
+        for trial, call in self._rounds():
+            value = structure.value_of(answer, call)
+            wrong = structure.of_dtype(answer, value, self._dtype(answer, trial))
+            if wrong is not None and trial.expected[answer.name] is not None:
+                return wrong
+        for trial, array in pairs:
+            if not np.isfinite(array).all():
+                count = int((~np.isfinite(array)).sum())
+                return Diagnosis(
+                    "not-finite", f"{count} of {array.size} entries are inf or nan in {trial.setting.kind}"
+                )
+        return None
+
+    def _dtype(self, answer: Answer, trial: Trial) -> str | None:
+        """The dtype of the owner, or of the first array argument for a value."""
+        owner = trial.arguments.get(answer.wrt)
+        arrays = [value for value in (owner, *trial.arguments.values()) if isinstance(value, Array)]
+        return arrays[0].values.dtype.name if arrays else None
+
+    def _conduct(self, answer: Answer) -> Verdict:
+        """Inputs unchanged, and the same answer when called again."""
+        for trial, call in self._rounds():
+            if wrong := structure.of_inputs(call, trial, self.observed):
+                return wrong
+        first, last = (self._array(answer, self._rounds()[i][1]) for i in (0, -1))
+        if first is not None and last is not None and not agrees(last, first):
+            return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
+        return None
+
+    def _right(self, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
+        return is_right(self.exercise, answer, trial, array)
+
+    def _cost(self, answer: Answer) -> Verdict:
+        """Right, but at what cost: memory that must not be held, work that was not asked for."""
+        for trial, call in self._rounds():
+            if trial.metered:
+                axes = named_axes([self.exercise.declaration.never_holds])
+                entries = int(np.prod(shape_of(axes, trial.setting.sizes)))
+                if call.peak >= LARGEST_SHARE * entries * 4:
+                    says = f"it holds {call.peak // 1024} KiB at once: as much as an array ({', '.join(axes)})"
+                    return Diagnosis("memory", says)
+        return self._unasked_work(answer)
+
+    def _unasked_work(self, answer: Answer) -> Verdict:
+        """Leaving this gradient out must save work, where any work was seen."""
+        work = {
+            asked: call.work
+            for trial, call in self._rounds()
+            if trial.setting == self.trials[0].setting and (asked := _asked(trial)) is not None
+        }
+        everything = _asked(self.trials[0])
+        if any(self._structure(other) is not None for other in self.exercise.declaration.answers):
+            return None
+        if everything is not None and 0 < work[everything] <= work[everything - {answer.wrt}]:
+            return Diagnosis("extra-work", f"{answer.name} is worked out even when it is not asked for")
+        return None
+
+    def _named(self, answer: Answer, pairs: Sequence[tuple[Trial, np.ndarray]]) -> AnswerResult:
+        diagnosis = self._diagnosis(answer, pairs)
+        trial, array = next((t, a) for t, a in pairs if not self._right(answer, t, a))
+        expected = trial.expected[answer.name]
+        assert expected is not None
+        error = scaled_error(array, expected)
+        evidence = self._evidence(answer, trial, array, expected)
+        return _answer_result(
+            self.exercise, answer, diagnosis, evidence=evidence, error=error if np.isfinite(error) else None
+        )
+
+    def _diagnosis(self, answer: Answer, pairs: Sequence[tuple[Trial, np.ndarray]]) -> Diagnosis:
+        return mistake(self.exercise, answer, self.trials[0], pairs)
+
+    def _evidence(self, answer: Answer, trial: Trial, array: np.ndarray, expected: np.ndarray) -> str:
+        """What finite differences say of the entry that is furthest off."""
+        exercise = self.exercise.declaration
+        if not isinstance(exercise, Exercise) or answer.kind != "gradient" or array.shape != expected.shape:
+            return ""
+        argument = trial.arguments[answer.wrt]
+        if isinstance(argument, Array) and argument.g is not None:
+            return ""
+        index = worst_entry(array, expected)
+        values = trial.inputs[answer.wrt].numpy()
+        moved = loss_of(exercise, trial, answer.wrt, nudged(values, index, NUDGE))
+        change = moved - loss_of(exercise, trial, answer.wrt, values)
+        entry = f"{answer.wrt}[{','.join(map(str, index))}]" if index else answer.wrt
+        what = "the loss" if exercise.gives_upstream or array.ndim == 0 or trial.out_g.ndim == 0 else "the output"  # type: ignore[union-attr]
+        return f"nudge {entry} by 1e-4: {what} moves by {change:.3e}, your gradient says {NUDGE * array[index]:.3e}"

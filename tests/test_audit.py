@@ -1,0 +1,360 @@
+"""The real course is sound; and whatever is broken in a copy of it is found, with what to do about it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader import audit_words
+from grader.audit import Finding, audit
+from grader.build import build
+from grader.course import load_course
+from grader.grading import Grader
+from grader.sandbox import Worker
+
+ROOT = Path(__file__).resolve().parent.parent
+SEED = 7
+UNITS = """
+course: small
+title: A small course
+units:
+  - id: 05_activations
+    title: Activations
+    exercises:
+      - id: relu_grad
+  - id: 06_losses
+    title: Losses
+    exercises:
+      - id: mse_grad
+"""
+RELU, MSE = "solutions/05_activations", "solutions/06_losses"
+SPEC = f"{RELU}/spec.py"
+Check = Callable[[], list[Finding]]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A sound course of two exercises."""
+    (tmp_path / "course.yaml").write_text(UNITS)
+    for unit in ("05_activations", "06_losses"):
+        shutil.copytree(ROOT / "solutions" / unit, tmp_path / "solutions" / unit)
+        (tmp_path / "exercises" / unit).mkdir(parents=True)
+        (tmp_path / "exercises" / unit / "README.md").write_text("# A lesson\n")
+    only(tmp_path, RELU, "relu_grad")
+    only(tmp_path, MSE, "mse_grad")
+    build(load_course(tmp_path))
+    return tmp_path
+
+
+def only(root: Path, unit: str, exercise: str) -> None:
+    """Keep one exercise of a unit: its declaration, which starts at the left margin, and its solution."""
+    spec = root / unit / "spec.py"
+    first, *declarations = spec.read_text(encoding="utf-8").split("\n\n" + exercise, 1)
+    body = exercise + declarations[0].partition("\n)\n")[0] + "\n)\n"
+    imports = "from grader.exercise import Exercise, Misconception, stored\n"
+    samplers = "from grader.sampling import away_from, normal, output\n"
+    spec.write_text(f"{imports}{samplers}\n{body}", encoding="utf-8")
+    assert first
+    for path in (root / unit).glob("*.py"):
+        if path.stem not in {exercise, "spec"}:
+            path.unlink()
+
+
+@pytest.fixture
+def findings(root: Path, worker: Worker) -> Check:
+    """Audit the copy, as it now is."""
+    return lambda: audit(load_course(root), Grader(SEED), worker)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """Replace a passage that must be there."""
+    text = path.read_text(encoding="utf-8")
+    assert old in text, f"{path} has no {old!r}"
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def declare(root: Path, source: str) -> None:
+    """Add source text to the end of the relu unit's spec."""
+    with (root / SPEC).open("a", encoding="utf-8") as spec:
+        spec.write("\n" + source)
+
+
+def misconception(root: Path, source: str) -> None:
+    """Give relu_grad another misconception, before its own."""
+    edit(root / SPEC, "misconceptions=(", f"misconceptions=(\n        {source},")
+
+
+def test_the_real_course_is_sound(worker: Worker):
+    seen: list[str] = []
+    course = load_course(ROOT)
+    assert audit(course, Grader(SEED), worker, lambda exercise: seen.append(exercise.id)) == []
+    assert seen == [exercise.id for exercise in course.exercises]
+
+
+def test_the_copy_is_sound(findings: Check):
+    assert findings() == []
+
+
+def test_a_broken_spec_is_one_finding_and_the_other_units_are_still_audited(root: Path, findings: Check):
+    declare(root, "1 / 0\n")
+    edit(root / MSE / "mse_grad.py", "2 * (inp", "3 * (inp")
+    line = len((root / SPEC).read_text(encoding="utf-8").splitlines())
+    broken, wrong = findings()
+    assert broken == Finding(SPEC, f"line {line}: ZeroDivisionError: division by zero; correct the declarations.")
+    assert wrong.file == f"{MSE}/mse_grad.py"
+
+
+def test_a_missing_spec_is_found(root: Path, findings: Check):
+    (root / SPEC).unlink()
+    (finding,) = findings()
+    assert finding == Finding(SPEC, "is missing: every unit of course.yaml needs a spec.py; correct the declarations.")
+
+
+def test_a_forward_pass_that_fails_is_found(root: Path, findings: Check):
+    edit(root / SPEC, "lambda inp: inp.clamp_min(0)", "lambda inp: inp @ inp.nothing")
+    found = findings()
+    says = "relu_grad: forward fails on sampled inputs: AttributeError: 'Tensor' object has no attribute 'nothing'"
+    assert found == [Finding(SPEC, f"{says}; correct the declaration.")]
+
+
+def test_a_sampler_that_fails_is_found(root: Path, findings: Check):
+    edit(root / SPEC, 'away_from(0.0, "...")', 'away_from(None, "...")')
+    (finding,) = findings()
+    assert finding.file == SPEC
+    assert finding.says.startswith("relu_grad: its declaration fails (TypeError: ")
+    assert finding.says.endswith("; correct it.")
+
+
+def test_a_kink_that_the_sampler_hits_is_found(root: Path, findings: Check):
+    edit(root / SPEC, 'away_from(0.0, "...")', 'away_from(0.0, "...", gap=0.0)')
+    edit(root / SPEC, "inp.clamp_min(0)", "(inp - inp.detach()).clamp_min(0) + inp.detach() * 0")
+    found = [finding.says for finding in findings() if "disagree" in finding.says]
+    assert found == ["relu_grad: autograd and finite differences of forward disagree; correct the declaration."]
+
+
+HINT = "Nudge a positive entry, then a negative one. Which of the two moves out?"
+
+
+@pytest.mark.parametrize("formula", ["(inp > 0) * out.g", "( inp>0 )*out_g", "Write inp.g = (inp > 0) * out.g, then."])
+def test_a_hint_that_holds_the_formula_is_found(root: Path, findings: Check, formula: str):
+    edit(root / SPEC, HINT, formula)
+    says = "relu_grad: hint 1 of inp.g gives the formula away ((inp > 0) * out.g): ask for it instead."
+    assert findings() == [Finding(SPEC, says)]
+
+
+def test_a_hint_of_a_misconception_that_holds_the_formula_is_found(root: Path, findings: Check):
+    edit(root / SPEC, "May a loss react to an output at a negative rate?", "Is it (inp > 0) * out.g?")
+    (finding,) = findings()
+    assert finding.says.startswith("relu_grad: a hint of the misconception wrong-operand about inp.g gives the formula")
+
+
+def test_a_ladder_that_holds_the_formula_is_found(findings: Check, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(audit_words, "LADDERS", {"wrong-sign": ("(inp > 0) * out.g", "", ""), "no-code": ()})
+    assert findings() == [
+        Finding("grader/ladders.py", "a hint of wrong-sign is empty: write it."),
+        Finding("grader/ladders.py", "a hint of wrong-sign is there twice: write another one."),
+        Finding("grader/ladders.py", "no-code is no known code: correct its name."),
+        Finding(
+            SPEC, "relu_grad: the ladder of wrong-sign gives the formula away ((inp > 0) * out.g): ask for it instead."
+        ),
+    ]
+
+
+def test_a_bare_name_is_no_formula(root: Path, findings: Check):
+    edit(root / RELU / "relu_grad.py", "inp.g = (inp > 0) * out.g", "gate = out.g\n    inp.g = (inp > 0) * gate")
+    assert findings() == []
+
+
+WORDS = {
+    "two hints": (
+        f'"{HINT}",',
+        "",
+        "inp.g has 2 of 3 hints: write a nudge, a pointer, and one that is almost there.",
+    ),
+    "an empty hint": (HINT, " ", "a hint of inp.g is empty: write it."),
+    "the same hint": (
+        HINT,
+        "The local derivative is a mask: some gates are open and pass out.g on, the others block it.",
+        "a hint of inp.g is there twice: write another one.",
+    ),
+    "a forgotten comma": (
+        'hints=("May a loss react to an output at a negative rate?",)',
+        'hints=("May a loss react to an output at a negative rate?")',
+        "the hints of the misconception wrong-operand about inp.g are one string: put a comma behind it.",
+    ),
+    "four hints of a misconception": (
+        'hints=("May a loss react to an output at a negative rate?",)',
+        'hints=("a?", "b?", "c?", "d?")',
+        "the misconception wrong-operand about inp.g has 4 hints: keep 3 at most.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_hints_that_are_missing_or_misspelt_are_found(root: Path, findings: Check, case: str):
+    old, new, says = WORDS[case]
+    edit(root / SPEC, old, new)
+    assert Finding(SPEC, f"relu_grad: {says}") in findings()
+
+
+def test_a_wrong_solution_is_found(root: Path, findings: Check):
+    edit(root / RELU / "relu_grad.py", "(inp > 0)", "(inp < 0)")
+    (finding,) = findings()
+    assert finding.file == f"{RELU}/relu_grad.py"
+    assert finding.says.startswith("inp.g is inverted-mask: ")
+    assert finding.says.endswith("; correct the solution or its declaration.")
+
+
+def test_a_solution_without_marks_is_found_once(root: Path, findings: Check):
+    edit(root / RELU / "relu_grad.py", "    ### BEGIN SOLUTION\n", "")
+    edit(root / RELU / "relu_grad.py", "    ### END SOLUTION\n", "")
+    says = "line 4: put ### BEGIN SOLUTION and ### END SOLUTION around the answer."
+    assert findings() == [Finding(f"{RELU}/relu_grad.py", says)]
+
+
+def test_a_missing_solution_is_found_once(root: Path, findings: Check):
+    (root / RELU / "relu_grad.py").unlink()
+    says = "is missing or cannot be read: write the worked solution of relu_grad there."
+    assert findings() == [Finding(f"{RELU}/relu_grad.py", says)]
+
+
+def test_a_solution_with_other_arguments_is_found(root: Path, findings: Check):
+    edit(root / RELU / "relu_grad.py", "def relu_grad(inp, out):", "def relu_grad(out, inp):")
+    says = "it takes (out, inp), but spec.py declares (inp, out): make them the same."
+    assert Finding(f"{RELU}/relu_grad.py", says) in findings()
+
+
+def test_an_argument_that_nobody_describes_is_found(root: Path, findings: Check):
+    edit(root / RELU / "relu_grad.py", "    inp: any shape\n", "")
+    build(load_course(root))
+    says = "its docstring does not describe inp: add a line `inp: ...` with its shape."
+    assert findings() == [Finding(f"{RELU}/relu_grad.py", says)]
+
+
+def test_an_edited_stub_and_a_missing_one_are_found(root: Path, findings: Check):
+    relu, mse = (f"exercises/{name}.py" for name in ("05_activations/relu_grad", "06_losses/mse_grad"))
+    edit(root / relu, "...", "0")
+    (root / mse).unlink()
+    assert findings() == [
+        Finding(relu, "it is not what its worked solution gives: write it with: handgrad build"),
+        Finding(mse, "it is missing: write it with: handgrad build"),
+    ]
+
+
+def test_a_stub_that_is_more_than_a_stub_is_found(root: Path, findings: Check):
+    path = root / RELU / "relu_grad.py"
+    edit(path, "    ### BEGIN SOLUTION\n    inp.g", "    inp.g")
+    edit(
+        path,
+        "    ### END SOLUTION\n",
+        "    ### BEGIN SOLUTION\n    inp.g = (inp > 0) * out.g\n    ### END SOLUTION\n    inp.g = out.g\n",
+    )
+    build(load_course(root))
+    found = findings()
+    says = "in the stub inp.g is missing-local, not todo: put the marks around all of the answer."
+    assert Finding("exercises/05_activations/relu_grad.py", says) in found
+
+
+MISCONCEPTIONS = {
+    "right": (
+        'Misconception("wrong-local", "inp.g", lambda inp, out_g: (inp > 0) * out_g)',
+        "wrong-local about inp.g gives the right answer in every trial: correct its rule, or remove it.",
+    ),
+    "under another code": (
+        'Misconception("hard-coded", "inp.g", lambda inp, out_g: out_g * inp.sign())',
+        "wrong-local about inp.g is told as hard-coded (this is what a known slip gives (hard-coded)): "
+        "give it that code, or sharpen its rule.",
+    ),
+    "told in other words": (
+        'Misconception("wrong-local", "inp.g", lambda inp, out_g: out_g * inp.sign(), says="closed gates pass")',
+        "wrong-local about inp.g is told in other words (closed gates pass): remove it, or the one before it.",
+    ),
+    "for one shape only": (
+        'Misconception("wrong-local", "inp.g", lambda inp, out_g: out_g.reshape(3, 5))',
+        "make its rule work at every size.",
+    ),
+    "unknown input": (
+        'Misconception("wrong-local", "inp.g", lambda weight: weight)',
+        "wrong-local about inp.g takes weight, but there is inp, out, out_g: correct its rule.",
+    ),
+    "not finite": (
+        'Misconception("wrong-local", "inp.g", lambda inp, out_g: out_g / (0 * inp))',
+        "wrong-local about inp.g gives inf or nan, so it is told as not-finite: keep its rule finite, or remove it.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MISCONCEPTIONS)
+def test_a_misconception_that_proves_nothing_is_found(root: Path, findings: Check, case: str):
+    source, says = MISCONCEPTIONS[case]
+    misconception(root, source)
+    (finding,) = findings()
+    assert finding.file == SPEC
+    assert finding.says.startswith("relu_grad: the misconception ")
+    assert finding.says.endswith(says)
+
+
+def test_zeros_that_pass_by_the_luck_of_one_run_are_found(root: Path, findings: Check):
+    """The samplers of the audit's own run draw closed gates only; those of another run do not."""
+    lucky = f"-1.0 if rng.bit_generator.seed_seq.entropy[0] == {SEED} else 1.0"
+    declare(
+        root,
+        f"""
+from dataclasses import replace
+
+_inp = replace(normal("..."), draw=lambda rng, setting, shape: (({lucky}) + 0 * rng.random(shape)).astype("float32"))
+relu_grad = replace(relu_grad, inputs={{**relu_grad.inputs, "inp": _inp}}, misconceptions=())
+""",
+    )
+    says = "relu_grad: inp.g passes as zeros, which is not right elsewhere: let the samplers vary more."
+    assert Finding(SPEC, says) in findings()
+
+
+def test_stray_files_are_found_and_lessons_pictures_and_caches_are_not(root: Path, findings: Check):
+    for file in ("exercises/05_activations/gate.svg", "exercises/.hidden", "solutions/README.md", f"{RELU}/quiz.yaml",
+                 f"{RELU}/__pycache__/spec.pyc"):  # fmt: skip
+        (root / file).parent.mkdir(exist_ok=True)
+        (root / file).write_text("")
+    assert findings() == []
+    strays = ["exercises/05_activations/spec.py", "exercises/08_more/README.md", "exercises/notes.txt", f"{MSE}/old.py"]
+    for file in strays:
+        (root / file).parent.mkdir(exist_ok=True)
+        (root / file).write_text("")
+    says = "it belongs to nothing in course.yaml: list its exercise, or remove it."
+    assert findings() == [Finding(file, says) for file in strays]
+
+
+def test_a_unit_without_a_lesson_is_found(root: Path, findings: Check):
+    (root / "exercises/05_activations/README.md").write_text("\n")
+    says = "the unit has no lesson: write it in this file."
+    assert findings() == [Finding("exercises/05_activations/README.md", says)]
+
+
+def test_an_unlisted_declaration_is_found(root: Path, findings: Check):
+    declare(root, "leaky_grad = relu_grad\nmse_grad = relu_grad\n")
+    assert findings() == [
+        Finding(SPEC, "leaky_grad is declared but not listed: list it in course.yaml, or remove it."),
+        Finding(SPEC, "mse_grad is an exercise of 06_losses too: give this one another name."),
+    ]
+
+
+def test_an_undeclared_exercise_is_found_and_the_others_are_audited(root: Path, findings: Check):
+    edit(root / "course.yaml", "- id: relu_grad", "- id: relu_grad\n      - id: gelu_grad")
+    says = f"gelu_grad is listed, but {SPEC} does not declare it: declare it, or unlist it."
+    assert findings() == [Finding("course.yaml", says)]
+
+
+def test_declarations_in_another_order_than_they_are_taught_are_found(root: Path, findings: Check):
+    edit(root / "course.yaml", "- id: relu_grad", "- id: leaky_grad\n      - id: relu_grad")
+    declare(root, "leaky_grad = relu_grad\n")
+    says = "relu_grad stands where course.yaml has leaky_grad: put both in teaching order."
+    assert Finding(SPEC, says) in findings()
+
+
+def test_the_same_thing_is_never_said_twice(root: Path, findings: Check):
+    edit(root / SPEC, "inp.clamp_min(0)", "inp.clamp_min(0).tolist()")
+    found = findings()
+    assert len(found) == len(set(found)) == 1
