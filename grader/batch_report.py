@@ -26,8 +26,12 @@ def grade_with_progress(
     """Grade a class, show how it goes, and return the exit code: 3 if something could not be graded, else 0."""
     if timeout is not None:
         course = with_time_limit(course, timeout)
-    with _bar() as report:
-        summary = grade_folder(course, submissions, out, workers=workers, seed=seed, report=report)
+    try:
+        with _bar() as report:
+            summary = grade_folder(course, submissions, out, workers=workers, seed=seed, report=report)
+    except KeyboardInterrupt:
+        print("handgrad: stopped. What was finished is kept; the same command goes on from there.", file=sys.stderr)
+        raise
     if as_json:
         print(json.dumps(asdict(summary), indent=1, ensure_ascii=False))
     else:

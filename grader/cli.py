@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .session import Session
 
 STYLES = {"bold": "bold", "good": "green", "bad": "red", "todo": "yellow", "dim": "dim"}
-INTERRUPTED = 130
 MAX_WIDTH = 100
 
 app = typer.Typer(
@@ -65,8 +64,6 @@ def main() -> None:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"{where}{error.strerror or error}. Nothing else was changed; put it right and run the command again.", 3)
-    except KeyboardInterrupt:
-        _fail("Stopped. What was finished is kept.", INTERRUPTED)
 
 
 def _fail(message: str, code: int) -> None:
@@ -255,13 +252,17 @@ def _session(course: Course) -> Session:
 def _checked(session: Session, chosen: Iterable[CourseExercise]) -> list[ExerciseResult]:
     session.warm_up()
     results = []
-    with _spinner("checking") as say:
-        for exercise in chosen:
-            say(exercise.file)
-            result = session.check(exercise)
-            session.progress.record(exercise, result)
-            results.append(result)
-    session.progress.save()
+    try:
+        with _spinner("checking") as say:
+            for exercise in chosen:
+                say(exercise.file)
+                results.append(session.check(exercise))
+                session.progress.record(exercise, results[-1])
+    except KeyboardInterrupt:
+        print("handgrad: stopped. What was finished is kept.", file=sys.stderr)
+        raise
+    finally:
+        session.progress.save()
     return results
 
 

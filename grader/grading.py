@@ -61,7 +61,7 @@ class Grader:
             source = _decode(content)
         except (SyntaxError, UnicodeDecodeError) as error:
             says = f"{exercise.file} is not UTF-8 text ({error}): save it as UTF-8"
-            return everywhere(exercise, Diagnosis("syntax-error", says))
+            return everywhere(exercise, Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",)))
         trials = self.trials(exercise)
         reply = worker.run(_job(exercise, source, trials), exercise.course.policy.time_limit)
         if reply.end == "timeout":

@@ -6,6 +6,7 @@ a worker process that starts while pytest collects.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 SITTINGS = pytest.StashKey["dict[Path, Sitting]"]()
-EXERCISES = "exercises"
+EXERCISES, COURSE = "exercises", "course.yaml"
 MARKUP: dict[str, dict[str, bool]] = {
     "bold": {"bold": True},
     "good": {"green": True},
@@ -166,7 +167,7 @@ def _write(tw: Any, line: Line) -> None:
 def _root_of(path: Path) -> Path | None:
     """The course folder of a file laid out as `<course>/exercises/<unit>/<file>`."""
     root = path.parent.parent.parent
-    return root if path.parent.parent.name == EXERCISES and (root / "course.yaml").is_file() else None
+    return root if path.parent.parent.name == EXERCISES and (root / COURSE).is_file() else None
 
 
 def _sitting(config: pytest.Config, root: Path) -> Sitting:
@@ -179,18 +180,20 @@ def pytest_configure(config: pytest.Config) -> None:
     controls_others = bool(getattr(config.option, "numprocesses", None)) and not hasattr(config, "workerinput")
     if config.option.collectonly or controls_others or config.option.help or config.option.version:
         return
-    for root in {root for argument in config.args if (root := _asked_for(config, argument))}:
+    folders = {_exercises_folder(config, argument) for argument in config.args}
+    for root in {folder.parent for folder in folders if folder and (folder.parent / COURSE).is_file()}:
         from .sandbox import start_worker
 
         _sitting(config, root).worker = start_worker()
 
 
-def _asked_for(config: pytest.Config, argument: str) -> Path | None:
-    """The course folder whose exercises a command-line argument lies in."""
+def _exercises_folder(config: pytest.Config, argument: str) -> Path | None:
+    """The folder of exercises that a command-line argument lies in: `exercises/`, with numbered units in it."""
     path = (config.invocation_params.dir / argument.split("::")[0]).resolve()
-    candidates = [path, *path.parents]
-    folder = next((p for p in candidates if p.name == EXERCISES and (p.parent / "course.yaml").is_file()), None)
-    return folder.parent if folder else None
+    for folder in (path, *path.parents):
+        if folder.name == EXERCISES and any(folder.glob("[0-9][0-9]_*")):
+            return folder
+    return None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -223,6 +226,15 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     ordered = sorted((items[i] for i in places), key=_teaching_order)
     for place, item in zip(places, ordered, strict=True):
         items[place] = item
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Drop hypothesis's plugin where only exercises run: at the end it would import all of hypothesis for nothing."""
+    manager = session.config.pluginmanager
+    if all(isinstance(item, AnswerItem) for item in session.items) and "hypothesis" not in sys.modules:
+        plugin = manager.get_plugin("hypothesispytest")
+        if plugin is not None:
+            manager.unregister(plugin)
 
 
 def _teaching_order(item: pytest.Item) -> tuple[str, int]:
@@ -279,6 +291,14 @@ class Recorder:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
+    """Open the courses asked for: one that cannot be used ends the run here, with one sentence."""
+    for argument in session.config.args:
+        folder = _exercises_folder(session.config, argument)
+        if folder is not None and _root_of(folder / "unit" / "file") is None:
+            message = f"There is no course.yaml in {folder.parent}: put it back, or run handgrad init in a new folder."
+            raise pytest.exit.Exception(message, returncode=2)
+        if folder is not None:
+            _ = _sitting(session.config, folder.parent).session
     if not hasattr(session.config, "workerinput"):
         session.config.pluginmanager.register(Recorder(session.config), "handgrad-recorder")
 

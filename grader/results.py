@@ -116,8 +116,15 @@ def to_json(result: CourseResult) -> dict[str, Any]:
 
 
 def dumps(result: CourseResult) -> str:
-    """The record as readable JSON text."""
-    return json.dumps(to_json(result), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    """The record as JSON text, one line for each exercise."""
+    record = to_json(result)
+    exercises = ",\n  ".join(_line(exercise) for exercise in record.pop("exercises"))
+    notes = record.pop("notes")
+    return f'{_line(record)[:-1]},\n "exercises": [\n  {exercises}\n ],\n "notes": {_line(notes)}}}\n'
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _exercise_json(exercise: ExerciseResult) -> dict[str, Any]:

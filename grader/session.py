@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -43,7 +46,8 @@ class Session:
     @cached_property
     def grader(self) -> Grader:
         try:
-            from .grading import Grader
+            with _few_pauses():
+                from .grading import Grader
         except ModuleNotFoundError as error:
             raise InfrastructureError(f"{error.name} is not installed here: run `pip install {error.name}`.") from error
         return Grader()
@@ -77,6 +81,19 @@ class Session:
         if self._worker is not None:
             self._worker.close()
             self._worker = None
+
+
+@contextmanager
+def _few_pauses() -> Iterator[None]:
+    """Import a great deal without collecting garbage, and never look through it again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()
 
 
 def unreadable(exercise: CourseExercise, error: OSError) -> ExerciseResult:

@@ -36,9 +36,8 @@ class OutOfTime(BaseException):
     """The time limit passed while learner code was running."""
 
 
-def answer(job: bytes) -> bytes:
-    """The reply frame to one job frame."""
-    header, inputs = protocol.unpack(job)
+def answer(header: Mapping[str, Any], inputs: Arrays) -> bytes:
+    """The reply frame to one job."""
     results: Arrays = []
     with capped_output() as printed, _alarm(header["time_limit"]):
         facts = _facts(header, inputs, results)

@@ -16,7 +16,6 @@ BACKUPS = "backups"
 PYTEST_INI = """\
 [pytest]
 testpaths = exercises
-addopts = -p no:hypothesispytest
 """
 
 
@@ -27,7 +26,7 @@ def init(target: Path) -> Course:
         UsageError: there is something in `target` already.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target} already holds something: name a new folder, such as {target}-2.")
+        raise UsageError(f"{target} already holds something: name a new folder, such as my-course.")
     source = load_course(bundled())
     target.mkdir(parents=True, exist_ok=True)
     for unit in source.config.units:

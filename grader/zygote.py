@@ -29,6 +29,7 @@ FORBIDDEN = frozenset(
         "shutil.rmtree shutil.move shutil.copyfile socket.connect socket.bind"
     ).split()
 )
+_LIBC = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -45,7 +46,6 @@ def serve_fork(control: socket.socket) -> None:
     """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
-    gc.collect()
     gc.freeze()
     control.sendall(READY)
     while True:
@@ -94,8 +94,10 @@ def _child(job: int, result: int) -> NoReturn:
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         with os.fdopen(job, "rb") as stream:
             frame = stream.read()
-        _limit(protocol.unpack(frame)[0])
-        reply = memoryview(answer(frame))
+        header, arrays = protocol.unpack(frame)
+        _limit(header)
+        gc.enable()
+        reply = memoryview(answer(header, arrays))
         while reply:
             reply = reply[os.write(result, reply) :]
         code = 0
@@ -110,12 +112,14 @@ def serve_pipe() -> None:
     _silence()
     replies.write(protocol.pack({"ready": True}))
     replies.flush()
+    gc.enable()
     limited = False
     while (frame := protocol.read_frame(jobs)) is not None:
+        header, arrays = protocol.unpack(frame)
         if not limited:
-            _limit({**protocol.unpack(frame)[0], "time_limit": None})
+            _limit({**header, "time_limit": None})
             limited = True
-        replies.write(answer(frame))
+        replies.write(answer(header, arrays))
         replies.flush()
 
 
@@ -124,7 +128,7 @@ def _settle() -> None:
     import torch
 
     torch.set_num_threads(1)
-    answer(protocol.pack(_WARM_UP))
+    answer(_WARM_UP, [])
     nowhere = tempfile.mkdtemp(prefix="handgrad-")
     os.chdir(nowhere)
     with contextlib.suppress(OSError):  # a folder in use cannot be removed everywhere
@@ -177,7 +181,8 @@ def _forbid_accidents() -> None:
 
 
 def _prctl(option: int, value: int) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+    assert _LIBC is not None
+    _LIBC.prctl(option, value, 0, 0, 0)
 
 
 _WARM_UP: dict[str, Any] = {

@@ -24,7 +24,7 @@ from grader.sandbox import ForkingWorker, Reply, SpawnedWorker, Worker, start_wo
 X = np.arange(6, dtype="float32").reshape(2, 3)
 HONEST = "def probe(x):\n    return x * 2\n"
 LIMIT = 1.0
-WATCHDOG = 30.0
+WATCHDOG = 8.0
 
 
 def run(worker: Worker, source: str, limit: float = LIMIT) -> Reply:
@@ -319,11 +319,15 @@ if sys.platform == "linux":
 
     @pytest.mark.parametrize("session", ["pass", "os.setsid()"], ids=["child", "daemon"])
     def test_a_process_left_behind_does_not_survive_its_worker(session: str) -> None:
+        """Closing the worker ends it too, and does not wait for it."""
         with mode_worker("spawn") as worker:
-            reply = observed(run(worker, ORPHAN.format(session=session)))
-        pid = int(reply.arrays[0])
-        with ended(pid):
-            assert not alive(pid)
+            pid = int(observed(run(worker, ORPHAN.format(session=session))).arrays[0])
+            closing = threading.Thread(target=worker.close)
+            with ended(pid):
+                closing.start()
+                closing.join(WATCHDOG)
+                assert not closing.is_alive(), "closing the worker waits for the process left behind"
+                assert not alive(pid)
 
     def test_a_killed_warm_process_is_the_graders_error_and_is_replaced() -> None:
         """No verdict is guessed: the job ends in an infrastructure error, the next one is answered."""
