@@ -14,8 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from .batch import GRADES_FILE, Progress, Report, Summary, grade_folder
+from .batch import Progress, Report, grade_folder
 from .course import Course
+from .gradebook import GRADES_FILE, Summary
 
 COMMONEST = 3
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from .course_file import CourseFile, Policy, read_course_file
 from .errors import CourseError, SpecError, UsageError
 from .exercise import Declaration, Exercise, Routine
+from .results import AnswerResult, ExerciseResult, Status
 
 COURSE_FILE = "course.yaml"
 PACKAGE = Path(__file__).resolve().parent
@@ -41,6 +42,13 @@ class CourseExercise:
     @property
     def solution(self) -> Path:
         return self.course.solutions / self.unit / f"{self.id}.py"
+
+    def unread(self, why: str, status: Status = "error") -> ExerciseResult:
+        """The result for a file that was not even read: no points, and why."""
+        points = self.points / len(self.declaration.answers)
+        names = [answer.name for answer in self.declaration.answers]
+        answers = tuple(AnswerResult(name, status, 0.0, points, "error", why) for name in names)
+        return ExerciseResult(self.id, self.unit, answers)
 
     @cached_property
     def declaration(self) -> Declaration:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from .course import Course, CourseExercise
 from .errors import InfrastructureError, SpecError
 from .progress import Progress
-from .results import AnswerResult, ExerciseResult
+from .results import ExerciseResult
 from .sandbox import Worker, start_worker
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ class Session:
         except FileNotFoundError:
             content = None
         except OSError as error:
-            return unreadable(exercise, error)
+            return exercise.unread(
+                f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and try again"
+            )
         try:
             return self.grader.grade(exercise, content, worker)
         except SpecError as error:
@@ -94,12 +96,3 @@ def _few_pauses() -> Iterator[None]:
         gc.freeze()
         if enabled:
             gc.enable()
-
-
-def unreadable(exercise: CourseExercise, error: OSError) -> ExerciseResult:
-    """The verdict on a file that cannot be opened: nobody's mistake, and no points lost silently."""
-    message = f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and check again"
-    answers = exercise.declaration.answers
-    points = exercise.points / len(answers)
-    failed = tuple(AnswerResult(answer.name, "error", 0.0, points, "error", message) for answer in answers)
-    return ExerciseResult(exercise.id, exercise.unit, failed)

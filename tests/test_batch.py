@@ -14,10 +14,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from grader import batch
-from grader.batch import Failure, Mistake, Progress, Summary, grade_folder
+from grader import batch, submissions
+from grader.batch import Progress, grade_folder
 from grader.course import PACKAGE, Course, CourseFile, load_course
 from grader.errors import InfrastructureError, UsageError
+from grader.gradebook import Failure, Gradebook, Mistake, Summary, _as_text
 from grader.results import CODES, SCHEMA_FILE
 from grader.sandbox import Reply
 
@@ -240,7 +241,7 @@ def test_the_gradebook_opens_in_any_spreadsheet(graded) -> None:
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
 def test_no_cell_is_taken_for_a_formula(start) -> None:
-    assert batch._as_text(f"{start}1") == f"'{start}1"
+    assert _as_text(f"{start}1") == f"'{start}1"
 
 
 def test_the_summary_counts_students_and_mistakes(graded) -> None:
@@ -313,7 +314,7 @@ def test_a_broken_state_is_set_aside(course, pair, tmp_path, state) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / ".state.json").write_text(state)
-    assert batch._Gradebook.open(course, out).made == {}
+    assert Gradebook.open(course, out).made == {}
     assert (out / ".state.json.broken").read_text() == state
 
 
@@ -402,7 +403,7 @@ def test_links_that_lead_out_are_not_followed(course, tmp_path) -> None:
     (folder / "05_activations").symlink_to(ROOT / "solutions/05_activations")
     (folder / "lin_grad.py").symlink_to("mine/lin_grad.py")
     (folder / "loop.py").symlink_to("loop.py")
-    found = batch.read_submission(course, folder)
+    found = submissions.read_submission(course, folder)
     out = "it is a link that leads out of the submission; ask for the file itself"
     assert found.files == {"lin_grad": RIGHT.encode()}
     assert found.notes == (
@@ -415,7 +416,7 @@ def test_links_that_lead_out_are_not_followed(course, tmp_path) -> None:
 
 def test_of_two_files_for_one_exercise_the_first_place_counts(course, tmp_path) -> None:
     folder = hand_in(tmp_path, "eve", {LIN: "1", f"exercises/{LIN}": "2", "lin_grad.py": "3"})
-    found = batch.read_submission(course, folder)
+    found = submissions.read_submission(course, folder)
     assert found.files == {"lin_grad": b"1"}
     assert len(found.notes) == 2
     assert found.notes[0] == (
@@ -426,12 +427,12 @@ def test_of_two_files_for_one_exercise_the_first_place_counts(course, tmp_path) 
 def test_a_pipe_in_a_submission_is_not_opened(course, tmp_path) -> None:
     folder = hand_in(tmp_path, "eve", {})
     os.mkfifo(folder / "lin_grad.py")
-    assert batch.read_submission(course, folder).files == {}
+    assert submissions.read_submission(course, folder).files == {}
 
 
 def test_a_thousand_stray_files_make_few_notes_with_nothing_for_the_terminal(course, tmp_path) -> None:
     folder = hand_in(tmp_path, "eve", {f"\x1b[2J{i:03}.txt": "" for i in range(300)})
-    notes = batch.read_submission(course, folder).notes
+    notes = submissions.read_submission(course, folder).notes
     assert len(notes) == 21
     assert notes[0] == "\ufffd[2J000.txt was ignored: this course has no exercise there"
     assert notes[-1] == "280 more files were ignored"
