@@ -99,6 +99,9 @@ def _without_candidates(answer: Answer, pairs: Sequence[Pair], averages: bool) -
     everywhere = wrong_shape is not None and wrong_shape[0] is pairs[0][0]
     if wrong_shape is not None and everywhere and (spread := _broadcast_accident(answer, *wrong_shape)):
         return spread
+    if all(scaled_error(array, _right(answer, trial)) < IMPRECISE for trial, array in pairs):
+        worst = max(scaled_error(array, _right(answer, trial)) for trial, array in pairs)
+        return Diagnosis("imprecise", f"it is nearly right, off by {worst:.1e} of the largest entry")
     if special := passes_where(answer, pairs, agrees):
         return Diagnosis(*special)
     if wrong_shape is not None:
@@ -107,9 +110,6 @@ def _without_candidates(answer: Answer, pairs: Sequence[Pair], averages: bool) -
         return Diagnosis("hard-coded", says)
     if decoded := ratio(answer, pairs, averages):
         return Diagnosis(*decoded)
-    if all(scaled_error(array, _right(answer, trial)) < IMPRECISE for trial, array in pairs):
-        worst = max(scaled_error(array, _right(answer, trial)) for trial, array in pairs)
-        return Diagnosis("imprecise", f"it is nearly right, off by {worst:.1e} of the largest entry")
     return Diagnosis("unknown", _facts(answer, pairs))
 
 

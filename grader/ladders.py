@@ -123,6 +123,10 @@ LADDERS: Mapping[str, tuple[str, ...]] = {
         "It is right for some sizes only. What do your lines assume about the shapes?",
         "Try it by hand with a single example, and with as many examples as columns.",
     ),
+    "not-linear": (
+        "If every upstream gradient were ten times as large, what should happen to your answer?",
+        "Look for something that cuts off, rounds or squares the upstream gradient.",
+    ),
     "imprecise": (
         "This looks like a measurement, not a derivation.",
         "Differentiate by hand and write the formula; or keep the full precision of the inputs.",

@@ -15,12 +15,13 @@ from . import finite_differences
 from .compare import scaled_error
 from .errors import SpecError
 from .exercise import Answer, Declaration, Exercise, Routine, is_differentiable, specs_of
-from .sampling import Array, Dtype, Function, Marker, Setting, large_setting, settings
+from .sampling import LARGE_UPSTREAM_KIND, Array, Dtype, Function, Marker, Setting, large_setting, settings
 from .shapes import guess_axes
 from .trial import Trial
 
 AGREEMENT = 1e-6
 REDRAWS = 5
+LARGE_UPSTREAM = 50.0
 
 
 def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Trial]:
@@ -115,8 +116,7 @@ def _exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generat
     sampled = {name: sampler.sample(rng, setting) for name, sampler in exercise.samplers.items()}
     inputs = {name: _as_double(sampled[name]) for name in exercise.forward_names}
     out = _run_forward(exercise, inputs)
-    drawn = rng.standard_normal(tuple(out.shape)) if exercise.gives_upstream else np.ones(tuple(out.shape))
-    upstream = np.asarray(drawn, "float32")
+    upstream = _upstream(exercise, setting, tuple(out.shape), rng)
     out_g = torch.from_numpy(upstream.astype("float64"))
     axes = guess_axes(tuple(out.shape), setting.sizes)
     marked = {
@@ -129,6 +129,14 @@ def _exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generat
     }
     expected = {answer.name: _expected(exercise, answer, arguments, inputs, out_g, out) for answer in exercise.answers}
     return Trial(setting, arguments, expected, inputs, out, out_g, metered)
+
+
+def _upstream(exercise: Exercise, setting: Setting, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Random normal, in one trial far larger: a backward pass is linear in its upstream gradient."""
+    if not exercise.gives_upstream:
+        return np.ones(shape, "float32")
+    scale = LARGE_UPSTREAM if setting.kind == LARGE_UPSTREAM_KIND else 1.0
+    return np.asarray(scale * rng.standard_normal(shape), "float32")
 
 
 def _run_forward(exercise: Exercise, inputs: Mapping[str, Any]) -> torch.Tensor:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .compare import scaled_error
 from .exercise import Answer
-from .sampling import Array
+from .sampling import LARGE_UPSTREAM_KIND, Array
 from .shapes import BATCH, Sizes
 from .trial import Candidate, Trial
 
@@ -213,6 +213,8 @@ def passes_where(
     for trials, clause in ((right, "it is right only in {}"), (wrong, "it is right except in {}")):
         if {trial.setting.kind for trial in trials} <= {"a batch of one", "a square case"}:
             return "shape-special", clause.format(_kinds(trials))
+    if {trial.setting.kind for trial in wrong} == {LARGE_UPSTREAM_KIND}:
+        return "not-linear", "it is right for small upstream gradients only, but it must be linear in them"
     if any(array.shape != _expected(answer, trial).shape for trial, array in pairs):
         return None
     for name in (name for name, value in right[0].arguments.items() if type(value) is int):

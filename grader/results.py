@@ -22,7 +22,7 @@ VALUE_CODES = (
     "partial-batch mean-for-sum sum-for-mean sum-of-products summed-wrong-axis transposed "
     "reshape-for-transpose elementwise-for-matmul diagonal-only broadcast-accident wrong-sign wrong-factor "
     "wrong-point wrong-operand value-for-gradient forward-value inverse-for-transpose inverted-mask "
-    "overwritten hard-coded shape-special wrong-local unknown"
+    "overwritten hard-coded shape-special not-linear wrong-local unknown"
 ).split()
 CODES = frozenset(STRUCTURE_CODES + VALUE_CODES)
 

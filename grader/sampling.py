@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 DISTINCT_SIZES = (2, 3, 4, 5, 6, 7)
+LARGE_UPSTREAM_KIND = "a large upstream gradient"
 LARGE_SIZES = (40, 48, 56, 44, 52)
 
 
@@ -167,8 +168,8 @@ def _normal(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.
 def settings(specs: tuple[str, ...], rng: np.random.Generator, least: int = 0) -> list[Setting]:
     """The series of trials for arguments with these specs, at least `least` of them.
 
-    Two with pairwise different sizes, one with a batch of one (where there is a batch), one square, then
-    other sizes; `...` has rank 2, 1, 3, 2 in the first four.
+    Two with pairwise different sizes, one with a batch of one (where there is a batch), one square, one with a
+    large upstream gradient, then other sizes; `...` has rank 2, 1, 3, 2 in the first four, 2 in the rest.
     """
     anonymous = tuple(f"_{i}" for i in range(3)) if any(ANY in axes_of(spec) for spec in specs) else ()
     axes = named_axes(specs) + anonymous
@@ -179,6 +180,7 @@ def settings(specs: tuple[str, ...], rng: np.random.Generator, least: int = 0) -
         ("other sizes", _different(axes, rng), 1),
         ("a batch of one" if batch else "more sizes", {**_different(axes, rng), **batch}, 3),
         ("a square case", dict.fromkeys(axes, side), 2),
+        (LARGE_UPSTREAM_KIND, _different(axes, rng), 2),
     ]
     kinds += [("more sizes", _different(axes, rng), 2) for _ in range(least - len(kinds))]
     return [Setting(i, kind, sizes, rank) for i, (kind, sizes, rank) in enumerate(kinds)]

@@ -1,0 +1,181 @@
+"""The references: torch autograd, finite differences and torch's own gradcheck agree on every exercise."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import ROOT
+
+from grader import finite_differences
+from grader.course import Course, load_course
+from grader.errors import SpecError
+from grader.exercise import Exercise, Routine, returned, returned_jacobian, stored
+from grader.reference import confirmed, gradcheck, loss_of, make_trials
+from grader.sampling import accumulating, normal, output, positive, upstream, wanted
+from grader.trial import Trial
+
+SEEDS = (0, 1, 2, 3, 4)
+COURSE = load_course(ROOT)
+EXERCISES = [e.id for e in COURSE.exercises if isinstance(e.declaration, Exercise)]
+ROUTINES = [e.id for e in COURSE.exercises if isinstance(e.declaration, Routine)]
+
+
+def trials_of(course: Course, exercise_id: str, seed: int) -> tuple[Any, list[Trial]]:
+    declaration = course.find(exercise_id).declaration
+    return declaration, make_trials(declaration, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_references_agree_with_finite_differences_and_gradcheck(exercise_id: str, seed: int, course: Course) -> None:
+    """In every trial, not only in the first, which the engine itself confirms."""
+    declaration, trials = trials_of(course, exercise_id, seed)
+    for trial in trials:
+        if not trial.metered:
+            assert confirmed(declaration, trial)
+            assert gradcheck(declaration, trial)
+
+
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_expected_gradients_are_those_of_the_loss(exercise_id: str, course: Course) -> None:
+    """An opinion of its own: a central difference of `(out * out_g).sum()`, entry by entry, minus what was there."""
+    declaration, trials = trials_of(course, exercise_id, 11)
+    for trial in trials[:2]:
+        for answer in declaration.answers:
+            expected = trial.expected[answer.name]
+            if answer.kind != "gradient" or expected is None:
+                continue
+            prior = trial.arguments[answer.wrt].g if answer.stored else None
+            values = trial.inputs[answer.wrt].numpy()
+            measured = finite_differences.gradient(lambda v, t=trial, a=answer: loss_of(declaration, t, a.wrt, v), values)
+            np.testing.assert_allclose(expected - (0 if prior is None else prior), measured, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_references_are_double_and_shaped_like_their_owner(exercise_id: str, course: Course) -> None:
+    declaration, trials = trials_of(course, exercise_id, 1)
+    for trial in trials:
+        for answer in declaration.answers:
+            expected = trial.expected[answer.name]
+            if expected is None or answer.kind == "value":
+                continue
+            owner = tuple(trial.inputs[answer.wrt].shape)
+            assert expected.shape == (owner if answer.kind == "gradient" else (*trial.out.shape, *owner))  # type: ignore[union-attr]
+            assert expected.dtype == np.float64
+            assert np.isfinite(expected).all()
+
+
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_upstream_gradients_are_random_never_ones(exercise_id: str, course: Course) -> None:
+    declaration, trials = trials_of(course, exercise_id, 2)
+    if declaration.gives_upstream:
+        for trial in trials:
+            assert not torch.any(trial.out_g == 1)
+            assert trial.out_g.unique().numel() == trial.out_g.numel()  # type: ignore[union-attr]
+    else:
+        assert all(torch.all(trial.out_g == 1) for trial in trials)
+
+
+@pytest.mark.parametrize("exercise_id", ROUTINES)
+def test_a_routines_reference_is_finite_and_changes_with_its_inputs(exercise_id: str, course: Course) -> None:
+    _, trials = trials_of(course, exercise_id, 3)
+    found = [trial.expected["return"] for trial in trials]
+    assert all(value is not None and np.isfinite(value).all() for value in found)
+    assert len({value.tobytes() for value in found if value is not None}) > 1
+
+
+def test_forward_differences_are_nearer_to_the_slope_with_a_smaller_step(course: Course) -> None:
+    """`slope` and `central_difference` against the exact derivative of the cube."""
+    forward, central = (course.find(name).declaration.reference for name in ("slope", "central_difference"))
+    errors = [abs(forward(lambda x: x**3, 1.0, h) - 3) for h in (0.1, 0.01)]
+    assert errors[1] < errors[0] / 5
+    assert abs(central(lambda x: x**3, 1.0, 0.1) - 3) == pytest.approx(0.01)
+
+
+def test_numerical_gradients_are_torchs_own_for_a_small_step(course: Course) -> None:
+    x = torch.randn(2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    v = torch.randn(2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    grad, vjp = (course.find(name).declaration.reference for name in ("numerical_grad", "numerical_vjp"))
+    torch.testing.assert_close(grad(lambda x: (x**3).sum(), x, 1e-5), 3 * x**2, rtol=1e-6, atol=1e-8)
+    torch.testing.assert_close(vjp(lambda x: x**3, x, v, 1e-5), 3 * x**2 * v, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("exercise_id", EXERCISES + ROUTINES)
+def test_the_same_seed_gives_the_same_trials(exercise_id: str, course: Course) -> None:
+    (_, first), (_, second) = (trials_of(course, exercise_id, 9) for _ in range(2))
+    for a, b in zip(first, second, strict=True):
+        assert a.setting == b.setting
+        assert {k: None if v is None else v.tobytes() for k, v in a.expected.items()} == {
+            k: None if v is None else v.tobytes() for k, v in b.expected.items()
+        }
+
+
+def make(forward: Any, inputs: dict[str, Any], answers: Any, **more: Any) -> list[Trial]:
+    return make_trials(Exercise("a test", forward, inputs, answers, **more), np.random.default_rng(0))
+
+
+def test_an_earlier_gradient_is_part_of_what_is_expected() -> None:
+    trials = make(lambda x: x * 2, {"x": accumulating(normal("n")), "out": output()}, stored("x.g"))
+    first, second = trials[:2]
+    np.testing.assert_allclose(first.expected["x.g"], 2 * first.out_g.numpy() + first.arguments["x"].g)  # type: ignore[union-attr]
+    np.testing.assert_allclose(second.expected["x.g"], 2 * second.out_g.numpy())  # type: ignore[union-attr]
+
+
+def test_a_jacobian_is_output_by_input() -> None:
+    trials = make(lambda w, x: w @ x, {"w": normal("m n"), "x": normal("n")}, returned_jacobian("x"))
+    np.testing.assert_allclose(trials[0].expected["return"], trials[0].inputs["w"].numpy())
+
+
+def test_only_what_is_asked_for_is_expected() -> None:
+    inputs = {"x": normal("n"), "y": normal("n"), "out_g": upstream(), "needs": wanted("x y")}
+    trials = make(lambda x, y: x * y, inputs, stored("x.g", "y.g"))
+    for trial in trials:
+        asked = trial.arguments["needs"]
+        assert {name[0] for name, expected in trial.expected.items() if expected is not None} == asked
+    assert {trial.arguments["needs"] for trial in trials} >= {frozenset("xy"), frozenset("x"), frozenset("y")}
+
+
+def test_a_large_trial_is_added_where_an_array_must_not_exist() -> None:
+    inputs = {"x": normal("bs n"), "out": output(), "w": normal("n m")}
+    trials = make(lambda x, w: x @ w, inputs, stored("w.g"), never_holds="bs n m")
+    assert [trial.metered for trial in trials] == [False] * (len(trials) - 1) + [True]
+
+
+@pytest.mark.parametrize(
+    ("forward", "says"),
+    [
+        (lambda x: x @ x @ torch.ones(99), "forward fails on sampled inputs"),
+        (lambda x: 3.0, "forward returns float, not a tensor"),
+        (lambda x: torch.from_numpy(x.detach().numpy() * 2) + 0 * x, "disagree"),
+    ],
+)
+def test_a_forward_pass_that_cannot_be_used_is_the_authors_error(forward: Any, says: str) -> None:
+    with pytest.raises(SpecError, match=says):
+        make(forward, {"x": positive("n n")}, returned("x"))
+
+
+@pytest.mark.parametrize("forward", [lambda x: x.detach() * 2, lambda x: (x > 0), lambda x: x.round().long()])
+def test_a_forward_pass_that_cannot_be_differentiated_is_the_authors_error(forward: Any) -> None:
+    with pytest.raises(SpecError):
+        make(forward, {"x": normal("n")}, returned("x"))
+
+
+def test_an_output_that_does_not_depend_on_an_input_has_a_gradient_of_zeros() -> None:
+    trials = make(lambda x, y: y * 2, {"x": normal("n"), "y": normal("n"), "out": output()}, stored("x.g", "y.g"))
+    np.testing.assert_array_equal(trials[0].expected["x.g"], np.zeros(trials[0].inputs["x"].shape))
+
+
+def test_a_routine_whose_reference_fails_is_the_authors_error() -> None:
+    routine = Routine("a test", {"x": normal("n")}, lambda x: x.nonesuch())
+    with pytest.raises(SpecError, match="the reference fails"):
+        make_trials(routine, np.random.default_rng(0))
+
+
+def test_a_trial_is_a_frozen_record(course: Course) -> None:
+    _, trials = trials_of(course, "relu_grad", 0)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        trials[0].metered = True  # type: ignore[misc]

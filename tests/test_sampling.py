@@ -1,0 +1,119 @@
+"""What the learner's function is called with: sizes that tell axes apart, values away from kinks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from grader.sampling import (
+    Array, Setting, accumulating, away_from, each_of, large_setting, normal, number, positive, settings, wanted,
+)  # fmt: skip
+
+SEEDS = range(25)
+FIRST = Setting(0, "a test", {"bs": 40, "n": 30})
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_first_trials_have_pairwise_different_sizes(seed: int) -> None:
+    """No axis has size one there, so that each is told from the others by its size alone."""
+    for setting in settings(("bs n", "n m", "m"), rng(seed))[:2]:
+        assert len(set(setting.sizes.values())) == 3
+        assert min(setting.sizes.values()) > 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_there_is_a_batch_of_one_and_a_square_case(seed: int) -> None:
+    series = settings(("bs n", "n m"), rng(seed))
+    by_kind = {setting.kind: setting for setting in series}
+    assert by_kind["a batch of one"].sizes["bs"] == 1
+    assert min(by_kind["a batch of one"].sizes[axis] for axis in ("n", "m")) > 1
+    assert len(set(by_kind["a square case"].sizes.values())) == 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_batch_changes_from_one_trial_to_another(seed: int) -> None:
+    assert len({setting.sizes["bs"] for setting in settings(("bs n",), rng(seed))}) >= 2
+
+
+def test_arrays_of_any_rank_are_tried_at_several_ranks() -> None:
+    assert {setting.rank for setting in settings(("...",), rng())} == {1, 2, 3}
+
+
+def test_there_are_as_many_trials_as_asked_for() -> None:
+    assert len(settings(("n",), rng(), 9)) == 9
+    assert [setting.index for setting in settings((), rng(), 6)] == list(range(6))
+
+
+def test_a_large_setting_has_different_large_sizes() -> None:
+    sizes = large_setting(("bs n", "n m"), 4).sizes
+    assert len(set(sizes.values())) == 3
+    assert min(sizes.values()) >= 40
+
+
+def test_a_normal_array_has_its_shape_dtype_and_spread() -> None:
+    array = normal("bs n").sample(rng(), FIRST)
+    assert isinstance(array, Array)
+    assert (array.values.shape, array.values.dtype.name, array.axes, array.g) == ((40, 30), "float32", ("bs", "n"), None)
+    assert abs(array.values.mean()) < 0.1
+    assert abs(array.values.std() - 1) < 0.1
+    assert normal("n", dtype="float64").sample(rng(), FIRST).values.dtype == np.float64
+
+
+def test_values_keep_away_from_the_kink_on_both_sides() -> None:
+    values = away_from(1.0, "bs n", gap=0.3).sample(rng(), FIRST).values
+    assert np.abs(values - 1).min() >= 0.299
+    assert (values < 1).any()
+    assert (values > 1).any()
+
+
+def test_positive_values_lie_between_their_bounds() -> None:
+    values = positive("bs n").sample(rng(), FIRST).values
+    assert values.min() >= 0.5
+    assert values.max() <= 2.5
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_accumulating_argument_has_a_gradient_in_some_trials_and_none_in_others(seed: int) -> None:
+    draws = rng(seed)
+    found = [accumulating(normal("bs n")).sample(draws, s).g is not None for s in settings(("bs n",), draws)]
+    assert found[:2] == [True, False]
+
+
+def test_every_value_has_its_turn() -> None:
+    sampler = each_of("a", "b", "c")
+    assert [sampler.sample(rng(), Setting(i, "", {})) for i in range(4)] == ["a", "b", "c", "a"]
+    assert sampler.least_trials == 3
+
+
+def test_a_set_of_names_is_first_whole_then_parted() -> None:
+    sampler = wanted("inp w b")
+    drawn = [sampler.sample(rng(), Setting(i, "", {})) for i in range(4)]
+    assert drawn[0] == {"inp", "w", "b"}
+    assert frozenset.union(*drawn[1:]) == {"inp", "w", "b"}
+    assert all(0 < len(names) < 3 for names in drawn[1:])
+
+
+def test_a_number_lies_between_its_bounds() -> None:
+    drawn = [number(0.5, 1.5).sample(rng(seed), FIRST) for seed in SEEDS]
+    assert all(type(value) is float and 0.5 <= value <= 1.5 for value in drawn)
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_the_same_seed_draws_the_same_values() -> None:
+    first, second = (normal("bs n").sample(rng(3), FIRST).values for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_reading_a_declaration_imports_neither_torch_nor_numpy() -> None:
+    """Collecting tests and printing help stay instant."""
+    code = "import sys, grader.exercise, grader.sampling, grader.course; print({'torch', 'numpy'} & set(sys.modules))"
+    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert said.strip() == "set()"

@@ -1,0 +1,55 @@
+"""Shapes with named axes: read from a spec, drawn as sizes, said as text."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.shapes import axes_of, describe, describe_guessed, expand_any, guess_axes, name_axes, named_axes, shape_of
+
+SIZES = {"bs": 7, "n": 5, "m": 4}
+
+
+@pytest.mark.parametrize(("spec", "axes"), [("", ()), ("bs n", ("bs", "n")), ("  bs   1 ", ("bs", "1")), ("...", ("...",))])
+def test_a_spec_names_its_axes(spec: str, axes: tuple[str, ...]) -> None:
+    assert axes_of(spec) == axes
+
+
+def test_named_axes_come_once_in_order_without_numbers() -> None:
+    assert named_axes(["bs n", "n m", "h 1", "... bs"]) == ("bs", "n", "m", "h")
+
+
+def test_dots_stand_for_any_number_of_axes() -> None:
+    assert expand_any("bs ... n", 2) == ("bs", "_0", "_1", "n")
+    assert expand_any("...", 0) == ()
+    assert expand_any("n m", 3) == ("n", "m")
+
+
+def test_a_number_is_an_axis_of_that_size() -> None:
+    assert shape_of(("bs", "1", "n"), SIZES) == (7, 1, 5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "text"),
+    [
+        ((7, 5), ("bs", "n"), "(bs=7, n=5)"),
+        ((5,), ("n",), "(n=5,)"),
+        ((7, 1), ("bs", "1"), "(bs=7, 1)"),
+        ((7, 3), ("bs", "_0"), "(bs=7, 3)"),
+        ((), (), "()"),
+        ((7, 5), None, "(7, 5)"),
+        ((7, 5), ("bs",), "(7, 5)"),
+    ],
+)
+def test_a_shape_is_described_with_its_axes(shape: tuple[int, ...], axes: tuple[str, ...] | None, text: str) -> None:
+    assert describe(shape, axes) == text
+
+
+def test_axes_are_guessed_where_one_axis_alone_has_that_size() -> None:
+    assert guess_axes((7, 9, 4), SIZES) == ("bs", "_1", "m")
+    assert guess_axes((3, 3), {"a": 3, "b": 3}) == ("_0", "_1")
+    assert describe_guessed((5, 7, 2), SIZES) == "(n=5, bs=7, 2)"
+
+
+def test_axes_are_said_in_words() -> None:
+    assert name_axes((7,), SIZES) == "bs (7 here)"
+    assert name_axes((7, 9), SIZES) == "bs and an axis (7 and 9 here)"
