@@ -63,7 +63,7 @@ def mistake(
         pairs: each trial with the learner's array in it.
     """
     declaration = exercise.declaration
-    doubles = [(trial, array.astype("float64")) for trial, array in pairs if array.dtype.kind != "c"]
+    doubles = [(trial, array.real.astype("float64")) for trial, array in pairs]
     if own := matching(answer, doubles, declared(declaration.misconceptions, answer)):
         return own
     if isinstance(declaration, Routine) and declaration.accepts is not None:

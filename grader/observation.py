@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from . import protocol
 from .errors import ProtocolError
+from .text import plain
 
+Text = Annotated[str, Field(max_length=20_000), AfterValidator(plain)]
 Kind = Literal["none", "ellipsis", "tensor", "number", "ndarray", "items", "other"]
 
 
@@ -26,22 +28,21 @@ class Value(_Record):
     """
 
     kind: Kind
-    type: str = ""
-    dtype: str = ""
+    type: Text = ""
+    dtype: Text = ""
     shape: list[int] = Field(default_factory=list)
     array: int | None = None
     items: list[Value] = Field(default_factory=list, max_length=16)
-    why: str = ""
+    why: Text = ""
 
 
 class Raised(_Record):
     """An exception in learner code; `lines` are those of the learner's file, outermost first."""
 
     kind: Literal["raised", "syntax", "timeout", "autograd", "exit", "memory"]
-    type: str
-    message: str
+    type: Text
+    message: Text
     lines: list[int]
-    missing: str = ""
 
 
 class Call(_Record):
@@ -59,8 +60,8 @@ class Facts(_Record):
     """One learner's file."""
 
     calls: list[Call]
-    printed: str
-    defined: list[str] = Field(default_factory=list)
+    printed: Text
+    defined: list[Text] = Field(default_factory=list)
     stub: bool = False
     error: Raised | None = None
 

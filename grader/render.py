@@ -12,6 +12,7 @@ from .exercise import Answer
 from .formula import asked, formula
 from .progress import UnitProgress
 from .results import AnswerResult, ExerciseResult
+from .text import plain
 
 Style = Literal["", "bold", "good", "bad", "todo", "dim"]
 Line = tuple[tuple[str, Style], ...]
@@ -100,11 +101,6 @@ def next_step(exercise: CourseExercise | None) -> Line:
     if exercise is None:
         return (("Every exercise is solved.", "good"),)
     return (("next: ", ""), (exercise.file, "bold"))
-
-
-def plain(text: str) -> str:
-    """Text from learner code without control characters, which a terminal would obey."""
-    return "".join(c if c in "\n\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def as_text(lines: Iterable[Line]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -12,11 +11,11 @@ from pathlib import Path
 from .course import Course, CourseExercise
 from .errors import UsageError
 from .results import Status
+from .text import plain
 
 SIZE_LIMIT = 1 << 20
 MOST_NOTES = 20
 NOT_REPORTED = frozenset({"__pycache__", "__MACOSX", "README.md", "quiz.yaml"})
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -80,8 +79,8 @@ def printable(name: str) -> str:
 
 
 def _shown(name: str) -> str:
-    """A file name that is safe to show on a terminal."""
-    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", printable(name))
+    """A file name that is safe to show on a terminal, on one line."""
+    return plain(" ".join(printable(name).split("\n")))
 
 
 def read_submission(course: Course, folder: Path) -> Submission:

@@ -203,7 +203,6 @@ def _error(error: BaseException, filename: str, kind: str = "raised") -> Facts:
         "type": type(error).__name__[:100],
         "message": str(message)[:MAX_TEXT],
         "lines": [line for line in lines if line is not None][-8:],
-        "missing": str(getattr(error, "name", "") or "")[:100],
     }
 
 
