@@ -12,6 +12,7 @@ from .exercise import RETURN, Answer
 from .observation import Call, Facts, Observation, Raised, Value
 from .sampling import Array
 from .shapes import describe
+from .text import plain
 from .trial import Trial
 
 SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
@@ -70,7 +71,7 @@ def _where(error: Raised, source: str, name: str) -> str:
         return ""
     line = error.lines[-1]
     lines = source.splitlines()
-    text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    text = plain(lines[line - 1].strip()) if 0 < line <= len(lines) else ""
     return f" ({name}, line {line}: {text})" if text else f" ({name}, line {line})"
 
 

@@ -113,7 +113,11 @@ def make_job(
         for arguments in argument_sets
     ]
     header = {
-        "source": textwrap.dedent(source), "filename": "probe.py", "function": function, "time_limit": time_limit,
-        "memory_limit": 512, "calls": calls,
-    }  # fmt: skip
+        "source": textwrap.dedent(source),
+        "filename": "probe.py",
+        "function": function,
+        "time_limit": time_limit,
+        "memory_limit": 512,
+        "calls": calls,
+    }
     return protocol.pack(header, arrays)

@@ -11,8 +11,10 @@ from hypothesis.extra import numpy as hnp
 from grader.compare import agrees, scaled_error, share_wrong, worst_entry
 
 finite = hnp.arrays(
-    "float64", hnp.array_shapes(min_dims=0, max_dims=3, max_side=5), elements=st.floats(-1e6, 1e6, allow_subnormal=False)
-)  # fmt: skip
+    "float64",
+    hnp.array_shapes(min_dims=0, max_dims=3, max_side=5),
+    elements=st.floats(-1e6, 1e6, allow_subnormal=False),
+)
 
 
 @given(finite)
@@ -88,5 +90,5 @@ def test_the_worst_entry_is_the_one_furthest_off() -> None:
 def test_the_share_of_wrong_entries_is_counted() -> None:
     reference = np.arange(1.0, 5.0)
     assert share_wrong(reference, reference) == 0
-    assert share_wrong(reference + [0, 0, 0, 1], reference) == 0.25
+    assert share_wrong(reference + np.array([0, 0, 0, 1]), reference) == 0.25
     assert share_wrong(np.full(4, np.nan), reference) == 1

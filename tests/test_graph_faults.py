@@ -34,7 +34,10 @@ def verdict(exercise: Exercise, rule: Rule, answer: Answer | None = None, seed: 
     """What is said of an answer computed by `rule` from the inputs, `out` and `out_g` of each trial."""
     answer = answer or exercise.answers[0]
     trials = make_trials(exercise, np.random.default_rng(seed))
-    pairs = [(t, rule({**t.inputs, "out": t.out, "out_g": t.out_g}).numpy().astype("float32").astype("float64")) for t in trials]
+    pairs = [
+        (t, rule({**t.inputs, "out": t.out, "out_g": t.out_g}).numpy().astype("float32").astype("float64"))
+        for t in trials
+    ]
     assert any(not agrees(array, t.expected[answer.name]) for t, array in pairs), "this answer is right"  # type: ignore[arg-type]
     return diagnose(
         answer, pairs, every_candidate(exercise, answer, trials[0]), averages=graph_faults.averages(exercise, trials[0])
@@ -156,9 +159,11 @@ def test_each_dropped_step_of_a_chain_is_told_apart(rule: Rule, code: str, names
 
 
 LINEAR = Exercise(
-    "inp @ w + b", lambda inp, w, b: inp @ w + b,
-    {"inp": normal("bs n"), "out": output(), "w": normal("n m"), "b": normal("m")}, stored("inp.g", "w.g", "b.g"),
-)  # fmt: skip
+    "inp @ w + b",
+    lambda inp, w, b: inp @ w + b,
+    {"inp": normal("bs n"), "out": output(), "w": normal("n m"), "b": normal("m")},
+    stored("inp.g", "w.g", "b.g"),
+)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +256,10 @@ def test_a_jacobian_has_candidates_too() -> None:
 def test_a_mistake_on_top_of_an_earlier_gradient_is_still_named() -> None:
     """With a `.g` that was there before, a candidate is what the mistake adds to it."""
     exercise = Exercise(
-        "b + x", lambda x, b: x + b, {"x": normal("bs n"), "out": output(), "b": accumulating(normal("n"))}, stored("b.g")
+        "b + x",
+        lambda x, b: x + b,
+        {"x": normal("bs n"), "out": output(), "b": accumulating(normal("n"))},
+        stored("b.g"),
     )
     trials = make_trials(exercise, np.random.default_rng(3))
     answer = exercise.answers[0]

@@ -19,16 +19,43 @@ from grader.errors import ProtocolError
 
 EXAMPLES, MUTATIONS = 120, 100
 HOSTILE_VALUES: tuple[Any, ...] = (
-    None, True, False, -1, 0, 1, 2**31, 2**63, 2**64, 10**40, 0.5, 1e999, "", "x", "\ud800", "tensor", "float64", "object",
-    [], [[]], {}, {"arrays": []}, [-1], [2**40, 2**40], [1] * 40, "\x00", [[["float32", [1]]]], ["float32", [0, 10**15]],
-)  # fmt: skip
+    None,
+    True,
+    False,
+    -1,
+    0,
+    1,
+    2**31,
+    2**63,
+    2**64,
+    10**40,
+    0.5,
+    1e999,
+    "",
+    "x",
+    "\ud800",
+    "tensor",
+    "float64",
+    "object",
+    [],
+    [[]],
+    {},
+    {"arrays": []},
+    [-1],
+    [2**40, 2**40],
+    [1] * 40,
+    "\x00",
+    [[["float32", [1]]]],
+    ["float32", [0, 10**15]],
+)
 
 arrays = st.lists(
     hnp.arrays(
-        st.sampled_from(sorted(protocol.DTYPES)).map(np.dtype), hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
+        st.sampled_from(sorted(protocol.DTYPES)).map(np.dtype),
+        hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4),
     ),
     max_size=4,
-)  # fmt: skip
+)
 
 
 def frame_of(header: Any, payload: bytes = b"") -> bytes:
@@ -41,12 +68,25 @@ def a_reply() -> tuple[dict[str, Any], list[np.ndarray]]:
     """A reply as a worker sends it, with every kind of value."""
     tensor = {"kind": "tensor", "dtype": "float32", "shape": [2, 3], "array": 0}
     call = {
-        "returned": {"kind": "items", "type": "tuple", "items": [{"kind": "number", "type": "float", "array": 1}, {"kind": "none"}]},
+        "returned": {
+            "kind": "items",
+            "type": "tuple",
+            "items": [{"kind": "number", "type": "float", "array": 1}, {"kind": "none"}],
+        },
         "stored": {"w": {"g": {"kind": "ndarray", "type": "numpy array", "array": 2}, "h": {"kind": "ellipsis"}}},
-        "after": {"w": tensor}, "work": 3, "peak": 4,
-    }  # fmt: skip
+        "after": {"w": tensor},
+        "work": 3,
+        "peak": 4,
+    }
     error = {"kind": "raised", "type": "ValueError", "message": "no", "lines": [1, 2], "missing": ""}
-    failed = {"returned": {"kind": "other", "type": "X", "why": "no"}, "stored": {}, "after": {}, "work": 0, "peak": 0, "error": error}
+    failed = {
+        "returned": {"kind": "other", "type": "X", "why": "no"},
+        "stored": {},
+        "after": {},
+        "work": 0,
+        "peak": 0,
+        "error": error,
+    }
     facts = {"calls": [call, failed], "printed": "hello", "defined": ["f"], "stub": False, "error": None}
     return facts, [np.ones((2, 3), "float32"), np.array(1.5), np.arange(3)]
 
@@ -69,7 +109,10 @@ def well_formed(frame: bytes) -> bool:
     return accepted
 
 
-@given(st.dictionaries(st.text(max_size=5).filter(lambda key: key != "arrays"), st.integers() | st.text(max_size=9)), arrays)
+@given(
+    st.dictionaries(st.text(max_size=5).filter(lambda key: key != "arrays"), st.integers() | st.text(max_size=9)),
+    arrays,
+)
 def test_what_was_packed_is_unpacked(header: dict[str, Any], packed: list[np.ndarray]) -> None:
     found, unpacked = protocol.unpack(protocol.pack(header, packed))
     assert found == header

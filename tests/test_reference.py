@@ -51,7 +51,9 @@ def test_expected_gradients_are_those_of_the_loss(exercise_id: str, course: Cour
                 continue
             prior = trial.arguments[answer.wrt].g if answer.stored else None
             values = trial.inputs[answer.wrt].numpy()
-            measured = finite_differences.gradient(lambda v, t=trial, a=answer: loss_of(declaration, t, a.wrt, v), values)
+            measured = finite_differences.gradient(
+                lambda v, t=trial, a=answer: loss_of(declaration, t, a.wrt, v), values
+            )
             np.testing.assert_allclose(expected - (0 if prior is None else prior), measured, rtol=1e-5, atol=1e-6)
 
 
@@ -158,7 +160,7 @@ def test_a_forward_pass_that_cannot_be_used_is_the_authors_error(forward: Any, s
         make(forward, {"x": positive("n n")}, returned("x"))
 
 
-@pytest.mark.parametrize("forward", [lambda x: x.detach() * 2, lambda x: (x > 0), lambda x: x.round().long()])
+@pytest.mark.parametrize("forward", [lambda x: x.detach() * 2, lambda x: x > 0, lambda x: x.round().long()])
 def test_a_forward_pass_that_cannot_be_differentiated_is_the_authors_error(forward: Any) -> None:
     with pytest.raises(SpecError):
         make(forward, {"x": normal("n")}, returned("x"))

@@ -10,8 +10,18 @@ import pytest
 from conftest import ROOT
 
 from grader.sampling import (
-    Array, Setting, accumulating, away_from, each_of, large_setting, normal, number, positive, settings, wanted,
-)  # fmt: skip
+    Array,
+    Setting,
+    accumulating,
+    away_from,
+    each_of,
+    large_setting,
+    normal,
+    number,
+    positive,
+    settings,
+    wanted,
+)
 
 SEEDS = range(25)
 FIRST = Setting(0, "a test", {"bs": 40, "n": 30})
@@ -61,7 +71,12 @@ def test_a_large_setting_has_different_large_sizes() -> None:
 def test_a_normal_array_has_its_shape_dtype_and_spread() -> None:
     array = normal("bs n").sample(rng(), FIRST)
     assert isinstance(array, Array)
-    assert (array.values.shape, array.values.dtype.name, array.axes, array.g) == ((40, 30), "float32", ("bs", "n"), None)
+    assert (array.values.shape, array.values.dtype.name, array.axes, array.g) == (
+        (40, 30),
+        "float32",
+        ("bs", "n"),
+        None,
+    )
     assert abs(array.values.mean()) < 0.1
     assert abs(array.values.std() - 1) < 0.1
     assert normal("n", dtype="float64").sample(rng(), FIRST).values.dtype == np.float64

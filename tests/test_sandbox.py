@@ -78,7 +78,8 @@ HOSTILE = {
     "hangs while it is imported": ("while True: pass\n", "timeout"),
     "sleeps": (body("time.sleep(1e6)"), "timeout"),
     "swallows every exception": (
-        body("while True:\n    try:\n        time.sleep(1e6)\n    except BaseException:\n        pass"), "timeout",
+        body("while True:\n    try:\n        time.sleep(1e6)\n    except BaseException:\n        pass"),
+        "timeout",
     ),
     "holds the interpreter lock": (body("import re\nre.match('(a+)+$', 'a' * 40 + 'b')"), "timeout"),
     "leaves by os._exit": (body("os._exit(0)"), "crash"),
@@ -100,14 +101,19 @@ HOSTILE = {
     "replaces itself": (body("os.execv('/bin/true', ['true'])"), "PermissionError"),
     "signals its parent": (body("os.kill(os.getppid(), 9)"), "PermissionError"),
     "opens a connection": (
-        body("import socket\nsocket.create_connection(('127.0.0.1', 9), timeout=1)"), "PermissionError",
+        body("import socket\nsocket.create_connection(('127.0.0.1', 9), timeout=1)"),
+        "PermissionError",
     ),
-    "writes garbage on stdout": (body("os.write(1, b'HGF1 garbage')\nprint('x', file=sys.__stdout__)"), "returned tensor"),
+    "writes garbage on stdout": (
+        body("os.write(1, b'HGF1 garbage')\nprint('x', file=sys.__stdout__)"),
+        "returned tensor",
+    ),
     "reads from the keyboard": (body("input()"), "EOFError"),
     "raises KeyboardInterrupt": (body("raise KeyboardInterrupt"), "KeyboardInterrupt"),
     "raises GeneratorExit": (body("raise GeneratorExit"), "GeneratorExit"),
     "raises what cannot be shown": (
-        body("class Mute(Exception):\n    def __str__(self):\n        raise RuntimeError\nraise Mute"), "Mute",
+        body("class Mute(Exception):\n    def __str__(self):\n        raise RuntimeError\nraise Mute"),
+        "Mute",
     ),
     "raises a lone surrogate": (body(r"raise ValueError('\ud800')"), "ValueError"),
     "raises a class with a lying name": (body("raise type('x' * 10**6, (Exception,), {})('y' * 10**7)"), "x" * 100),
@@ -119,7 +125,7 @@ HOSTILE = {
         body("import threading\nthreading.Thread(target=lambda: time.sleep(1e6), daemon=True).start()"),
         "returned tensor",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", HOSTILE)
@@ -265,8 +271,12 @@ STATE = {
 def test_the_next_job_does_not_meet(left: str, each_worker: Worker) -> None:
     """What one submission does to Python, torch or its own limits does not reach the next."""
     run(each_worker, f"{STATE[left]}\n{HONEST}")
-    reply = run(each_worker, "import torch\nimport numpy\nONE = torch.ones(1)\n"
-                             "def probe(x):\n    return x * 2 * ONE if len([1]) else None\n", 10)  # fmt: skip
+    reply = run(
+        each_worker,
+        "import torch\nimport numpy\nONE = torch.ones(1)\n"
+        "def probe(x):\n    return x * 2 * ONE if len([1]) else None\n",
+        10,
+    )
     assert outcome(reply) == "returned tensor"
     returned = observed(reply).facts.calls[0].returned
     assert returned.dtype == "float32"

@@ -9,7 +9,9 @@ from grader.shapes import axes_of, describe, describe_guessed, expand_any, guess
 SIZES = {"bs": 7, "n": 5, "m": 4}
 
 
-@pytest.mark.parametrize(("spec", "axes"), [("", ()), ("bs n", ("bs", "n")), ("  bs   1 ", ("bs", "1")), ("...", ("...",))])
+@pytest.mark.parametrize(
+    ("spec", "axes"), [("", ()), ("bs n", ("bs", "n")), ("  bs   1 ", ("bs", "1")), ("...", ("...",))]
+)
 def test_a_spec_names_its_axes(spec: str, axes: tuple[str, ...]) -> None:
     assert axes_of(spec) == axes
 

@@ -136,7 +136,7 @@ SPELLINGS: dict[str, Forward] = {
     "a value used three times": lambda x, w, b: _thrice(x @ w + b),
     "an intermediate that is not needed": lambda x, w, b: (x.exp(), x @ w + b)[1].square(),
     "a detached part": lambda x, w, b: (x @ w).detach() * (x @ w + b),
-}  # fmt: skip
+}
 
 
 def _augmented(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -92,7 +92,9 @@ def test_a_bfloat16_tensor_keeps_its_name(ask: Any) -> None:
     np.testing.assert_array_equal(observed.arrays[0], X)
 
 
-@pytest.mark.parametrize("view", ["x.t()[::2]", "x.expand(4, 2, 3)[1, :, ::2]", "x.to(__import__('torch').complex64).conj().real"])
+@pytest.mark.parametrize(
+    "view", ["x.t()[::2]", "x.expand(4, 2, 3)[1, :, ::2]", "x.to(__import__('torch').complex64).conj().real"]
+)
 def test_views_are_sent_by_their_contents(ask: Any, view: str) -> None:
     observed = ask(f"def probe(x):\n    y = {view}\n    x.h = y.tolist()\n    return y")
     returned = observed.facts.calls[0].returned
@@ -100,8 +102,14 @@ def test_views_are_sent_by_their_contents(ask: Any, view: str) -> None:
 
 
 def test_every_kind_of_argument_is_built(ask: Any) -> None:
-    source = "def probe(f, d, s, k):\n    import torch\n    assert d is torch.float64 and s == {'a', 'b'}\n    return f(3.0) + k"
-    arguments = {"f": {"function": "lambda x: math.sqrt(x * 3)"}, "d": {"dtype": "float64"}, "s": {"set": ["a", "b"]}, "k": 2}
+    checks = "    import torch\n    assert d is torch.float64 and s == {'a', 'b'}\n"
+    source = f"def probe(f, d, s, k):\n{checks}    return f(3.0) + k"
+    arguments = {
+        "f": {"function": "lambda x: math.sqrt(x * 3)"},
+        "d": {"dtype": "float64"},
+        "s": {"set": ["a", "b"]},
+        "k": 2,
+    }
     observed = ask(source, arguments)
     assert float(observed.arrays[0]) == 5.0
 
@@ -133,11 +141,12 @@ def test_a_missing_function_leaves_no_calls_and_the_names_that_are_there(ask: An
         "from functools import partial\ndef f(k, x): return x * k\nprobe = partial(f, 2)",
         "probe = lambda x: x * 2",
         "class Probe:\n    def __call__(self, x): return x * 2\nprobe = Probe()",
-        "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass A:\n    k: int = 2\ndef probe(x): return x * A().k",
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        "@dataclass\nclass A:\n    k: int = 2\ndef probe(x): return x * A().k",
         "import pickle, typing\nT = typing.NamedTuple('T', [('k', int)])\ndef probe(x): return x * T(2).k",
         "if __name__ == '__main__':\n    raise SystemExit\ndef probe(x): return x * 2",
     ],
-)  # fmt: skip
+)
 def test_anything_callable_by_that_name_is_called(ask: Any, source: str) -> None:
     observed = ask(source)
     np.testing.assert_array_equal(observed.array(observed.facts.calls[0].returned), X * 2)
@@ -172,7 +181,7 @@ def test_a_missing_module_is_named(ask: Any) -> None:
 AUTOGRAD = {
     "backward": "y = x.clone().requires_grad_()\n    (y * y).sum().backward()\n    return y.grad",
     "autograd.grad": "y = x.clone().requires_grad_()\n    return torch.autograd.grad((y * y).sum(), y)[0]",
-    "autograd.backward": "y = x.clone().requires_grad_()\n    torch.autograd.backward((y * y).sum())\n    return y.grad",
+    "autograd.backward": "y = x.clone().requires_grad_()\n    torch.autograd.backward((y**2).sum())\n    return y.grad",
     "functional.jacobian": "return torch.autograd.functional.jacobian(lambda y: y * y, x)",
     "functional.vjp": "return torch.autograd.functional.vjp(lambda y: y * y, x, x)[1]",
     "func.grad": "return torch.func.grad(lambda y: (y * y).sum())(x)",
@@ -188,7 +197,7 @@ AUTOGRAD = {
         "y = x.clone().requires_grad_()\n    try:\n        (y * y).sum().backward()\n"
         "    except ValueError:\n        pass\n    return y.grad"
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("way", AUTOGRAD)
@@ -200,13 +209,13 @@ def test_autograd_is_refused_by(ask: Any, way: str) -> None:
 
 def test_autograd_may_be_used_outside_the_function(ask: Any) -> None:
     """A learner may check their own work with it, below the function."""
-    source = "import torch\ndef probe(x): return x * 2\ny = torch.ones(2, requires_grad=True)\n(y * y).sum().backward()\nassert y.grad[0] == 2"
-    assert ask(source).facts.error is None
+    check = "y = torch.ones(2, requires_grad=True)\n(y * y).sum().backward()\nassert y.grad[0] == 2"
+    assert ask(f"import torch\ndef probe(x): return x * 2\n{check}").facts.error is None
 
 
 def test_warnings_are_no_errors(ask: Any) -> None:
-    source = "import warnings\nwarnings.simplefilter('error')\ndef probe(x):\n    warnings.warn('careful')\n    return x.sum()"
-    assert ask(source).facts.calls[0].error is None
+    body = "    warnings.warn('careful')\n    return x.sum()"
+    assert ask(f"import warnings\nwarnings.simplefilter('error')\ndef probe(x):\n{body}").facts.calls[0].error is None
 
 
 def test_new_tensors_have_the_dtype_of_the_arguments(ask: Any) -> None:
@@ -227,7 +236,9 @@ def test_work_and_memory_are_measured_where_asked(ask: Any) -> None:
 
 def test_memory_that_was_given_back_is_not_counted_twice(ask: Any) -> None:
     big = np.zeros((100, 100), "float32")
-    (call,) = ask("def probe(x):\n    for _ in range(9): y = x + 1\n    return y.sum()", {"x": big}, meter=True).facts.calls
+    (call,) = ask(
+        "def probe(x):\n    for _ in range(9): y = x + 1\n    return y.sum()", {"x": big}, meter=True
+    ).facts.calls
     assert call.work >= 90_000
     assert call.peak < 3.5 * big.nbytes
 
