@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
@@ -16,6 +17,8 @@ from rich.table import Table
 
 from .batch import Progress, Report, grade_folder
 from .course import Course
+from .course_file import Policy
+from .errors import UsageError
 from .gradebook import GRADES_FILE, Summary
 
 COMMONEST = 3
@@ -42,7 +45,10 @@ def grade_with_progress(
 
 def with_time_limit(course: Course, seconds: float) -> Course:
     """The same course with another time limit for each exercise file."""
-    policy = course.config.policy.model_copy(update={"time_limit": seconds})
+    try:
+        policy = Policy.model_validate({**course.config.policy.model_dump(), "time_limit": seconds})
+    except ValidationError as error:
+        raise UsageError(f"--timeout {seconds:g} is no time limit: name a number of seconds, 3600 at most.") from error
     return replace(course, config=course.config.model_copy(update={"policy": policy}))
 
 

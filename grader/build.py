@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from .course import Course, CourseExercise
 from .errors import CourseError
 from .exercise import Answer
+from .files import keep_copy, write_atomically
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
@@ -32,7 +32,7 @@ def stale(course: Course) -> list[Path]:
 
 
 def build(course: Course) -> list[Path]:
-    """Write every stale derived file; returns what was written.
+    """Write every stale derived file, keeping a copy of what was there; returns what was written.
 
     Raises:
         CourseError: also where the course has no `solutions/` of its own, since its stubs are a learner's work.
@@ -45,7 +45,8 @@ def build(course: Course) -> list[Path]:
     texts = derived(course)
     outdated = [path for path, text in texts.items() if is_stale(path, text)]
     for path in outdated:
-        _write(path, texts[path])
+        keep_copy(path, course.root)
+        write_atomically(path, texts[path].encode())
     return outdated
 
 
@@ -55,16 +56,6 @@ def is_stale(path: Path, text: str) -> bool:
         return path.read_text(encoding="utf-8") != text
     except (FileNotFoundError, UnicodeDecodeError):
         return True
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from . import __version__
-from .errors import HandgradError, UsageError
+from .errors import HandgradError, InfrastructureError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -116,14 +116,13 @@ def hint(
         if answer is None:
             _out([((f"{exercise.file} passes: there is nothing to hint at.", "good"),)])
             return
+        if answer.status == "error":
+            raise InfrastructureError(answer.message)
         seen = min(session.progress.hints_seen(exercise, answer) + 1, len(answer.hints))
         session.progress.saw_hint(exercise, answer, seen)
         session.progress.save()
         console = _console()
         _out([((f"{exercise.file}  {answer.name}", "bold"),), *hints(exercise, answer, _width(console), seen)])
-        if seen == len(answer.hints):
-            lesson = f"exercises/{exercise.unit}/README.md"
-            _out([((f"That was the last one. The lesson is {lesson}.", "dim"),)])
 
 
 @app.command("list")
@@ -205,9 +204,9 @@ def build() -> None:
 @app.command()
 def audit() -> None:
     """For authors: prove that every exercise of the course is sound."""
+    course = _authors_course()
     from .audit import audit as audit_course
 
-    course = _authors_course()
     with _session(course) as session:
         worker = session.warm_up()
         with _spinner("auditing") as say:
@@ -276,14 +275,14 @@ def _answer_in_need(result: ExerciseResult, name: str) -> AnswerResult | None:
     known = [answer.name for answer in result.answers]
     if name and name not in known:
         raise UsageError(f"{result.id} has no answer {name!r}; it has {', '.join(known)}.")
-    wanted = [answer for answer in result.answers if name in ("", answer.name) and answer.hints]
+    wanted = [answer for answer in result.answers if name in ("", answer.name)]
     return next((answer for answer in wanted if answer.status != "passed"), None)
 
 
 def _print_json(course: Course, results: list[ExerciseResult]) -> None:
     from .results import CourseResult, dumps
 
-    print(dumps(CourseResult(course.config.course, "", tuple(results))), end="")
+    print(dumps(CourseResult(course.config.course, "learner", tuple(results))), end="")
 
 
 def _print_report(

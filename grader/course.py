@@ -102,16 +102,16 @@ class Course:
             self._specs[unit] = _load_spec(self.spec(unit), f"handgrad_spec_{unit}")
         return self._specs[unit]
 
-    def find(self, exercise_id: str) -> CourseExercise:
-        """The exercise with this id.
+    def find(self, name: str) -> CourseExercise:
+        """The exercise with this id, or whose file this is.
 
         Raises:
-            UsageError: there is none; names the nearest.
+            UsageError: there is none, or there are several; names the nearest.
         """
-        for exercise in self.exercises:
-            if exercise.id == exercise_id:
-                return exercise
-        raise UsageError(self._no_such(exercise_id))
+        found = self._matching(name)
+        if len(found) > 1:
+            raise UsageError(f"{name} is a whole unit or folder: name one exercise, such as {found[0].id}.")
+        return found[0]
 
     def at(self, path: Path) -> CourseExercise | None:
         """The exercise whose file this is."""
@@ -195,14 +195,14 @@ def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
     saved, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         specification.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise SpecError(f"{path}, line {_line_in(path, error)}: {type(error).__name__}: {error}") from error
     finally:
         sys.dont_write_bytecode = saved
     return {key: value for key, value in vars(module).items() if isinstance(value, (Exercise, Routine))}
 
 
-def _line_in(path: Path, error: Exception) -> int:
+def _line_in(path: Path, error: BaseException) -> int:
     if isinstance(error, SyntaxError):
         return error.lineno or 1
     frames = traceback.extract_tb(error.__traceback__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ class Entry(_Part):
     """One exercise as `course.yaml` lists it."""
 
     id: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
-    points: float = Field(default=1, gt=0)
+    points: float = Field(default=1, gt=0, allow_inf_nan=False)
     stretch: bool = False
 
 
@@ -73,7 +74,7 @@ def _parse(path: Path, text: str) -> CourseFile:
         _check_unique(config)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise CourseError(f"{path}, line {line}: this is not valid YAML ({error.problem}).") from error
+        raise CourseError(f"{path}, line {line}: this is not valid YAML ({error.problem}): correct it.") from error
     except (yaml.YAMLError, ValueError) as error:
         raise CourseError(_explain(path, text, error)) from error
     return config
@@ -91,17 +92,19 @@ def _check_unique(config: CourseFile) -> None:
 def _explain(path: Path, text: str, error: Exception) -> str:
     if not isinstance(error, ValidationError):
         name = str(error).split(" ")[0]
-        lines = [i for i, line in enumerate(text.splitlines(), 1) if name in line]
-        return f"{path}, line {lines[-1] if lines else 1}: {error}."
-    first = error.errors()[0]
+        lines = [i for i, line in enumerate(text.splitlines(), 1) if re.search(rf"\b{re.escape(name)}\b", line)]
+        return f"{path}, line {lines[-1] if lines else 1}: {error}: remove one."
+    if not isinstance(yaml.load(text, Loader=_LOADER), dict):
+        return f"{path}, line 1: the file must set course, title and units: restore it, or run handgrad init."
+    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")  # a misspelt key, above all
     location = [part for part in first["loc"] if isinstance(part, (str, int))]
     line = _line_of(yaml.compose(text, Loader=_LOADER), location)
     where = ".".join(str(part) for part in location) or "the file"
     if first["type"] == "extra_forbidden":
         return f"{path}, line {line}: {where} is not a known setting; remove it or correct its name."
     if first["type"] == "missing":
-        return f"{path}, line {line}: {where} is missing."
-    return f"{path}, line {line}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}."
+        return f"{path}, line {line}: {where} is missing: add it."
+    return f"{path}, line {line}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}; correct it."
 
 
 def _line_of(node: Any, location: Sequence[str | int]) -> int:

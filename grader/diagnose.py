@@ -14,7 +14,7 @@ import numpy as np
 
 from .compare import agrees, scaled_error, share_wrong
 from .exercise import Answer, Misconception
-from .relations import MATCH, Pair, constant, passes_where, ratio, same_shape
+from .relations import MATCH, Pair, constant, passes_where, ratio, same_shape, varying_ratio
 from .shapes import describe, describe_guessed
 from .trial import IMPOSSIBLE, Candidate, Trial
 
@@ -52,6 +52,8 @@ def diagnose(
         candidates: computable mistakes, the most specific first.
         averages: the forward pass takes a mean.
     """
+    if not pairs:
+        return Diagnosis("unknown", "there is nothing to compare")
     same_shapes = all(array.shape == _right(answer, trial).shape for trial, array in pairs)
     if same_shapes and (typed_in := constant(pairs)):
         return Diagnosis("hard-coded", typed_in)
@@ -102,14 +104,16 @@ def _without_candidates(answer: Answer, pairs: Sequence[Pair], averages: bool) -
     if all(scaled_error(array, _right(answer, trial)) < IMPRECISE for trial, array in pairs):
         worst = max(scaled_error(array, _right(answer, trial)) for trial, array in pairs)
         return Diagnosis("imprecise", f"it is nearly right, off by {worst:.1e} of the largest entry")
+    if decoded := ratio(answer, pairs, averages):
+        return Diagnosis(*decoded)
     if special := passes_where(answer, pairs, agrees):
         return Diagnosis(*special)
     if wrong_shape is not None:
         return _wrong_shape(answer, *wrong_shape)
     if says := constant(pairs, trivial=True):
         return Diagnosis("hard-coded", says)
-    if decoded := ratio(answer, pairs, averages):
-        return Diagnosis(*decoded)
+    if varying := varying_ratio(answer, pairs):
+        return Diagnosis(*varying)
     return Diagnosis("unknown", _facts(answer, pairs))
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from . import __version__
 from .course import Course
 from .errors import InfrastructureError, UsageError
+from .files import write_atomically
 from .results import SCHEMA, CourseResult, dumps, to_json
 from .submissions import Submission
 
@@ -263,11 +264,8 @@ def _write(path: Path, data: bytes) -> None:
     Raises:
         InfrastructureError: it cannot be written.
     """
-    unfinished = path.with_name(f".{os.getpid()}.tmp")
     try:
-        unfinished.write_bytes(data)
-        os.replace(unfinished, path)
+        write_atomically(path, data)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         says = f"{path} cannot be written ({error.strerror}): close it or make room, and run the same command again."
         raise InfrastructureError(says) from error

@@ -59,7 +59,7 @@ class Grader:
             return everywhere(exercise, Diagnosis("todo", says))
         try:
             source = _decode(content)
-        except (SyntaxError, UnicodeDecodeError) as error:
+        except (SyntaxError, LookupError, UnicodeError) as error:
             says = f"{exercise.file} is not UTF-8 text ({error}): save it as UTF-8"
             return everywhere(exercise, Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",)))
         trials = self.trials(exercise)

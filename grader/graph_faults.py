@@ -14,13 +14,15 @@ from functools import partial
 import numpy as np
 import torch
 
+from .compare import scaled_error
 from .exercise import Answer, Exercise
 from .fault import AVERAGES, RESHAPES, Fault, name_of, words
 from .faults import local_faults, upstream_faults
 from .trace import Position, Step, Trace, Wrong, record
-from .trial import Candidate, Trial
+from .trial import IMPOSSIBLE, Candidate, Trial
 
 MAX_PATHS = 4
+FAITHFUL = 1e-6
 Sweep = Callable[[Trace], torch.Tensor]
 
 
@@ -33,6 +35,8 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     if answer.kind == "value":
         return
     trace = _trace(exercise, trial)
+    if not faithful(exercise, answer, trial):
+        return
     for fault in _faults(exercise, answer, trace, trial):
         wrong = (Wrong(fault.step, fault.position, fault.rule),)
         yield _candidate(exercise, answer, fault.code, fault.says, partial(Trace.backward, wrt=answer.wrt, wrong=wrong))
@@ -43,6 +47,16 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     yield from _products_of_derivatives(exercise, answer, trace)
     yield from _dropped_together(exercise, answer, trace)
     yield from _reshapes_skipped(exercise, answer, trace)
+
+
+def faithful(exercise: Exercise, answer: Answer, trial: Trial) -> bool:
+    """The traced graph gives the reference itself; in-place operations, which it does not see, would break that."""
+    try:
+        right = _array(exercise, answer, trial, partial(Trace.backward, wrt=answer.wrt))
+    except IMPOSSIBLE:
+        return False
+    expected = trial.expected[answer.name]
+    return expected is not None and scaled_error(right, expected) < FAITHFUL
 
 
 def _trace(exercise: Exercise, trial: Trial) -> Trace:

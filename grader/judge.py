@@ -66,7 +66,8 @@ def mistake(
     doubles = [(trial, array.real.astype("float64")) for trial, array in pairs]
     if own := matching(answer, doubles, declared(declaration.misconceptions, answer)):
         return own
-    if isinstance(declaration, Routine) and declaration.accepts is not None:
+    single = all(array.ndim == 0 for _, array in pairs)
+    if isinstance(declaration, Routine) and declaration.accepts is not None and single:
         return Diagnosis("imprecise", "with this answer the error is far larger than it has to be")
     averages = isinstance(declaration, Exercise) and graph_faults.averages(declaration, first)
     return diagnose(answer, doubles, candidates(exercise, answer, first, own=False), averages=averages)

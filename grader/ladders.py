@@ -147,22 +147,46 @@ LADDERS: Mapping[str, tuple[str, ...]] = {
         "Read the message once more: which two things did not fit together?",
         "Print both of them, with their shapes, right before that line.",
     ),
-    "syntax-error": ("Python stopped reading at that line: look at it and at the line above it.",),
-    "missing-function": ("The function must keep the name and the arguments that the stub gave it.",),
+    "syntax-error": (
+        "Python stopped reading at that line: look at it and at the line above it.",
+        "Is there a bracket, a quote or a colon that has no partner?",
+        "Undo until Python reads the file again, or put the stub back with handgrad reset.",
+    ),
+    "missing-function": (
+        "The function must keep the name and the arguments that the stub gave it.",
+        "Is it indented, so that it belongs to something else, or misspelt?",
+        "handgrad reset puts the stub back and keeps what you wrote.",
+    ),
     "wrong-type": ("What does the next function expect here? Something it can multiply as a tensor.",),
-    "crash": ("Which line ends the program, or leaves Python altogether?",),
+    "crash": (
+        "Which line ends the program, or leaves Python altogether?",
+        "Leave out everything but the formula; does it still end?",
+        "Exercises need no exit, no ctypes, no process of their own.",
+    ),
     "used-autograd": (
         "Here the point is to do what autograd does, by hand.",
         "You may check yourself with autograd below your function, outside it.",
     ),
     "returned-not-stored": ("Where will the next function look for this gradient?",),
     "missing-answer": ("Which attribute does the next function read?",),
-    "wrong-attribute": ("The name of the attribute is `g`.",),
+    "wrong-attribute": (
+        "The name of the attribute is `g`.",
+        "torch's own attribute is called `grad`; these exercises use another.",
+        "Write it exactly as the stub did.",
+    ),
     "wrong-dtype": ("What is the dtype of the variable that this gradient belongs to?",),
     "not-finite": ("Where could a zero be divided by, or a logarithm be taken of it?",),
     "not-repeatable": ("What does your function remember from one call to the next?",),
-    "memory": ("Multiply the sizes of the axes: how many numbers is the largest array you make?",),
-    "timeout": ("Which loop does not come to an end?",),
+    "memory": (
+        "Multiply the sizes of the axes: how many numbers is the largest array you make?",
+        "Can the sum be taken before that array is whole?",
+        "A matrix product sums as it goes and never holds the products.",
+    ),
+    "timeout": (
+        "Which loop does not come to an end?",
+        "Print the loop's counter: does it change?",
+        "A loop over the rows of a tensor ends by itself; a while loop needs a reason to.",
+    ),
     "extra-work": ("Which gradients were asked for?",),
 }
 

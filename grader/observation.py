@@ -6,13 +6,21 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from . import protocol
 from .errors import ProtocolError
 from .text import plain
 
-Text = Annotated[str, Field(max_length=20_000), AfterValidator(plain)]
+MAX_TEXT = 20_000
+
+
+def _readable(text: object) -> object:
+    """Text as it may be shown and stored: no control characters, no lone surrogates, not too long."""
+    return plain(text.encode("utf-8", "replace").decode())[:MAX_TEXT] if isinstance(text, str) else text
+
+
+Text = Annotated[str, BeforeValidator(_readable)]
 Kind = Literal["none", "ellipsis", "tensor", "number", "ndarray", "items", "other"]
 
 
@@ -49,7 +57,7 @@ class Call(_Record):
     """One call of the learner's function."""
 
     returned: Value
-    stored: dict[str, dict[str, Value]]
+    stored: dict[str, dict[Text, Value]]
     after: dict[str, Value]
     work: int = Field(ge=0)
     peak: int = Field(ge=0)

@@ -19,7 +19,10 @@ Scaled = Callable[[Callable[[torch.Tensor, Step], torch.Tensor]], Rule]
 def is_pointwise(step: Step) -> bool:
     """The value has one entry for each entry of the (broadcast) operands."""
     shapes = [step.operand(where).shape for where, _ in step.operands]
-    return bool(shapes) and tuple(np.broadcast_shapes(*shapes)) == tuple(step.value.shape)
+    try:
+        return bool(shapes) and tuple(np.broadcast_shapes(*shapes)) == tuple(step.value.shape)
+    except ValueError:  # the operands do not broadcast, as in `cat`
+        return False
 
 
 def pointwise_faults(step: Step, position: Position, fault: Make) -> Iterator[Fault]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .course import Course, CourseExercise
+from .files import FOLDER, write_atomically
 from .results import AnswerResult, ExerciseResult, exercise_from_json, exercise_to_json
 
 VERSION = 1
-FOLDER = ".handgrad"
 FILE = "progress.json"
 
 
@@ -42,7 +40,8 @@ class Progress:
             state = json.loads(progress.path.read_text(encoding="utf-8"))
             if state["version"] != VERSION:
                 raise ValueError(f"version {state['version']}")
-            progress.exercises = {str(key): dict(value) for key, value in state["exercises"].items()}
+            entries = {str(key): _sound(value) for key, value in state["exercises"].items()}
+            progress.exercises = {key: entry for key, entry in entries.items() if entry is not None}
         except FileNotFoundError:
             return progress
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -51,11 +50,14 @@ class Progress:
 
     def _set_aside(self, error: Exception) -> None:
         aside = self.path.with_suffix(".broken.json")
-        with contextlib.suppress(OSError):
+        try:
             os.replace(self.path, aside)
-        self.notes.append(
-            f"{self.path} could not be read ({error}); it is kept as {aside.name}, and a new one is begun."
-        )
+        except OSError:
+            self.notes.append(f"{self.path} cannot be used ({error}): move it away, or progress is not remembered.")
+        else:
+            self.notes.append(
+                f"{self.path} could not be read ({error}): it is kept as {aside.name}, a new one is begun."
+            )
 
     def result(self, exercise: CourseExercise) -> ExerciseResult | None:
         """The last verdict, if the file has not changed since."""
@@ -64,7 +66,7 @@ class Progress:
             return None
         try:
             return exercise_from_json(state["result"])
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, AttributeError):
             return None
 
     def record(self, exercise: CourseExercise, result: ExerciseResult) -> None:
@@ -100,10 +102,7 @@ class Progress:
         """Write the state whole or not at all; a folder that cannot be written is noted."""
         text = json.dumps({"version": VERSION, "exercises": self.exercises}, indent=1, ensure_ascii=False)
         try:
-            self.path.parent.mkdir(exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=self.path.parent, delete=False, encoding="utf-8") as file:
-                file.write(text)
-            os.replace(file.name, self.path)
+            write_atomically(self.path, text.encode())
         except OSError as error:
             self.notes.append(f"Progress is not remembered: {self.path.parent} cannot be written ({error.strerror}).")
 
@@ -114,6 +113,19 @@ def content_hash(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return ""
+
+
+def _sound(entry: Any) -> dict[str, Any] | None:
+    """One exercise's state with everything in it of the right kind, `None` if it is not worth keeping."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("hash"), str):
+        return None
+    hints = entry.get("hints")
+    seen = {
+        str(name): hint
+        for name, hint in (hints.items() if isinstance(hints, dict) else ())
+        if isinstance(hint, dict) and type(hint.get("seen")) is int
+    }
+    return {"hash": entry["hash"], "result": entry.get("result"), "hints": seen}
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,10 @@ def autograd(exercise: Exercise, answer: Answer, inputs: Mapping[str, Any], out_
 
 
 def _gradient(out: torch.Tensor, leaf: torch.Tensor, out_g: torch.Tensor | None) -> np.ndarray:
+    if not out.is_floating_point():
+        raise SpecError(f"forward returns a tensor of {out.dtype}, which has no gradient")
+    if not out.requires_grad:
+        return np.zeros(leaf.shape)
     scalar = out.sum() if out_g is None else (out * out_g).sum()  # torch imports sympy for an upstream gradient
     (gradient,) = torch.autograd.grad(scalar, leaf, retain_graph=True, allow_unused=True)
     return np.zeros(leaf.shape) if gradient is None else gradient.numpy()

@@ -130,10 +130,7 @@ def ratio(answer: Answer, pairs: Sequence[Pair], averages: bool) -> tuple[str, s
     Args:
         averages: the forward pass takes a mean.
     """
-    ratios = [_one_ratio(array, _expected(answer, trial)) for trial, array in pairs]
-    known = [(trial, r) for (trial, _), r in zip(pairs, ratios, strict=True) if r is not None]
-    if any(r is None and np.any(_expected(answer, t)) for (t, _), r in zip(pairs, ratios, strict=True)):
-        return None
+    known = _ratios(answer, pairs)
     if len(known) < 2:
         return None
     first = known[0][1]
@@ -143,7 +140,15 @@ def ratio(answer: Answer, pairs: Sequence[Pair], averages: bool) -> tuple[str, s
         if math.isclose(first, -1, rel_tol=1e-4):
             return "wrong-sign", "every entry has the wrong sign"
         return "wrong-factor", f"every entry is {_number(first)} times what it should be"
-    return _sized_ratio(known, averages) or _odd_ratio(answer, known)
+    return _sized_ratio(known, averages)
+
+
+def _ratios(answer: Answer, pairs: Sequence[Pair]) -> list[tuple[Trial, float]]:
+    """The factor in each trial whose reference is not zero; empty if one of them has no single factor."""
+    found = [(trial, _one_ratio(array, _expected(answer, trial))) for trial, array in pairs]
+    if any(ratio is None and np.any(_expected(answer, trial)) for trial, ratio in found):
+        return []
+    return [(trial, ratio) for trial, ratio in found if ratio is not None]
 
 
 def _one_ratio(array: np.ndarray, right: np.ndarray) -> float | None:
@@ -173,9 +178,12 @@ def _sized_ratio(known: Sequence[tuple[Trial, float]], averages: bool) -> tuple[
     return None
 
 
-def _odd_ratio(answer: Answer, known: Sequence[tuple[Trial, float]]) -> tuple[str, str] | None:
+def varying_ratio(answer: Answer, pairs: Sequence[Pair]) -> tuple[str, str] | None:
     """One factor in each trial, but another one in each: worth saying of an array, not of a single number."""
-    if min(_expected(answer, trial).size for trial, _ in known[:2]) < 3:
+    known = _ratios(answer, pairs)
+    if len(known) < 2 or min(_expected(answer, trial).size for trial, _ in known[:2]) < 3:
+        return None
+    if all(math.isclose(r, 1, rel_tol=1e-2) for _, r in known):
         return None
     first = _number(known[0][1])
     return "wrong-factor", f"every entry is {first} times what it should be here, with another factor elsewhere"

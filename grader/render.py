@@ -18,6 +18,7 @@ Style = Literal["", "bold", "good", "bad", "todo", "dim"]
 Line = tuple[tuple[str, Style], ...]
 LABEL = 9
 BAR = 14
+MOST_PRINTED = 20
 
 
 def failure(exercise: CourseExercise, answer: AnswerResult, width: int, seen: int = 1) -> Iterator[Line]:
@@ -32,11 +33,16 @@ def failure(exercise: CourseExercise, answer: AnswerResult, width: int, seen: in
 
 def hints(exercise: CourseExercise, answer: AnswerResult, width: int, seen: int) -> Iterator[Line]:
     """The hints seen so far, and how to get the next one."""
-    total = len(answer.hints)
     for number, hint in enumerate(answer.hints[:seen], 1):
-        yield from _labelled(f"hint {number}/{total}", hint, width, "bold")
-    if seen < total:
-        yield from _labelled("", f"next hint: handgrad hint {exercise.id} {answer.name}", width, "dim")
+        yield from _labelled(f"hint {number}/{len(answer.hints)}", hint, width, "bold")
+    yield from _labelled("", after_hint(exercise, answer, seen), width, "dim")
+
+
+def after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:
+    """What to do next, once this many hints have been seen."""
+    if seen < len(answer.hints):
+        return f"next hint: handgrad hint {exercise.id} {answer.name}"
+    return f"no more hints; the lesson: exercises/{exercise.unit}/README.md"
 
 
 def exercise_report(
@@ -71,18 +77,19 @@ def _answers(
         yield from _wrapped(first.evidence, width, " " * LABEL, "", indent=LABEL)
     for number, hint in enumerate(first.hints[: seen.get(first.name, 1)], 1):
         yield from _wrapped(f"hint {number} of {len(first.hints)}: {hint}", width, " " * LABEL, "bold", indent=LABEL)
-    if seen.get(first.name, 1) < len(first.hints):
-        yield from _wrapped(
-            f"next hint: handgrad hint {exercise.id} {first.name}", width, " " * LABEL, "dim", indent=LABEL
-        )
+    step = after_hint(exercise, first, seen.get(first.name, 1))
+    yield from _wrapped(step, width, " " * LABEL, "dim", indent=LABEL)
 
 
 def printed(result: ExerciseResult, width: int) -> Iterator[Line]:
     """What the learner's file printed, if anything."""
     if result.printed.strip():
         yield (("  your code printed:", "dim"),)
-        for line in plain(result.printed).splitlines()[:20]:
+        lines = plain(result.printed).splitlines()
+        for line in lines[:MOST_PRINTED]:
             yield (("  | " + line[: max(width - 4, 10)], "dim"),)
+        if len(lines) > MOST_PRINTED:
+            yield ((f"  ... and {len(lines) - MOST_PRINTED} more lines", "dim"),)
 
 
 def bars(units: Sequence[UnitProgress], width: int) -> Iterator[Line]:
@@ -118,7 +125,7 @@ def _wrapped(
     room = max(width - indent, 20)
     parts = textwrap.wrap(plain(text), room, break_long_words=False, break_on_hyphens=False) or [""]
     if len(first) > indent:
-        yield ((first, label_style),)
+        yield ((first.rstrip(), label_style),)
         first = " " * indent
     for number, part in enumerate(parts):
         yield ((first if number == 0 else " " * indent, label_style), (part, style))

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from .course import Course, CourseExercise
-from .errors import InfrastructureError, SpecError
+from .errors import HandgradError, InfrastructureError, SpecError
 from .progress import Progress
 from .results import ExerciseResult
 from .sandbox import Worker, start_worker
@@ -77,6 +77,11 @@ class Session:
             return self.grader.grade(exercise, content, worker)
         except SpecError as error:
             raise SpecError(f"{exercise.course.spec(exercise.unit)}: {exercise.id}: {error}") from error
+        except HandgradError:
+            raise
+        except Exception as error:  # a bug of ours is nobody's mistake, and stops nothing else
+            says = f"the grader failed on {exercise.file} ({type(error).__name__}: {error}): please report it"
+            return exercise.unread(says)
 
     def close(self) -> None:
         """End the worker process."""

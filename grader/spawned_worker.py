@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from .errors import ProtocolError
-from .worker_process import GRACE, START_LIMIT, Closing, Reply, WarmProcess, checked, how_it_ended
+from .worker_process import GRACE, LINGER, START_LIMIT, Closing, Reply, WarmProcess, checked, how_it_ended
 
 
 class SpawnedWorker(Closing):
@@ -23,12 +23,14 @@ class SpawnedWorker(Closing):
         self.process = WarmProcess(["pipe"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.replies: queue.Queue[bytes | None] = queue.Queue()
         self.ready = False
-        reader = threading.Thread(target=_pump, args=(self.process.popen.stdout, self.replies), daemon=True)
-        reader.start()
+        self.reader = threading.Thread(target=_pump, args=(self.process.popen.stdout, self.replies), daemon=True)
+        self.reader.start()
 
     def close(self) -> None:
         self.process.close()
-        for stream in (self.process.popen.stdin, self.process.popen.stdout):
+        self.reader.join(LINGER)
+        streams = [self.process.popen.stdin] + ([] if self.reader.is_alive() else [self.process.popen.stdout])
+        for stream in streams:  # a reader that something still keeps waiting ends with this process
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
@@ -47,8 +49,7 @@ class SpawnedWorker(Closing):
         except OSError:
             frame = None
         if frame is None:
-            code = self.process.popen.wait()
-            return self._replaced(checked(b"", how_it_ended(max(code, 0), max(-code, 0))))
+            return self._replaced(checked(b"", self._last_words()))
         reply = checked(frame, "")
         in_time = time.monotonic() - started < time_limit
         return reply if in_time and reply.end == "answered" else self._replaced(reply)
@@ -63,6 +64,14 @@ class SpawnedWorker(Closing):
         if frame is None:
             raise self.process.failure()
         self.ready = True
+
+    def _last_words(self) -> str:
+        """How the process ended; one that only fell silent is about to be killed."""
+        try:
+            code = self.process.popen.wait(LINGER)
+        except subprocess.TimeoutExpired:
+            return "it wrote into the grader's channel"
+        return how_it_ended(max(code, 0), max(-code, 0))
 
     def _replaced(self, reply: Reply) -> Reply:
         self.close()

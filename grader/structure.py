@@ -112,7 +112,8 @@ def of_value(answer: Answer, call: Call, trial: Trial, *, numbers: bool) -> Diag
         return None
     if value.kind != "tensor":
         kind = value.type or value.kind
-        return Diagnosis("wrong-type", f"it is a {kind}, not a tensor")
+        article = "an" if kind[0] in "aeiou" else "a"
+        return Diagnosis("wrong-type", f"it is {article} {kind}, not a tensor")
     if value.array is None:
         return Diagnosis("wrong-shape", f"its shape is {describe(value.shape)}, far too large")
     return None

@@ -14,12 +14,16 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-Position = tuple[int, ...]
+Position = tuple[int | str, ...]
 Rule = Callable[["Trace", "Step", torch.Tensor], torch.Tensor]
 
 SYMBOLS = {
     "matmul": "@", "mm": "@", "bmm": "@", "__matmul__": "@", "__rmatmul__": "@", "add": "+", "sub": "-",
     "__rsub__": "-", "mul": "*", "div": "/", "__rdiv__": "/", "__rtruediv__": "/", "neg": "-",
+}  # fmt: skip
+IN_PLACE = {
+    "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__idiv__": "div", "__itruediv__": "div",
+    "__ipow__": "pow", "__setitem__": "index_put",
 }  # fmt: skip
 
 
@@ -33,7 +37,8 @@ class Step:
         args: its arguments, tensors included.
         kwargs: its keyword arguments.
         value: what it returned.
-        operands: where in `args` a value of the trace stands, and that value's key.
+        operands: where in the arguments a floating-point value of the trace stands, and that value's key; none
+            where the step's own value is not floating-point (a mask is a constant to the reverse sweep).
     """
 
     index: int
@@ -61,7 +66,7 @@ class Step:
 
     def operand(self, position: Position) -> torch.Tensor:
         """The tensor at `position` of the arguments."""
-        value: Any = self.args
+        value: Any = self.kwargs if isinstance(position[0], str) else self.args
         for i in position:
             value = value[i]
         assert isinstance(value, torch.Tensor)
@@ -69,7 +74,8 @@ class Step:
 
     def apply(self, replaced: Mapping[Position, torch.Tensor]) -> torch.Tensor:
         """The operation run again with some operands replaced."""
-        result = self.func(*_replace(self.args, replaced, ()), **self.kwargs)
+        kwargs = {name: _replace(value, replaced, (name,)) for name, value in self.kwargs.items()}
+        result = self.func(*_replace(self.args, replaced, ()), **kwargs)
         assert isinstance(result, torch.Tensor)
         return result
 
@@ -86,6 +92,8 @@ class Step:
             value = self.apply({**values, position: leaf})
             if value.shape != g.shape:
                 raise ValueError("the upstream gradient has another shape than the value")
+            if not value.requires_grad:
+                return torch.zeros_like(leaf)
             (gradient,) = torch.autograd.grad((value * g).sum(), leaf, allow_unused=True)
         return torch.zeros_like(leaf) if gradient is None else gradient
 
@@ -179,32 +187,74 @@ def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_
 
 
 class _Recorder(TorchFunctionMode):
+    """Notes each operation with copies of its operands, so that later work in place cannot change them."""
+
     def __init__(self, inputs: Mapping[str, torch.Tensor]) -> None:
         super().__init__()
         self.keys = {id(tensor): name for name, tensor in inputs.items()}
+        self.values = dict(inputs)
+        self.alive: list[torch.Tensor] = []
         self.steps: list[Step] = []
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
+        given = _positional(args, kwargs or {})
         result = func(*args, **(kwargs or {}))
-        if isinstance(result, torch.Tensor):
-            self._note(func, args, kwargs or {}, result)
-        elif isinstance(result, tuple) and any(isinstance(part, torch.Tensor) for part in result):
+        if _works_in_place(func):
+            self._note(_OutOfPlace(func), *given, args[0])
+        elif isinstance(result, torch.Tensor) and id(result) not in self.keys:
+            self._note(func, *given, result)
+        elif isinstance(result, tuple):
             for i, part in enumerate(result):
                 if isinstance(part, torch.Tensor):
-                    self._note(_Part(func, i), args, kwargs or {}, part)
+                    self._note(_Part(func, i), *given, part)
         return result
 
     def _note(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, value: torch.Tensor) -> None:
-        if id(value) in self.keys:
-            return
+        found = [*_tensors(args, ()), *(pair for name in kwargs for pair in _tensors(kwargs[name], (name,)))]
+        known = {where: self.keys[id(tensor)] for where, tensor in found if id(tensor) in self.keys}
+        copies = {where: self.values[key] for where, key in known.items()}
         operands = tuple(
-            (where, self.keys[id(tensor)]) for where, tensor in _tensors(args, ()) if id(tensor) in self.keys
+            (where, key)
+            for where, key in known.items()
+            if copies[where].is_floating_point() and value.is_floating_point()
         )
-        step = Step(len(self.steps), func, args, kwargs, value, operands)
+        kept = {name: _replace(given, copies, (name,)) for name, given in kwargs.items()}
+        step = Step(len(self.steps), func, _replace(args, copies, ()), kept, value.clone(), operands)
         self.steps.append(step)
+        self.alive.append(value)  # while it lives, nothing else gets its id
         self.keys[id(value)] = step.key
+        self.values[step.key] = step.value
+
+
+def _positional(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """`matmul(a, other=b)` as `matmul(a, b)`."""
+    if len(args) == 1 and isinstance(kwargs.get("other"), torch.Tensor):
+        return (*args, kwargs["other"]), {name: value for name, value in kwargs.items() if name != "other"}
+    return args, dict(kwargs)
+
+
+def _works_in_place(func: Callable[..., Any]) -> bool:
+    name = str(getattr(func, "__name__", ""))
+    return name in IN_PLACE or (name.endswith("_") and not name.endswith("__"))
+
+
+@dataclass(frozen=True)
+class _OutOfPlace:
+    """An operation that changes its first argument, made to change and return a copy."""
+
+    func: Callable[..., Any]
+
+    @property
+    def __name__(self) -> str:
+        name = str(getattr(self.func, "__name__", self.func))
+        return IN_PLACE.get(name, name.rstrip("_"))
+
+    def __call__(self, first: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        copy = first.clone()
+        self.func(copy, *args, **kwargs)
+        return copy
 
 
 @dataclass(frozen=True)

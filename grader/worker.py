@@ -21,11 +21,11 @@ import numpy as np
 import torch
 
 from . import protocol
-from .capture import capped_output
+from .capture import CappedText, capped_output
 from .meter import Meter, metered
 from .no_autograd import AutogradUsed, forbidden
 
-MAX_ITEMS = 16
+MAX_ITEMS, MAX_DEPTH = 16, 2
 MAX_ARRAY = 8 << 20
 MAX_TEXT = 2000
 Arrays = list[np.ndarray]
@@ -40,11 +40,11 @@ def answer(header: Mapping[str, Any], inputs: Arrays) -> bytes:
     """The reply frame to one job."""
     results: Arrays = []
     with capped_output() as printed, _alarm(header["time_limit"]):
-        facts = _facts(header, inputs, results)
+        facts = _facts(header, inputs, results, printed)
     return protocol.pack({**facts, "printed": printed.text()}, results)
 
 
-def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays) -> Facts:
+def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: CappedText) -> Facts:
     facts: Facts = {"calls": []}
     try:
         function, facts["stub"] = _load(header["source"], header["filename"], header["function"], facts)
@@ -52,6 +52,7 @@ def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays) -> Facts:
             return facts
         for call in header["calls"]:
             facts["calls"].append(_call(function, call, inputs, results, header["filename"]))
+            printed.enough()
     except (SyntaxError, ValueError) as error:
         facts["error"] = _error(error, header["filename"], "syntax" if isinstance(error, SyntaxError) else "raised")
     except BaseException as error:  # whatever learner code raises is a fact to report
@@ -134,22 +135,26 @@ def _build(value: Facts, inputs: Arrays) -> Any:
 
 def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:
     """Every attribute set on a tensor argument, `.grad` included."""
-    found = dict(list(vars(tensor).items())[:MAX_ITEMS])
+    found = dict(sorted(vars(tensor).items(), key=lambda item: item[0] != "g")[:MAX_ITEMS])
     grad = torch.Tensor.grad.__get__(tensor)  # type: ignore[union-attr]
-    return {name: _describe(value, results) for name, value in found.items() if isinstance(name, str)} | (
+    return {_clean(name): _describe(value, results) for name, value in found.items() if isinstance(name, str)} | (
         {"grad": _describe(grad, results)} if grad is not None else {}
     )
 
 
-def _describe(value: Any, results: Arrays) -> Facts:
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()[:100]
+
+
+def _describe(value: Any, results: Arrays, depth: int = 0) -> Facts:
     """A value as facts; array contents go to `results`."""
     try:
-        return _described(value, results)
+        return _described(value, results, depth)
     except Exception as error:  # a lying or broken object is a fact too
         return {"kind": "other", "type": type(value).__name__[:100], "why": str(error)[:200]}
 
 
-def _described(value: Any, results: Arrays) -> Facts:
+def _described(value: Any, results: Arrays, depth: int) -> Facts:
     if value is None or value is Ellipsis:
         return {"kind": "none" if value is None else "ellipsis"}
     if isinstance(value, torch.Tensor):
@@ -159,8 +164,8 @@ def _described(value: Any, results: Arrays) -> Facts:
         return {"kind": "number", "type": type(value).__name__, "array": _keep(np.float64(value), results)}
     if isinstance(value, np.ndarray) and value.dtype.name in protocol.DTYPES and value.nbytes <= MAX_ARRAY:
         return {"kind": "ndarray", "type": "numpy array", "array": _keep(value, results)}
-    if type(value) in (tuple, list):
-        items = [_describe(item, results) for item in value[:MAX_ITEMS]]
+    if type(value) in (tuple, list) and depth < MAX_DEPTH:
+        items = [_describe(item, results, depth + 1) for item in value[:MAX_ITEMS]]
         return {"kind": "items", "type": type(value).__name__, "items": items}
     return {"kind": "other", "type": type(value).__name__[:100]}
 

@@ -69,11 +69,15 @@ class WarmProcess:
         )
 
     def close(self) -> None:
-        """Kill the process and everything in its session that is still there."""
+        """Kill the process, everything in its session, and what has left the session but not its care."""
+        inherited = _children(self.popen.pid)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.kill()
+        for pid in inherited:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
         self.popen.wait()
         self.words.close()
 
@@ -85,6 +89,15 @@ class WarmProcess:
         if "No module named 'torch'" in last:
             return InfrastructureError(f"torch is not installed for {sys.executable}: run `pip install torch`.")
         return InfrastructureError(f"the worker process could not start: {last}")
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that a process still has, orphans that it inherited included (Linux)."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as children:
+            return [int(child) for child in children.read().split()]
+    except OSError:
+        return []
 
 
 def _environment() -> dict[str, str]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from pathlib import Path
 
 from . import build
 from .course import COURSE_FILE, Course, CourseExercise, bundled, load_course
 from .errors import InfrastructureError, UsageError
-from .progress import FOLDER
+from .files import keep_copy, write_atomically
 
-BACKUPS = "backups"
 PYTEST_INI = """\
 [pytest]
 testpaths = exercises
@@ -48,32 +45,13 @@ def reset(exercise: CourseExercise) -> Path | None:
     Raises:
         InfrastructureError: the folder cannot be written; nothing has changed then.
     """
+    if exercise.path.is_dir():
+        raise InfrastructureError(f"{exercise.path} is a folder: move it away, and the stub can be put back.")
     try:
-        backup = _back_up(exercise)
-        write_atomically(exercise.path, build.stub(exercise))
+        backup = keep_copy(exercise.path, exercise.course.root)
+        write_atomically(exercise.path, build.stub(exercise).encode())
     except OSError as error:
         raise InfrastructureError(
             f"{exercise.path} cannot be put back ({error.strerror}): make its folder writable. Nothing has changed."
         ) from error
-    return backup
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
-
-
-def _back_up(exercise: CourseExercise) -> Path | None:
-    if not exercise.path.exists():
-        return None
-    folder = exercise.course.root / FOLDER / BACKUPS
-    folder.mkdir(parents=True, exist_ok=True)
-    number = 1
-    while (backup := folder / f"{exercise.id}-{number}.py").exists():
-        number += 1
-    shutil.copyfile(exercise.path, backup)
     return backup

@@ -276,10 +276,6 @@ MISCONCEPTIONS = {
         'Misconception("wrong-local", "inp.g", lambda inp, out_g: out_g.reshape(3, 5))',
         "make its rule work at every size.",
     ),
-    "unknown input": (
-        'Misconception("wrong-local", "inp.g", lambda weight: weight)',
-        "wrong-local about inp.g takes weight, but there is inp, out, out_g: correct its rule.",
-    ),
     "not finite": (
         'Misconception("wrong-local", "inp.g", lambda inp, out_g: out_g / (0 * inp))',
         "wrong-local about inp.g gives inf or nan, so it is told as not-finite: keep its rule finite, or remove it.",

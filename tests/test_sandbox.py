@@ -24,6 +24,7 @@ from grader.sandbox import ForkingWorker, Reply, SpawnedWorker, Worker, start_wo
 X = np.arange(6, dtype="float32").reshape(2, 3)
 HONEST = "def probe(x):\n    return x * 2\n"
 LIMIT = 1.0
+PATIENT = 6.0
 WATCHDOG = 8.0
 
 
@@ -132,7 +133,7 @@ HOSTILE = {
 def test_learner_code_that(what: str, each_worker: Worker) -> None:
     """Each misdeed gives its own outcome, and the next honest job is answered right."""
     source, expected = HOSTILE[what]
-    assert outcome(run(each_worker, source)) == expected
+    assert outcome(run(each_worker, source, LIMIT if expected == "timeout" else PATIENT)) == expected
     assert_still_honest(each_worker)
 
 
@@ -169,7 +170,7 @@ def test_garbage_on_every_descriptor_is_no_answer(garbage: bytes, each_worker: W
 
 def test_a_gigabyte_of_print_is_cut_short(each_worker: Worker) -> None:
     source, _ = HOSTILE["prints a gigabyte"]
-    printed = observed(run(each_worker, source)).facts.printed
+    printed = observed(run(each_worker, source, PATIENT)).facts.printed
     assert len(printed) < 20_000
     assert printed.endswith("(the rest was not kept)")
 

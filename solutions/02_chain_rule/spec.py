@@ -189,6 +189,13 @@ dloss_dx = Exercise(
         Misconception(
             "wrong-operand",
             "return",
+            lambda x, target: 2 * (x - target) * 6 * (x + 2) / x.numel(),
+            says="x stands where out belongs: the loss compares out with the target",
+            hints=("Which two numbers does the loss compare?",),
+        ),
+        Misconception(
+            "wrong-operand",
+            "return",
             lambda x, target: 2 * (3 * (x + 2) ** 2 - target) * 6 * (x + 2) / x.numel(),
             says="the target is subtracted from every entry of z, and not from their mean",
             hints=("What does the forward pass subtract the target from: z, or out?",),

@@ -1,0 +1,41 @@
+"""Writing files whole or not at all, and keeping what was there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+FOLDER, BACKUPS = ".handgrad", "backups"
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file by way of a temporary one beside it; a failure leaves the old file and no litter.
+
+    Raises:
+        OSError: the file or its folder cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fd, unfinished = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+        os.chmod(unfinished, 0o644)
+        os.replace(unfinished, path)
+    except BaseException:
+        os.unlink(unfinished)
+        raise
+
+
+def keep_copy(path: Path, root: Path) -> Path | None:
+    """Keep a numbered copy of a file below `root`, as `.handgrad/backups/<stem>-<n>.py`; `None` if there is no file."""
+    if not path.is_file():
+        return None
+    folder = root / FOLDER / BACKUPS
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while (backup := folder / f"{path.stem}-{number}{path.suffix}").exists():
+        number += 1
+    shutil.copyfile(path, backup)
+    return backup

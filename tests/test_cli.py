@@ -1,0 +1,620 @@
+"""The `handgrad` command as a person at a terminal, a script, or a class's teacher meets it."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+from golden import assert_golden
+from test_session import RIGHT, KeptWorker
+
+from grader import __version__, batch_report, cli, workspace
+from grader.course import Course, bundled, load_course
+from grader.results import SCHEMA_FILE
+from grader.sandbox import Worker
+
+HANDGRAD = [sys.executable, "-c", "from grader.cli import main; main()"]
+COMMANDS = ["check", "hint", "list", "reset", "solution", "grade", "build", "audit", "init"]
+MEAN = """\
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.t()
+    w.g = inp.t() @ out.g / len(inp)
+    b.g = ...
+"""
+SHAPES = "def lin_grad(inp, out, w, b):\n    inp.g = out.g @ w\n    w.g = inp.t() @ out.g\n    b.g = out.g.sum(0)\n"
+SLOPE = "def slope(f, x, h):\n    return (f(x + h) - f(x)) / h\n"
+HANG = "def central_difference(f, x, h):\n    while True:\n        pass\n"
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    return workspace.init(tmp_path / "ws")
+
+
+def handgrad(*arguments: str, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, 80 columns wide; nobody ever sees a traceback of ours."""
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
+    done = subprocess.run(
+        [*HANDGRAD, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=60, **options
+    )  # type: ignore[call-overload]
+    assert "Traceback" not in done.stderr + done.stdout, done.stderr
+    return done
+
+
+@pytest.fixture
+def here(course: Course, worker: Worker, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """The command inside this process, with a worker that is warm already; `here.course` is the workspace."""
+    kept = KeptWorker(worker)
+    monkeypatch.setattr("grader.session.start_worker", kept.start)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(course.root)
+
+    def run(*arguments: str, columns: int = 80) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr(sys, "argv", ["handgrad", *arguments])
+        capfd.readouterr()
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+        out, err = capfd.readouterr()
+        return subprocess.CompletedProcess(list(arguments), code, out, err)
+
+    return run
+
+
+def write(course: Course, exercise_id: str, text: str) -> None:
+    course.find(exercise_id).path.write_text(text, encoding="utf-8")
+
+
+def one_sentence(done: subprocess.CompletedProcess[str], code: int) -> str:
+    """What was said on stderr: one line, with nothing on stdout."""
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("handgrad: ")
+    return line
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(tmp_path: Path, command: str) -> None:
+    done = handgrad(command, "--help", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"Usage: handgrad {command}" in done.stdout.replace("-c ", "handgrad ", 1).replace("-c", "handgrad")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_help_lists_every_command_in_the_order_of_use_and_imports_no_torch(tmp_path: Path) -> None:
+    script = "import sys; from grader.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    script += "print('torch' in sys.modules, 'numpy' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "--help"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    listed = re.findall(r"^  ([a-z]+)  ", done.stdout.partition("Commands:")[2], re.MULTILINE)
+    assert listed == COMMANDS
+    assert done.stdout.splitlines()[-1] == "False False"
+
+
+def test_version(tmp_path: Path) -> None:
+    done = handgrad("--version", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"handgrad {__version__}\n", "")
+
+
+def test_the_console_script_is_installed(tmp_path: Path) -> None:
+    script = Path(sys.executable).with_name("handgrad")
+    done = subprocess.run([script, "--version"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == f"handgrad {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["frobnicate"], ["check", "--formt", "json"], ["hint"], ["check", "--format", "xml"], ["init"]]
+)
+def test_a_command_line_that_makes_no_sense_is_wrong_usage(tmp_path: Path, arguments: list[str]) -> None:
+    done = handgrad(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "-h" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["check", "hint slope", "list", "reset slope", "solution slope", "grade .", "build", "audit"],
+)
+def test_outside_a_course_every_command_says_how_to_get_one(tmp_path: Path, arguments: str) -> None:
+    assert "handgrad init my-course" in one_sentence(handgrad(*arguments.split(), cwd=tmp_path), 2)
+
+
+@pytest.mark.parametrize("command", ["build", "audit"])
+def test_a_refusal_does_not_wait_for_torch(course: Course, command: str) -> None:
+    script = (
+        "import sys; from grader.cli import main\ntry: main()\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, command], cwd=course.root, capture_output=True, text=True)
+    assert done.stdout == "False\n"
+
+
+def test_init_makes_a_workspace_and_says_how_to_begin(tmp_path: Path) -> None:
+    done = handgrad("init", "my-course", cwd=tmp_path)
+    assert done.returncode == 0
+    assert not (tmp_path / "my-course/solutions").exists()
+    assert (tmp_path / "my-course/exercises/04_linear/lin_grad.py").exists()
+    for line in ("my-course/exercises/01_slopes/README.md", "cd my-course", "pytest exercises/"):
+        assert line in done.stdout
+
+
+def test_init_refuses_a_folder_that_holds_something(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    assert "name a new folder" in one_sentence(handgrad("init", ".", cwd=tmp_path), 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_init_below_a_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    assert "notes.txt" in one_sentence(handgrad("init", "notes.txt/course", cwd=tmp_path), 3)
+
+
+def test_check_names_the_mistake(here: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    done = here("check", "lin_grad")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert_golden("check_mean_for_sum", done.stdout)
+
+
+def test_check_tells_a_shape_error_once_with_axis_names(here: Run, course: Course) -> None:
+    write(course, "lin_grad", SHAPES)
+    done = here("check", "lin_grad")
+    assert_golden("check_shape_error", done.stdout)
+    assert done.stdout.count("RuntimeError") == 1
+
+
+def test_check_of_several_lists_them_in_teaching_order(here: Run, course: Course) -> None:
+    write(course, "slope", "def slope(f, x, h:\n")
+    write(course, "lin_grad", MEAN)
+    done = here("check", "lin_grad", "01_slopes", "mse_grad")
+    assert done.returncode == 1
+    assert_golden("check_several", done.stdout)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+def test_check_fits_the_terminal(here: Run, course: Course, columns: int) -> None:
+    write(course, "lin_grad", MEAN)
+    width = max(map(len, here("check", "lin_grad", columns=columns).stdout.splitlines()))
+    assert width <= min(max(columns, 40), 100)
+
+
+def test_check_of_what_is_right_is_ok_and_exits_with_zero(here: Run, course: Course) -> None:
+    write(course, "lin_grad", RIGHT)
+    done = here("check", "lin_grad")
+    assert done.returncode == 0
+    assert "inp.g, w.g, b.g ok" in done.stdout
+    assert "04_linear  ##............  3 of 20" in done.stdout
+    assert done.stdout.splitlines()[-1] == "next: exercises/01_slopes/slope.py"
+
+
+def test_check_shows_what_learner_code_printed(here: Run, course: Course) -> None:
+    write(course, "slope", SLOPE.replace("return", "print('here:', h); return"))
+    assert "  | here: " in here("check", "slope").stdout
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["mse_grad", "06_losses", "exercises/06_losses", "exercises/06_losses/mse_grad.py", "./exercises/06_losses/"],
+)
+def test_check_takes_ids_units_files_and_folders(here: Run, target: str) -> None:
+    done = here("check", target)
+    assert done.stdout.splitlines()[0] == "exercises/06_losses/mse_grad.py  not attempted yet"
+    assert "06_losses  ..............  0 of 1" in done.stdout
+
+
+def test_check_takes_paths_from_where_you_stand(here: Run, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(course.find("mse_grad").path.parent)
+    for target in ("mse_grad.py", ".", str(course.find("mse_grad").path)):
+        assert here("check", target).stdout.startswith("exercises/06_losses/mse_grad.py  not attempted yet")
+
+
+def test_check_json_validates_against_the_published_schema_and_is_all_of_stdout(here: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN.replace("inp.g", "print('noise'); inp.g"))
+    done = here("check", "lin_grad", "slope", "--format", "json")
+    assert (done.returncode, done.stderr) == (1, "")
+    record = json.loads(done.stdout)
+    assert [exercise["id"] for exercise in record["exercises"]] == ["slope", "lin_grad"]
+    assert [answer["code"] for answer in record["exercises"][1]["answers"]] == [None, "mean-for-sum", "todo"]
+    jsonschema.validate(record, json.loads(SCHEMA_FILE.read_text()))
+
+
+def test_check_says_when_progress_cannot_be_remembered(here: Run, course: Course) -> None:
+    (course.root / ".handgrad").write_text("a file")
+    done = here("check", "slope")
+    assert done.returncode == 1
+    assert "Progress is not remembered" in done.stdout
+
+
+def test_check_json_stays_json_when_progress_cannot_be_remembered(here: Run, course: Course) -> None:
+    (course.root / ".handgrad").write_text("a file")
+    assert json.loads(here("check", "slope", "--format", "json").stdout)["exercises"][0]["status"] == "todo"
+
+
+def test_check_starts_over_from_a_broken_state_file_and_says_so(here: Run, course: Course) -> None:
+    (course.root / ".handgrad").mkdir()
+    (course.root / ".handgrad/progress.json").write_text('{"version": 99, "exercises": {}}')
+    done = here("check", "slope")
+    assert done.returncode == 1
+    assert "version 99" in done.stdout
+    assert "progress.broken.json" in done.stdout
+    assert "version 99" not in here("check", "slope").stdout
+
+
+def test_a_missing_stub_says_how_to_get_it_back(here: Run, course: Course) -> None:
+    course.find("slope").path.unlink()
+    done = here("check", "slope")
+    assert done.returncode == 1
+    assert "handgrad reset slope" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("asked", "nearest"),
+    [("lin_gard", "lin_grad"), ("04_liner", "04_linear"), ("exercises/04_linear/lin_gard.py", "lin_grad")],
+)
+@pytest.mark.parametrize("command", ["check", "hint", "reset", "solution"])
+def test_an_unknown_id_is_answered_with_the_nearest(here: Run, command: str, asked: str, nearest: str) -> None:
+    line = one_sentence(here(command, asked), 2)
+    assert repr(asked) in line
+    assert f"Did you mean {nearest}?" in line
+
+
+def test_an_id_like_no_other_is_answered_with_the_list(here: Run) -> None:
+    assert "handgrad list" in one_sentence(here("check", "xyzzyxyzzy"), 2)
+
+
+@pytest.mark.parametrize("command", ["hint", "reset", "solution"])
+def test_a_path_will_do_wherever_an_exercise_is_asked_for(here: Run, course: Course, command: str) -> None:
+    """Shell completion gives a path; the error must not suggest the exercise that was named."""
+    write(course, "slope", SLOPE)
+    arguments = ["--yes"] if command == "reset" else []
+    assert here(command, "exercises/01_slopes/slope.py", *arguments).returncode == 0
+
+
+def hints_in(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return re.findall(r"^hint (\d)/3", done.stdout, re.MULTILINE)
+
+
+def test_hints_come_one_at_a_time_are_remembered_and_end_with_the_lesson(here: Run) -> None:
+    shown = [here("hint", "lin_grad", "w.g") for _ in range(4)]
+    assert [hints_in(done) for done in shown] == [["1"], ["1", "2"], ["1", "2", "3"], ["1", "2", "3"]]
+    assert "next hint: handgrad hint lin_grad w.g" in shown[1].stdout
+    assert "exercises/04_linear/README.md" in shown[2].stdout.splitlines()[-1]
+    assert {done.returncode for done in shown} == {0}
+
+
+def test_after_a_failed_check_the_next_hint_is_the_second(here: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    assert "hint 1 of 3" in here("check", "lin_grad").stdout
+    assert hints_in(here("hint", "lin_grad", "w.g")) == ["1", "2"]
+    assert "hint 2 of 3" in here("check", "lin_grad").stdout
+
+
+def test_hints_begin_again_when_the_mistake_changes(here: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    here("hint", "lin_grad", "w.g")
+    here("hint", "lin_grad", "w.g")
+    write(course, "lin_grad", MEAN.replace("/ len(inp)", "* -1"))
+    assert "hint 1 of 3" in (again := here("check", "lin_grad").stdout)
+    assert "hint 2 of 3" not in again
+
+
+def test_a_hint_without_an_answer_is_about_the_first_open_one(here: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    assert here("hint", "lin_grad").stdout.startswith("exercises/04_linear/lin_grad.py  w.g\n")
+
+
+def test_an_unknown_answer_is_told_which_there_are(here: Run) -> None:
+    assert "inp.g, w.g, b.g" in one_sentence(here("hint", "lin_grad", "x.g"), 2)
+
+
+def test_there_is_nothing_to_hint_at_once_it_passes(here: Run, course: Course) -> None:
+    write(course, "lin_grad", RIGHT)
+    done = here("hint", "lin_grad")
+    assert (done.returncode, hints_in(done)) == (0, [])
+    assert "passes" in done.stdout
+
+
+def test_a_file_that_cannot_be_read_is_not_said_to_pass(here: Run, course: Course) -> None:
+    course.find("slope").path.unlink()
+    course.find("slope").path.mkdir()
+    done = here("hint", "slope")
+    assert "passes" not in done.stdout
+    assert "cannot be read" in done.stdout + done.stderr
+
+
+def test_list_shows_every_exercise_by_unit_and_how_far_it_is(here: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    here("check", "lin_grad")
+    lines = here("list").stdout.splitlines()
+    assert lines[0] == "01_slopes  Slopes, measured with a nudge"
+    assert "  lin_grad              1/3   A linear layer, backwards" in lines
+    assert sum(line.startswith("  ") for line in lines) == len(course.exercises)
+    assert lines[-1] == "next: exercises/01_slopes/slope.py"
+
+
+def test_reset_asks_first_and_no_is_no(course: Course) -> None:
+    write(course, "slope", "mine")
+    done = handgrad("reset", "slope", cwd=course.root, input="n\n")
+    assert done.returncode == 1
+    assert "exercises/01_slopes/slope.py" in done.stdout
+    assert course.find("slope").path.read_text() == "mine"
+    assert handgrad("reset", "slope", cwd=course.root, stdin=subprocess.DEVNULL).returncode == 1
+    assert course.find("slope").path.read_text() == "mine"
+
+
+def test_reset_keeps_every_version_and_forgets_the_verdict(here: Run, course: Course) -> None:
+    stub = course.find("slope").path.read_text()
+    for number in (1, 2):
+        write(course, "slope", SLOPE + f"# {number}\n")
+        here("check", "slope")
+        assert f".handgrad/backups/slope-{number}.py" in here("reset", "slope", "--yes").stdout
+        assert course.find("slope").path.read_text() == stub
+        assert (course.root / f".handgrad/backups/slope-{number}.py").read_text() == SLOPE + f"# {number}\n"
+    assert "  slope                 0/1 " in here("list").stdout
+
+
+def test_reset_brings_a_deleted_stub_back_without_asking(course: Course) -> None:
+    course.find("slope").path.unlink()
+    done = handgrad("reset", "slope", cwd=course.root, stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stdout) == (0, "exercises/01_slopes/slope.py is a fresh stub.\n")
+
+
+def test_the_solution_is_shown_only_once_yours_passes(here: Run, course: Course) -> None:
+    assert "handgrad hint slope" in one_sentence(here("solution", "slope"), 2)
+    write(course, "slope", SLOPE)
+    done = here("solution", "slope")
+    assert done.returncode == 0
+    assert done.stdout.rstrip() == course.find("slope").solution.read_text().rstrip()
+    write(course, "slope", SLOPE.replace("/ h", "* h"))
+    one_sentence(here("solution", "slope"), 2)
+
+
+@pytest.mark.parametrize("command", ["build", "audit"])
+def test_a_learners_folder_cannot_be_built_or_audited(course: Course, command: str) -> None:
+    before = course.find("slope").path.read_text()
+    assert "solutions/" in one_sentence(handgrad(command, cwd=course.root), 2)
+    assert course.find("slope").path.read_text() == before
+
+
+def test_build_writes_what_is_stale_and_then_nothing(course: Course) -> None:
+    shutil.copytree(bundled() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__"))
+    write(course, "slope", "stale")
+    first, second = (handgrad("build", cwd=course.root) for _ in range(2))
+    assert first.stdout.splitlines() == [str(course.find("slope").path), "1 file(s) written."]
+    assert second.stdout == "Everything is up to date.\n"
+
+
+BROKEN = {
+    "not yaml": (lambda text: text + "a: [\n", "not valid YAML"),
+    "a wrong setting": (lambda text: text.replace("points: 2", "pointz: 2", 1), "line 50"),
+    "empty": (lambda text: "", "line 1"),
+    "a list": (lambda text: "[1, 2]", "line 1"),
+    "twice the same": (lambda text: text.replace("id: mse_grad", "id: slope"), "slope is listed twice"),
+    "no points": (lambda text: text.replace("points: 6", "points: 0"), "points"),
+}
+
+
+@pytest.mark.parametrize(("change", "says"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_course_file_is_one_sentence_with_its_line(
+    here: Run, course: Course, change: Callable[[str], str], says: str
+) -> None:
+    file = course.root / "course.yaml"
+    file.write_text(change(file.read_text()))
+    line = one_sentence(here("check", "slope"), 2)
+    assert f"{file}, line " in line
+    assert says in line
+    assert "CourseFile" not in line
+    assert "pydantic" not in line
+
+
+def test_a_course_file_that_is_no_text_is_one_sentence(here: Run, course: Course) -> None:
+    (course.root / "course.yaml").write_bytes(b"\xff\xfe\x00")
+    assert "course.yaml cannot be read" in one_sentence(here("list"), 2)
+
+
+def test_a_broken_spec_is_one_sentence_with_its_line(here: Run, course: Course) -> None:
+    shutil.copytree(bundled() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__"))
+    spec = course.root / "solutions/04_linear/spec.py"
+    spec.write_text("x = 1\n" + spec.read_text() + "\n1 / 0\n")
+    line = one_sentence(here("check", "lin_grad"), 2)
+    assert f"{spec}, line {len(spec.read_text().splitlines())}: ZeroDivisionError" in line
+    assert here("check", "slope").returncode == 1
+
+
+def test_an_unknown_worker_mode_is_one_sentence(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANDGRAD_WORKER", "thread")
+    assert "HANDGRAD_WORKER=spawn" in one_sentence(handgrad("check", "slope", cwd=course.root), 3)
+
+
+def test_a_bug_of_the_grader_is_one_sentence_and_exit_three(
+    here: Run, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("something the grader did not foresee")
+
+    write(course, "slope", SLOPE)
+    monkeypatch.setattr("grader.judge.is_right", broken)
+    done = here("check", "slope")
+    assert done.returncode == 3
+    assert "something the grader did not foresee" in done.stdout + done.stderr
+
+
+def test_output_into_a_closed_pipe_ends_quietly(course: Course) -> None:
+    with subprocess.Popen(
+        [*HANDGRAD, "list"], cwd=course.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as listing:
+        assert listing.stdout is not None
+        assert listing.stderr is not None
+        listing.stdout.close()
+        assert listing.wait(20) in (0, 1)
+        assert listing.stderr.read() == b""
+
+
+def children(pid: int) -> list[int]:
+    with contextlib.suppress(OSError):
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def hanging_child(pid: int) -> tuple[int, int]:
+    """The worker process below `pid`, and the child in it that has been there for a while."""
+    before: set[int] = set()
+    for _ in range(200):
+        found = {child for worker in children(pid) for child in children(worker)}
+        if steady := before & found:
+            return children(pid)[0], steady.pop()
+        before = found
+        time.sleep(0.3)
+    raise AssertionError("no learner code is running")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ([*HANDGRAD, "check", "01_slopes"], 130),
+        ([sys.executable, "-m", "pytest", "exercises/01_slopes", "-p", "no:cacheprovider"], 2),
+    ],
+    ids=["check", "pytest"],
+)
+def test_ctrl_c_keeps_what_is_finished_and_leaves_no_process_behind(
+    course: Course, command: list[str], code: int
+) -> None:
+    write(course, "slope", SLOPE)
+    write(course, "central_difference", HANG)
+    running = subprocess.Popen(
+        command, cwd=course.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        worker, child = hanging_child(running.pid)
+        os.killpg(running.pid, signal.SIGINT)
+        out, err = running.communicate(timeout=20)
+    finally:
+        running.kill()
+        running.wait()
+    assert running.returncode == code
+    assert "Traceback" not in out + err
+    assert (
+        load_course(course.root).find("slope").id
+        in json.loads((course.root / ".handgrad/progress.json").read_text())["exercises"]
+    )
+    for pid in (worker, child):
+        assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]
+
+
+@pytest.fixture(scope="module")
+def classroom(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small course of one unit, and three submissions to it."""
+    root = tmp_path_factory.mktemp("class")
+    course = workspace.init(root / "ws")
+    text = (course.root / "course.yaml").read_text()
+    head, _, units = text.partition("units:\n")
+    linear = "  - id: 04_linear" + units.partition("  - id: 04_linear")[2].partition("      - id: linear_grad")[0]
+    (course.root / "course.yaml").write_text(head + "units:\n" + linear)
+    submissions = {"Lovelace, Ada": RIGHT, "Émilie": MEAN, "nobody": None}
+    for student, source in submissions.items():
+        folder = root / "submissions" / student / "04_linear"
+        folder.mkdir(parents=True)
+        if source is not None:
+            (folder / "lin_grad.py").write_text(source, encoding="utf-8")
+    (root / "submissions/notes.txt").write_text("not a student")
+    return root
+
+
+@pytest.fixture(scope="module")
+def graded(classroom: Path) -> subprocess.CompletedProcess[str]:
+    return handgrad(
+        "grade", "../submissions", "--out", "../text", "--seed", "7", "--workers", "1", cwd=classroom / "ws"
+    )
+
+
+def test_grade_ends_with_a_summary_of_scores_and_mistakes(graded: subprocess.CompletedProcess[str]) -> None:
+    assert (graded.returncode, graded.stderr) == (0, "")
+    text = re.sub(r"in \d+\.\d s", "in <seconds> s", graded.stdout)
+    assert_golden("grade_summary", text)
+
+
+def test_grade_writes_a_valid_record_for_each_student(
+    graded: subprocess.CompletedProcess[str], classroom: Path
+) -> None:
+    schema = json.loads(SCHEMA_FILE.read_text())
+    scores = {}
+    for student in ("Lovelace, Ada", "Émilie", "nobody"):
+        record = json.loads((classroom / "text" / f"{student}.json").read_text(encoding="utf-8"))
+        jsonschema.validate(record, schema)
+        scores[record["student"]] = record["score"]
+    assert scores == {"Lovelace, Ada": 3.0, "Émilie": 1.0, "nobody": 0.0}
+
+
+def test_grades_csv_opens_with_names_that_have_commas_and_accents(
+    graded: subprocess.CompletedProcess[str], classroom: Path
+) -> None:
+    text = (classroom / "text/grades.csv").read_bytes().decode("utf-8-sig")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert {next(iter(row.values())) for row in rows} == {"Lovelace, Ada", "Émilie", "nobody"}
+
+
+def test_the_same_seed_gives_the_same_records_and_json_is_all_of_stdout(
+    graded: subprocess.CompletedProcess[str], classroom: Path
+) -> None:
+    done = handgrad(
+        "grade", "../submissions", "--out", "../json", "--seed", "7", "--workers", "2", "--format", "json",
+        cwd=classroom / "ws",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["graded"] == 3
+    for first in (classroom / "text").glob("*.json"):
+        assert (classroom / "json" / first.name).read_bytes() == first.read_bytes()
+
+
+def test_grading_again_grades_nothing_twice(graded: subprocess.CompletedProcess[str], classroom: Path) -> None:
+    done = handgrad("grade", "../submissions", "--out", "../text", "--seed", "7", cwd=classroom / "ws")
+    assert done.returncode == 0
+    assert done.stdout.startswith("0 submissions graded, 3 unchanged and kept")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["../nowhere"], "nowhere"),
+        (["../submissions/nobody"], "submission"),
+        (["../submissions/notes.txt"], "notes.txt"),
+        (["../submissions", "--workers", "0"], "workers"),
+        (["../submissions", "--seed", "-1"], "seed"),
+        (["../submissions", "--timeout", "0"], "timeout"),
+        (["../submissions", "--timeout", "-3"], "timeout"),
+        (["../submissions", "--timeout", "nan"], "timeout"),
+        (["../submissions", "--out", "course.yaml"], "course.yaml"),
+    ],
+)
+def test_grade_asked_for_nonsense_is_wrong_usage(classroom: Path, arguments: list[str], says: str) -> None:
+    done = handgrad("grade", *arguments, cwd=classroom / "ws")
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_time_limit_for_one_run_leaves_the_course_as_it_is(course: Course) -> None:
+    changed = batch_report.with_time_limit(course, 3.5)
+    assert changed.policy.time_limit == 3.5
+    assert course.policy.time_limit == 10
+    assert [exercise.id for exercise in changed.exercises] == [exercise.id for exercise in course.exercises]
+    assert all(exercise.course.policy.time_limit == 3.5 for exercise in changed.exercises)

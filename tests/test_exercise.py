@@ -1,0 +1,100 @@
+"""A declaration is one frozen record; what cannot work is refused while it is being written."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from grader.errors import SpecError
+from grader.exercise import (
+    Answer,
+    Exercise,
+    Misconception,
+    Routine,
+    is_differentiable,
+    returned,
+    returned_jacobian,
+    returned_value,
+    specs_of,
+    stored,
+)
+from grader.sampling import normal, number, output, upstream
+
+INPUTS = {"inp": normal("bs n"), "out": output(), "w": normal("n m")}
+
+
+def linear(**changes: Any) -> Exercise:
+    given = {"title": "A layer", "forward": lambda inp, w: inp @ w, "inputs": INPUTS, "answers": stored("inp.g", "w.g")}
+    return Exercise(**{**given, **changes})
+
+
+def test_answers_are_stored_or_returned() -> None:
+    assert stored("w.g") == (Answer("w.g", "w", "gradient"),)
+    assert returned("x") == (Answer("return", "x", "gradient"),)
+    assert returned_jacobian("x") == (Answer("return", "x", "jacobian"),)
+    assert returned_value() == (Answer("return", "", "value"),)
+    assert [answer.stored for answer in stored("w.g") + returned("x")] == [True, False]
+
+
+def test_the_markers_are_no_inputs_of_the_forward_pass() -> None:
+    exercise = linear()
+    assert list(exercise.samplers) == ["inp", "w"]
+    assert exercise.forward_names == ("inp", "w")
+    assert specs_of(exercise) == ("bs n", "n m")
+
+
+@pytest.mark.parametrize(("marker", "given"), [({"out": output()}, True), ({"g": upstream()}, True), ({}, False)])
+def test_an_exercise_knows_whether_it_gives_an_upstream_gradient(marker: dict[str, Any], given: bool) -> None:
+    assert linear(inputs={"inp": normal("bs n"), "w": normal("n m"), **marker}).gives_upstream is given
+
+
+def test_only_sampled_floating_arrays_are_differentiable() -> None:
+    assert is_differentiable(normal("n"))
+    assert not any(is_differentiable(argument) for argument in (number(0, 1), output(), None))
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"answers": ()}, "at least one answer"),
+        ({"answers": stored("w.g", "w.g")}, "only once"),
+        ({"answers": stored("v.g")}, "'v', which is no array input"),
+        ({"answers": stored("out.g")}, "'out', which is no array input"),
+        ({"forward": lambda inp, w, b: inp @ w + b}, "forward takes b"),
+        ({"hints": {"b.g": ("1", "2", "3")}}, "hints for 'b.g'"),
+        ({"misconceptions": (Misconception("transposed", "b.g", lambda w: w),)}, "'b.g', no answer here"),
+        ({"misconceptions": (Misconception("transposed", "w.g", lambda v: v),)}, "takes v, which nothing declares"),
+        ({"never_holds": "bs n k"}, "unknown axes k"),
+    ],
+)
+def test_a_declaration_that_cannot_work_is_refused(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(SpecError, match=says):
+        linear(**changes)
+
+
+def test_a_misconception_may_take_the_output_and_the_upstream_gradient() -> None:
+    slip = Misconception("value-for-gradient", "w.g", lambda inp, out, out_g: inp.T @ (out - out_g))
+    assert linear(misconceptions=(slip,)).misconceptions == (slip,)
+
+
+def test_a_misconception_needs_a_public_code() -> None:
+    with pytest.raises(SpecError, match="unknown code, 'clumsy'"):
+        Misconception("clumsy", "w.g", lambda w: w)
+
+
+def test_a_routine_has_one_answer_the_returned_value() -> None:
+    routine = Routine("A slope", {"x": number(0, 1)}, lambda x: 2 * x)
+    assert routine.answers == returned_value()
+    assert list(routine.samplers) == ["x"]
+
+
+def test_hints_of_a_routine_belong_to_its_answer() -> None:
+    with pytest.raises(SpecError, match="hints for 'x'"):
+        Routine("A slope", {"x": number(0, 1)}, lambda x: 2 * x, hints={"x": ("1", "2", "3")})
+
+
+def test_declarations_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        linear().title = "Another"  # type: ignore[misc]

@@ -1,0 +1,362 @@
+"""One file in, one verdict out: right answers pass however they are written, wrong ones get facts and evidence."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import Grade, codes, mode_worker, solution, with_policy
+
+from grader.course import Course
+from grader.errors import InfrastructureError
+from grader.grading import Grader
+from grader.sandbox import Reply, Worker
+
+SOURCE_DISCUSSION = """
+def lin_grad(inp, out, w, b):
+    # grad of matmul with respect to input
+    inp.g = out.g @ w.t()
+    w.g = (inp.unsqueeze(-1) * out.g.unsqueeze(1)).sum(0)
+    b.g = out.g.sum(0)
+"""
+RELU = "def relu_grad(inp, out):\n    inp.g = (inp > 0) * out.g\n"
+LIN = "def lin_grad(inp, out, w, b):\n    inp.g = {}\n    w.g = {}\n    b.g = {}\n"
+RIGHT = ("out.g @ w.t()", "inp.t() @ out.g", "out.g.sum(0)")
+
+
+def function_of(course: Course, exercise_id: str) -> Callable[..., Any]:
+    """The worked solution as a function."""
+    namespace: dict[str, Any] = {}
+    exec(compile(solution(course, exercise_id), exercise_id, "exec"), namespace)
+    function: Callable[..., Any] = namespace[exercise_id]
+    return function
+
+
+def test_the_code_of_the_source_discussion_passes_as_it_stands(grade: Grade) -> None:
+    assert codes(grade("lin_grad", SOURCE_DISCUSSION)) == {"inp.g": None, "w.g": None, "b.g": None}
+
+
+def test_the_chain_of_the_source_discussion_is_four_and_a_half(course: Course) -> None:
+    """x = ones(2, 2), y = x + 2, z = 3 y², out = mean(z): every entry of the gradient is 4.5."""
+    torch.testing.assert_close(function_of(course, "dout_dx")(torch.ones(2, 2)), torch.full((2, 2), 4.5))
+
+
+def test_the_small_solutions_compose_to_the_whole_network(course: Course) -> None:
+    """mse_grad, lin_grad, relu_grad, lin_grad one after the other: what forward_and_backward stores."""
+    generator = torch.Generator().manual_seed(4)
+    shapes = {"inp": (6, 5), "targ": (6,), "w1": (5, 4), "b1": (4,), "w2": (4, 1), "b2": (1,)}
+    given = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+    whole = {name: value.clone() for name, value in given.items()}
+    loss = function_of(course, "forward_and_backward")(**whole)
+
+    mse_grad, lin_grad, relu_grad = (function_of(course, name) for name in ("mse_grad", "lin_grad", "relu_grad"))
+    first = given["inp"] @ given["w1"] + given["b1"]
+    hidden = first.clamp_min(0)
+    out = hidden @ given["w2"] + given["b2"]
+    mse_grad(out, given["targ"])
+    lin_grad(hidden, out, given["w2"], given["b2"])
+    relu_grad(first, hidden)
+    lin_grad(given["inp"], first, given["w1"], given["b1"])
+
+    torch.testing.assert_close(loss, (out.squeeze(-1) - given["targ"]).pow(2).mean())
+    for name in ("inp", "w1", "b1", "w2", "b2"):
+        torch.testing.assert_close(whole[name].g, given[name].g)
+
+
+def test_every_worked_solution_passes(course: Course, grade: Grade) -> None:
+    for exercise in course.exercises:
+        result = grade(exercise.id, solution(course, exercise.id))
+        assert result.status == "passed", result
+        assert result.score == pytest.approx(exercise.points)
+
+
+def test_every_stub_is_still_to_do(course: Course, grade: Grade) -> None:
+    for exercise in course.exercises:
+        assert grade(exercise.id, exercise.path.read_bytes()).status in {"todo", "failed"}
+        assert grade(exercise.id, exercise.path.read_bytes()).score == 0
+
+
+SAME_VERDICT: dict[str, tuple[str, str, dict[str, str | None]]] = {
+    "right": ("lin_grad", SOURCE_DISCUSSION, {"inp.g": None, "w.g": None, "b.g": None}),
+    "right at a kink": ("relu_grad", RELU.replace(">", ">="), {"inp.g": None}),
+    "averaged": (
+        "lin_grad",
+        LIN.format(RIGHT[0], "inp.t() @ out.g / len(inp)", RIGHT[2]),
+        {"inp.g": None, "w.g": "mean-for-sum", "b.g": None},
+    ),
+    "ones upstream": ("relu_grad", RELU.replace("* out.g", "* 1.0"), {"inp.g": "missing-upstream"}),
+    "reshaped": (
+        "lin_grad",
+        LIN.format("out.g @ w.reshape(w.t().shape)", *RIGHT[1:]),
+        {"inp.g": "reshape-for-transpose", "w.g": None, "b.g": None},
+    ),
+    "no mean": (
+        "mse_grad",
+        "def mse_grad(inp, targ):\n    inp.g = 2 * (inp - targ.unsqueeze(-1))\n",
+        {"inp.g": "sum-for-mean"},
+    ),
+    "mask on the wrong side": ("relu_grad", RELU.replace(">", "<"), {"inp.g": "inverted-mask"}),
+    "random": (
+        "relu_grad",
+        "import torch\n" + RELU.replace("(inp > 0)", "torch.rand_like(inp)"),
+        {"inp.g": "not-repeatable"},
+    ),
+}
+
+
+@pytest.mark.parametrize("submission", SAME_VERDICT)
+def test_the_verdict_is_the_same_for_fifty_seeds(submission: str, grade: Grade) -> None:
+    exercise_id, source, expected = SAME_VERDICT[submission]
+    assert [codes(grade(exercise_id, source, seed=seed)) for seed in range(50)] == [expected] * 50
+
+
+def test_without_a_seed_no_two_graders_draw_the_same_inputs(course: Course) -> None:
+    first, second = (Grader().trials(course.find("relu_grad"))[0].out_g for _ in range(2))
+    assert first.shape != second.shape or not torch.equal(first, second)
+
+
+def test_each_exercise_draws_its_own_inputs(course: Course, grader: Grader) -> None:
+    first, second = (grader.trials(course.find(name))[0].inputs["inp"] for name in ("relu_grad", "exp_grad"))
+    assert first.shape != second.shape or not torch.equal(first, second)
+
+
+def test_the_evidence_is_a_nudge_of_the_worst_entry(course: Course, grade: Grade, grader: Grader) -> None:
+    """`nudge w[0,1] by 1e-4: the loss moves by ..., your gradient says ...`, both to be believed."""
+    result = grade("lin_grad", LIN.format(RIGHT[0], "inp.t() @ out.g / len(inp)", RIGHT[2]))
+    answer = result.answers[1]
+    number = r"(-?\d\.\d{3}e[+-]\d\d)"
+    found = re.fullmatch(
+        rf"nudge w\[(\d),(\d)\] by 1e-4: the loss moves by {number}, your gradient says {number}", answer.evidence
+    )
+    assert found is not None, answer.evidence
+    i, j, moved, said = int(found[1]), int(found[2]), float(found[3]), float(found[4])
+    trial = grader.trials(course.find("lin_grad"))[0]
+    expected = trial.expected["w.g"]
+    assert expected is not None
+    assert moved == pytest.approx(1e-4 * expected[i, j], rel=1e-2)
+    assert said == pytest.approx(1e-4 * expected[i, j] / trial.setting.sizes["bs"], rel=1e-2)
+    assert abs(expected[i, j]) == pytest.approx(np.abs(expected).max())
+
+
+def test_the_evidence_speaks_of_the_output_where_there_is_no_loss(grade: Grade) -> None:
+    answer = grade("dout_dx", "def dout_dx(x):\n    return 6 * (x + 2)\n").answers[0]
+    assert re.match(r"nudge x\[\d(,\d)*\] by 1e-4: the (loss|output) moves by ", answer.evidence)
+
+
+def test_an_answer_of_another_shape_has_no_evidence_but_names_the_axes(grade: Grade) -> None:
+    answer = grade("lin_grad", LIN.format(*RIGHT[:2], "out.g.sum(0, keepdim=True)")).answers[2]
+    assert (answer.code, answer.evidence, answer.error) == ("wrong-shape", "", None)
+    assert re.search(r"its shape is \(1, m=\d\); it should be the shape of b, \(m=\d,\)", answer.message)
+
+
+def test_the_error_is_the_greatest_scaled_one(grade: Grade) -> None:
+    answer = grade("relu_grad", RELU.replace("out.g", "out.g * 3")).answers[0]
+    assert answer.error == pytest.approx(2, rel=1e-4)
+    assert "3" in answer.message
+
+
+def test_a_failed_answer_leaves_the_others_their_points(grade: Grade) -> None:
+    result = grade("lin_grad", LIN.format(*RIGHT[:2], "..."))
+    assert [(answer.status, answer.score) for answer in result.answers] == [("passed", 1), ("passed", 1), ("todo", 0)]
+    assert (result.status, result.score, result.max_score) == ("todo", 2, 3)
+
+
+def test_a_shape_error_names_the_axes(grade: Grade) -> None:
+    answer = grade("lin_grad", LIN.format("out.g @ w", *RIGHT[1:])).answers[0]
+    assert answer.code == "error"
+    assert "lin_grad.py, line 2: inp.g = out.g @ w" in answer.message
+    assert re.search(r"inp is \(bs=\d, n=\d\), out and out\.g are \(bs=\d, m=\d\), w is \(n=\d, m=\d\)", answer.message)
+
+
+BYTES: dict[str, tuple[bytes | None, str | None]] = {
+    "missing": (None, "todo"),
+    "empty": (b"", "missing-function"),
+    "only spaces": (b"  \n\n", "missing-function"),
+    "only a comment": (b"# later\n", "missing-function"),
+    "not UTF-8": (b"# caf\xe9\n" + RELU.encode(), "syntax-error"),
+    "a null byte": (RELU.encode() + b"\x00", "syntax-error"),
+    "random bytes": (bytes(range(256)), "syntax-error"),
+    "UTF-16": (RELU.encode("utf-16"), "syntax-error"),
+    "an unknown coding": (b"# coding: nonesuch\n" + RELU.encode(), "syntax-error"),
+    "a coding that is no text": (b"# coding: hex\n" + RELU.encode(), "syntax-error"),
+    "a coding that turns letters": (b"# coding: rot13\n" + RELU.encode(), "syntax-error"),
+    "a coding that is undefined": (b"# coding: undefined\n" + RELU.encode(), "syntax-error"),
+    "a coding of domain names": (b"# coding: punycode\n" + RELU.encode(), "syntax-error"),
+    "latin-1 with a cookie": ("# -*- coding: latin-1 -*-\n# café\n".encode("latin-1") + RELU.encode(), None),
+    "windows-1252 on the second line": (
+        "#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\n# “café”\n".encode("cp1252") + RELU.encode(),
+        None,
+    ),
+    "a byte order mark": (b"\xef\xbb\xbf" + RELU.encode(), None),
+    "Windows line ends": (RELU.replace("\n", "\r\n").encode(), None),
+    "old Macintosh line ends": (RELU.replace("\n", "\r").encode(), None),
+    "no newline at the end": (RELU.strip().encode(), None),
+    "a form feed": (b"\x0c" + RELU.encode(), None),
+    "UTF-8 names": (RELU.replace("inp", "größe").encode(), None),
+    "tabs": (RELU.replace("    ", "\t").encode(), None),
+    "a renamed function": (RELU.replace("relu_grad", "relu_backward").encode(), "missing-function"),
+    "a method": (b"class Relu:\n    def relu_grad(self, inp, out): pass\n", "missing-function"),
+    "a name that is no function": (b"relu_grad = 3\n", "missing-function"),
+    "too few parameters": (RELU.replace("inp, out", "inp").encode(), "error"),
+    "too many parameters": (RELU.replace("inp, out", "inp, out, w").encode(), "error"),
+    "more parameters with defaults": (RELU.replace("inp, out", "inp, out, slope=0.0, *more, **others").encode(), None),
+    "a missing module": (b"import nonesuch\n" + RELU.encode(), "error"),
+    "a deep expression": (b"x = " + b"(" * 5000 + b"1" + b")" * 5000 + b"\n" + RELU.encode(), "syntax-error | memory"),
+    "a long expression": (b"x = " + b"-" * 100_000 + b"1\n" + RELU.encode(), "syntax-error | memory | error | crash"),
+    "a megabyte of comments": (b"# " + b"x" * 1_000_000 + b"\n" + RELU.encode(), None),
+}
+
+
+@pytest.mark.parametrize("what", BYTES)
+def test_a_file_that_is(what: str, grade: Grade) -> None:
+    """Any bytes get a verdict with a sentence; right code passes in every encoding that says what it is."""
+    content, expected = BYTES[what]
+    (answer,) = grade("relu_grad", content).answers
+    assert answer.code in (expected.split(" | ") if expected else [None])
+    assert bool(answer.message) == (expected is not None)
+
+
+def test_a_renamed_function_is_told_its_name(grade: Grade) -> None:
+    (answer,) = grade("relu_grad", RELU.replace("relu_grad", "relu_gard")).answers
+    assert "defines relu_gard, not relu_grad" in answer.message
+
+
+def test_a_missing_file_says_how_to_get_the_stub_back(grade: Grade) -> None:
+    assert "handgrad reset relu_grad" in grade("relu_grad", None).answers[0].message
+
+
+def test_a_wrong_arity_says_how_the_function_is_called(grade: Grade) -> None:
+    (answer,) = grade("relu_grad", "def relu_grad(inp):\n    inp.g = inp\n").answers
+    assert "relu_grad(inp, out)" in answer.message
+
+
+ODD_VALUES: dict[str, tuple[str, str]] = {
+    "complex": ("out.g.to(torch.complex64)", "wrong-dtype"),
+    "complex of another shape": ("torch.ones(3, dtype=torch.complex64)", "wrong-dtype | wrong-shape | hard-coded"),
+    "complex with an axis more": ("out.g.to(torch.complex64).unsqueeze(0)", "wrong-dtype | wrong-shape"),
+    "empty": ("torch.zeros(0)", "wrong-shape | hard-coded"),
+    "nan of another shape": ("torch.full((3,), float('nan'))", "wrong-shape | hard-coded"),
+    "all nan": ("out.g * float('nan')", "not-finite"),
+    "infinite": ("out.g / 0", "not-finite"),
+    "boolean": ("inp > 0", "wrong-dtype"),
+    "half": ("((inp > 0) * out.g).half()", "wrong-dtype"),
+    "bfloat16": ("((inp > 0) * out.g).bfloat16()", "wrong-dtype"),
+    "integer": ("(inp > 0).long()", "wrong-dtype"),
+    "a number": ("0.5", "wrong-type"),
+    "a list": ("[1.0]", "wrong-type"),
+    "a list in itself": ("looped", "wrong-type"),
+    "a numpy array": ("((inp > 0) * out.g).numpy()", "wrong-type"),
+    "a string": ("'g'", "wrong-type"),
+    "a module": ("torch", "wrong-type"),
+    "sparse": ("((inp > 0) * out.g).to_sparse()", "wrong-type"),
+    "without contents": ("out.g.to('meta')", "wrong-type"),
+    "huge": ("torch.zeros(1).expand(10**12)", "wrong-shape"),
+    "None": ("None", "missing-answer"),
+    "an ellipsis": ("...", "todo"),
+    "the input itself": ("inp", "forward-value"),
+    "very large": ("out.g * 1e38", "wrong-factor | not-finite"),
+    "very small": ("out.g * 1e-38", "missing-local | wrong-factor | unknown"),
+}
+
+
+@pytest.mark.parametrize("what", ODD_VALUES)
+def test_an_answer_that_is(what: str, grade: Grade) -> None:
+    value, expected = ODD_VALUES[what]
+    source = f"import torch\nlooped = []\nlooped.append(looped)\ndef relu_grad(inp, out):\n    inp.g = {value}\n"
+    (answer,) = grade("relu_grad", source).answers
+    assert answer.code in expected.split(" | ")
+    assert answer.status in {"failed", "todo"}
+    assert answer.message
+
+
+def test_an_answer_stored_among_many_attributes_is_found(grade: Grade) -> None:
+    """A learner may keep notes on a tensor, before and after the gradient."""
+    notes = "".join(f"    inp.note{i} = {i}\n" for i in range(30))
+    assert codes(grade("relu_grad", f"def relu_grad(inp, out):\n{notes}    inp.g = (inp > 0) * out.g\n{notes}")) == {
+        "inp.g": None
+    }
+
+
+def test_a_step_size_that_is_two_numbers_has_the_wrong_shape(grade: Grade) -> None:
+    answer = grade("pick_h", "import torch\ndef pick_h(dtype):\n    return torch.tensor([1e-3, 1e-5])\n").answers[0]
+    assert answer.code == "wrong-shape"
+
+
+class Scripted:
+    """A worker that gives one reply, or fails."""
+
+    def __init__(self, reply: Reply | InfrastructureError) -> None:
+        self.reply = reply
+
+    def run(self, job: bytes, time_limit: float) -> Reply:
+        if isinstance(self.reply, InfrastructureError):
+            raise self.reply
+        return self.reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "code"),
+    [
+        (Reply("timeout"), "failed", "timeout"),
+        (Reply("crash", detail="the process was ended by SIGSEGV"), "failed", "crash"),
+        (Reply("answered", b"nonsense"), "failed", "crash"),
+        (InfrastructureError("the warm process was lost"), "error", "error"),
+    ],
+)
+def test_a_worker_that_does_not_answer_is_never_a_pass(
+    reply: Reply | InfrastructureError, status: str, code: str, course: Course, grader: Grader
+) -> None:
+    """A dead child is the learner's failure, a dead worker the grader's error; neither is full points, or silent."""
+    result = grader.grade(course.find("lin_grad"), SOURCE_DISCUSSION.encode(), Scripted(reply))  # type: ignore[arg-type]
+    assert {(answer.status, answer.code) for answer in result.answers} == {(status, code)}
+    assert result.score == 0
+
+
+def test_a_reply_to_fewer_calls_is_never_a_pass(course: Course, grader: Grader, worker: Worker) -> None:
+    """A file that answers for another exercise, with fewer calls, has tampered with the messages."""
+
+    class Recorded:
+        def run(self, job: bytes, time_limit: float) -> Reply:
+            from grader import protocol
+
+            header, arrays = protocol.unpack(job)
+            header["calls"] = header["calls"][:1]
+            return worker.run(protocol.pack(header, arrays), time_limit)
+
+    result = grader.grade(course.find("lin_grad"), SOURCE_DISCUSSION.encode(), Recorded())  # type: ignore[arg-type]
+    assert {answer.code for answer in result.answers} == {"crash"}
+
+
+def test_what_a_learner_prints_comes_back(grade: Grade) -> None:
+    assert "hello" in grade("relu_grad", RELU + "print('hello')\n").printed
+
+
+def test_the_time_limit_is_the_courses(course: Course, worker: Worker, grader: Grader) -> None:
+    quick = with_policy(course, time_limit=0.3)
+    result = grader.grade(quick.find("relu_grad"), b"while True: pass\n", worker)
+    assert result.answers[0].code == "timeout"
+    assert "0.3 seconds" in result.answers[0].message
+
+
+if sys.platform == "linux":
+
+    def test_the_memory_limit_is_the_courses(course: Course, grader: Grader) -> None:
+        small = with_policy(course, memory_limit=64)
+        source = "import torch\n" + RELU.replace("inp.g", "big = torch.ones(60_000_000)\n    inp.g")
+        with mode_worker("fork") as worker:
+            assert codes(grader.grade(small.find("relu_grad"), source.encode(), worker)) == {"inp.g": "memory"}
+            assert codes(grader.grade(course.find("relu_grad"), source.encode(), worker)) == {"inp.g": None}
+
+
+def test_the_learners_parameters_may_have_any_names(course: Course, grade: Grade) -> None:
+    names = list(inspect.signature(function_of(course, "lin_grad")).parameters)
+    source = SOURCE_DISCUSSION
+    for i, name in enumerate(names):
+        source = re.sub(rf"\b{name}\b", f"argument_{i}", source)
+    assert set(codes(grade("lin_grad", source)).values()) == {None}

@@ -1,0 +1,550 @@
+"""`pytest exercises/` as a learner types it, with every option a learner knows, and beside tests that are not ours."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from golden import assert_golden, masked
+from test_session import RIGHT, KeptWorker
+
+from grader import workspace
+from grader.course import Course, bundled, load_course
+from grader.sandbox import Worker
+
+pytest_plugins = ["pytester"]
+
+LIN = "exercises/04_linear/lin_grad.py"
+MEAN = """\
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.t()
+    w.g = inp.t() @ out.g / len(inp)
+    b.g = ...
+"""
+SHAPES = "def lin_grad(inp, out, w, b):\n    inp.g = out.g @ w\n    w.g = inp.t() @ out.g\n    b.g = out.g.sum(0)\n"
+SLOPE = "def slope(f, x, h):\n    return (f(x + h) - f(x)) / h\n"
+Run = Callable[..., pytest.RunResult]
+
+
+@pytest.fixture
+def kept(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> KeptWorker:
+    """The session's warm worker in place of one for each run; it counts its starts and remembers its jobs."""
+    kept = KeptWorker(worker)
+    monkeypatch.setattr("grader.sandbox.start_worker", kept.start)
+    monkeypatch.setattr("grader.session.start_worker", kept.start)
+    return kept
+
+
+@pytest.fixture
+def course(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """A learner's workspace, and the folder we stand in."""
+    course = workspace.init(pytester.path / "ws")
+    monkeypatch.chdir(course.root)
+    return course
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, course: Course, kept: KeptWorker, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`run("exercises/", "-q")`: pytest within this process."""
+
+    def run(*arguments: str, columns: int = 80) -> pytest.RunResult:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return pytester.runpytest_inprocess(*arguments)
+
+    def refused(*arguments: str) -> pytest.RunResult:
+        """The same in a process of its own: pytester cannot follow a run that never began."""
+        return pytester.runpytest_subprocess(*arguments)
+
+    run.refused = refused
+
+    return run
+
+
+def in_a_process(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """pytest in a process of its own."""
+    base = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PY_COLORS"))}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments],
+        cwd=cwd, env={**base, "COLUMNS": "80", **environment}, capture_output=True, text=True, timeout=90,
+    )  # fmt: skip
+
+
+def write(course: Course, exercise_id: str, text: str) -> None:
+    course.find(exercise_id).path.write_text(text, encoding="utf-8")
+
+
+def ids(course: Course) -> list[str]:
+    """Every item in teaching order."""
+    return [
+        f"{exercise.file}::{answer.name}" for exercise in course.exercises for answer in exercise.declaration.answers
+    ]
+
+
+def collected(result: pytest.RunResult) -> list[str]:
+    return [line for line in result.outlines if "::" in line]
+
+
+def body(result: pytest.RunResult) -> str:
+    """What stands between the header and the end."""
+    lines = result.outlines
+    start = next(i for i, line in enumerate(lines) if line.startswith("collected"))
+    return "\n".join(lines[start:])
+
+
+def author(course: Course) -> Path:
+    """Make the workspace an author's; the path of unit 04's spec."""
+    shutil.copytree(bundled() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__"))
+    return course.root / "solutions/04_linear/spec.py"
+
+
+def test_a_failing_w_g(run: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    result = run(LIN)
+    assert result.ret == 1
+    assert_golden("pytest_mean_for_sum", body(result))
+
+
+def test_a_shape_error_with_axis_names_told_once_for_three_answers(run: Run, course: Course) -> None:
+    write(course, "lin_grad", SHAPES)
+    result = run(LIN)
+    assert result.ret == 1
+    assert_golden("pytest_shape_error", body(result))
+
+
+def test_nothing_attempted_yet(run: Run) -> None:
+    result = run("exercises/02_chain_rule", "exercises/03_one_example")
+    assert result.ret == 1
+    assert_golden("pytest_all_todo", body(result))
+
+
+def test_a_syntax_error(run: Run, course: Course) -> None:
+    write(course, "slope", "def slope(f, x, h:\n    return 1\n")
+    assert_golden("pytest_syntax_error", body(run("exercises/01_slopes/slope.py")))
+
+
+def test_everything_solved(run: Run, course: Course) -> None:
+    for exercise in course.exercises:
+        exercise.path.write_bytes(exercise.solution.read_bytes())
+    result = run("exercises/", "-q")
+    assert result.ret == 0
+    assert "next:" not in (text := str(result.stdout))
+    assert "Every exercise is solved." in text
+    assert text.count("##############") == len(course.config.units)
+
+
+@pytest.mark.parametrize("source", [MEAN, SHAPES], ids=["mean", "shapes"])
+def test_sixty_columns_are_enough(run: Run, course: Course, source: str) -> None:
+    write(course, "lin_grad", source)
+    result = run(LIN, columns=60)
+    start = next(i for i, line in enumerate(result.outlines) if "FAILURES" in line)
+    assert max(map(len, result.outlines[start:])) <= 60
+
+
+def test_colour_is_only_decoration(run: Run, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(course, "lin_grad", MEAN)
+    plain, coloured = run(LIN), run(LIN, "--color=yes")
+    assert "\x1b" not in str(plain.stdout)
+    assert "\x1b[31m" in str(coloured.stdout)
+    stripped = re.sub(r"\x1b\[[\d;]*m", "", body(coloured))
+    summary = "--- short test summary"
+    assert masked(stripped).split(summary)[0] == masked(body(plain)).split(summary)[0]
+    monkeypatch.delenv("PY_COLORS", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in str(run(LIN).stdout)
+
+
+@pytest.mark.parametrize("style", ["short", "long", "native", "line", "no"])
+def test_no_traceback_style_shows_the_grader(run: Run, course: Course, style: str) -> None:
+    write(course, "lin_grad", MEAN)
+    text = str(run(LIN, f"--tb={style}").stdout)
+    assert "mean-for-sum: every entry" in text
+    assert not re.search(r"namespace\(|pytest_plugin|NotYet|Traceback", text)
+
+
+def test_the_same_failure_is_told_in_full_where_it_is_shown_alone(run: Run, course: Course) -> None:
+    """`the same as inp.g above` would point at nothing."""
+    write(course, "lin_grad", SHAPES)
+    for selection in ([f"{LIN}::w.g"], [LIN, "-k", "w.g or b.g"]):
+        text = str(run(*selection).stdout)
+        assert "RuntimeError: mat1 and mat2" in text
+        assert "the same as inp.g above" not in text
+
+
+def test_prints_of_a_failing_answer_are_shown_and_cannot_command_the_terminal(run: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN.replace("inp.g", "print('look:\\x1b[2J', len(inp)); inp.g"))
+    text = str(run(LIN).stdout)
+    assert "look:" in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("source", [SLOPE, SLOPE.replace("return", "return ... #")], ids=["passed", "todo"])
+def test_prints_are_shown_with_dash_s_whatever_the_verdict(run: Run, course: Course, source: str) -> None:
+    """Someone who looks at an argument before writing anything."""
+    write(course, "slope", source.replace("return", "print('look:', h); return"))
+    assert "look:" in str(run("exercises/01_slopes/slope.py", "-s").stdout)
+
+
+def test_hints_seen_elsewhere_are_shown_again(run: Run, course: Course) -> None:
+    from grader.progress import Progress
+
+    write(course, "lin_grad", MEAN)
+    run(LIN)
+    progress, exercise = Progress.load(course.root), course.find("lin_grad")
+    result = progress.result(exercise)
+    assert result is not None
+    progress.saw_hint(exercise, result.answers[1], 2)
+    progress.save()
+    text = str(run(LIN).stdout)
+    assert "hint 2/3" in text
+    assert "hint 3/3" not in text
+
+
+def test_items_are_answers_in_teaching_order(run: Run, course: Course) -> None:
+    assert collected(run("exercises/", "--collect-only", "-q")) == ids(course)
+
+
+def test_files_named_out_of_order_still_run_in_teaching_order(run: Run, course: Course) -> None:
+    result = run("exercises/06_losses", LIN, "exercises/01_slopes/slope.py", "--collect-only", "-q")
+    assert collected(result) == [i for i in ids(course) if re.search("mse_grad|/lin_grad.py|slope.py", i)]
+
+
+def test_verbose_shows_each_status_and_ids_that_can_be_pasted(run: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    lines = [line.split("[")[0].split() for line in run(LIN, "-v").outlines if "%]" in line]
+    assert [line[-1] for line in lines] == ["PASSED", "FAILED", "TODO"]
+    assert [line[0] for line in lines] == [f"{LIN}::inp.g", f"{LIN}::w.g", f"{LIN}::b.g"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([LIN], r"/lin_grad\.py"),
+        (["exercises/06_losses"], "06_losses"),
+        (["exercises/06_losses/"], "06_losses"),
+        ([f"{LIN}::w.g"], r"/lin_grad\.py::w\.g"),
+        ([f"{LIN}::w.g", "exercises/06_losses"], r"/lin_grad\.py::w\.g|06_losses"),
+        (["exercises", "-k", "lin_grad_nd and b.g"], r"lin_grad_nd\.py::b\.g"),
+        (["exercises", "-k", "05_activations or mse_grad"], "05_activations|mse_grad"),
+        (["exercises", "--deselect", "exercises/04_linear", "-k", "04_linear or 06_losses"], "06_losses"),
+        ([], ""),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for_is_what_runs(run: Run, course: Course, arguments: list[str], expected: str) -> None:
+    assert collected(run(*arguments, "--collect-only", "-q")) == [i for i in ids(course) if re.search(expected, i)]
+
+
+def test_it_works_from_inside_a_folder_and_from_far_away(
+    run: Run, course: Course, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(course.find("mse_grad").path.parent)
+    for arguments in ((), ("mse_grad.py",)):
+        result = run(*arguments)
+        result.assert_outcomes()
+        assert result.parseoutcomes() == {"todo": 1}
+        assert "06_losses  ..............  0 of 1" in result.outlines
+    monkeypatch.chdir(pytester.path)
+    assert run("ws/exercises/06_losses").parseoutcomes() == {"todo": 1}
+    assert run(str(course.find("mse_grad").path)).parseoutcomes() == {"todo": 1}
+
+
+def test_only_the_files_asked_for_are_run(run: Run, course: Course, kept: KeptWorker) -> None:
+    write(course, "lin_grad", RIGHT)
+    run(LIN)
+    assert (kept.asked, kept.starts) == (["lin_grad"], 1)
+    write(course, "lin_grad", MEAN)
+    run(f"{LIN}::w.g")
+    assert kept.asked == ["lin_grad", "lin_grad"]
+    run("exercises", "-k", "mse_grad")
+    assert kept.asked == ["lin_grad", "lin_grad", "mse_grad"]
+
+
+def test_what_was_reached_before_counts_in_the_bars(run: Run, course: Course) -> None:
+    write(course, "lin_grad", RIGHT)
+    run(LIN)
+    assert "04_linear  ##............  3 of 20" in run("exercises/04_linear/linear_grad.py").outlines
+
+
+def test_dash_x_stops_at_the_first_that_is_not_right(run: Run, course: Course, kept: KeptWorker) -> None:
+    write(course, "lin_grad", MEAN)
+    result = run("exercises/04_linear", "-x")
+    assert result.ret == 1
+    assert result.parseoutcomes() == {"failed": 1, "passed": 1}
+    assert kept.asked == ["lin_grad"]
+    assert "next: exercises/04_linear/lin_grad.py" in result.outlines
+
+
+def test_last_failed_runs_what_is_not_right_yet(run: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    run(LIN, "exercises/06_losses")
+    assert run("--lf", "-q", "exercises").parseoutcomes() == {"failed": 1, "todo": 2}
+    write(course, "lin_grad", RIGHT)
+    run(LIN)
+    assert run("--lf", "-q", "exercises").parseoutcomes() == {"todo": 1}
+
+
+def test_quiet_is_short_and_still_ends_with_what_is_next(run: Run) -> None:
+    lines = run("exercises/06_losses", "-q").outlines
+    assert len(lines) < 8
+    assert "next: exercises/06_losses/mse_grad.py" in lines
+
+
+def test_in_junit_xml_a_todo_is_not_a_pass(run: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    run(LIN, "--junitxml=report.xml", "-q")
+    suite = ElementTree.parse(course.root / "report.xml").getroot()[0]
+    cases = {case.get("name"): case for case in suite}
+    assert [len(cases[name]) for name in ("inp.g", "w.g", "b.g")] == [0, 1, 1]
+    assert cases["w.g"][0].get("message", "").startswith("mean-for-sum: every entry is 1/")
+    assert "hint 1/3" in (cases["w.g"][0].text or "")
+    assert cases["b.g"][0].get("message") == "todo: not attempted yet"
+
+
+def test_junit_xml_survives_control_characters(run: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN.replace("inp.g", "print('\\x00\\x1b\\ud800'); inp.g"))
+    run(LIN, "--junitxml=report.xml", "-o", "junit_logging=all", "-q")
+    ElementTree.parse(course.root / "report.xml")
+
+
+def closing(lines: list[str]) -> list[str]:
+    """The lines from the bars on, without the last one."""
+    return lines[next(i for i, line in enumerate(lines) if " progress " in line) : -1]
+
+
+def test_xdist_gives_the_same_results_report_and_closing_lines(run: Run, course: Course) -> None:
+    write(course, "lin_grad", SHAPES)
+    write(course, "slope", SLOPE)
+    targets = ("exercises/01_slopes", LIN)
+    alone = run(*targets, columns=60)
+    shared = in_a_process(*targets, "-n", "2", cwd=course.root, COLUMNS="60")
+    assert shared.returncode == alone.ret == 1
+    lines = shared.stdout.splitlines()
+    assert alone.parseoutcomes() == {"failed": 3, "passed": 1, "todo": 4}
+    assert "3 failed, 1 passed, 4 todo" in lines[-1]
+    assert [line for line in closing(lines) if "FAILED" not in line] == [
+        line for line in closing(alone.outlines) if "FAILED" not in line
+    ]
+    assert sorted(closing(lines)) == sorted(closing(alone.outlines)), "the summary names the mistakes"
+    told = [line for line in lines if line.startswith(("asked", "found", "hint", " " * 10))]
+    assert told
+    assert max(map(len, told)) <= 60, "the report is as wide as the terminal"
+
+
+POISON = "raise SystemExit('torch was imported while collecting')\n"
+
+
+def test_collecting_imports_neither_torch_nor_a_learners_file_nor_starts_a_process(
+    course: Course, pytester: pytest.Pytester
+) -> None:
+    (pytester.path / "poison").mkdir()
+    for module in ("torch", "numpy"):
+        (pytester.path / f"poison/{module}.py").write_text(POISON)
+    write(course, "slope", "import builtins; builtins.leaked = 1; 1 / 0\n")
+    (course.root / "conftest.py").write_text(
+        "import builtins, subprocess, sys\n"
+        "def forbidden(*a, **k): raise SystemExit('a process was started')\n"
+        "subprocess.Popen.__init__ = forbidden\n"
+        "def pytest_unconfigure(): print('LEAKED', hasattr(builtins, 'leaked'), 'torch' in sys.modules)\n"
+    )
+    done = in_a_process(
+        "exercises/", "--collect-only", "-q", "-p", "no:hypothesispytest",
+        cwd=course.root, PYTHONPATH=str(pytester.path / "poison"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line for line in done.stdout.splitlines() if "::" in line] == ids(course)
+    assert "LEAKED False False" in done.stdout
+
+
+def test_a_learners_file_is_never_imported_here_whatever_else_would_collect_it(run: Run, course: Course) -> None:
+    write(course, "slope", "import builtins\nbuiltins.leaked = 1\n" + SLOPE + "\ndef test_mine(): pass\n")
+    result = run("exercises/01_slopes/slope.py", "-o", "python_files=*.py", "--doctest-modules")
+    assert result.parseoutcomes() == {"passed": 1}
+    assert not hasattr(builtins, "leaked")
+
+
+def test_ordinary_tests_start_no_worker_and_get_no_bars(run: Run, course: Course, kept: KeptWorker) -> None:
+    (course.root / "tests").mkdir()
+    (course.root / "tests/test_mine.py").write_text("def test_mine(): pass\n")
+    result = run("tests/")
+    result.assert_outcomes(passed=1)
+    assert kept.starts == 0
+    assert "progress" not in str(result.stdout)
+
+
+def test_ordinary_tests_beside_exercises_are_left_as_they_are(run: Run, course: Course) -> None:
+    """Their order, their tracebacks and their outcomes are pytest's own."""
+    (course.root / "tests").mkdir()
+    (course.root / "tests/test_mine.py").write_text(
+        "import pytest\ndef test_b(): assert 1 + 1 == 3\ndef test_a(): pass\n@pytest.mark.skip\ndef test_c(): pass\n"
+    )
+    write(course, "slope", SLOPE)
+    result = run("tests", "exercises/01_slopes", "-v")
+    assert result.parseoutcomes() == {"failed": 1, "passed": 2, "skipped": 1, "todo": 4}
+    assert "assert (1 + 1) == 3" in str(result.stdout)
+    order = [
+        line.split(" ")[0].split("::")[-1] for line in result.outlines if "test_mine.py::" in line and "%]" in line
+    ]
+    assert order == ["test_b", "test_a", "test_c"]
+
+
+def test_a_folder_called_exercises_that_is_no_course_is_pytests_own(
+    pytester: pytest.Pytester, kept: KeptWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else's project, on a machine where handgrad is installed."""
+    for name in ("exercises", "exercises/unit"):
+        (pytester.path / name).mkdir()
+        (pytester.path / name / f"test_{name[-4:]}.py").write_text("def test_ok(): pass\n")
+    pytester.runpytest_inprocess("exercises").assert_outcomes(passed=2)
+    assert kept.starts == 0
+
+
+def test_a_stray_file_is_named_and_left_alone(run: Run, course: Course) -> None:
+    (course.root / "exercises/06_losses/scratch.py").write_text("1 / 0\n")
+    result = run("exercises/06_losses")
+    assert result.parseoutcomes() == {"todo": 1}
+    assert any(line.startswith("scratch.py in 06_losses is no exercise") for line in result.outlines)
+
+
+def test_a_missing_stub_is_to_do_and_says_how_to_get_it_back(run: Run, course: Course) -> None:
+    course.find("mse_grad").path.unlink()
+    result = run("exercises/06_losses")
+    assert (result.ret, result.parseoutcomes()) == (1, {"todo": 1})
+    assert "handgrad reset mse_grad" in str(result.stdout)
+
+
+def test_a_missing_stub_that_is_asked_for_by_name_says_how_to_get_it_back(run: Run, course: Course) -> None:
+    course.find("mse_grad").path.unlink()
+    result = run.refused("exercises/06_losses/mse_grad.py")
+    assert "handgrad reset mse_grad" in str(result.stdout) + str(result.stderr)
+
+
+def test_a_missing_stub_takes_its_place_in_teaching_order(run: Run, course: Course) -> None:
+    course.find("dz_dy").path.unlink()
+    assert collected(run("exercises", "--collect-only", "-q")) == ids(course)
+
+
+def test_a_folder_in_place_of_a_file_does_not_vanish(run: Run, course: Course) -> None:
+    course.find("mse_grad").path.unlink()
+    course.find("mse_grad").path.mkdir()
+    result = run("exercises/06_losses")
+    assert result.ret == 3
+    assert "cannot be read (Is a directory)" in re.sub(r"\s+", " ", str(result.stdout))
+
+
+@pytest.mark.parametrize("arguments", [["exercises/"], ["exercises/", "-n", "1"]])
+@pytest.mark.parametrize("change", ["a: [\n", None], ids=["broken", "missing"])
+def test_a_broken_or_missing_course_file_is_one_sentence(
+    course: Course, arguments: list[str], change: str | None
+) -> None:
+    file = course.root / "course.yaml"
+    if change is None:
+        file.unlink()
+    else:
+        file.write_text(file.read_text() + change)
+    done = in_a_process(*arguments, cwd=course.root)
+    assert done.returncode == 2
+    text = done.stdout + done.stderr
+    assert ("There is no course.yaml in" if change is None else f"{file}, line ") in text
+    assert not re.search("Traceback|pytest_plugin|INTERNALERROR", text)
+    assert "_pytest.outcomes.Exit" not in text
+
+
+@pytest.mark.parametrize("arguments", [["exercises/"], [LIN], ["exercises/", "--collect-only", "-q"]])
+def test_a_spec_that_cannot_be_read_is_one_sentence(run: Run, course: Course, arguments: list[str]) -> None:
+    spec = author(course)
+    spec.write_text(spec.read_text() + "\nbroken(\n")
+    result = run.refused(*arguments)
+    text = str(result.stdout) + str(result.stderr)
+    assert result.ret == 2
+    assert text.count(f"{spec}, line ") == 1
+    assert "pytest_plugin.py" not in text
+
+
+def test_a_spec_that_cannot_be_read_fails_the_run_with_xdist_too(course: Course) -> None:
+    spec = author(course)
+    spec.write_text(spec.read_text() + "\nbroken(\n")
+    done = in_a_process("exercises/04_linear", "-n", "1", cwd=course.root)
+    assert done.returncode == 2
+    assert "pytest_plugin.py" not in done.stdout
+
+
+def test_a_declaration_that_fails_when_run_names_its_spec(run: Run, course: Course) -> None:
+    spec = author(course)
+    spec.write_text(spec.read_text().replace("inp @ w + b,", "inp @ w + nope,", 1))
+    result = run(LIN)
+    assert result.ret == 2
+    assert f"{spec}: lin_grad: " in str(result.stdout) + str(result.stderr)
+
+
+@pytest.mark.parametrize("arguments", [["exercises/nowhere.py"], [f"{LIN}::x.g"]])
+def test_what_does_not_exist_is_wrong_usage(run: Run, arguments: list[str]) -> None:
+    assert run.refused(*arguments).ret == 2
+
+
+def test_an_answer_that_does_not_exist_is_told_which_there_are(run: Run) -> None:
+    result = run.refused(f"{LIN}::x.g")
+    assert "inp.g, w.g, b.g" in str(result.stdout) + str(result.stderr)
+
+
+def test_a_worker_that_cannot_be_started_is_exit_three_and_one_sentence(course: Course) -> None:
+    done = in_a_process(LIN, cwd=course.root, HANDGRAD_WORKER="thread")
+    assert done.returncode == 3
+    assert "HANDGRAD_WORKER=spawn" in done.stdout + done.stderr
+    assert not re.search("Traceback|INTERNALERROR|pytest_plugin", done.stdout + done.stderr)
+
+
+def test_an_infrastructure_error_is_exit_three_and_no_pass(
+    run: Run, course: Course, kept: KeptWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from grader.errors import InfrastructureError
+
+    def lost(*_: object) -> None:
+        raise InfrastructureError("the warm process was lost: run the same command again.")
+
+    monkeypatch.setattr(kept, "run", lost)
+    write(course, "lin_grad", RIGHT)
+    result = run(LIN)
+    assert result.ret == 3
+    assert "run the same command again" in re.sub(r"\s+", " ", str(result.stdout))
+    assert result.parseoutcomes().get("passed", 0) == 0
+
+
+def test_a_bug_of_the_grader_is_exit_three_and_no_traceback(
+    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("something the grader did not foresee")
+
+    write(course, "lin_grad", RIGHT)
+    monkeypatch.setattr("grader.judge.is_right", broken)
+    result = run(LIN)
+    assert result.ret == 3
+    text = str(result.stdout)
+    assert "something the grader did not foresee" in text
+    assert "_pytest/runner.py" not in text
+
+
+def test_a_state_that_cannot_be_written_is_noted_and_costs_nothing(run: Run, course: Course) -> None:
+    (course.root / ".handgrad").write_text("a file")
+    write(course, "lin_grad", RIGHT)
+    result = run(LIN)
+    assert result.ret == 0
+    assert "Progress is not remembered" in str(result.stdout)
+
+
+def test_a_run_leaves_nothing_but_its_state_in_the_workspace(run: Run, course: Course) -> None:
+    before = {path for path in course.root.rglob("*") if ".handgrad" not in path.parts}
+    write(course, "lin_grad", RIGHT)
+    run("exercises/04_linear", "-p", "no:cacheprovider")
+    assert {path for path in course.root.rglob("*") if ".handgrad" not in path.parts} == before
+    state = json.loads((course.root / ".handgrad/progress.json").read_text())
+    assert set(state["exercises"]) == {e.id for e in load_course(course.root).exercises if e.unit == "04_linear"}

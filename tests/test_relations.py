@@ -1,0 +1,229 @@
+"""Relations that need no graph: constants, ratios decoded with the axis sizes, answers right in some trials only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from grader.compare import agrees
+from grader.exercise import Answer
+from grader.relations import candidates, constant, passes_where, ratio, same_shape, varying_ratio
+from grader.sampling import Array, Setting
+from grader.trial import Trial
+
+ANSWER = Answer("w.g", "w")
+SIZES = ({"bs": 7, "n": 5}, {"bs": 3, "n": 4}, {"bs": 1, "n": 6}, {"bs": 4, "n": 4})
+KINDS = ("pairwise different sizes", "other sizes", "a batch of one", "a square case")
+Change = Callable[[Trial, np.ndarray], Any]
+
+
+def trials(axes: tuple[str, ...] = ("bs", "n"), **extra: Sequence[Any]) -> list[Trial]:
+    """Four trials whose answer has these axes; extra arguments take one value in each."""
+    rng = np.random.default_rng(0)
+    found = []
+    for i, (sizes, kind) in enumerate(zip(SIZES, KINDS, strict=True)):
+        shape = tuple(sizes[axis] for axis in axes)
+        right, values, out = (rng.standard_normal(shape) for _ in range(3))
+        arguments = {"w": Array(values, axes), **{name: value[i] for name, value in extra.items()}}
+        inputs = {"w": torch.from_numpy(values)}
+        found.append(
+            Trial(
+                Setting(i, kind, sizes),
+                arguments,
+                {"w.g": right},
+                inputs,
+                torch.from_numpy(out),
+                torch.from_numpy(out + 1),
+            )
+        )
+    return found
+
+
+def pairs(
+    change: Change, axes: tuple[str, ...] = ("bs", "n"), **extra: Sequence[Any]
+) -> list[tuple[Trial, np.ndarray]]:
+    return [(t, np.asarray(change(t, t.expected["w.g"]))) for t in trials(axes, **extra)]  # type: ignore[arg-type]
+
+
+def size(trial: Trial, axis: str) -> int:
+    return trial.setting.sizes[axis]
+
+
+@pytest.mark.parametrize(
+    ("change", "averages", "code", "says"),
+    [
+        (lambda t, r: -r, False, "wrong-sign", "every entry has the wrong sign"),
+        (lambda t, r: 2 * r, False, "wrong-factor", "every entry is 2 times what it should be"),
+        (lambda t, r: r / 2, False, "wrong-factor", "every entry is 1/2 times what it should be"),
+        (lambda t, r: -3 * r / 4, False, "wrong-factor", "every entry is -3/4 times what it should be"),
+        (lambda t, r: 0.123 * r, False, "wrong-factor", "every entry is 0.123 times what it should be"),
+        (
+            lambda t, r: r / size(t, "bs"),
+            False,
+            "mean-for-sum",
+            "every entry is 1/7 of what it should be, and bs = 7 here",
+        ),
+        (
+            lambda t, r: r / size(t, "n"),
+            False,
+            "mean-for-sum",
+            "every entry is 1/5 of what it should be, and n = 5 here",
+        ),
+        (
+            lambda t, r: r * size(t, "bs"),
+            True,
+            "sum-for-mean",
+            "every entry is 7 times what it should be, and bs = 7 here",
+        ),
+        (
+            lambda t, r: r * size(t, "n"),
+            False,
+            "wrong-factor",
+            "every entry is 5 times what it should be, and n = 5 here",
+        ),
+        (lambda t, r: r / (size(t, "n") * size(t, "bs")), False, "mean-for-sum", "bs * n is 35 here"),
+        (
+            lambda t, r: 2 * r / size(t, "bs"),
+            False,
+            "wrong-factor",
+            "every entry is 2/7 times what it should be, and bs = 7 here",
+        ),
+        (
+            lambda t, r: r * size(t, "bs") / 10,
+            True,
+            "hard-coded",
+            "it is divided by 10, whatever the size; bs is 7 here",
+        ),
+    ],
+)
+def test_a_constant_ratio_is_decoded_with_the_axis_sizes(change: Change, averages: bool, code: str, says: str) -> None:
+    decoded = ratio(ANSWER, pairs(change), averages)
+    assert decoded is not None
+    assert decoded[0] == code
+    assert says in decoded[1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t, r: r,
+        lambda t, r: r + 1,
+        lambda t, r: np.zeros_like(r),
+        lambda t, r: r[:1],
+        lambda t, r: r * np.arange(1, r.size + 1).reshape(r.shape),
+        lambda t, r: r if t.setting.index else r + 1,
+    ],
+)
+def test_what_is_no_ratio_is_not_called_one(change: Change) -> None:
+    assert ratio(ANSWER, pairs(change), True) is None
+
+
+def test_a_factor_can_be_an_integer_argument() -> None:
+    decoded = ratio(ANSWER, pairs(lambda t, r: r / t.arguments["k"], k=(2, 3, 9, 4)), False)
+    assert decoded is not None
+    assert "k = 2 here" in decoded[1]
+
+
+def test_the_same_number_everywhere_is_a_constant() -> None:
+    assert constant(pairs(lambda t, r: np.full_like(r, 6))) == "every entry is 6, whatever the inputs are"
+    assert constant(pairs(lambda t, r: np.full_like(r, t.setting.index))) is None
+    assert constant(pairs(lambda t, r: r)) is None
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_zeros_and_ones_are_constants_only_when_nothing_else_is_known(value: float) -> None:
+    filled = pairs(lambda t, r: np.full_like(r, value))
+    assert constant(filled) is None
+    assert constant(filled, trivial=True) == f"every entry is {value:g}, whatever the inputs are"
+
+
+def test_one_trial_alone_proves_no_constant() -> None:
+    assert constant(pairs(lambda t, r: np.full_like(r, 6))[:1]) is None
+
+
+def test_the_same_shape_in_every_trial_is_hard_coded() -> None:
+    assert same_shape(ANSWER, pairs(lambda t, r: np.zeros((7, 5)))) == "its shape is (7, 5) whatever the sizes are"
+    assert same_shape(ANSWER, pairs(lambda t, r: r)) is None
+    assert same_shape(ANSWER, pairs(lambda t, r: np.zeros(()))) is None
+
+
+@pytest.mark.parametrize(
+    ("right_in", "code", "says"),
+    [
+        ({"a square case"}, "shape-special", "it is right only in a square case (bs=4, n=4)"),
+        ({"a batch of one"}, "shape-special", "it is right only in a batch of one (bs=1, n=6)"),
+        ({"a square case", "a batch of one"}, "shape-special", "a batch of one (bs=1, n=6) and a square case"),
+        (set(KINDS) - {"a batch of one"}, "shape-special", "it is right except in a batch of one (bs=1, n=6)"),
+    ],
+)
+def test_an_answer_that_is_right_for_some_sizes_only_is_shape_special(right_in: set[str], code: str, says: str) -> None:
+    special = passes_where(ANSWER, pairs(lambda t, r: r if t.setting.kind in right_in else r + 1), agrees)
+    assert special is not None
+    assert special[0] == code
+    assert says in special[1]
+
+
+def test_an_answer_that_is_right_for_one_integer_only_is_hard_coded() -> None:
+    found = pairs(lambda t, r: r if t.arguments["k"] == 2 else r + 1, k=(2, 3, 4, 2))
+    assert passes_where(ANSWER, found, agrees) == ("hard-coded", "it is right only where k is 2")
+
+
+@pytest.mark.parametrize("change", [lambda t, r: r, lambda t, r: r + 1, lambda t, r: r + (t.setting.index == 0)])
+def test_an_answer_right_everywhere_nowhere_or_for_no_reason_is_not_special(change: Change) -> None:
+    assert passes_where(ANSWER, pairs(change), agrees) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda t, r: r.T, "transposed"),
+        (lambda t, r: r.T.reshape(r.shape), "reshape-for-transpose"),
+        (lambda t, r: r.sum(0), "extra-batch-sum"),
+        (lambda t, r: r.mean(0, keepdims=True), "extra-batch-sum"),
+        (lambda t, r: np.broadcast_to(r.sum(0), r.shape), "extra-batch-sum"),
+        (lambda t, r: np.broadcast_to(r.mean(), r.shape), "extra-batch-sum"),
+        (lambda t, r: np.concatenate([r[:1], 0 * r[1:]]), "partial-batch"),
+        (lambda t, r: r[0], "partial-batch"),
+        (lambda t, r: t.out_g.numpy(), "missing-local"),
+        (lambda t, r: t.out.numpy(), "forward-value"),
+        (lambda t, r: t.inputs["w"].numpy(), "forward-value"),
+    ],
+)
+def test_each_relation_to_the_right_answer_is_a_candidate(change: Change, code: str) -> None:
+    found = pairs(change)
+    matching = {
+        candidate.code
+        for candidate in candidates(ANSWER, found[0][0])
+        if all(
+            candidate.compute(trial).shape == array.shape and np.allclose(candidate.compute(trial), array)
+            for trial, array in found
+        )
+    }
+    assert code in matching
+
+
+def test_an_earlier_gradient_that_is_gone_is_overwritten() -> None:
+    trial = trials()[0]
+    prior = np.ones((7, 5))
+    carrying = Trial(
+        trial.setting, {"w": Array(trial.arguments["w"].values, ("bs", "n"), prior)}, trial.expected, trial.inputs
+    )
+    found = {candidate.code: candidate for candidate in candidates(ANSWER, carrying)}
+    np.testing.assert_allclose(found["overwritten"].compute(carrying), carrying.expected["w.g"] - prior)  # type: ignore[operator]
+
+
+def test_a_jacobian_has_its_diagonal_as_a_candidate() -> None:
+    jacobian = Answer("w.g", "w", "jacobian")
+    trial = trials()[3]
+    found = [candidate for candidate in candidates(jacobian, trial) if candidate.code == "diagonal-only"]
+    np.testing.assert_allclose(found[0].compute(trial), np.diagonal(trial.expected["w.g"]))  # type: ignore[arg-type]
+
+
+def test_a_factor_that_differs_from_trial_to_trial_is_said_to() -> None:
+    code, says = varying_ratio(ANSWER, pairs(lambda t, r: r * (1 + np.abs(r).max()))) or ("", "")
+    assert code == "wrong-factor"
+    assert "with another factor elsewhere" in says

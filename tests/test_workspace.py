@@ -1,0 +1,129 @@
+"""A learner's folder: everything needed to start, no solutions, and nothing of the learner's is ever lost."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from grader import build, workspace
+from grader.course import Course, bundled, load_course
+from grader.errors import InfrastructureError, UsageError
+from grader.files import write_atomically
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    return workspace.init(tmp_path / "ws")
+
+
+def test_a_new_workspace_holds_every_stub_and_lesson_and_no_solution(course: Course) -> None:
+    files = {str(path.relative_to(course.root)) for path in course.root.rglob("*") if path.is_file()}
+    lessons = {f"exercises/{unit.id}/README.md" for unit in course.config.units}
+    stubs = {exercise.file for exercise in course.exercises}
+    assert files == {"course.yaml", "pytest.ini", *lessons, *stubs}
+    assert not any("BEGIN SOLUTION" in (course.root / stub).read_text() for stub in stubs)
+
+
+def test_a_new_workspace_is_the_bundled_course(course: Course) -> None:
+    source = load_course(bundled())
+    assert course.config == source.config
+    assert course.solutions == source.solutions
+    for exercise in source.exercises:
+        assert (course.root / exercise.file).read_text() == build.stub(exercise)
+
+
+def test_parents_are_made_and_an_empty_folder_will_do(tmp_path: Path) -> None:
+    assert workspace.init(tmp_path / "a/b").root == tmp_path / "a/b"
+    (tmp_path / "empty").mkdir()
+    assert workspace.init(tmp_path / "empty").exercises
+
+
+@pytest.mark.parametrize("name", ["notes.txt", ".git"])
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(UsageError, match="name a new folder"):
+        workspace.init(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_file_of_that_name_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "course").write_text("mine")
+    with pytest.raises(UsageError, match="name a new folder"):
+        workspace.init(tmp_path / "course")
+
+
+def test_reset_puts_the_stub_back_and_keeps_what_was_there(course: Course) -> None:
+    exercise = course.find("slope")
+    stub = exercise.path.read_text()
+    exercise.path.write_text("mine")
+    backup = workspace.reset(exercise)
+    assert exercise.path.read_text() == stub
+    assert backup == course.root / ".handgrad/backups/slope-1.py"
+    assert backup.read_text() == "mine"
+
+
+def test_every_reset_has_a_backup_of_its_own(course: Course) -> None:
+    exercise = course.find("slope")
+    for number in (1, 2, 3):
+        exercise.path.write_text(f"attempt {number}")
+        workspace.reset(exercise)
+    folder = course.root / ".handgrad/backups"
+    assert [(folder / f"slope-{n}.py").read_text() for n in (1, 2, 3)] == ["attempt 1", "attempt 2", "attempt 3"]
+
+
+def test_a_backup_keeps_the_bytes_of_a_file_that_is_no_text(course: Course) -> None:
+    exercise = course.find("slope")
+    exercise.path.write_bytes(b"\xff\x00\r\n")
+    backup = workspace.reset(exercise)
+    assert backup is not None
+    assert backup.read_bytes() == b"\xff\x00\r\n"
+
+
+def test_a_stub_and_even_a_unit_that_was_deleted_comes_back_without_a_backup(course: Course) -> None:
+    exercise = course.find("mse_grad")
+    exercise.path.unlink()
+    (exercise.path.parent / "README.md").unlink()
+    exercise.path.parent.rmdir()
+    assert workspace.reset(exercise) is None
+    assert exercise.path.read_text() == build.stub(exercise)
+
+
+def test_a_reset_that_cannot_write_changes_nothing_and_leaves_no_litter(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exercise = course.find("slope")
+    exercise.path.write_text("mine")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        with pytest.raises(InfrastructureError, match="No space left on device"):
+            workspace.reset(exercise)
+    assert exercise.path.read_text() == "mine"
+    assert {p.name for p in exercise.path.parent.iterdir()} == {
+        "README.md",
+        *(f"{e.id}.py" for e in course.exercises if e.unit == exercise.unit),
+    }
+
+
+def test_a_folder_in_place_of_the_file_is_named_with_what_to_do(course: Course) -> None:
+    exercise = course.find("slope")
+    exercise.path.unlink()
+    exercise.path.mkdir()
+    with pytest.raises(InfrastructureError, match="is a folder") as caught:
+        workspace.reset(exercise)
+    assert "slope.py" in str(caught.value)
+    assert "make its folder writable" not in str(caught.value)
+
+
+def test_a_file_is_written_whole_readable_by_all_and_over_the_old_one(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "file.txt"
+    write_atomically(file, "é\n".encode())
+    write_atomically(file, "ü\n".encode())
+    assert file.read_bytes() == "ü\n".encode()
+    assert file.stat().st_mode & 0o777 == 0o644
+    assert [path.name for path in file.parent.iterdir()] == ["file.txt"]
