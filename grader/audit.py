@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -75,6 +76,8 @@ def _declarations(course: Course, unit: Unit) -> Iterator[Finding]:
     except SpecError as error:
         yield Finding(spec, f"{_without_file(error, course.spec(unit.id))}; correct the declarations.")
         return
+    if _imports_torch(course.spec(unit.id)):
+        yield Finding(spec, "it imports torch, which every listing of exercises would wait for: use tensor methods.")
     listed = [entry.id for entry in unit.exercises]
     for name in listed:
         if name not in declared:
@@ -92,6 +95,16 @@ def _declarations(course: Course, unit: Unit) -> Iterator[Finding]:
         if first != second:
             yield Finding(spec, f"{second} stands where {COURSE_FILE} has {first}: put both in teaching order.")
             return
+
+
+def _imports_torch(spec: Path) -> bool:
+    """Reading the spec imports torch; inside a function it would be imported only when that runs."""
+    for node in ast.parse(spec.read_text(encoding="utf-8")).body:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        if any(name.split(".")[0] == "torch" for name in names):
+            return True
+    return False
 
 
 def _spec(unit: str) -> str:
@@ -160,6 +173,12 @@ def _files(course: Course) -> Iterator[Finding]:
         lesson = course.root / "exercises" / unit.id / LESSON
         if not lesson.is_file() or not lesson.read_text(encoding="utf-8", errors="replace").strip():
             yield Finding(f"exercises/{unit.id}/{LESSON}", "the unit has no lesson: write it in this file.")
+            continue
+        text = lesson.read_text(encoding="utf-8", errors="replace")
+        for entry in unit.exercises:
+            if f"{entry.id}.py" not in text:
+                says = f"it does not mention {entry.id}.py: list it among the unit's exercises."
+                yield Finding(f"exercises/{unit.id}/{LESSON}", says)
     known = set(chain.from_iterable((exercise.path, exercise.solution) for exercise in course.exercises))
     units = {unit.id for unit in course.config.units}
     for name, folder in (("exercises", course.root / "exercises"), ("solutions", course.solutions)):

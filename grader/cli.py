@@ -162,6 +162,8 @@ def reset(
 @app.command()
 def solution(exercise_id: ExerciseId) -> None:
     """Show the worked solution of an exercise that you have passed."""
+    from .build import BEGIN, END
+
     course = _course()
     exercise = course.find(exercise_id)
     with _session(course) as session:
@@ -170,7 +172,8 @@ def solution(exercise_id: ExerciseId) -> None:
         raise UsageError(
             f"{exercise.file} does not pass yet: the solution is shown once it does. See: handgrad hint {exercise.id}"
         )
-    print(exercise.solution.read_text(encoding="utf-8").rstrip())
+    lines = exercise.solution.read_text(encoding="utf-8").rstrip().splitlines()
+    print("\n".join(line for line in lines if line.strip() not in (BEGIN, END)))
 
 
 @app.command()

@@ -130,6 +130,7 @@ class Course:
         return tuple(exercise for exercise in self.exercises if exercise in chosen)
 
     def _matching(self, target: str) -> tuple[CourseExercise, ...]:
+        target = target.split("::")[0]
         named = target.strip("/")
         found = tuple(e for e in self.exercises if named in (e.id, e.unit, e.file, e.file.removesuffix(".py")))
         if found:

@@ -48,15 +48,16 @@ def name_of(trace: Trace, key: str) -> str:
 
 
 def words(step: Step) -> str:
-    """An operation in a learner's words: `mean`, `** 2`, `3 *`."""
+    """An operation in a learner's words: `mean`, `** 2`, the second `3 *`."""
     constants = [value for value in step.args if isinstance(value, (int, float)) and not isinstance(value, bool)]
-    if not constants or step.name in RESHAPES | REDUCTIONS:
-        return f"`{step.label}`"
-    if step.name == "pow":
-        return f"`** {constants[0]:g}`"
-    if step.name in {"__rdiv__", "__rtruediv__"}:
-        return f"`{constants[0]:g} /`"
-    return f"`{step.label} {constants[0]:g}`"
+    text = step.label
+    if constants and step.name not in RESHAPES | REDUCTIONS:
+        text = f"{step.label} {constants[0]:g}"
+        if step.name == "pow":
+            text = f"** {constants[0]:g}"
+        if step.name in {"__rdiv__", "__rtruediv__"}:
+            text = f"{constants[0]:g} /"
+    return f"{step.nth}`{text}`"
 
 
 def with_operand(position: Position, where: Position, change: Callable[[torch.Tensor], torch.Tensor]) -> Rule:

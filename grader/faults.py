@@ -33,8 +33,8 @@ def local_faults(
         yield from pointwise_faults(step, position, fault)
         yield from broadcasting_faults(step, position, sizes, fault)
     if upstream_given and len(step.operands) > 1:
-        yield fault("missing-upstream", f"the upstream gradient is missing where {words(step)} hands it on",
-                    lambda trace, step, g: step.vjp(position, torch.ones_like(g)))  # fmt: skip
+        says = f"out.g is missing in the part that comes through {name_of(trace, dict(step.operands)[position])}"
+        yield fault("missing-upstream", says, lambda trace, step, g: step.vjp(position, torch.ones_like(g)))
     if step.name not in RESHAPES:
         yield from _exchanged(trace, step, position, fault)
         yield fault(

@@ -38,7 +38,7 @@ def candidates(exercise: CourseExercise, answer: Answer, trial: Trial, *, own: b
 
     def derived() -> list[Candidate]:
         graph = graph_faults.candidates(declaration, answer, trial) if isinstance(declaration, Exercise) else ()
-        return ranked([*graph, *relations.candidates(answer, trial)])
+        return ranked([*relations.candidates(answer, trial), *graph])
 
     found: list[Candidate] = trial.remember(("candidates", answer.name), derived)
     return [*declared(declaration.misconceptions, answer), *found] if own else found
@@ -195,12 +195,10 @@ class Judge:
             wrong = structure.of_dtype(answer, value, self._dtype(answer, trial))
             if wrong is not None and trial.expected[answer.name] is not None:
                 return wrong
-        for trial, array in pairs:
+        for _, array in pairs:
             if not np.isfinite(array).all():
                 count = int((~np.isfinite(array)).sum())
-                return Diagnosis(
-                    "not-finite", f"{count} of {array.size} entries are inf or nan in {trial.setting.kind}"
-                )
+                return Diagnosis("not-finite", f"{count} of {array.size} entries are inf or nan")
         return None
 
     def _dtype(self, answer: Answer, trial: Trial) -> str | None:
@@ -229,7 +227,9 @@ class Judge:
                 axes = named_axes([self.exercise.declaration.never_holds])
                 entries = int(np.prod(shape_of(axes, trial.setting.sizes)))
                 if call.peak >= LARGEST_SHARE * entries * 4:
-                    says = f"it holds {call.peak // 1024} KiB at once: as much as an array ({', '.join(axes)})"
+                    says = (
+                        f"the function holds {call.peak // 1024} KiB at once, as much as an array ({', '.join(axes)})"
+                    )
                     return Diagnosis("memory", says)
         return self._unasked_work(answer)
 

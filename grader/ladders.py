@@ -56,8 +56,8 @@ LADDERS: Mapping[str, tuple[str, ...]] = {
         "A Jacobian has one entry for every pair of output and input.",
     ),
     "missing-batch-sum": (
-        "One axis too many is left: which one numbers the examples?",
-        "How many rows used this one parameter?",
+        "One axis too many is left: which one, and does this variable have it?",
+        "How many times was each entry used along that axis?",
         "What fans out forward is summed backward.",
     ),
     "extra-batch-sum": (
@@ -144,8 +144,8 @@ LADDERS: Mapping[str, tuple[str, ...]] = {
         "Check the rule with numbers: nudge the operation's input and watch its output.",
     ),
     "error": (
-        "Read the message once more: which two things did not fit together?",
-        "Print both of them, with their shapes, right before that line.",
+        "Read the last words of the message: what could Python not do, and in which line?",
+        "Print what that line uses, right before it.",
     ),
     "syntax-error": (
         "Python stopped reading at that line: look at it and at the line above it.",
@@ -157,7 +157,7 @@ LADDERS: Mapping[str, tuple[str, ...]] = {
         "Is it indented, so that it belongs to something else, or misspelt?",
         "handgrad reset puts the stub back and keeps what you wrote.",
     ),
-    "wrong-type": ("What does the next function expect here? Something it can multiply as a tensor.",),
+    "wrong-type": ("What kind of object is the argument? The answer must be of that kind, entry for entry.",),
     "crash": (
         "Which line ends the program, or leaves Python altogether?",
         "Leave out everything but the formula; does it still end?",

@@ -31,6 +31,12 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
     if _has_prior(answer, trial):
         yield Candidate("overwritten", "what was stored before is gone: the new gradient must be added to it",
                         lambda trial: _expected(answer, trial) - _prior(answer, trial))  # fmt: skip
+        says = "the new gradient is added to itself, not to what was there"
+        yield Candidate("overwritten", says, lambda t: 2 * (_expected(answer, t) - _prior(answer, t)))
+    yield Candidate("wrong-sign", "every entry has the wrong sign", of(np.negative))
+    for other in trial.expected:
+        if other != answer.name and answer.kind == "gradient":
+            yield Candidate("wrong-operand", f"this is what {other} should be", partial(_other, other))
     if right.ndim >= 2:
         yield Candidate("transposed", "this is the transpose of the right answer", of(lambda r: r.swapaxes(-1, -2)))
         yield Candidate("reshape-for-transpose", "these are the transpose's numbers, reshaped",
@@ -50,6 +56,13 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
         if hasattr(value, "numpy"):
             says = f"this is {key} itself, a value of the forward pass"
             yield Candidate("forward-value", says, partial(_input, key))
+
+
+def _other(name: str, trial: Trial) -> np.ndarray:
+    expected = trial.expected[name]
+    if expected is None:
+        raise ValueError("it is not asked for in this trial")
+    return expected
 
 
 def _input(key: str, trial: Trial) -> np.ndarray:

@@ -76,7 +76,7 @@ def _answers(
     if first.evidence:
         yield from _wrapped(first.evidence, width, " " * LABEL, "", indent=LABEL)
     for number, hint in enumerate(first.hints[: seen.get(first.name, 1)], 1):
-        yield from _wrapped(f"hint {number} of {len(first.hints)}: {hint}", width, " " * LABEL, "bold", indent=LABEL)
+        yield from _wrapped(f"hint {number}/{len(first.hints)}: {hint}", width, " " * LABEL, "bold", indent=LABEL)
     step = after_hint(exercise, first, seen.get(first.name, 1))
     yield from _wrapped(step, width, " " * LABEL, "dim", indent=LABEL)
 

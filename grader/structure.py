@@ -23,6 +23,11 @@ CODES = {
     "exit": "crash",
     "memory": "memory",
 }
+SHAPE_HINTS = (
+    "Write the two shapes side by side: which axes would have to be the same?",
+    "Which axis is to be summed away? It must stand last in one factor and first in the other.",
+)
+NAME_HINTS = ("Is the name spelt as it was where it came into being? What comes from a module must be imported.",)
 NOTHING = Value(kind="none")
 
 
@@ -62,8 +67,10 @@ def raised(
         return Diagnosis(code, f"Python cannot read the file: {error.message}{where}")
     if not error.lines and signature:
         return Diagnosis(code, f"{error.message}; it is called as {signature}")
-    shapes = f". Here {_shapes(trial)}" if trial is not None and SHAPE_ERROR.search(error.message) else ""
-    return Diagnosis(code, f"{error.type}: {_one_line(error.message)}{where}{shapes}")
+    says = f"{error.type}: {_one_line(error.message)}{where}"
+    if trial is not None and SHAPE_ERROR.search(error.message):
+        return Diagnosis(code, f"{says}. Here {_shapes(trial)}", SHAPE_HINTS)
+    return Diagnosis(code, says, NAME_HINTS if error.type == "NameError" else ())
 
 
 def _where(error: Raised, source: str, name: str) -> str:

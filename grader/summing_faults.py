@@ -47,7 +47,7 @@ class Sum:
         """Sums over other axes, over a part of the right ones, and means."""
         for axes in subsets(tuple(range(len(self.shape)))):
             if axes != self.summed:
-                yield fault(self._code(axes), f"the sum runs over {self.name(axes)}", self._total(axes))
+                yield fault(self._code(axes), self._says(axes), self._total(axes))
         for axes in subsets(self.summed):
             for which, part in PARTS.items():
                 yield fault("partial-batch", f"of {self.name(axes)}, only {which} counted", self._part(axes, part))
@@ -58,6 +58,14 @@ class Sum:
             return "missing-batch-sum"
         too_many = set(self.summed) < set(axes) and self.batch in set(axes) - set(self.summed)
         return "extra-batch-sum" if too_many else "summed-wrong-axis"
+
+    def _says(self, axes: Axes) -> str:
+        left, extra = (tuple(sorted(set(a) - set(b))) for a, b in ((self.summed, axes), (axes, self.summed)))
+        if left and not extra:
+            return f"{self.name(left)} is still there: it was not summed over"
+        if extra and not left:
+            return f"it is summed over {self.name(extra)} too, which it must keep"
+        return f"it is summed over {self.name(extra)}, not over {self.name(left)}"
 
     def _total(self, axes: Axes) -> Rule:
         return lambda trace, step, g: self.terms(step, g).sum(axes)

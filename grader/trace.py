@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ SYMBOLS = {
     "matmul": "@", "mm": "@", "bmm": "@", "__matmul__": "@", "__rmatmul__": "@", "add": "+", "sub": "-",
     "__rsub__": "-", "mul": "*", "div": "/", "__rdiv__": "/", "__rtruediv__": "/", "neg": "-",
 }  # fmt: skip
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
 IN_PLACE = {
     "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__idiv__": "div", "__itruediv__": "div",
     "__ipow__": "pow", "__setitem__": "index_put",
@@ -39,6 +40,7 @@ class Step:
         value: what it returned.
         operands: where in the arguments a floating-point value of the trace stands, and that value's key; none
             where the step's own value is not floating-point (a mask is a constant to the reverse sweep).
+        nth: `"the second "`, where the same operation stands more than once.
     """
 
     index: int
@@ -47,6 +49,7 @@ class Step:
     kwargs: Mapping[str, Any]
     value: torch.Tensor
     operands: tuple[tuple[Position, str], ...]
+    nth: str = ""
 
     @property
     def key(self) -> str:
@@ -183,7 +186,18 @@ def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_
     recorder = _Recorder(tensors)
     with torch.no_grad(), recorder:
         out = forward(**inputs)
-    return Trace(tensors, tuple(recorder.steps), recorder.keys[id(out)], out_g)
+    return Trace(tensors, _told_apart(recorder.steps), recorder.keys[id(out)], out_g)
+
+
+def _told_apart(steps: list[Step]) -> tuple[Step, ...]:
+    """The steps, with those that a learner would call the same numbered in words."""
+    alike = [(step.name, [arg for arg in step.args if isinstance(arg, (int, float))]) for step in steps]
+    numbered = []
+    for i, step in enumerate(steps):
+        place = alike[:i].count(alike[i])
+        several = alike.count(alike[i]) > 1 and place < len(ORDINALS)
+        numbered.append(replace(step, nth=f"the {ORDINALS[place]} ") if several else step)
+    return tuple(numbered)
 
 
 class _Recorder(TorchFunctionMode):

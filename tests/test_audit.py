@@ -42,7 +42,7 @@ def root(tmp_path: Path) -> Path:
     for unit in ("05_activations", "06_losses"):
         shutil.copytree(ROOT / "solutions" / unit, tmp_path / "solutions" / unit)
         (tmp_path / "exercises" / unit).mkdir(parents=True)
-        (tmp_path / "exercises" / unit / "README.md").write_text("# A lesson\n")
+        (tmp_path / "exercises" / unit / "README.md").write_text("# A lesson: relu_grad.py, gelu_grad.py, mse_grad.py\n")
     only(tmp_path, RELU, "relu_grad")
     only(tmp_path, MSE, "mse_grad")
     build(load_course(tmp_path))
@@ -354,3 +354,17 @@ def test_the_same_thing_is_never_said_twice(root: Path, findings: Check):
     edit(root / SPEC, "inp.clamp_min(0)", "inp.clamp_min(0).tolist()")
     found = findings()
     assert len(found) == len(set(found)) == 1
+
+
+def test_a_spec_that_imports_torch_is_found(root: Path, findings: Check):
+    spec = root / SPEC
+    spec.write_text("import torch\n" + spec.read_text())
+    says = "it imports torch, which every listing of exercises would wait for: use tensor methods."
+    assert Finding(SPEC, says) in findings()
+
+
+def test_an_exercise_that_its_lesson_does_not_mention_is_found(root: Path, findings: Check):
+    lesson = root / "exercises" / "05_activations" / "README.md"
+    lesson.write_text(lesson.read_text().replace("relu_grad.py", "it"))
+    says = "it does not mention relu_grad.py: list it among the unit's exercises."
+    assert findings() == [Finding("exercises/05_activations/README.md", says)]

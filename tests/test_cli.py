@@ -303,9 +303,9 @@ def test_hints_come_one_at_a_time_are_remembered_and_end_with_the_lesson(here: R
 
 def test_after_a_failed_check_the_next_hint_is_the_second(here: Run, course: Course) -> None:
     write(course, "lin_grad", MEAN)
-    assert "hint 1 of 3" in here("check", "lin_grad").stdout
+    assert "hint 1/3" in here("check", "lin_grad").stdout
     assert hints_in(here("hint", "lin_grad", "w.g")) == ["1", "2"]
-    assert "hint 2 of 3" in here("check", "lin_grad").stdout
+    assert "hint 2/3" in here("check", "lin_grad").stdout
 
 
 def test_hints_begin_again_when_the_mistake_changes(here: Run, course: Course) -> None:
@@ -313,8 +313,8 @@ def test_hints_begin_again_when_the_mistake_changes(here: Run, course: Course) -
     here("hint", "lin_grad", "w.g")
     here("hint", "lin_grad", "w.g")
     write(course, "lin_grad", MEAN.replace("/ len(inp)", "* -1"))
-    assert "hint 1 of 3" in (again := here("check", "lin_grad").stdout)
-    assert "hint 2 of 3" not in again
+    assert "hint 1/3" in (again := here("check", "lin_grad").stdout)
+    assert "hint 2/3" not in again
 
 
 def test_a_hint_without_an_answer_is_about_the_first_open_one(here: Run, course: Course) -> None:
@@ -383,7 +383,8 @@ def test_the_solution_is_shown_only_once_yours_passes(here: Run, course: Course)
     write(course, "slope", SLOPE)
     done = here("solution", "slope")
     assert done.returncode == 0
-    assert done.stdout.rstrip() == course.find("slope").solution.read_text().rstrip()
+    worked = course.find("slope").solution.read_text().rstrip().splitlines()
+    assert done.stdout.rstrip().splitlines() == [line for line in worked if "### " not in line]
     write(course, "slope", SLOPE.replace("/ h", "* h"))
     one_sentence(here("solution", "slope"), 2)
 

@@ -91,7 +91,7 @@ VALUES = {
     "far too large": ("w.g = b.new_zeros(1).expand(1 << 40)", "wrong-shape", "far too large"),
     "a changed input": ("inp += 1; w.g = inp.t() @ out.g", "mutated-input", "inp is not what it was before the call"),
     "a changed upstream": ("w.g = inp.t() @ out.g; out.g.zero_()", "mutated-input", "out.g is not what it was"),
-    "inf": ("w.g = inp.t() @ out.g / 0", "not-finite", "entries are inf or nan in"),
+    "inf": ("w.g = inp.t() @ out.g / 0", "not-finite", "entries are inf or nan"),
 }
 
 
