@@ -14,7 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, Protocol, Self
 
+from .box import PACKAGES, command
 from .errors import InfrastructureError, ProtocolError
+from .isolation import Isolation
 
 START_LIMIT = 120.0
 GRACE = 0.6
@@ -56,12 +58,10 @@ class Worker(Protocol):
 class WarmProcess:
     """The warm process, and the words it says when it cannot start."""
 
-    def __init__(self, arguments: Sequence[str], **streams: Any) -> None:
+    def __init__(self, arguments: Sequence[str], isolation: Isolation = "none", **streams: Any) -> None:
         self.words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
-        root = str(Path(__file__).resolve().parent.parent)
-        code = f"import gc, sys; gc.disable(); sys.path.insert(0, {root!r}); from grader.zygote import main; main()"
         self.popen = subprocess.Popen(
-            [sys.executable, "-I", "-c", code, *arguments],
+            _command(arguments, isolation),
             stderr=self.words,
             env=_environment(),
             start_new_session=True,
@@ -85,6 +85,14 @@ class WarmProcess:
         if "No module named 'torch'" in last:
             return InfrastructureError(f"torch is not installed for {sys.executable}: run `pip install torch`.")
         return InfrastructureError(f"the worker process could not start: {last}")
+
+
+def _command(arguments: Sequence[str], isolation: Isolation) -> list[str]:
+    """What starts the warm process: in a box, this package is elsewhere."""
+    root = PACKAGES if isolation == "box" else str(Path(__file__).resolve().parent.parent)
+    code = f"import gc, sys; gc.disable(); sys.path.insert(0, {root!r}); from grader.zygote import main; main()"
+    words = ["-c", code, *arguments]
+    return command(words) if isolation == "box" else [sys.executable, "-I", *words]
 
 
 def _environment() -> dict[str, str]:
