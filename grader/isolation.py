@@ -39,7 +39,9 @@ class Machine:
     def missing(self) -> tuple[str, ...]:
         """What the weakest isolation lacks here, and how to get it."""
         if sys.platform != "linux":
-            return (f"isolation needs Linux, this is {sys.platform} (a Linux machine, WSL 2 or a virtual machine will do)",)
+            return (
+                f"isolation needs Linux, this is {sys.platform} (a Linux machine, WSL 2 or a virtual machine will do)",
+            )
         no_landlock = "the kernel offers no Landlock (Linux 5.13 or later with `lsm=...,landlock`)"
         return tuple(filter(None, (self.no_seccomp, "" if self.landlock else no_landlock)))
 
@@ -79,11 +81,25 @@ def choose(found: Machine, wanted: Isolation | None = None) -> Isolation:
 def weakness(chosen: Isolation, found: Machine) -> str:
     """One line on what a graded run does without; empty in a box."""
     if chosen == "none":
-        return "NO ISOLATION: learner code can read your files and change its own grade. Do this only for code you trust."
+        return "NO ISOLATION: learner code can read your files and change grades. Only for code that you trust."
     if chosen == "kernel":
         why = found.no_box or "asked for"
         return f"isolated by Landlock and seccomp, without a box of its own ({why})."
     return ""
+
+
+def report(found: Machine) -> list[tuple[str, str]]:
+    """What `handgrad doctor` shows: each layer, and what it comes to."""
+    chosen = found.strongest
+    return [
+        ("bubblewrap", found.no_box or "usable: no network, no files, no other processes"),
+        ("landlock", f"version {found.landlock}" if found.landlock else "not offered by this kernel"),
+        ("seccomp", found.no_seccomp or "usable: system calls are filtered"),
+        ("user", "root: learner code runs as nobody" if found.root else "unprivileged"),
+        ("graded runs", "refused without --isolation none" if chosen == "none" else f"isolated: {chosen}"),
+        *(("missing", reason) for reason in found.missing),
+        *([("", says)] if chosen == "kernel" and (says := weakness(chosen, found)) else []),
+    ]
 
 
 def _no_box() -> str:

@@ -95,8 +95,8 @@ def _child(job: int, result: int, confinement: Confinement | None) -> NoReturn:
         os.setsid()
         warm = os.getppid()
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != warm:  # it died in between
-            return
+        if os.getppid() != warm:
+            os._exit(code)  # it died before its death could be heard of
         with os.fdopen(job, "rb") as stream:
             frame = stream.read()
         header, arrays = protocol.unpack(frame)
@@ -160,7 +160,7 @@ def _settle_strictly() -> None:
     from . import preloaded
 
     os.chdir("/")
-    torch.backends.mkldnn.set_flags(False)
+    torch.backends.mkldnn.set_flags(False)  # type: ignore[no-untyped-call]
     preloaded.load()
     # Differentiation is removed here, once there is a `grader.autograd_removal`: `remove()`, for strict runs only.
     for meter in (False, True):
