@@ -39,15 +39,7 @@ class ForkingWorker(Closing):
 
     def close(self) -> None:
         self.process.close()
-        self._await_end()
         self.control.close()
-
-    def _await_end(self) -> None:
-        """A process in a box dies a little after the box: its end of the socket closes with it."""
-        self.control.settimeout(STATUS_LIMIT)
-        with contextlib.suppress(OSError):
-            while self.control.recv(1 << 10):
-                pass
 
     def run(self, job: bytes, time_limit: float) -> Reply:
         self._await_ready()

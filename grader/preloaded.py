@@ -23,11 +23,11 @@ concurrent.futures contextlib contextvars copy copyreg csv ctypes dataclasses da
 encodings.ascii encodings.cp1252 encodings.hex_codec encodings.idna encodings.latin_1 encodings.punycode
 encodings.raw_unicode_escape encodings.unicode_escape encodings.utf_16 encodings.utf_32 encodings.utf_8_sig enum
 errno fractions functools gc getpass glob graphlib hashlib heapq hmac html inspect io itertools json json.tool keyword
-linecache locale logging logging.handlers math multiprocessing numbers operator os os.path pathlib pdb pickle platform
-pprint queue random re reprlib resource sched secrets select shelve shlex shutil signal socket sqlite3 statistics
+linecache locale logging logging.handlers math numbers operator os os.path pathlib pdb pickle platform
+pprint queue random re reprlib resource sched secrets select shlex shutil signal socket statistics
 string stringprep struct subprocess symtable sys tempfile textwrap threading time timeit token tokenize
-traceback tracemalloc types typing unicodedata unittest unittest.mock uuid warnings weakref xml.etree.ElementTree
-zipfile zlib zoneinfo _strptime _pydecimal
+traceback tracemalloc types typing unicodedata unittest unittest.mock uuid warnings weakref
+zlib zoneinfo _strptime _pydecimal
 numpy numpy.fft numpy.lib.stride_tricks numpy.linalg numpy.ma numpy.polynomial numpy.random numpy.testing
 numpy.typing
 torch torch.distributions torch.fft torch.func torch.linalg torch.nn torch.nn.functional torch.nn.init torch.nn.utils

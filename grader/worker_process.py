@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -21,6 +22,9 @@ from .isolation import Isolation
 START_LIMIT = 120.0
 GRACE = 0.6
 LINGER = 0.25
+END_LIMIT = 5.0
+KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG")
+KEPT_STRICTLY = ("LD_LIBRARY_PATH",)
 End = Literal["answered", "timeout", "crash"]
 
 
@@ -63,19 +67,31 @@ class WarmProcess:
         self.popen = subprocess.Popen(
             _command(arguments, isolation),
             stderr=self.words,
-            env=_environment(),
+            env=_environment(isolation),
             start_new_session=True,
             **streams,
         )
 
     def close(self) -> None:
-        """Kill the process and everything in its session that is still there."""
+        """Kill the process and everything in its session that is still there; wait until its children have ended."""
+        children = self._children()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.kill()
         self.popen.wait()
+        for child in children:  # a box dies when bwrap does, and takes everything in it along
+            select.select([child], [], [], END_LIMIT)
+            os.close(child)
         self.words.close()
+
+    def _children(self) -> list[int]:
+        """Handles of its children, where the platform has such handles."""
+        found: list[int] = []
+        with contextlib.suppress(OSError, AttributeError):
+            for pid in Path(f"/proc/{self.popen.pid}/task/{self.popen.pid}/children").read_text().split():
+                found.append(os.pidfd_open(int(pid)))
+        return found
 
     def failure(self) -> InfrastructureError:
         """Why the process did not become ready."""
@@ -95,13 +111,11 @@ def _command(arguments: Sequence[str], isolation: Isolation) -> list[str]:
     return command(words) if isolation == "box" else [sys.executable, "-I", *words]
 
 
-def _environment() -> dict[str, str]:
+def _environment(isolation: Isolation) -> dict[str, str]:
+    """Nothing of the grader's own environment but what Python needs to start; learner code can read all of it."""
+    useful = KEPT if isolation == "none" else () if isolation == "box" else KEPT_STRICTLY
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    kept: Mapping[str, str] = {
-        name: os.environ[name]
-        for name in ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG")
-        if name in os.environ
-    }
+    kept: Mapping[str, str] = {name: os.environ[name] for name in useful if name in os.environ}
     huge_pages = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # fewer page tables to copy at each fork
     return {**kept, **threads, **huge_pages, "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0"}
 

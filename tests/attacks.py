@@ -53,7 +53,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "7 executes a program": (attack("refused(libc.execv(b'/bin/true', None))"), "returned tensor"),
     "7 spawns a program": (attack("os.posix_spawn('/bin/true', ['true'], {})"), "PermissionError"),
     "8 asks for everything": (attack("torch.zeros(1 << 40)"), "memory"),
-    "8 takes bytes without end": (attack("kept = []\nwhile True: kept.append(bytearray(1 << 24))"), "memory"),
+    "8 takes bytes without end": (attack("kept = []\nwhile True: kept.append(bytearray(1 << 24))"), "memory|timeout"),
     "8 maps without end": (
         attack("""
             libc.mmap.restype = ctypes.c_void_p
@@ -110,7 +110,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "20 signals the warm process": (
         attack("""
             for number in (0, 6, 9, 15, 19):
-                for pid in (os.getppid() if False else 1, 2, -1, 0): refused(libc.kill(pid, number))
+                for pid in (1, 2, -1, 0): refused(libc.kill(pid, number))
             refused(libc.syscall(434, 1, 0)); refused(libc.syscall(424, 3, 9, None, 0))"""), "returned tensor"),
     "20 traces": (
         attack("""
@@ -189,7 +189,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
             assert os.getuid() != 0 and os.geteuid() != 0
             refused(libc.setuid(0)); refused(libc.setresuid(0, 0, 0)); refused(libc.setgid(0))
             refused(libc.setsid()); refused(libc.setpriority(0, 0, -20))"""), "returned tensor"),
-    "more: loads a library": (attack("ctypes.CDLL('libsqlite3.so.0')"), "OSError"),
+    "more: loads a library": (attack("ctypes.CDLL('libutil.so.1')"), "OSError"),
     "more: replaces the worker": (
         attack("""
             import grader.worker, grader.zygote, grader.protocol

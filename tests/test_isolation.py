@@ -19,18 +19,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attacks import ATTACKS, PRELUDE, attack
-from conftest import ROOT, SEED, TIME_LIMIT, codes, make_job, solution
+from conftest import ROOT, SEED, TIME_LIMIT, codes, make_job, solution, with_policy
 from test_learners import FILES, expectations, found_codes, mismatches
 from test_sandbox import LIMIT, X, alive, assert_still_honest, observed, outcome, run
 
 from grader import isolation, protocol
 from grader.batch import grade_folder
 from grader.course import Course
-from grader.errors import InfrastructureError
+from grader.errors import InfrastructureError, ProtocolError
 from grader.grading import Grader
 from grader.isolation import Isolation, Machine, choose, machine, weakness
+from grader.render import exercise_report, printed
 from grader.results import ExerciseResult
-from grader.sandbox import ForkingWorker, Worker, start_worker
+from grader.sandbox import ForkingWorker, Reply, Worker, start_worker
 
 STRICT: tuple[Isolation, ...] = ("box", "kernel")
 LATE = 1.0
@@ -64,6 +65,16 @@ def litter() -> list[Path]:
     return [path for folder in ("/", "/tmp", "/dev/shm") for path in Path(folder).glob("handgrad-attack*")]
 
 
+def ending(reply: Reply) -> str:
+    """How a job ended; what cannot be read is a crash, as the grader has it."""
+    try:
+        if reply.end == "answered":
+            assert len(observed(reply).facts.printed) < 20_000
+        return outcome(reply)
+    except ProtocolError:
+        return "crash"
+
+
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_ends_as_stated_and_changes_nothing(name: str, isolated: ForkingWorker, precious: Path) -> None:
     source, expected = ATTACKS[name]
@@ -71,9 +82,7 @@ def test_an_attack_ends_as_stated_and_changes_nothing(name: str, isolated: Forki
     started = time.monotonic()
     reply = run(isolated, source.replace("{path!r}", repr(str(precious))))
     assert time.monotonic() - started < LIMIT + LATE
-    assert re.fullmatch(expected, outcome(reply)), reply
-    if reply.end == "answered":
-        assert len(observed(reply).facts.printed) < 20_000
+    assert re.fullmatch(expected, ending(reply)), reply
     assert (precious.read_text(), shared_memory()) == (before[0], before[2])
     assert precious.stat()[:7] == before[1][:7]
     assert precious.stat().st_mtime_ns == before[1].st_mtime_ns
@@ -87,9 +96,10 @@ def test_every_system_call_that_is_not_listed_is_refused(isolated: ForkingWorker
     from grader.seccomp import CALLS, FILTERED, MACHINES
 
     column = list(MACHINES).index(os.uname().machine)
+    unfiltered = {335, 336} if column == 0 else set()  # uretprobe and uprobe: SIGILL, see below
     listed = {numbers[column] for numbers in CALLS.values()} | {rule.numbers[column] for rule in FILTERED.values()}
     source = attack(f"""
-        listed = {sorted(listed)}
+        listed = {sorted(listed | unfiltered)}
         open_to_all = []
         for number in range(0, 600):
             if number not in listed and (libc.syscall(number, 0, 0, 0, 0, 0, 0) != -1 or ctypes.get_errno() != 1):
@@ -99,12 +109,21 @@ def test_every_system_call_that_is_not_listed_is_refused(isolated: ForkingWorker
     assert reply.facts.calls[0].error is None
 
 
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="other machines have one table of system calls")
-def test_the_other_table_of_system_calls_is_death(isolated: ForkingWorker) -> None:
-    """x32 numbers are those of x86-64 with a bit set; they would pass a filter that only compares numbers."""
-    reply = run(isolated, attack("libc.syscall(0x40000000 | 39)"))
-    assert (reply.end, reply.detail) == ("crash", "the process was ended by SIGSYS")
-    assert_still_honest(isolated)
+if os.uname().machine == "x86_64":
+
+    @pytest.mark.parametrize("number", [0x40000000 | 39, 0x40000000 | 520, 0xFFFFFFFF])
+    def test_the_other_table_of_system_calls_is_death(number: int, isolated: ForkingWorker) -> None:
+        """x32 numbers are those of x86-64 with a bit set; they would pass a filter that only compares numbers."""
+        reply = run(isolated, attack(f"libc.syscall({number})"))
+        assert (reply.end, reply.detail) == ("crash", "the process was ended by SIGSYS")
+        assert_still_honest(isolated)
+
+    @pytest.mark.parametrize("number", [335, 336])
+    def test_the_calls_that_pass_every_filter_do_nothing(number: int, isolated: ForkingWorker) -> None:
+        """Kernels since 6.11 let a probed function's trampoline past seccomp, and end everybody else."""
+        source = attack(f"refused(libc.syscall({number}, 0, 0, 0, 0, 0, 0))")
+        assert outcome(run(isolated, source)) in ("crash", "returned tensor", "AssertionError")
+        assert_still_honest(isolated)
 
 
 def test_a_limit_on_processor_time_holds(isolated: ForkingWorker) -> None:
@@ -112,7 +131,7 @@ def test_a_limit_on_processor_time_holds(isolated: ForkingWorker) -> None:
     job = make_job(attack("import signal; signal.setitimer(signal.ITIMER_REAL, 0)\nwhile True: pass"), {"x": X},
                    time_limit=0.5)  # fmt: skip
     started = time.monotonic()
-    assert isolated.run(job, 20).end == "timeout"
+    assert isolated.run(job, 20).end == "crash"  # by SIGKILL: within the wall clock limit of this call
     assert time.monotonic() - started < 6
 
 
@@ -121,22 +140,18 @@ def test_nothing_of_the_submission_before_is_in_memory(isolated: ForkingWorker) 
     left = "the-neighbours-" + "answer"
     run(isolated, attack(f"kept = [{left!r} * 1000 for _ in range(1000)]; sys.modules['kept'] = kept"))
     source = attack(f"""
-        needle = ({left[:15]!r}, {left[15:]!r})
-        needle = ''.join(needle).encode()
-        mine = bytes(reversed(bytes(reversed(b'this-is-' + b'mine'))))
-        def readable(page): return libc.rt_sigprocmask(0, ctypes.c_void_p(page), None, 8) == 0
-        probe = ctypes.c_int()
-        found = [0, 0]
+        needle = ''.join(({left[:15]!r}, {left[15:]!r})).encode()
+        found = 0
         start = id(needle) & ~0xfff
         for step in (1, -1):
             page = start
             while abs(page - start) < 200 << 20:
                 if libc.syscall(14, 0, ctypes.c_void_p(page), None, 8) != 0: break
                 chunk = ctypes.string_at(page, 4096)
-                found[0] += chunk.count(needle * 2)
+                found += chunk.count(needle * 2)
                 page += step * 4096
         assert abs(page - start) > 4096
-        assert found[0] == 0, found""")
+        assert found == 0, found""")
     if os.uname().machine == "aarch64":
         source = source.replace("libc.syscall(14,", "libc.syscall(135,")
     reply = observed(run(isolated, source, 10))
@@ -187,7 +202,10 @@ def test_a_forged_answer_does_not_pass(way: str, isolated: ForkingWorker, course
 
 def test_control_characters_do_not_reach_a_terminal(isolated: ForkingWorker, course: Course, grader: Grader) -> None:
     result = graded(course, grader, isolated, r"print('\x1b[2J\x07'); raise ValueError('\x1b[31m\x07\x08\x00\x9b')")
-    text = " ".join(answer.message for answer in result.answers) + result.printed
+    exercise = course.find("lin_grad")
+    shown = [*exercise_report(exercise, result, 80, {}), *printed(result, 80)]
+    text = " ".join(word for line in shown for word, _ in line)
+    assert "ValueError" in text
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
 
 
@@ -238,7 +256,9 @@ def test_ordinary_code_does_not_notice(line: str, isolated: ForkingWorker) -> No
     assert outcome(reply) == "returned tensor", reply
 
 
-SPY = PRELUDE + """
+SPY = (
+    PRELUDE
+    + """
 def look(what):
     try: return what()
     except BaseException as error: return repr(error)
@@ -253,14 +273,19 @@ def everything(path):
         yield look(lambda: os.read(fd, 1 << 16)) if fd != 3 else ''
     for pid in range(-1, 4000):
         yield look(lambda: libc.process_vm_readv(pid, buffer, 1, buffer, 1, 0))
-    yield libc.getenv
-    import gc
+    yield [libc.getenv(name) for name in (b'HANDGRAD_SECRET', b'PATH', b'HOME')]
+    import gc, traceback
+    yield [frame.frame.f_locals for frame in inspect.getouterframes(sys._getframe())] if 'inspect' in globals() else ''
     yield [o for o in gc.get_objects() if isinstance(o, (str, bytes, dict)) and 'secret-' in repr(o)[:100_000]]
 
 buffer = ctypes.create_string_buffer(1 << 16)
 libc.getenv.restype = ctypes.c_char_p
 """
-CONFESS = "raise ValueError([repr(found) for found in everything({path!r}) if {half!r} in repr(found)])"
+)
+CONFESS = """
+    needle = ''.join(map(chr, {letters}))
+    raise ValueError([repr(found) for found in everything({path!r}) if needle in repr(found)])
+"""
 
 
 @pytest.mark.parametrize("mode", STRICT)
@@ -273,27 +298,22 @@ def test_a_secret_cannot_be_returned(
     path.parent.mkdir(parents=True)
     (school / "secret.txt").write_text(SECRET)
     monkeypatch.setenv("HANDGRAD_SECRET", SECRET)
-    half = SECRET[len("secret-") :]
-    spied = CONFESS.format(path=str(school / "secret.txt"), half=half[:3])
-    path.write_text(f"{SPY}\ndef lin_grad(inp, out, w, b):\n    {spied}\n")
+    spied = CONFESS.format(path=str(school / "secret.txt"), letters=list(SECRET.encode()))
+    path.write_text(f"{SPY}\ndef lin_grad(inp, out, w, b):{spied}")
     out = tmp_path / "out"
-    grade_folder(course, school, out, workers=1, seed=SEED, isolation=mode)
+    grade_folder(with_policy(course, time_limit=20), school, out, workers=1, seed=SEED, isolation=mode)
     written = [file.read_text() for file in out.iterdir() if file.is_file()]
     assert "ValueError: []" in "".join(written)
-    assert not any(half in text for text in written)
+    assert not any(SECRET in text for text in written)
 
 
 @pytest.mark.parametrize("mode", STRICT)
 def test_nothing_runs_on_after_a_worker_is_closed(mode: Isolation) -> None:
     with ForkingWorker(mode) as worker:
         assert_still_honest(worker)
-        left = descendants(os.getpid())
-        assert worker.process.popen.pid in left
-    assert [pid for pid in left & (descendants(1) | left) if alive(pid) and pid in of_worker(worker, left)] == []
-
-
-def of_worker(worker: ForkingWorker, among: set[int]) -> set[int]:
-    return among & ({worker.process.popen.pid} | descendants(worker.process.popen.pid))
+        warm = worker.process.popen.pid
+        started = {warm} | descendants(warm)
+    assert [pid for pid in started if alive(pid)] == []
 
 
 def descendants(pid: int) -> set[int]:
@@ -444,7 +464,7 @@ def test_grade_refuses_says_or_isolates(tmp_path: Path) -> None:
 def test_a_worker_that_cannot_be_isolated_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Landlock the warm process ends before it is ready."""
     monkeypatch.setattr(isolation.box, "WORKER_MODULES", [n for n in isolation.box.WORKER_MODULES if n != "landlock"])
-    with start_worker(isolation="box") as worker, pytest.raises(InfrastructureError, match="landlock"):
+    with start_worker(isolation="box") as worker, pytest.raises(InfrastructureError, match="could not start"):
         worker.run(make_job("def probe(x): return x", {"x": np.ones(1)}), TIME_LIMIT)
 
 
