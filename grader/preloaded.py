@@ -96,7 +96,8 @@ def _leave_out_the_compiler() -> None:
     _stand_in(
         "torch.fx.experimental.symbolic_shapes",
         **dict.fromkeys(("guard_or_false", "guard_or_true", "expect_true", "statically_known_true"), bool),
-        guarding_hint_or_throw=int, sym_eq=operator.eq, sym_and=lambda *every: all(every), sym_or=lambda *some: any(some),
+        guarding_hint_or_throw=int, sym_eq=operator.eq,
+        sym_and=lambda *every: all(every), sym_or=lambda *some: any(some),
         has_guarding_hint=lambda _size: True, is_nested_int=lambda _size: False,
         free_unbacked_symbols=lambda _value: set(),
     )  # fmt: skip

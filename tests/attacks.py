@@ -144,10 +144,12 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "38 looks for references": (
         attack("""
             import gc
-            bad = [n for n in sys.modules if n.startswith(('grader.', 'solutions')) and n.split('.')[1] in
-                   ('reference', 'exercise', 'course', 'trial', 'judge', 'grading', 'gradebook', 'box', 'isolation')]
+            known = '''capture confinement errors landlock linux meter no_autograd autograd_removal preloaded
+                       protocol seccomp worker zygote'''
+            bad = {n[7:] for n in sys.modules if n.startswith('grader.')} - set(known.split())
             assert not bad, bad
-            assert not [o for o in gc.get_objects() if type(o).__name__ in ('Trial', 'Grader', 'Exercise', 'Course')]"""),
+            kinds = {type(o).__name__ for o in gc.get_objects()}
+            assert not kinds & {'Trial', 'Grader', 'Exercise', 'Course'}"""),
         "returned tensor"),
     "39 imports the course": (attack("import solutions"), "ModuleNotFoundError"),
     "39 imports the grader": (attack("import grader.reference"), "ModuleNotFoundError"),

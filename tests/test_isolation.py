@@ -23,7 +23,7 @@ from conftest import ROOT, SEED, TIME_LIMIT, codes, make_job, solution, with_pol
 from test_learners import FILES, expectations, found_codes, mismatches
 from test_sandbox import LIMIT, X, alive, assert_still_honest, observed, outcome, run
 
-from grader import isolation, protocol
+from grader import isolation
 from grader.batch import grade_folder
 from grader.course import Course
 from grader.errors import InfrastructureError, ProtocolError
@@ -160,21 +160,26 @@ def test_nothing_of_the_submission_before_is_in_memory(isolated: ForkingWorker) 
 
 FORGED = {
     "40 a verdict": 'send(protocol.pack({"passed": True}))',
-    "40 an answer without calls": 'send(protocol.pack({"calls": [], "defined": ["lin_grad"], "stub": False, "printed": ""}))',
+    "40 an answer without calls": (
+        'send(protocol.pack({"calls": [], "defined": ["lin_grad"], "stub": False, "printed": ""}))'
+    ),
     "41 zeros": "inp.g, w.g, b.g = inp * 0, w * 0, b * 0",
     "42 two frames": 'send(protocol.pack({"calls": []}) * 2)',
     "42 more after the frame": 'send(protocol.pack({"calls": []}) + b"x")',
     "43 a giant header": 'send(b"HGF1" + b"\\xff" * 12)',
     "43 deep JSON": 'send(protocol.PREFIX.pack(b"HGF1", 200_000, 0) + b"[" * 200_000)',
     "43 bad UTF-8": 'send(protocol.PREFIX.pack(b"HGF1", 2, 0) + b"\\xff\\xfe")',
-    "43 shapes that are no numbers": 'send(protocol.PREFIX.pack(b"HGF1", 33, 0) + b\'{"arrays": [["float32", [NaN]]]} \')',
+    "43 shapes that are no numbers": (
+        'send(protocol.PREFIX.pack(b"HGF1", 33, 0) + b\'{"arrays": [["float32", [NaN]]]}  \')'
+    ),
     "45 a patched comparison": "torch.allclose = torch.equal = lambda *a, **k: True\ninp.g = w.g = b.g = torch.ones(1)",
     "45 a patched frame": "protocol.pack = lambda *a: b'HGF1' + bytes(12)",
     "47 what is equal to everything": (
         "class Yes:\n        def __eq__(self, other): return True\n    inp.g = w.g = b.g = Yes()"
     ),
     "48 a lazy subclass": (
-        "class Lazy(torch.Tensor):\n        def detach(self): return out.g\n    inp.g = w.g = b.g = torch.ones(1).as_subclass(Lazy)"
+        "class Lazy(torch.Tensor):\n        def detach(self): return out.g\n"
+        "    inp.g = w.g = b.g = torch.ones(1).as_subclass(Lazy)"
     ),
     "50 not a number": "inp.g, w.g, b.g = inp * float('nan'), w * float('inf'), b * float('nan')",
     "51 other kinds": "inp.g, w.g, b.g = inp.double(), w.to('meta'), b.to_sparse()",
@@ -233,7 +238,7 @@ torch.optim.SGD([torch.nn.Parameter(x)], lr=0.1)
 torch.vmap(lambda row: row.sum())(x); torch.randn(3); torch.manual_seed(1); torch.Generator().manual_seed(1)
 repr(x); x.tolist(); torch.unique(x); torch.quantile(x, 0.5); torch.cov(x); torch.fft.fft(x); x.svd(); x.norm()
 torch.distributions.Normal(0.0, 1.0).log_prob(x); torch.special.erf(x); torch.cdist(x, x); torch.logsumexp(x, 1)
-import numpy as np; np.linalg.eig(np.eye(3)); np.random.default_rng().normal(); np.einsum('ij,ij', x.numpy(), x.numpy())
+import numpy as np; np.linalg.eig(np.eye(3)); np.random.default_rng().normal(); np.einsum('ii', np.eye(2))
 import numpy as np; np.testing.assert_allclose(x.numpy(), x.numpy()); np.fft.fft(x.numpy()); np.random.shuffle([1, 2])
 from dataclasses import dataclass; from typing import Dict; from functools import lru_cache, partial, reduce
 import collections, itertools, random, statistics, fractions, decimal, json, re, inspect; random.random()
@@ -456,7 +461,7 @@ def test_grade_refuses_says_or_isolates(tmp_path: Path) -> None:
         out = tmp_path / wanted
         done = handgrad(*words, str(out), "--isolation", wanted)
         assert done.returncode == 0, done.stderr
-        assert done.stderr.startswith(f"handgrad: {says}" if wanted == "none" else "") and says in done.stderr
+        assert (says in done.stderr) if says else (done.stderr == "")
         result = json.loads((out / "ada.json").read_text())
         assert result["score"] == 3
 
@@ -477,6 +482,8 @@ def view_for_everybody() -> list[str]:
         if any(not folder.stat().st_mode & 0o001 for folder in [path, *path.parents])
     }
     covers = [word for folder in sorted(closed) for word in ("--tmpfs", str(folder))]
+    inside = {parent for path in needed for parent in path.parents if set(parent.parents) & closed}
+    covers += [word for folder in sorted(inside) for word in ("--perms", "0755", "--dir", str(folder))]
     binds = [word for path in sorted(needed) for word in ("--ro-bind", str(path), str(path))]
     return ["bwrap", "--dev-bind", "/", "/", *covers, *binds, "--cap-add", "ALL"]
 
@@ -486,7 +493,7 @@ def test_all_of_this_holds_for_an_unprivileged_user(tmp_path_factory: pytest.Tem
         return  # it is being shown right now
     files = [f"tests/test_{name}.py" for name in ("isolation", "seccomp", "landlock")]
     drop = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]
-    test = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]
+    test = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", "not corpus", *files]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": "/nonexistent", "LANG": "C.UTF-8"}
     done = subprocess.run(
         [*view_for_everybody(), "--", *drop, *test],

@@ -56,8 +56,8 @@ def test_everything_that_a_version_knows_is_handled(version: int, bits: tuple[in
 @pytest.mark.parametrize(
     "deed",
     [
-        "open('/etc/passwd')", "os.listdir('/')", "open('/tmp/handgrad-landlock', 'w')", "os.mkdir('/tmp/handgrad-landlock')",
-        "os.execv('/bin/true', ['true'])",
+        "open('/etc/passwd')", "os.listdir('/')", "open('/tmp/handgrad-landlock', 'w')",
+        "os.mkdir('/tmp/handgrad-landlock')", "os.execv('/bin/true', ['true'])",
     ],
 )  # fmt: skip
 def test_no_file_can_be_used(deed: str) -> None:

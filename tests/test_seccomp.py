@@ -54,7 +54,8 @@ def test_only_listed_calls_are_allowed(machine: str) -> None:
 
 
 def test_a_number_stands_for_one_call(machine: str) -> None:
-    numbers = [each[column(machine)] for each in CALLS.values()] + [r.numbers[column(machine)] for r in FILTERED.values()]
+    pairs = [*CALLS.values(), *(rule.numbers for rule in FILTERED.values())]
+    numbers = [pair[column(machine)] for pair in pairs]
     assert len(set(numbers)) == len(numbers)
 
 
