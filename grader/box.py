@@ -19,6 +19,7 @@ WORKER_MODULES = """
 __init__ autograd_removal capture confinement errors landlock linux meter no_autograd preloaded protocol seccomp worker
 zygote
 """.split()
+HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage"  # malloc asks there; without them each fork takes twice as long
 SYSTEM_LIBRARIES = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
 
@@ -54,7 +55,9 @@ def _content(python: str) -> list[str]:
         content += ["--ro-bind-try", str(folder), str(folder)]
         for packages in [*folder.glob("*-packages"), *folder.glob("python*/*-packages")]:
             content += ["--tmpfs", str(packages)]
-    content += ["--ro-bind", python, python, "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
+    for file in ("/etc/ld.so.cache", HUGE_PAGES):
+        content += ["--ro-bind-try", file, file]
+    content += ["--ro-bind", python, python]
     for name, path in _packages():
         content += ["--ro-bind", str(path), f"{PACKAGES}/{name}"]
     return [*content, "--remount-ro", "/", "--chdir", "/"]

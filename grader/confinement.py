@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from .seccomp import Filter
 
 NOBODY = 65534
 RESULT = 3
+LIMITS = {resource.RLIMIT_MEMLOCK: 0, resource.RLIMIT_MSGQUEUE: 0}
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,14 @@ class Confinement:
         Raises:
             OSError: the kernel refuses a layer; no learner code may run then.
         """
+        for kind, value in LIMITS.items():
+            resource.setrlimit(kind, (value, value))
         prctl(PR_SET_NO_NEW_PRIVS, 1)
         landlock.restrict_self(self.ruleset)
         if result != RESULT:
             os.dup2(result, RESULT)
         os.closerange(RESULT + 1, os.sysconf("SC_OPEN_MAX"))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (RESULT + 1, RESULT + 1))
         self.filter.apply()
         return RESULT
 
