@@ -67,7 +67,7 @@ def grade_folder(
     if workers < 1:
         raise UsageError(f"{workers} workers cannot grade anything: ask for one or more.")
     folders, strays = student_folders(course, submissions, out)
-    book = Gradebook.open(course, out)
+    book = Gradebook.open(course, out, isolated=isolation != "none")
     pending = [folder for folder in folders if not book.reuse(read_submission(course, folder), seed)]
     pace = _Pace(len(folders) - len(pending), len(folders), report)
     try:

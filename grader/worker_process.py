@@ -73,14 +73,16 @@ class WarmProcess:
         )
 
     def close(self) -> None:
-        """Kill the process and everything in its session that is still there; wait until its children have ended."""
+        """Kill the process, its children and its session; wait until all of them have ended."""
         children = self._children()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.kill()
         self.popen.wait()
-        for child in children:  # a box dies when bwrap does, and takes everything in it along
+        for child in children:  # the first process of a box takes everything in it along
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(child, signal.SIGKILL)
             select.select([child], [], [], END_LIMIT)
             os.close(child)
         self.words.close()

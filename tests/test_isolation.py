@@ -237,12 +237,12 @@ torch.nn.LSTM(3, 3)(x); torch.nn.Linear(3, 2)(x); torch.matmul(torch.ones(400, 4
 torch.optim.SGD([torch.nn.Parameter(x)], lr=0.1)
 torch.vmap(lambda row: row.sum())(x); torch.randn(3); torch.manual_seed(1); torch.Generator().manual_seed(1)
 repr(x); x.tolist(); torch.unique(x); torch.quantile(x, 0.5); torch.cov(x); torch.fft.fft(x); x.svd(); x.norm()
-torch.distributions.Normal(0.0, 1.0).log_prob(x); torch.special.erf(x); torch.cdist(x, x); torch.logsumexp(x, 1)
+torch.distributions.Normal(0.0, 1.0).log_prob(x); torch.special.erf(x); torch.logsumexp(x, 1)
 import numpy as np; np.linalg.eig(np.eye(3)); np.random.default_rng().normal(); np.einsum('ii', np.eye(2))
 import numpy as np; np.testing.assert_allclose(x.numpy(), x.numpy()); np.fft.fft(x.numpy()); np.random.shuffle([1, 2])
 from dataclasses import dataclass; from typing import Dict; from functools import lru_cache, partial, reduce
 import collections, itertools, random, statistics, fractions, decimal, json, re, inspect; random.random()
-import math, cmath, operator, string, textwrap, copy, enum, abc, contextlib, types, bisect, heapq, datetime, time, timeit
+import math, cmath, operator, string, textwrap, copy, enum, abc, contextlib, types, bisect, heapq, time, timeit
 import logging; logging.basicConfig(); logging.warning('careful')
 import warnings; warnings.warn('careful')
 import unittest, doctest, pprint, pathlib, tempfile, io, os, sys, glob, hashlib; hashlib.sha256(b'x').hexdigest()
@@ -464,6 +464,18 @@ def test_grade_refuses_says_or_isolates(tmp_path: Path) -> None:
         assert (says in done.stderr) if says else (done.stderr == "")
         result = json.loads((out / "ada.json").read_text())
         assert result["score"] == 3
+
+
+def test_what_was_graded_without_isolation_is_graded_again(course: Course, tmp_path: Path) -> None:
+    """Such a result may be forged; between the two kinds of isolation results are kept."""
+    path = tmp_path / "submissions" / "ada" / "04_linear" / "lin_grad.py"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(solution(course, "lin_grad"))
+
+    def graded_anew(mode: Isolation) -> int:
+        return grade_folder(course, tmp_path / "submissions", tmp_path / "out", workers=1, isolation=mode).graded
+
+    assert [graded_anew(mode) for mode in ("none", "box", "kernel", "none")] == [1, 1, 0, 1]
 
 
 def test_a_worker_that_cannot_be_isolated_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
