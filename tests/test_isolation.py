@@ -132,7 +132,7 @@ def test_a_limit_on_processor_time_holds(isolated: ForkingWorker) -> None:
                    time_limit=0.5)  # fmt: skip
     started = time.monotonic()
     assert isolated.run(job, 20).end == "crash"  # by SIGKILL: within the wall clock limit of this call
-    assert time.monotonic() - started < 6
+    assert time.monotonic() - started < 15  # two seconds of processor time, on a busy machine too
 
 
 def test_nothing_of_the_submission_before_is_in_memory(isolated: ForkingWorker) -> None:
