@@ -23,6 +23,7 @@ REPEATS = 5
 CHECKS = 50
 STUDENTS = 200
 WORKERS = 2
+ROUNDS = 3
 TORCH = [sys.executable, "-c", "import torch"]
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 HANDGRAD = [str(Path(sys.executable).with_name("handgrad"))]
@@ -125,10 +126,29 @@ def warm_check(course: Path) -> list[Row]:
 
 
 def whole_class(course: Path) -> list[Row]:
-    """Submissions per second once the first has landed; every second one has a mistake to be named."""
-    from grader.batch import Progress, grade_folder
-    from grader.course import load_course
+    """Submissions per second once the first has landed; every second one has a mistake to be named.
 
+    Without isolation and in the strongest that this machine has, in turn.
+    """
+    from grader.isolation import choose, machine
+
+    hand_in(course)
+    chosen = choose(machine())
+    rates: dict[str, list[float]] = {"none": [], chosen: []}
+    for _ in range(ROUNDS):
+        for isolation, measured in rates.items():
+            measured.append(grading_rate(course, isolation))
+    loose, strict = (median(measured) for measured in rates.values())
+    what = f"`handgrad grade`, {STUDENTS} submissions of one exercise, {WORKERS} workers, after start-up"
+    return [
+        at_least(f"{what}, `--isolation none`", loose, 40, "a second"),
+        at_least(f"the same, isolated (`{chosen}`)", strict, 120, "a second"),
+        at_most("isolated, how many times slower", loose / strict, 1.3, "x"),
+    ]
+
+
+def hand_in(course: Path) -> None:
+    """A class: every second student has made a mistake."""
     right = (course / "exercises" / LIN_GRAD).read_text()
     wrong = right.replace("out.g.sum(0)", "out.g.mean(0)")
     assert right != wrong
@@ -136,15 +156,22 @@ def whole_class(course: Path) -> list[Row]:
         path = course.parent / "submissions" / f"s{i:03}" / LIN_GRAD
         path.parent.mkdir(parents=True)
         path.write_text(wrong if i % 2 else right)
+
+
+def grading_rate(course: Path, isolation: str) -> float:
+    """Submissions per second, from the first result to the last."""
+    from grader.batch import Progress, grade_folder
+    from grader.course import load_course
+
+    out = course.parent / f"grades-{time.monotonic_ns()}"
     told: list[tuple[float, Progress]] = []
     summary = grade_folder(
-        load_course(course), course.parent / "submissions", course.parent / "grades", workers=WORKERS,
+        load_course(course), course.parent / "submissions", out, workers=WORKERS, isolation=isolation,
         report=lambda progress: told.append((time.perf_counter(), progress)),
     )  # fmt: skip
     assert summary.mistakes["lin_grad"][0].students == STUDENTS // 2
     landed = [when for when, progress in told if progress.done]
-    what = f"`handgrad grade`, {STUDENTS} submissions of one exercise, {WORKERS} workers, after start-up"
-    return [at_least(what, (len(landed) - 1) / (landed[-1] - landed[0]), 40, "a second")]
+    return (len(landed) - 1) / (landed[-1] - landed[0])
 
 
 PARTS: dict[str, Callable[[Path], list[Row]]] = {
@@ -177,6 +204,7 @@ Made by `python benchmarks/run.py --write`, on {where}.
 - The warm check is the median of {CHECKS - 1} checks in one process: three answers, every trial, a forked child each.
 - The class alternates right submissions with wrong ones, whose mistake is named. Start-up (importing torch, the
   references of the whole course) is over when the first result lands; writing results and gradebook is included.
+  With and without isolation take turns, {ROUNDS} rounds each; the rates are medians.
 - What must not import torch is given in seconds: medians of {REPEATS} rounds.
 """
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from .course import Course, CourseExercise
 from .errors import InfrastructureError, UsageError
 from .gradebook import Gradebook, Landed, Summary
+from .isolation import Isolation
 from .results import CourseResult, ExerciseResult
 from .sandbox import Worker, start_worker
 from .submissions import Unread, printable, read_submission, student_folders
@@ -45,6 +46,7 @@ def grade_folder(
     *,
     workers: int,
     seed: int | None = None,
+    isolation: Isolation = "none",
     report: Report | None = None,
 ) -> Summary:
     """Grade every student folder of `submissions` into `out/<student>.json` and `out/grades.csv`.
@@ -52,6 +54,7 @@ def grade_folder(
     Args:
         workers: how many worker processes grade at the same time.
         seed: where every trial comes from; drawn afresh if not given.
+        isolation: what learner code is kept in; see `isolation.choose`.
         report: called in this thread: first with what is reused, then whenever a result has landed.
 
     Raises:
@@ -64,24 +67,31 @@ def grade_folder(
     if workers < 1:
         raise UsageError(f"{workers} workers cannot grade anything: ask for one or more.")
     folders, strays = student_folders(course, submissions, out)
-    book = Gradebook.open(course, out)
+    book = Gradebook.open(course, out, isolated=isolation != "none")
     pending = [folder for folder in folders if not book.reuse(read_submission(course, folder), seed)]
     pace = _Pace(len(folders) - len(pending), len(folders), report)
     try:
         if pending:
-            _grade(course, pending, min(workers, len(pending)), seed, book, pace)
+            _grade(course, pending, _Staff(min(workers, len(pending)), seed, isolation), book, pace)
     finally:
         book.publish()
     return book.summary(len(pending), strays, time.monotonic() - started)
 
 
-def _grade(
-    course: Course, pending: Sequence[Path], workers: int, seed: int | None, book: Gradebook, pace: _Pace
-) -> None:
+@dataclass(frozen=True)
+class _Staff:
+    """Who grades: how many workers, with which seed, in what."""
+
+    workers: int
+    seed: int | None
+    isolation: Isolation
+
+
+def _grade(course: Course, pending: Sequence[Path], staff: _Staff, book: Gradebook, pace: _Pace) -> None:
     """Enter each result as it lands; what is published is never much older than a second."""
     pace.tell()
     published = time.monotonic()
-    with contextlib.closing(_landing(course, pending, workers, seed)) as results:
+    with contextlib.closing(_landing(course, pending, staff)) as results:
         for landed in results:
             if landed is not None:
                 book.enter(landed)
@@ -117,8 +127,9 @@ class _Pace:
 class _Desk:
     """A worker process, replaced when it is lost."""
 
-    def __init__(self) -> None:
-        self.worker: Worker | None = start_worker()
+    def __init__(self, isolation: Isolation) -> None:
+        self.isolation: Isolation = isolation
+        self.worker: Worker | None = start_worker(isolation=isolation)
         self.stopped = False
 
     def stop(self) -> None:
@@ -140,7 +151,7 @@ class _Desk:
             return exercise.unread("the run was stopped")
         worker: Worker | None = None
         try:
-            worker = self.worker = self.worker or start_worker()
+            worker = self.worker = self.worker or start_worker(isolation=self.isolation)
             result = grader.grade(exercise, content, worker)
         except Exception as error:  # one submission never stops the rest
             says = f"the grader failed ({type(error).__name__}: {error}): run the same command again"
@@ -183,20 +194,18 @@ class _Room:
         return Landed(submission, result, self.grader.seed)
 
 
-def _landing(
-    course: Course, pending: Sequence[Path], workers: int, seed: int | None
-) -> Generator[Landed | None, None, None]:
+def _landing(course: Course, pending: Sequence[Path], staff: _Staff) -> Generator[Landed | None, None, None]:
     """Each result as it is finished; `None` when a second has brought none."""
-    desks = [_Desk() for _ in range(workers)]
+    desks = [_Desk(staff.isolation) for _ in range(staff.workers)]
     threads: list[threading.Thread] = []
     try:
-        room = _Room(course, _grader(course, seed), queue.SimpleQueue(), queue.SimpleQueue())
+        room = _Room(course, _grader(course, staff.seed), queue.SimpleQueue(), queue.SimpleQueue())
         for folder in pending:
             room.waiting.put(folder)
         for desk in desks:
             threads.append(threading.Thread(target=room.serve, args=[desk], daemon=True))
             threads[-1].start()
-        yield from _until_done(room.landed, workers)
+        yield from _until_done(room.landed, staff.workers)
     finally:
         for desk in desks:
             desk.stop()

@@ -20,19 +20,31 @@ from .course import Course
 from .course_file import Policy
 from .errors import UsageError
 from .gradebook import GRADES_FILE, Summary
+from .isolation import Isolation, choose, machine, weakness
 
 COMMONEST = 3
 
 
 def grade_with_progress(
-    course: Course, submissions: Path, out: Path, workers: int, timeout: float | None, seed: int | None, as_json: bool
-) -> int:
-    """Grade a class, show how it goes, and return the exit code: 3 if something could not be graded, else 0."""
+    course: Course, submissions: Path, out: Path, *,
+    workers: int, timeout: float | None, seed: int | None, isolation: Isolation | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Grade a class, show how it goes, and return the exit code: 3 if something could not be graded, else 0.
+
+    Raises:
+        InfrastructureError: learner code cannot be isolated here, as wanted or at all.
+    """
+    found = machine()
+    chosen = choose(found, isolation)
+    if without := weakness(chosen, found):
+        print(f"handgrad: {without}", file=sys.stderr)
     if timeout is not None:
         course = with_time_limit(course, timeout)
     try:
         with _bar() as report:
-            summary = grade_folder(course, submissions, out, workers=workers, seed=seed, report=report)
+            summary = grade_folder(
+                course, submissions, out, workers=workers, seed=seed, isolation=chosen, report=report
+            )
     except KeyboardInterrupt:
         print("handgrad: stopped. What was finished is kept; the same command goes on from there.", file=sys.stderr)
         raise

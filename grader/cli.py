@@ -185,12 +185,31 @@ def grade(
     workers: Annotated[int, typer.Option(min=1, max=256, help="Worker processes.")] = os.cpu_count() or 1,
     timeout: Annotated[float | None, typer.Option(help="Seconds for one exercise file.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Draw the same trials as an earlier run.")] = None,
+    isolation: Annotated[
+        Literal["box", "kernel", "none"] | None,
+        typer.Option(help="What learner code is kept in; the strongest that this machine offers, if left out."),
+    ] = None,
     format: Format = "text",
 ) -> None:
     """Grade a class: one result file per student, and grades.csv."""
     from .batch_report import grade_with_progress
 
-    raise typer.Exit(grade_with_progress(_course(), submissions, out, workers, timeout, seed, format == "json"))
+    code = grade_with_progress(
+        _course(), submissions, out,
+        workers=workers, timeout=timeout, seed=seed, isolation=isolation, as_json=format == "json",
+    )  # fmt: skip
+    raise typer.Exit(code)
+
+
+@app.command()
+def doctor() -> None:
+    """Show what this machine offers to keep learner code in, and what `grade` would use."""
+    from .isolation import machine, report
+
+    found = machine()
+    for name, says in report(found):
+        print(f"{name:<12}{says}")
+    raise typer.Exit(3 if found.strongest == "none" else 0)
 
 
 @app.command()

@@ -12,13 +12,21 @@ import time
 from typing import Literal
 
 from .errors import InfrastructureError
+from .isolation import Isolation
 from .worker_process import GRACE, LINGER, START_LIMIT, Closing, Reply, WarmProcess, checked, how_it_ended
+
+STATUS_LIMIT = 5.0
 
 
 class ForkingWorker(Closing):
-    """A warm process that forks a child for each job; the child is killed when its time is up."""
+    """A warm process that forks a child for each job; the child is killed when its time is up.
 
-    def __init__(self) -> None:
+    Args:
+        isolation: what the child is kept in; `none` contains accidents only.
+    """
+
+    def __init__(self, isolation: Isolation = "none") -> None:
+        self.isolation: Isolation = isolation
         self._start()
 
     def _start(self) -> None:
@@ -26,12 +34,12 @@ class ForkingWorker(Closing):
         self.ready = False
         with theirs:
             theirs.set_inheritable(True)
-            fd = theirs.fileno()
-            self.process = WarmProcess(["fork", str(fd)], stdin=subprocess.DEVNULL, pass_fds=[fd])
+            words = ["fork", str(theirs.fileno()), *([] if self.isolation == "none" else ["strict"])]
+            self.process = WarmProcess(words, self.isolation, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
 
     def close(self) -> None:
-        self.control.close()
         self.process.close()
+        self.control.close()
 
     def run(self, job: bytes, time_limit: float) -> Reply:
         self._await_ready()
@@ -54,8 +62,10 @@ class ForkingWorker(Closing):
         except OSError:
             self.ready = False
         if not self.ready:
-            self.process.popen.wait(LINGER) if self.process.popen.poll() is None else None
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.popen.wait(LINGER)
             raise self.process.failure()
+        self.control.settimeout(STATUS_LIMIT)
 
     def _send(self, job: bytes) -> tuple[int, int]:
         """Hand over the job; the child's process handle and the readable end of its reply come back."""
@@ -90,7 +100,6 @@ class ForkingWorker(Closing):
         return checked(frame, how_it_ended(code, number))
 
     def _status(self) -> tuple[int, int]:
-        self.control.settimeout(5 + GRACE)
         data = b""
         try:
             while len(data) < 8:

@@ -112,15 +112,18 @@ class Gradebook:
     rows: dict[str, _Row] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, course: Course, out: Path) -> Gradebook:
+    def open(cls, course: Course, out: Path, *, isolated: bool = False) -> Gradebook:
         """Open or make a results folder.
+
+        Args:
+            isolated: learner code is isolated in this run; what another run let loose is not taken over.
 
         Raises:
             UsageError: it cannot be written.
         """
         try:
             out.mkdir(parents=True, exist_ok=True)
-            book = cls(course, out, _course_digest(course), _read_state(out / STATE_FILE))
+            book = cls(course, out, _course_digest(course, isolated), _read_state(out / STATE_FILE))
             book._write_state()
         except (OSError, InfrastructureError) as error:
             raise UsageError(f"Results cannot be written to {out}: name another folder with --out.") from error
@@ -189,11 +192,11 @@ class Gradebook:
         _write(self.out / STATE_FILE, json.dumps({"schema": STATE_SCHEMA, "students": students}).encode())
 
 
-def _course_digest(course: Course) -> str:
-    """A hash of the course as it grades: its configuration, its specs and solutions, the grader's version."""
+def _course_digest(course: Course, isolated: bool) -> str:
+    """A hash of the course as it grades: its configuration, specs and solutions, the grader's version, isolation."""
     paths = sorted(path for path in course.solutions.rglob("*.py") if "__pycache__" not in path.parts)
     sources = [(path.relative_to(course.solutions).as_posix(), path.read_bytes()) for path in paths]
-    return hashlib.sha256(repr((__version__, course.config.model_dump_json(), sources)).encode()).hexdigest()
+    return hashlib.sha256(repr((__version__, isolated, course.config.model_dump_json(), sources)).encode()).hexdigest()
 
 
 def _read_state(path: Path) -> dict[str, _Made]:

@@ -7,6 +7,7 @@ import sys
 
 from .errors import InfrastructureError
 from .forking_worker import ForkingWorker
+from .isolation import Isolation
 from .spawned_worker import SpawnedWorker
 from .worker_process import Reply, Worker
 
@@ -14,15 +15,18 @@ MODE_VARIABLE = "HANDGRAD_WORKER"
 __all__ = ["MODE_VARIABLE", "Reply", "Worker", "start_worker"]
 
 
-def start_worker(mode: str | None = None) -> Worker:
+def start_worker(mode: str | None = None, isolation: Isolation = "none") -> Worker:
     """Start a worker, without waiting until it is warm.
 
     Args:
         mode: `fork` (the default on Linux) or `spawn`; the environment variable HANDGRAD_WORKER overrides it.
+        isolation: what learner code is kept in; only a worker that forks has more than `none`.
 
     Raises:
         InfrastructureError: the mode does not exist here.
     """
+    if isolation != "none":
+        return ForkingWorker(isolation)
     chosen = os.environ.get(MODE_VARIABLE) or mode or ("fork" if sys.platform == "linux" else "spawn")
     if chosen == "fork" and sys.platform == "linux":
         return ForkingWorker()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -14,11 +15,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, Protocol, Self
 
+from .box import PACKAGES, command
 from .errors import InfrastructureError, ProtocolError
+from .isolation import Isolation
 
 START_LIMIT = 120.0
 GRACE = 0.6
 LINGER = 0.25
+END_LIMIT = 5.0
+KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG")
+KEPT_STRICTLY = ("LD_LIBRARY_PATH",)
 End = Literal["answered", "timeout", "crash"]
 
 
@@ -56,30 +62,38 @@ class Worker(Protocol):
 class WarmProcess:
     """The warm process, and the words it says when it cannot start."""
 
-    def __init__(self, arguments: Sequence[str], **streams: Any) -> None:
+    def __init__(self, arguments: Sequence[str], isolation: Isolation = "none", **streams: Any) -> None:
         self.words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
-        root = str(Path(__file__).resolve().parent.parent)
-        code = f"import gc, sys; gc.disable(); sys.path.insert(0, {root!r}); from grader.zygote import main; main()"
         self.popen = subprocess.Popen(
-            [sys.executable, "-I", "-c", code, *arguments],
+            _command(arguments, isolation),
             stderr=self.words,
-            env=_environment(),
+            env=_environment(isolation),
             start_new_session=True,
             **streams,
         )
 
     def close(self) -> None:
-        """Kill the process, everything in its session, and what has left the session but not its care."""
-        inherited = _children(self.popen.pid)
+        """Kill the process, its children and its session; wait until all of them have ended."""
+        children = self._children()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.kill()
-        for pid in inherited:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
         self.popen.wait()
+        for child in children:  # the first process of a box takes everything in it along
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(child, signal.SIGKILL)
+            select.select([child], [], [], END_LIMIT)
+            os.close(child)
         self.words.close()
+
+    def _children(self) -> list[int]:
+        """Handles of its children, where the platform has such handles."""
+        found: list[int] = []
+        with contextlib.suppress(OSError, AttributeError):
+            for pid in Path(f"/proc/{self.popen.pid}/task/{self.popen.pid}/children").read_text().split():
+                found.append(os.pidfd_open(int(pid)))
+        return found
 
     def failure(self) -> InfrastructureError:
         """Why the process did not become ready."""
@@ -91,22 +105,19 @@ class WarmProcess:
         return InfrastructureError(f"the worker process could not start: {last}")
 
 
-def _children(pid: int) -> list[int]:
-    """The processes that a process still has, orphans that it inherited included (Linux)."""
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as children:
-            return [int(child) for child in children.read().split()]
-    except OSError:
-        return []
+def _command(arguments: Sequence[str], isolation: Isolation) -> list[str]:
+    """What starts the warm process: in a box, this package is elsewhere."""
+    root = PACKAGES if isolation == "box" else str(Path(__file__).resolve().parent.parent)
+    code = f"import gc, sys; gc.disable(); sys.path.insert(0, {root!r}); from grader.zygote import main; main()"
+    words = ["-c", code, *arguments]
+    return command(words) if isolation == "box" else [sys.executable, "-I", *words]
 
 
-def _environment() -> dict[str, str]:
+def _environment(isolation: Isolation) -> dict[str, str]:
+    """Nothing of the grader's own environment but what Python needs to start; learner code can read all of it."""
+    useful = KEPT if isolation == "none" else () if isolation == "box" else KEPT_STRICTLY
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    kept: Mapping[str, str] = {
-        name: os.environ[name]
-        for name in ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG")
-        if name in os.environ
-    }
+    kept: Mapping[str, str] = {name: os.environ[name] for name in useful if name in os.environ}
     huge_pages = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # fewer page tables to copy at each fork
     return {**kept, **threads, **huge_pages, "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0"}
 

@@ -107,6 +107,9 @@ def pair(tmp_path: Path) -> Path:
 class Lost:
     """A worker that is lost as soon as it is asked."""
 
+    def __init__(self, isolation: str = "none") -> None:
+        pass
+
     def run(self, job: bytes, time_limit: float) -> Reply:
         raise InfrastructureError("the warm process was lost")
 
@@ -353,7 +356,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(course, tmp_path
 def test_a_worker_that_dies_is_replaced_and_its_submission_retried(course, pair, tmp_path, monkeypatch) -> None:
     start, started = batch.start_worker, []
 
-    def lost_at_first() -> object:
+    def lost_at_first(isolation: str) -> object:
         started.append(Lost() if not started else start())
         return started[-1]
 

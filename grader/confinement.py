@@ -1,0 +1,80 @@
+"""What stands between learner code and everything else in a graded run, put up inside the forked child.
+
+The warm process prepares what a fork can inherit and gives up its own privileges; it never reads a job. The child
+reads its job, which is only bytes, and goes through `Confinement.enter` before any of it is compiled.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import landlock
+from .linux import PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, prctl
+from .seccomp import Filter
+
+NOBODY = 65534
+RESULT = 3
+LIMITS = {resource.RLIMIT_MEMLOCK: 0, resource.RLIMIT_MSGQUEUE: 0}
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """Made once in the warm process, entered by each of its children.
+
+    Args:
+        ruleset: the Landlock ruleset's descriptor.
+        filter: the seccomp filter.
+    """
+
+    ruleset: int
+    filter: Filter
+
+    def enter(self, result: int) -> int:
+        """From here on this process can compute, and write to one pipe.
+
+        Args:
+            result: the pipe's descriptor; where it is afterwards is returned.
+
+        Raises:
+            OSError: the kernel refuses a layer; no learner code may run then.
+        """
+        for kind, value in LIMITS.items():
+            resource.setrlimit(kind, (value, value))
+        prctl(PR_SET_NO_NEW_PRIVS, 1)
+        landlock.restrict_self(self.ruleset)
+        if result != RESULT:
+            os.dup2(result, RESULT)
+        os.closerange(RESULT + 1, os.sysconf("SC_OPEN_MAX"))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (RESULT + 1, RESULT + 1))
+        self.filter.apply()
+        return RESULT
+
+
+def prepare() -> Confinement:
+    """In the warm process, before its first fork: no privileges, not traceable, one thread, layers built.
+
+    Raises:
+        OSError: the kernel refuses a layer.
+        RuntimeError: another thread is running, which a fork would lose.
+    """
+    drop_privileges()
+    prctl(PR_SET_DUMPABLE, 0)
+    threads = re.search(r"^Threads:\s*(\d+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    if threads is None or threads[1] != "1":
+        raise RuntimeError("the warm process has more than one thread")
+    return Confinement(landlock.nothing_allowed(), Filter(os.uname().machine))
+
+
+def drop_privileges() -> None:
+    """Stop being root, for ever; nothing to do for anybody else."""
+    if os.geteuid() != 0 and os.getuid() != 0:
+        return
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    if 0 in os.getresuid():
+        raise PermissionError("the warm process is still root")

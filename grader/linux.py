@@ -1,0 +1,43 @@
+"""The two doors to the kernel that Python's standard library does not have: `prctl` and raw system calls."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+_LIBC = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+
+
+def prctl(option: int, value: int, pointer: object = None) -> None:
+    """Set an attribute of this process.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    assert _LIBC is not None
+    unused = ctypes.c_ulong(0)
+    _checked(_LIBC.prctl(option, ctypes.c_ulong(value), pointer or unused, unused, unused), f"prctl {option}")
+
+
+def syscall(number: int, *arguments: object) -> int:
+    """Make a system call by number; plain integers are passed as longs.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    assert _LIBC is not None
+    longs = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
+    return _checked(_LIBC.syscall(ctypes.c_long(number), *longs), f"system call {number}")
+
+
+def _checked(result: int, what: str) -> int:
+    if result == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return int(result)

@@ -1,0 +1,138 @@
+"""The system calls that learner code may make in a graded run. Every other one fails with EPERM.
+
+The filter is a classic BPF program (`linux/filter.h`, `linux/seccomp.h`) over one 64-byte `struct seccomp_data`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .linux import PR_SET_SECCOMP, prctl, syscall
+
+ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
+MODE_FILTER = 2
+X32_BIT = 0x40000000
+NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # offsets in `struct seccomp_data`
+LOAD, AND, EQUAL, AT_LEAST, RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
+ALL = 0xFFFFFFFF
+MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+ACTION_AVAILABLE = 2
+
+# name: (number on x86_64, number on aarch64)
+CALLS: Mapping[str, tuple[int, int]] = {
+    # its result, and the descriptors it was given
+    "read": (0, 63), "write": (1, 64), "close": (3, 57), "fstat": (5, 80), "lseek": (8, 62),
+    # memory
+    "munmap": (11, 215), "brk": (12, 214), "mremap": (25, 216),
+    # its own signals and timers
+    "rt_sigaction": (13, 134), "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139), "sigaltstack": (131, 132),
+    "getitimer": (36, 102), "setitimer": (38, 103), "restart_syscall": (219, 128),
+    # time
+    "nanosleep": (35, 101), "clock_nanosleep": (230, 115), "clock_gettime": (228, 113), "clock_getres": (229, 114),
+    "gettimeofday": (96, 169), "times": (100, 153), "getrusage": (98, 165),
+    # questions about itself
+    "getpid": (39, 172), "gettid": (186, 178), "getuid": (102, 174), "geteuid": (107, 175), "getgid": (104, 176),
+    "getegid": (108, 177), "uname": (63, 160), "getcwd": (79, 17), "getrandom": (318, 278),
+    "sched_yield": (24, 124), "sched_getaffinity": (204, 123),
+    # the end
+    "exit": (60, 93), "exit_group": (231, 94),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """A system call allowed only while `argument & mask` is one of `values`."""
+
+    numbers: tuple[int, int]
+    argument: int
+    mask: int
+    values: tuple[int, ...]
+
+
+PROT_EXEC = 4
+FILTERED: Mapping[str, Filtered] = {
+    "mmap": Filtered((9, 222), 2, PROT_EXEC, (0,)),
+    "mprotect": Filtered((10, 226), 2, PROT_EXEC, (0,)),
+    "madvise": Filtered((28, 233), 2, ALL, (4, 8, 14, 15)),  # DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE
+    "futex": Filtered((202, 98), 1, ALL & ~(128 | 256), (0, 1, 9, 10)),  # plain waiting and waking
+    "fcntl": Filtered((72, 25), 1, ALL, (1, 2, 3)),  # F_GETFD, F_SETFD, F_GETFL; never F_SETOWN, F_SETSIG, F_SETFL
+    "ioctl": Filtered((16, 29), 1, ALL, (0x5401, 0x5451)),  # TCGETS (isatty), FIOCLEX
+}
+
+
+def program(machine: str) -> bytes:
+    """The filter for a machine, as an array of `struct sock_filter`.
+
+    Raises:
+        KeyError: there is no table for this machine.
+    """
+    column = list(MACHINES).index(machine) if machine in MACHINES else None
+    if column is None:
+        raise KeyError(machine)
+    code = [(LOAD, 0, 0, ARCHITECTURE), (EQUAL, 1, 0, MACHINES[machine]), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NUMBER)]
+    if machine == "x86_64":
+        code += [(AT_LEAST, 0, 1, X32_BIT), (RETURN, 0, 0, KILL)]
+    for rule in FILTERED.values():
+        code += _filtered(rule, rule.numbers[column])
+    for numbers in CALLS.values():
+        code += [(EQUAL, 0, 1, numbers[column]), (RETURN, 0, 0, ALLOW)]
+    return _assembled([*code, (RETURN, 0, 0, REFUSE)])
+
+
+def _filtered(rule: Filtered, number: int) -> list[tuple[int, int, int, int]]:
+    """Look at the low word of one argument; the kernel reads no more of these."""
+    check = [(LOAD, 0, 0, ARGUMENTS + 8 * rule.argument), (AND, 0, 0, rule.mask)]
+    for value in rule.values:
+        check += [(EQUAL, 0, 1, value), (RETURN, 0, 0, ALLOW)]
+    check.append((RETURN, 0, 0, REFUSE))
+    return [(EQUAL, 0, len(check), number), *check]
+
+
+def _assembled(code: Sequence[tuple[int, int, int, int]]) -> bytes:
+    """`code, jump if true, jump if false, constant`; a jump counts the instructions it skips."""
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+
+class Filter:
+    """A program in memory, ready to be put in force after a fork.
+
+    Raises:
+        KeyError: there is no table for this machine.
+    """
+
+    def __init__(self, machine: str) -> None:
+        content = program(machine)
+        self.buffer = ctypes.create_string_buffer(content, len(content))
+        self.program = _Program(len(content) // 8, ctypes.addressof(self.buffer))
+
+    def apply(self) -> None:
+        """Filter this thread, for ever; no_new_privs must be set.
+
+        Raises:
+            OSError: the kernel refuses.
+        """
+        prctl(PR_SET_SECCOMP, MODE_FILTER, ctypes.byref(self.program))
+
+
+def missing() -> str:
+    """Why system calls cannot be filtered here; empty if they can."""
+    machine = os.uname().machine if sys.platform == "linux" else sys.platform
+    if machine not in MACHINES or sys.maxsize < 1 << 32:
+        return f"there is no table of system calls for {machine}"
+    number = {"x86_64": 317, "aarch64": 277}[machine]
+    try:
+        for action in (KILL, REFUSE & 0xFFFF0000):
+            syscall(number, ACTION_AVAILABLE, 0, ctypes.byref(ctypes.c_uint32(action)))
+    except OSError as error:
+        return f"the kernel has no seccomp filters ({error.strerror})"
+    return ""

@@ -1,0 +1,211 @@
+"""Hostile learner files, and how each must end under isolation. The numbers are rows of the catalogue of threats."""
+
+from __future__ import annotations
+
+import textwrap
+
+PRELUDE = """
+import ctypes, os, sys, time, errno
+import torch
+libc = ctypes.CDLL(None, use_errno=True)
+
+def refused(result):
+    number = ctypes.get_errno()
+    if result != -1 or number != errno.EPERM:
+        raise AssertionError(f"not refused: {result}, errno {number}")
+"""
+
+
+def attack(text: str) -> str:
+    """A learner's file whose function does this, and then what an honest one does."""
+    return f"{PRELUDE}\ndef probe(x):\n{textwrap.indent(textwrap.dedent(text).strip(), '    ')}\n    return x * 2\n"
+
+
+NOBODY_HOME = "{path!r}"  # filled in by the test: a file with a secret in it
+SPIN = "while True: pass"
+
+# name: (source, how it ends)
+ATTACKS: dict[str, tuple[str, str]] = {
+    "1 spins": (attack(SPIN), "timeout"),
+    "1 spins when imported": (SPIN, "timeout"),
+    "2 sleeps": (attack("time.sleep(1e6)"), "timeout"),
+    "3 holds the interpreter lock": (attack("import re; re.match('(a+)+$', 'a' * 40 + 'b')"), "timeout"),
+    "4 ignores every signal": (
+        attack("""
+            import signal
+            for number in set(range(1, 65)) - {9, 19, 32, 33}:
+                try: signal.signal(number, signal.SIG_IGN)
+                except OSError: pass
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            while True: pass"""), "timeout"),
+    "4 swallows every exception": (
+        attack("""
+            while True:
+                try: time.sleep(1e6)
+                except BaseException: pass"""), "timeout"),
+    "5 closes its result and sleeps": (attack("os.close(3); libc.sleep(1000)"), "crash"),
+    "5 closes its result and spins": (attack(f"os.closerange(0, 1000)\n{SPIN}"), "crash"),
+    "6 stops itself": (attack("refused(libc.kill(os.getpid(), 19))"), "returned tensor"),
+    "7 forks": (attack("refused(libc.fork()); refused(libc.vfork())"), "returned tensor"),
+    "7 forks by os": (attack("os.fork()"), "PermissionError"),
+    "7 starts a thread": (attack("import threading; threading.Thread(target=print).start()"), "RuntimeError"),
+    "7 starts a program": (attack("import subprocess; subprocess.run(['/bin/true'])"), "PermissionError"),
+    "7 executes a program": (attack("refused(libc.execv(b'/bin/true', None))"), "returned tensor"),
+    "7 spawns a program": (attack("os.posix_spawn('/bin/true', ['true'], {})"), "PermissionError"),
+    "8 asks for everything": (attack("torch.zeros(1 << 40)"), "memory"),
+    "8 takes bytes without end": (attack("kept = []\nwhile True: kept.append(bytearray(1 << 24))"), "memory|timeout"),
+    "8 maps without end": (
+        attack("""
+            libc.mmap.restype = ctypes.c_void_p
+            while libc.mmap(None, ctypes.c_size_t(1 << 26), 3, 0x8022, -1, 0) != ctypes.c_void_p(-1).value: pass
+            raise MemoryError"""), "memory"),
+    "9 fills memory files": (attack("refused(libc.memfd_create(b'x', 0))"), "returned tensor"),
+    "9 fills shared memory": (attack("refused(libc.shmget(0, 1 << 20, 0o1600))"), "returned tensor"),
+    "9 fills /dev/shm": (attack("refused(libc.shm_open(b'/handgrad-attack', 66, 0o600))"), "returned tensor"),
+    "10 prints a gigabyte": (attack("for _ in range(100): print('x' * 10_000_000)"), "returned tensor"),
+    "11 floods its result": (attack("while True: os.write(3, b'x' * 1_000_000)"), "crash"),
+    "12 expands a number": (attack("return torch.zeros(1).expand(10 ** 12)"), "returned tensor"),
+    "13 recurses": (attack("def f(): return f()\nf()"), "RecursionError"),
+    "13 nests": (attack("a = []\nfor _ in range(10 ** 6): a = [a]\nreturn a"), "returned items|crash|memory"),
+    "14 reads address zero": (attack("ctypes.string_at(0)"), "crash"),
+    "14 aborts": (attack("os.abort()"), "crash"),
+    "15 exits": (attack("sys.exit(0)"), "exit"),
+    "15 leaves": (attack("os._exit(0)"), "crash"),
+    "15 leaves when imported": ("import os\nos._exit(0)\n", "crash"),
+    "16 interrupts": (attack("raise KeyboardInterrupt"), "KeyboardInterrupt"),
+    "16 raises what cannot be shown": (
+        attack("""
+            class Odd(Exception):
+                def __str__(self): raise SystemExit
+            raise Odd"""), "Odd"),
+    "17 changes files": (
+        attack(f"""
+            path = {NOBODY_HOME}.encode()
+            for call in (
+                lambda: libc.unlink(path), lambda: libc.rename(path, path + b'2'), lambda: libc.chmod(path, 0),
+                lambda: libc.truncate(path, 0), lambda: libc.utimes(path, None), lambda: libc.open(path, 577, 0o600),
+                lambda: libc.link(path, path + b'2'), lambda: libc.symlink(path, path + b'2'),
+                lambda: libc.mkdir(path + b'd', 0o700), lambda: libc.rmdir(os.path.dirname(path)),
+                lambda: libc.chown(path, 0, 0), lambda: libc.setxattr(path, b'user.x', b'1', 1, 0),
+                lambda: libc.open(b'/tmp/handgrad-attack', 66, 0o600), lambda: libc.mkdir(b'/handgrad-attack', 0o700),
+            ): refused(call())"""), "returned tensor"),
+    "18 reads files": (
+        attack(f"""
+            path = {NOBODY_HOME}.encode()
+            buffer = ctypes.create_string_buffer(4096)
+            for name in (path, b'/etc/passwd', b'/proc/self/environ', b'/proc/self/maps', b'/proc/1/environ', b'.'):
+                refused(libc.open(name, 0))
+                refused(libc.stat(name, buffer))
+                refused(libc.access(name, 0))
+                refused(libc.readlink(name, buffer, 4096))
+            assert not libc.opendir(b'/')
+            refused(libc.chdir(b'/')); refused(libc.chroot(b'/'))"""), "returned tensor"),
+    "18 opens by Python": (attack("open('/etc/passwd')"), "PermissionError"),
+    "18 lists by Python": (attack("os.listdir('/')"), "PermissionError"),
+    "19 connects": (
+        attack("""
+            for family in range(0, 46):
+                for kind in (1, 2, 3, 5): refused(libc.socket(family, kind, 0))
+            refused(libc.socketpair(1, 1, 0, ctypes.create_string_buffer(8)))"""), "returned tensor"),
+    "20 signals the warm process": (
+        attack("""
+            for number in (0, 6, 9, 15, 19):
+                for pid in (1, 2, -1, 0): refused(libc.kill(pid, number))
+            refused(libc.syscall(434, 1, 0)); refused(libc.syscall(424, 3, 9, None, 0))"""), "returned tensor"),
+    "20 traces": (
+        attack("""
+            buffer = ctypes.create_string_buffer(64)
+            for pid in (1, 2): refused(libc.ptrace(16, pid, None, None))
+            refused(libc.process_vm_readv(1, buffer, 1, buffer, 1, 0))
+            refused(libc.open(b'/proc/1/mem', 2))"""), "returned tensor"),
+    "21 signals through fcntl": (
+        attack("""
+            for command in (4, 8, 10, 12, 15, 16, 1024, 1026, 1031, 1033):
+                refused(libc.fcntl(3, command, 1))
+            refused(libc.fcntl(3, 4, 0o20000)); refused(libc.ioctl(3, 0x8901, ctypes.byref(ctypes.c_int(1))))
+            refused(libc.ioctl(3, 0x5452, ctypes.byref(ctypes.c_int(1)))); refused(libc.tgkill(1, 1, 6))"""),
+        "returned tensor"),
+    "23 raises its own limits": (
+        attack("""
+            import resource
+            for kind in range(16):
+                try: resource.setrlimit(kind, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+                except (PermissionError, ValueError): pass
+                else: raise AssertionError(kind)"""), "returned tensor"),
+    "24 walks its descriptors": (
+        attack("""
+            def is_open(fd): return libc.fcntl(fd, 1) != -1
+            assert [fd for fd in range(70_000) if is_open(fd)] == [0, 1, 2, 3]
+            assert os.read(0, 1) == b''
+            refused(libc.syscall(434, os.getpid(), 0))"""), "returned tensor"),
+    "24 reads its own result": (attack("os.read(3, 1)"), "OSError"),
+    "26 connects to a server by name": (
+        attack("import socket; socket.socket(socket.AF_UNIX)"), "PermissionError"),
+    "38 looks for references": (
+        attack("""
+            import gc
+            known = '''capture confinement errors landlock linux meter no_autograd autograd_removal preloaded
+                       protocol seccomp worker zygote'''
+            bad = {n[7:] for n in sys.modules if n.startswith('grader.')} - set(known.split())
+            assert not bad, bad
+            kinds = {type(o).__name__ for o in gc.get_objects()}
+            assert not kinds & {'Trial', 'Grader', 'Exercise', 'Course'}"""),
+        "returned tensor"),
+    "39 imports the course": (attack("import solutions"), "ModuleNotFoundError"),
+    "39 imports the grader": (attack("import grader.reference"), "ModuleNotFoundError"),
+    "36 imports sympy": (attack("import sympy"), "ModuleNotFoundError"),
+    "44 sends half a frame": (attack("os.write(3, b'HGF1\\x10\\0\\0'); time.sleep(1e6)"), "timeout|crash"),
+    "46 rewrites at exit": (
+        attack("""
+            import atexit
+            atexit.register(lambda: os.write(3, b'x'))
+            class Late:
+                def __del__(self): os.write(3, b'x')
+            sys.late = Late()"""), "returned tensor"),
+    "49 returns a pickle bomb": (
+        attack("""
+            class Bomb:
+                def __reduce__(self): return (os.system, ('true',))
+            return Bomb()"""), "returned other"),
+    "61 makes memory executable": (
+        attack("""
+            libc.mmap.restype = ctypes.c_void_p
+            refused(-1 if libc.mmap(None, ctypes.c_size_t(4096), 7, 0x22, -1, 0) == ctypes.c_void_p(-1).value else 0)
+            code = ctypes.cast(libc.getpid, ctypes.c_void_p).value & ~4095
+            refused(libc.mprotect(ctypes.c_void_p(code), ctypes.c_size_t(4096), 7))
+            refused(libc.mprotect(ctypes.c_void_p(code), ctypes.c_size_t(4096), 5))
+            refused(libc.syscall(329, ctypes.c_void_p(code), ctypes.c_size_t(4096), 7, -1))
+            refused(libc.personality(0x0400000))"""), "returned tensor"),
+    "more: unmaps its own code": (
+        attack("""
+            code = ctypes.cast(libc.getpid, ctypes.c_void_p).value & ~4095
+            libc.munmap(ctypes.c_void_p(code), ctypes.c_size_t(1 << 20))
+            libc.getpid()"""), "crash"),
+    "more: loosens its own confinement": (
+        attack("""
+            for option in range(0, 80): refused(libc.prctl(option, 0, 0, 0, 0))
+            for number in (317, 444, 445, 446, 277): refused(libc.syscall(number, 0, 0, 0, 0, 0))"""),
+        "returned tensor"),
+    "more: becomes somebody else": (
+        attack("""
+            assert os.getuid() != 0 and os.geteuid() != 0
+            refused(libc.setuid(0)); refused(libc.setresuid(0, 0, 0)); refused(libc.setgid(0))
+            refused(libc.setsid()); refused(libc.setpriority(0, 0, -20))"""), "returned tensor"),
+    "more: loads a library": (attack("ctypes.CDLL('libutil.so.1')"), "OSError"),
+    "more: replaces the worker": (
+        attack("""
+            import grader.worker, grader.zygote, grader.protocol
+            for module in (grader.worker, grader.zygote, grader.protocol):
+                for name in dir(module):
+                    if callable(getattr(module, name)): setattr(module, name, lambda *a, **k: os._exit(0))"""), ".*"),
+    "more: waits for the alarm in a handler": (
+        attack("""
+            import signal
+            signal.signal(signal.SIGALRM, lambda *_: time.sleep(1e6))
+            time.sleep(1e6)"""), "timeout"),
+    "more: raises from a trace function": (
+        attack("""
+            def trace(*_): time.sleep(1e6)
+            sys.settrace(trace); sys.setprofile(trace)
+            len([])"""), "timeout"),
+}  # fmt: skip
