@@ -42,9 +42,8 @@ def root(tmp_path: Path) -> Path:
     for unit in ("05_activations", "06_losses"):
         shutil.copytree(ROOT / "solutions" / unit, tmp_path / "solutions" / unit)
         (tmp_path / "exercises" / unit).mkdir(parents=True)
-        (tmp_path / "exercises" / unit / "README.md").write_text(
-            "# A lesson: relu_grad.py, gelu_grad.py, mse_grad.py\n"
-        )
+        lesson = "# A lesson: relu_grad.py, gelu_grad.py, mse_grad.py\n"
+        (tmp_path / "exercises" / unit / "README.md").write_text(lesson)
     only(tmp_path, RELU, "relu_grad")
     only(tmp_path, MSE, "mse_grad")
     build(load_course(tmp_path))
