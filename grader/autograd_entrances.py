@@ -13,7 +13,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch._decomp
@@ -34,6 +34,7 @@ SCRIPT_CLASSES = (
     "CompilationUnit ScriptFunction ScriptMethod ScriptModule LiteScriptModule StaticModule Gradient "
     "GraphExecutorState Graph"
 ).split()
+FUNCTIONAL = "jacobian hessian vjp jvp hvp vhp".split()
 MODULES = ("torch._decomp", "torch.nn.grad", "torch.masked", "torch._functorch.autograd_function")
 FORMULA = re.compile(r"backward|jvp|vjp|_input$|_weight$")
 
@@ -56,7 +57,7 @@ def close() -> None:
 
 def _close_engine() -> None:
     """The engine is a static C type: its dictionary can be changed only from behind."""
-    engine = torch._C._ImperativeEngine.__mro__[1]
+    engine = torch._C._ImperativeEngine
     (members,) = gc.get_referents(vars(engine))
     for name in ENGINE:
         members[name] = refuse
@@ -77,6 +78,7 @@ def _formulas() -> Iterator[Any]:
     for name, module in list(sys.modules.items()):
         if name.startswith(MODULES):
             yield from (value for key, value in vars(module).items() if FORMULA.search(key))
+    yield from (vars(torch.autograd.functional)[name] for name in FUNCTIONAL)
     for table in torch._decomp.global_decomposition_table.values():
         yield from (rule for operation, rule in table.items() if FORMULA.search(str(operation)))
     for function in _subclasses(torch.autograd.Function):
@@ -99,8 +101,14 @@ def _gut(found: Iterable[Any]) -> None:
             continue
         seen.add(function)
         waiting += [cell.cell_contents for cell in function.__closure__ or () if _holds_formula(cell)]
-        function.__code__ = refuse.__code__.replace(co_freevars=function.__code__.co_freevars)
+        function.__code__ = _gone.__code__.replace(co_freevars=function.__code__.co_freevars)
         vars(function).clear()
+
+
+def _gone(*_arguments: object, **_options: object) -> NoReturn:
+    from grader.no_autograd import refuse  # it runs among the globals of the function whose code it replaces
+
+    refuse()
 
 
 def _holds_formula(cell: types.CellType) -> bool:
@@ -129,7 +137,7 @@ def _stand_in_for_dynamo() -> None:
 
 
 class _StandIn(types.ModuleType):
-    """A module whose functions give back what they are given, whose questions are answered no; its classes are empty."""
+    """A module whose functions give back what they are given, whose questions are answered no."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
