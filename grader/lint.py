@@ -12,7 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 LONGEST = 60
-DIFFERENTIATES = ("torch.autograd", "torch.func", "functorch", "torch._functorch", "torch._C._functorch", "torch.nn.grad")
+DIFFERENTIATES = (
+    "torch.autograd",
+    "torch.func",
+    "functorch",
+    "torch._functorch",
+    "torch._C._functorch",
+    "torch.nn.grad",
+)
 HARMLESS = frozenset(
     "torch.autograd torch.func functorch torch.autograd.Function torch.autograd.Variable torch.autograd.no_grad "
     "torch.autograd.enable_grad torch.autograd.set_grad_enabled torch.autograd.inference_mode "
@@ -83,9 +90,8 @@ class _File:
         """The expressions in a statement that differentiate by torch."""
         local = _local_names(part)
         for node in ast.walk(part):
-            if isinstance(node, ast.Call) and self._asks_for_a_graph(node, local):
-                yield node
-            elif isinstance(node, (ast.Attribute, ast.Name)) and self._differentiates(node, local):
+            calls = isinstance(node, ast.Call) and self._asks_for_a_graph(node, local)
+            if calls or (isinstance(node, (ast.Attribute, ast.Name)) and self._differentiates(node, local)):
                 yield node
 
     def _asks_for_a_graph(self, call: ast.Call, local: frozenset[str]) -> bool:
@@ -157,7 +163,9 @@ def _local_names(part: ast.stmt) -> frozenset[str]:
         return frozenset()
     names = {node.arg for node in ast.walk(part) if isinstance(node, ast.arg)}
     names |= {node.id for node in ast.walk(part) if isinstance(node, ast.Name) and _stores(node)}
-    names |= {node.name for node in ast.walk(part) if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node is not part}
+    names |= {
+        node.name for node in ast.walk(part) if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node is not part
+    }
     outer = {name for node in ast.walk(part) if isinstance(node, ast.Global) for name in node.names}
     return frozenset(names - outer)
 

@@ -1,4 +1,5 @@
 """After the removal no road through torch leads to a gradient, and honest work gives the same numbers, bit by bit."""
+# ruff: noqa: E501
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 from autograd_roads import ABSENT, ACCEPTED, PRELUDE, ROADS
@@ -152,3 +154,48 @@ def test_the_removal_is_quick() -> None:
         print(time.perf_counter() - start)
     """)
     assert float(ran.stdout) < 1.0, ran.stderr
+
+
+def answered(source: str) -> dict[str, Any]:
+    """The facts that a worker without autograd reports of `answer(x)`."""
+    ran = in_python(f"""
+        import json
+        import numpy as np
+        from grader import protocol
+        from grader.autograd_removal import remove
+        from grader.worker import answer
+        remove()
+        header = {{"source": {source!r}, "filename": "learner.py", "function": "answer", "time_limit": 20}}
+        header["calls"] = [{{"arguments": [["x", {{"tensor": 0, "g": None}}]], "meter": False}}]
+        facts, arrays = protocol.unpack(answer(header, [np.ones(3, "float32")]))
+        print(json.dumps(facts | {{"values": [array.tolist() for array in arrays]}}))
+    """)
+    assert ran.returncode == 0, ran.stderr
+    return dict(json.loads(ran.stdout))
+
+
+CHECKS = {
+    "below the function": "import torch\n{}y = torch.ones(3, requires_grad=True)\ny.sum().backward()\nassert answer(y)[0] == y.grad[0]\n",
+    "above it": "import torch\ny = torch.ones(3, requires_grad=True)\ny.sum().backward()\nprint(y.grad[0])\n{}",
+    "with torch.func": "import torch\n{}assert torch.func.grad(torch.sum)(torch.ones(3))[0] == 1\n",
+    "in a loop": "import torch\n{}for _ in range(2):\n    assert torch.autograd.functional.jacobian(torch.sum, torch.ones(3))[0] == 1\n",
+    "under a future": "from __future__ import annotations\nimport torch\ntorch.func.grad(1)\n{}def other(a: nonsense): ...\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_check_at_top_level_is_passed_over(check: str) -> None:
+    """A learner may check themselves outside the function: without autograd the check is skipped, not the file failed."""
+    facts = answered(CHECKS[check].format("def answer(x):\n    return x * half(2)\ndef half(x):\n    return x / 2\n"))
+    assert facts.get("error") is None
+    assert facts["values"][facts["calls"][0]["returned"]["array"]] == [1, 1, 1]
+
+
+def test_another_error_at_top_level_is_still_one() -> None:
+    assert answered("def answer(x):\n    return x\nanswer(1)[0]\n")["error"]["type"] == "TypeError"
+
+
+def test_autograd_in_the_function_is_named_with_its_line() -> None:
+    facts = answered("def answer(x):\n    y = x.requires_grad_()\n    y.sum().backward()\n    return y.grad\n")
+    error = facts["calls"][0]["error"]
+    assert (error["kind"], error["lines"]) == ("autograd", [3])

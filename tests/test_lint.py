@@ -1,4 +1,5 @@
 """Autograd is found where the graded function uses it, and nowhere else."""
+# ruff: noqa: E501
 
 from __future__ import annotations
 
