@@ -35,7 +35,7 @@ COMPUTING_KEYS = (
 AUTOGRAD_KEYS = (
     "Autograd AutogradCPU AutogradMeta AutogradOther AutogradNestedTensor AutogradCUDA AutogradXLA AutogradXPU "
     "AutogradMPS AutogradHPU AutogradIPU AutogradLazy AutogradMTIA AutogradPrivateUse1 AutogradPrivateUse2 "
-    "AutogradPrivateUse3"
+    "AutogradPrivateUse3 ADInplaceOrView"
 ).split()
 Kernel = Callable[..., Any]
 

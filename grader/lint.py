@@ -90,9 +90,13 @@ class _File:
         """The expressions in a statement that differentiate by torch."""
         local = _local_names(part)
         for node in ast.walk(part):
-            calls = isinstance(node, ast.Call) and self._asks_for_a_graph(node, local)
-            if calls or (isinstance(node, (ast.Attribute, ast.Name)) and self._differentiates(node, local)):
+            if isinstance(node, (ast.Call, ast.Attribute, ast.Name)) and self._is_use(node, local):
                 yield node
+
+    def _is_use(self, node: ast.Call | ast.Attribute | ast.Name, local: frozenset[str]) -> bool:
+        if isinstance(node, ast.Call):
+            return self._asks_for_a_graph(node, local)
+        return self._differentiates(node, local)
 
     def _asks_for_a_graph(self, call: ast.Call, local: frozenset[str]) -> bool:
         """`.backward(...)`, `.requires_grad_()`, or `requires_grad=True` for something that torch makes."""
