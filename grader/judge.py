@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from . import graph_faults, relations, structure
+from . import graph_faults, lint, relations, structure
 from .compare import agrees, scaled_error, worst_entry
 from .course import CourseExercise
 from .diagnose import Diagnosis, declared, diagnose, matching, ranked
@@ -24,6 +25,7 @@ from .trial import Candidate, Trial
 
 NUDGE = 1e-4
 LARGEST_SHARE = 0.9
+KEPT = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
 Verdict = Diagnosis | None
 
 
@@ -131,7 +133,19 @@ class Judge:
         return ExerciseResult(exercise.id, exercise.unit, answers, facts.printed)
 
     def judge(self, answer: Answer) -> AnswerResult:
-        """The first rung that fails."""
+        """The first rung that fails; where autograd is used, that is what went wrong, whatever came of it."""
+        result = self._climbed(answer)
+        if result.code is None or result.code in KEPT or self._autograd is None:
+            return result
+        return _answer_result(self.exercise, answer, self._autograd)
+
+    @cached_property
+    def _autograd(self) -> Verdict:
+        """The rule and the line, where the function lets torch differentiate."""
+        use = lint.autograd_use(self.source, self.exercise.id)
+        return None if use is None else structure.differentiates(use, self.exercise.file, self.source)
+
+    def _climbed(self, answer: Answer) -> AnswerResult:
         verdict = self._structure(answer) or self._shapes(answer) or self._conduct(answer)
         if verdict is not None:
             return _answer_result(self.exercise, answer, verdict)

@@ -25,7 +25,8 @@ class AutogradUsed(Exception):
     """Learner code asked torch to differentiate."""
 
 
-def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
+def refuse(*_args: object, **_kwargs: object) -> NoReturn:
+    """Stand in for whatever differentiates."""
     raise AutogradUsed("torch's autograd is switched off here")
 
 
@@ -34,7 +35,7 @@ def forbidden() -> Iterator[None]:
     """Within this context every entrance to reverse and forward mode raises `AutogradUsed`."""
     saved = [(owner, name, getattr(owner, name)) for owner, name in ENTRANCES]
     for owner, name in ENTRANCES:
-        setattr(owner, name, _refuse)
+        setattr(owner, name, refuse)
     try:
         yield
     finally:

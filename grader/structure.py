@@ -29,6 +29,7 @@ SHAPE_HINTS = (
 )
 NAME_HINTS = ("Is the name spelt as it was where it came into being? What comes from a module must be imported.",)
 NOTHING = Value(kind="none")
+DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
 
 
 def of_file(facts: Facts, function: str, file: str, source: str, time_limit: float) -> Diagnosis | None:
@@ -60,7 +61,7 @@ def raised(
     if code == "memory":
         return Diagnosis(code, f"it asked for more memory than it may use{where}")
     if code == "used-autograd":
-        return Diagnosis(code, f"it lets torch differentiate{where}; write the gradient by hand")
+        return Diagnosis(code, DIFFERENTIATES.format(where))
     if code == "crash":
         return Diagnosis(code, f"it ended the whole program ({error.type}){where}")
     if code == "syntax-error":
@@ -73,10 +74,22 @@ def raised(
     return Diagnosis(code, says, NAME_HINTS if error.type == "NameError" else ())
 
 
+def differentiates(use: tuple[int, str], file: str, source: str) -> Diagnosis:
+    """The function asks torch for the gradient.
+
+    Args:
+        use: the line, and the words in it.
+    """
+    line, words = use
+    where = _at(line, source, PurePath(file).name)
+    return Diagnosis("used-autograd", DIFFERENTIATES.format(f", with `{words}`{where}"))
+
+
 def _where(error: Raised, source: str, name: str) -> str:
-    if not error.lines:
-        return ""
-    line = error.lines[-1]
+    return _at(error.lines[-1], source, name) if error.lines else ""
+
+
+def _at(line: int, source: str, name: str) -> str:
     lines = source.splitlines()
     text = plain(lines[line - 1].strip()) if 0 < line <= len(lines) else ""
     return f" ({name}, line {line}: {text})" if text else f" ({name}, line {line})"

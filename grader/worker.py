@@ -5,6 +5,7 @@ raised. There is no verdict in it, and no way to express one.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import math
@@ -14,7 +15,7 @@ import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -69,11 +70,26 @@ def _load(source: str, filename: str, name: str, facts: Facts) -> tuple[Callable
     module = types.ModuleType(name)
     module.__file__ = filename
     sys.modules[name] = module
-    exec(compile(tree, filename, "exec", dont_inherit=True), module.__dict__)
+    _execute(tree, filename, module.__dict__)
     function = getattr(module, name, None)
     if not callable(function):
         return None, False
     return function, any(_is_stub(node) for node in tree.body if getattr(node, "name", "") == name)
+
+
+def _execute(tree: ast.Module, filename: str, names: dict[str, Any]) -> None:
+    """Run a file. Where nothing can differentiate, a learner's check at top level is passed over, not the file."""
+    code = compile(tree, filename, "exec", dont_inherit=True)
+    try:
+        exec(code, names)
+    except AutogradUsed as error:
+        lines = [frame.lineno or 0 for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
+        future = code.co_flags & __future__.annotations.compiler_flag
+        for statement in tree.body:
+            if statement.lineno > max(lines[:1], default=0):
+                rest = compile(ast.Module([statement], []), filename, "exec", future, dont_inherit=True)
+                with suppress(Exception):
+                    exec(rest, names)
 
 
 def _is_stub(node: ast.stmt) -> bool:
