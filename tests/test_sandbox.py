@@ -91,7 +91,7 @@ HOSTILE = {
     "leaves by sys.exit": (body("sys.exit(0)"), "exit"),
     "leaves by sys.exit when imported": ("import sys\nsys.exit(0)\n", "exit"),
     "forks without end": (body("while True: os.fork()"), "PermissionError"),
-    "takes memory without end": (body("kept = []\nwhile True: kept.append(bytearray(1 << 24))"), "memory"),
+    "takes memory without end": (body("kept = []\nwhile True: kept.append(x.new_empty(1 << 24))"), "memory"),
     "takes a huge tensor": (body("torch.ones(1 << 40)"), "memory"),
     "prints a gigabyte": (body("for _ in range(1000): print('x' * 1_000_000)"), "returned tensor"),
     "prints a gigabyte past Python": (body("for _ in range(1000): os.write(1, b'x' * 1_000_000)"), "returned tensor"),
