@@ -251,7 +251,7 @@ from collections import namedtuple; namedtuple('P', 'a b')(1, 2)
 f'{datetime.datetime.now():%Y}' if (datetime := __import__('datetime')) else ''
 inspect.signature(probe) if (inspect := __import__('inspect')) else ''
 decimal.Decimal('1.1').sqrt() if (decimal := __import__('decimal')) else ''
-sorted(gc.get_objects(), key=id)[:1] if (gc := __import__('gc')) else ''
+gc.collect() if (gc := __import__('gc')) else ''
 """.strip().splitlines()
 
 
@@ -281,7 +281,8 @@ def everything(path):
     yield [libc.getenv(name) for name in (b'HANDGRAD_SECRET', b'PATH', b'HOME')]
     import gc, traceback
     yield [frame.frame.f_locals for frame in inspect.getouterframes(sys._getframe())] if 'inspect' in globals() else ''
-    yield [o for o in gc.get_objects() if isinstance(o, (str, bytes, dict)) and 'secret-' in repr(o)[:100_000]]
+    for reach in (gc.get_objects, lambda: gc.get_referrers(sys), lambda: gc.get_referents(sys.modules)):
+        yield look(reach)
 
 buffer = ctypes.create_string_buffer(1 << 16)
 libc.getenv.restype = ctypes.c_char_p
