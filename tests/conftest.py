@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -30,6 +31,10 @@ def with_policy(course: Course, **changes: object) -> Course:
     """The same course under another policy."""
     policy = course.policy.model_copy(update=changes)
     return replace(course, config=course.config.model_copy(update={"policy": policy}), _specs={})
+
+
+# A shell that starts this in the background has it ignore Ctrl-C, and so would everything it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
