@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,15 +14,10 @@ from . import __version__
 from .errors import HandgradError, InfrastructureError, UsageError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from .course import Course, CourseExercise
-    from .render import Line
     from .results import AnswerResult, ExerciseResult
     from .session import Session
 
-STYLES = {"bold": "bold", "good": "green", "bad": "red", "todo": "yellow", "dim": "dim"}
-MAX_WIDTH = 100
 
 app = typer.Typer(
     name="handgrad",
@@ -88,6 +83,7 @@ def _root(
 @app.command()
 def check(targets: Targets = None, format: Format = "text") -> None:
     """Check exercises and say which mistake each wrong answer is."""
+    from .console import print_json, print_report
     from .results import exit_code
 
     course = _course()
@@ -95,9 +91,9 @@ def check(targets: Targets = None, format: Format = "text") -> None:
     with _session(course) as session:
         results = _checked(session, chosen)
         if format == "json":
-            _print_json(course, results)
+            print_json(course, results)
         else:
-            _print_report(session, chosen, results, list_all=len(chosen) > 1)
+            print_report(session, chosen, results, list_all=len(chosen) > 1)
     raise typer.Exit(exit_code(results))
 
 
@@ -107,6 +103,7 @@ def hint(
     answer_name: Annotated[str, typer.Argument(metavar="[ANSWER]", help="One answer, such as w.g.")] = "",
 ) -> None:
     """Show the next hint for an answer, one step at a time."""
+    from .console import columns, out
     from .render import hints
 
     course = _course()
@@ -114,29 +111,29 @@ def hint(
     with _session(course) as session:
         answer = _answer_in_need(_last_result(session, exercise), answer_name)
         if answer is None:
-            _out([((f"{exercise.file} passes: there is nothing to hint at.", "good"),)])
+            out([((f"{exercise.file} passes: there is nothing to hint at.", "good"),)])
             return
         if answer.status == "error":
             raise InfrastructureError(answer.message)
         seen = min(session.progress.hints_seen(exercise, answer) + 1, len(answer.hints))
         session.progress.saw_hint(exercise, answer, seen)
         session.progress.save()
-        console = _console()
-        _out([((f"{exercise.file}  {answer.name}", "bold"),), *hints(exercise, answer, _width(console), seen)])
+        out([((f"{exercise.file}  {answer.name}", "bold"),), *hints(exercise, answer, columns(), seen)])
 
 
 @app.command("list")
 def list_() -> None:
     """List all exercises and how far you are."""
+    from .console import listed, out
     from .progress import next_exercise
     from .render import next_step
 
     course = _course()
     with _session(course) as session:
         for unit in course.config.units:
-            _out([((f"{unit.id}  {unit.title}", "bold"),)])
-            _out(_listed(session, exercise) for exercise in course.exercises if exercise.unit == unit.id)
-        _out([next_step(next_exercise(session.progress, course.exercises))])
+            out([((f"{unit.id}  {unit.title}", "bold"),)])
+            out(listed(session, exercise) for exercise in course.exercises if exercise.unit == unit.id)
+        out([next_step(next_exercise(session.progress, course.exercises))])
 
 
 @app.command()
@@ -146,6 +143,7 @@ def reset(
 ) -> None:
     """Put an exercise's stub back; what you wrote is kept as a backup."""
     from . import workspace
+    from .console import out
 
     course = _course()
     exercise = course.find(exercise_id)
@@ -156,7 +154,7 @@ def reset(
         session.progress.forget(exercise)
         session.progress.save()
     kept = f" What was there is in {backup.relative_to(course.root)}." if backup else ""
-    _out([((f"{exercise.file} is a fresh stub.{kept}", ""),)])
+    out([((f"{exercise.file} is a fresh stub.{kept}", ""),)])
 
 
 @app.command()
@@ -169,9 +167,7 @@ def solution(exercise_id: ExerciseId) -> None:
     with _session(course) as session:
         result = _last_result(session, exercise)
     if result.status != "passed":
-        raise UsageError(
-            f"{exercise.file} does not pass yet: the solution is shown once it does. See: handgrad hint {exercise.id}"
-        )
+        raise UsageError(f"{exercise.file} does not pass yet: first get a hint with: handgrad hint {exercise.id}")
     lines = exercise.solution.read_text(encoding="utf-8").rstrip().splitlines()
     print("\n".join(line for line in lines if line.strip() not in (BEGIN, END)))
 
@@ -226,13 +222,14 @@ def build() -> None:
 @app.command()
 def audit() -> None:
     """For authors: prove that every exercise of the course is sound."""
+    from .console import Spinner
+
     course = _authors_course()
     from .audit import audit as audit_course
 
-    with _session(course) as session:
+    with _session(course) as session, Spinner("auditing") as say:
         worker = session.warm_up()
-        with _spinner("auditing") as say:
-            findings = audit_course(course, session.grader, worker, say)
+        findings = audit_course(course, session.grader, worker, lambda exercise: say(exercise.file))
     for finding in findings:
         print(f"{finding.file}: {finding.says}")
     count = len(course.exercises)
@@ -271,10 +268,12 @@ def _session(course: Course) -> Session:
 
 
 def _checked(session: Session, chosen: Iterable[CourseExercise]) -> list[ExerciseResult]:
+    from .console import Spinner
+
     session.warm_up()
     results = []
     try:
-        with _spinner("checking") as say:
+        with Spinner("checking") as say:
             for exercise in chosen:
                 say(exercise.file)
                 results.append(session.check(exercise))
@@ -299,80 +298,3 @@ def _answer_in_need(result: ExerciseResult, name: str) -> AnswerResult | None:
         raise UsageError(f"{result.id} has no answer {name!r}; it has {', '.join(known)}.")
     wanted = [answer for answer in result.answers if name in ("", answer.name)]
     return next((answer for answer in wanted if answer.status != "passed"), None)
-
-
-def _print_json(course: Course, results: list[ExerciseResult]) -> None:
-    from .results import CourseResult, dumps
-
-    print(dumps(CourseResult(course.config.course, "learner", tuple(results))), end="")
-
-
-def _print_report(
-    session: Session, chosen: Iterable[CourseExercise], results: Iterable[ExerciseResult], *, list_all: bool
-) -> None:
-    from .progress import by_unit, next_exercise
-    from .render import bars, exercise_report, next_step, printed
-
-    console = _console()
-    width = _width(console)
-    chosen = list(chosen)
-    for exercise, result in zip(chosen, results, strict=True):
-        seen = {answer.name: session.progress.hints_seen(exercise, answer) for answer in result.answers}
-        _out(exercise_report(exercise, result, width, seen))
-        if not list_all:
-            _out(printed(result, width))
-    progress = session.progress
-    _out(bars(by_unit(session.course, progress, [exercise.unit for exercise in chosen]), width))
-    _out([next_step(next_exercise(progress, chosen) or next_exercise(progress, session.course.exercises))])
-    _out([((note, "todo"),) for note in progress.notes])
-
-
-def _listed(session: Session, exercise: CourseExercise) -> Line:
-    result = session.progress.result(exercise)
-    done = sum(answer.status == "passed" for answer in result.answers) if result else 0
-    total = len(exercise.declaration.answers)
-    title = exercise.declaration.title + (" (stretch)" if exercise.stretch else "")
-    count = f"{done}/{total}"
-    return (("  ", ""), (f"{exercise.id:<22}", ""), (f"{count:<6}", "good" if done == total else "dim"), (title, "dim"))
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console(highlight=False, soft_wrap=True)
-
-
-def _width(console: Console) -> int:
-    return min(console.width, MAX_WIDTH)
-
-
-def _out(lines: Iterable[Line]) -> None:
-    from rich.text import Text
-
-    console = _console()
-    for line in lines:
-        console.print(Text.assemble(*[(text, STYLES.get(style, "")) for text, style in line]))
-
-
-class _spinner:
-    """A line on stderr that says what is going on, where somebody is watching."""
-
-    def __init__(self, what: str) -> None:
-        from rich.console import Console
-
-        self.what = what
-        self.status = Console(stderr=True).status(what) if sys.stderr.isatty() else None
-
-    def __enter__(self) -> Any:
-        if self.status is not None:
-            self.status.start()
-        return self.say
-
-    def __exit__(self, *_: object) -> None:
-        if self.status is not None:
-            self.status.stop()
-
-    def say(self, detail: str) -> None:
-        """Say what is being done now."""
-        if self.status is not None:
-            self.status.update(f"{self.what} {detail}")

@@ -18,7 +18,8 @@ from .compare import scaled_error
 from .exercise import Answer, Exercise
 from .fault import AVERAGES, RESHAPES, Fault, name_of, words
 from .faults import local_faults, upstream_faults
-from .trace import Position, Step, Trace, Wrong, record
+from .recording import record
+from .trace import Position, Step, Trace, Wrong
 from .trial import IMPOSSIBLE, Candidate, Trial
 
 MAX_PATHS = 4

@@ -1,18 +1,16 @@
 """The forward pass as a list of operations, each with its own vector-Jacobian product.
 
-`record` runs a forward pass once and notes every torch operation on its way; `Trace.backward` is the reverse
+`recording` runs a forward pass once and notes every torch operation on its way; `Trace.backward` is the reverse
 sweep over that list. The sweep can be handed one wrong rule, so that a mistake can be computed.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 Position = tuple[int | str, ...]
 Rule = Callable[["Trace", "Step", torch.Tensor], torch.Tensor]
@@ -20,11 +18,6 @@ Rule = Callable[["Trace", "Step", torch.Tensor], torch.Tensor]
 SYMBOLS = {
     "matmul": "@", "mm": "@", "bmm": "@", "__matmul__": "@", "__rmatmul__": "@", "add": "+", "sub": "-",
     "__rsub__": "-", "mul": "*", "div": "/", "__rdiv__": "/", "__rtruediv__": "/", "neg": "-",
-}  # fmt: skip
-ORDINALS = ("first", "second", "third", "fourth", "fifth")
-IN_PLACE = {
-    "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__idiv__": "div", "__itruediv__": "div",
-    "__ipow__": "pow", "__setitem__": "index_put",
 }  # fmt: skip
 
 
@@ -77,8 +70,8 @@ class Step:
 
     def apply(self, replaced: Mapping[Position, torch.Tensor]) -> torch.Tensor:
         """The operation run again with some operands replaced."""
-        kwargs = {name: _replace(value, replaced, (name,)) for name, value in self.kwargs.items()}
-        result = self.func(*_replace(self.args, replaced, ()), **kwargs)
+        kwargs = {name: with_replaced(value, replaced, (name,)) for name, value in self.kwargs.items()}
+        result = self.func(*with_replaced(self.args, replaced, ()), **kwargs)
         assert isinstance(result, torch.Tensor)
         return result
 
@@ -180,122 +173,9 @@ class Trace:
         return g if rearranged and g.shape != step.value.shape else step.vjp(where, g)
 
 
-def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_g: torch.Tensor) -> Trace:
-    """Run `forward(**inputs)` once and note its operations."""
-    tensors = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
-    recorder = _Recorder(tensors)
-    with torch.no_grad(), recorder:
-        out = forward(**inputs)
-    return Trace(tensors, _told_apart(recorder.steps), recorder.keys[id(out)], out_g)
-
-
-def _told_apart(steps: list[Step]) -> tuple[Step, ...]:
-    """The steps, with those that a learner would call the same numbered in words."""
-    alike = [(step.name, [arg for arg in step.args if isinstance(arg, (int, float))]) for step in steps]
-    numbered = []
-    for i, step in enumerate(steps):
-        place = alike[:i].count(alike[i])
-        several = alike.count(alike[i]) > 1 and place < len(ORDINALS)
-        numbered.append(replace(step, nth=f"the {ORDINALS[place]} ") if several else step)
-    return tuple(numbered)
-
-
-class _Recorder(TorchFunctionMode):
-    """Notes each operation with copies of its operands, so that later work in place cannot change them."""
-
-    def __init__(self, inputs: Mapping[str, torch.Tensor]) -> None:
-        super().__init__()
-        self.keys = {id(tensor): name for name, tensor in inputs.items()}
-        self.values = dict(inputs)
-        self.alive: list[torch.Tensor] = []
-        self.steps: list[Step] = []
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        given = _positional(args, kwargs or {})
-        result = func(*args, **(kwargs or {}))
-        if _works_in_place(func):
-            self._note(_OutOfPlace(func), *given, args[0])
-        elif isinstance(result, torch.Tensor) and id(result) not in self.keys:
-            self._note(func, *given, result)
-        elif isinstance(result, tuple):
-            for i, part in enumerate(result):
-                if isinstance(part, torch.Tensor):
-                    self._note(_Part(func, i), *given, part)
-        return result
-
-    def _note(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, value: torch.Tensor) -> None:
-        found = [*_tensors(args, ()), *(pair for name in kwargs for pair in _tensors(kwargs[name], (name,)))]
-        known = {where: self.keys[id(tensor)] for where, tensor in found if id(tensor) in self.keys}
-        copies = {where: self.values[key] for where, key in known.items()}
-        operands = tuple(
-            (where, key)
-            for where, key in known.items()
-            if copies[where].is_floating_point() and value.is_floating_point()
-        )
-        kept = {name: _replace(given, copies, (name,)) for name, given in kwargs.items()}
-        step = Step(len(self.steps), func, _replace(args, copies, ()), kept, value.clone(), operands)
-        self.steps.append(step)
-        self.alive.append(value)  # while it lives, nothing else gets its id
-        self.keys[id(value)] = step.key
-        self.values[step.key] = step.value
-
-
-def _positional(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """`matmul(a, other=b)` as `matmul(a, b)`."""
-    if len(args) == 1 and isinstance(kwargs.get("other"), torch.Tensor):
-        return (*args, kwargs["other"]), {name: value for name, value in kwargs.items() if name != "other"}
-    return args, dict(kwargs)
-
-
-def _works_in_place(func: Callable[..., Any]) -> bool:
-    name = str(getattr(func, "__name__", ""))
-    return name in IN_PLACE or (name.endswith("_") and not name.endswith("__"))
-
-
-@dataclass(frozen=True)
-class _OutOfPlace:
-    """An operation that changes its first argument, made to change and return a copy."""
-
-    func: Callable[..., Any]
-
-    @property
-    def __name__(self) -> str:
-        name = str(getattr(self.func, "__name__", self.func))
-        return IN_PLACE.get(name, name.rstrip("_"))
-
-    def __call__(self, first: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-        copy = first.clone()
-        self.func(copy, *args, **kwargs)
-        return copy
-
-
-@dataclass(frozen=True)
-class _Part:
-    """One tensor of an operation that returns several."""
-
-    func: Callable[..., Any]
-    index: int
-
-    @property
-    def __name__(self) -> str:
-        return str(getattr(self.func, "__name__", self.func))
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.func(*args, **kwargs)[self.index]
-
-
-def _tensors(value: Any, path: Position) -> Iterator[tuple[Position, torch.Tensor]]:
-    if isinstance(value, torch.Tensor):
-        yield path, value
-    elif isinstance(value, (tuple, list)):
-        yield from itertools.chain.from_iterable(_tensors(v, (*path, i)) for i, v in enumerate(value))
-
-
-def _replace(value: Any, replaced: Mapping[Position, torch.Tensor], path: Position) -> Any:
+def with_replaced(value: Any, replaced: Mapping[Position, torch.Tensor], path: Position) -> Any:
     if path in replaced:
         return replaced[path]
     if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
-        return type(value)(_replace(v, replaced, (*path, i)) for i, v in enumerate(value))
+        return type(value)(with_replaced(v, replaced, (*path, i)) for i, v in enumerate(value))
     return value

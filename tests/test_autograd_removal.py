@@ -14,8 +14,6 @@ import pytest
 from autograd_roads import ABSENT, ACCEPTED, PRELUDE, ROADS
 from conftest import ROOT
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="graded runs need Linux")
-
 HERE = Path(__file__).parent
 ENVIRONMENT = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
 

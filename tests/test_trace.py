@@ -9,7 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.trace import Trace, Wrong, record
+from grader.recording import record
+from grader.trace import Trace, Wrong
 
 Forward = Callable[..., torch.Tensor]
 N, M, K = 2, 3, 4

@@ -1,0 +1,89 @@
+"""What the commands put on the terminal: reports, lists, and a spinner where somebody is watching."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from .course import Course, CourseExercise
+from .progress import by_unit, next_exercise
+from .render import Line, bars, exercise_report, next_step, printed
+from .results import CourseResult, ExerciseResult, dumps
+from .session import Session
+
+STYLES = {"bold": "bold", "good": "green", "bad": "red", "todo": "yellow", "dim": "dim"}
+MAX_WIDTH = 100
+
+
+def print_json(course: Course, results: list[ExerciseResult]) -> None:
+    """The results of a learner's own check, as one record."""
+    print(dumps(CourseResult(course.config.course, "learner", tuple(results))), end="")
+
+
+def print_report(
+    session: Session, chosen: Iterable[CourseExercise], results: Iterable[ExerciseResult], *, list_all: bool
+) -> None:
+    """Each exercise, then the progress of their units and the next thing to do."""
+    width, chosen = columns(), list(chosen)
+    for exercise, result in zip(chosen, results, strict=True):
+        seen = {answer.name: session.progress.hints_seen(exercise, answer) for answer in result.answers}
+        out(exercise_report(exercise, result, width, seen))
+        if not list_all:
+            out(printed(result, width))
+    progress = session.progress
+    out(bars(by_unit(session.course, progress, [exercise.unit for exercise in chosen]), width))
+    out([next_step(next_exercise(progress, chosen) or next_exercise(progress, session.course.exercises))])
+    out([((note, "todo"),) for note in progress.notes])
+
+
+def listed(session: Session, exercise: CourseExercise) -> Line:
+    """One exercise in a list: how far it is, and its title."""
+    result = session.progress.result(exercise)
+    done = sum(answer.status == "passed" for answer in result.answers) if result else 0
+    total = len(exercise.declaration.answers)
+    title = exercise.declaration.title + (" (stretch)" if exercise.stretch else "")
+    count = f"{done}/{total}"
+    return (("  ", ""), (f"{exercise.id:<22}", ""), (f"{count:<6}", "good" if done == total else "dim"), (title, "dim"))
+
+
+def columns() -> int:
+    """How wide the report is."""
+    return min(terminal().width, MAX_WIDTH)
+
+
+def terminal() -> Console:
+    """Where reports go."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def out(lines: Iterable[Line]) -> None:
+    """Put lines on the terminal."""
+    console = terminal()
+    for line in lines:
+        console.print(Text.assemble(*[(text, STYLES.get(style, "")) for text, style in line]))
+
+
+class Spinner:
+    """A line on stderr that says what is going on, where somebody is watching."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.status = Console(stderr=True).status(what) if sys.stderr.isatty() else None
+
+    def __enter__(self) -> Any:
+        if self.status is not None:
+            self.status.start()
+        return self.say
+
+    def __exit__(self, *_: object) -> None:
+        if self.status is not None:
+            self.status.stop()
+
+    def say(self, detail: str) -> None:
+        """Say what is being done now."""
+        if self.status is not None:
+            self.status.update(f"{self.what} {detail}")
