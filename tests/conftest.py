@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import textwrap
@@ -35,6 +36,10 @@ def with_policy(course: Course, **changes: object) -> Course:
 
 # A shell that starts this in the background has it ignore Ctrl-C, and so would everything it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What these tests read must not depend on where they run: pytest words its summary differently in CI.
+for name in ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", MODE_VARIABLE):
+    os.environ.pop(name, None)
 
 
 @pytest.fixture(scope="session")
