@@ -29,12 +29,11 @@ KEPT = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-wo
 Verdict = Diagnosis | None
 
 
-def candidates(exercise: CourseExercise, answer: Answer, trial: Trial, *, own: bool = True) -> list[Candidate]:
-    """Every computable mistake about one answer, strongest source first.
+def candidates(exercise: CourseExercise, answer: Answer, trial: Trial) -> list[Candidate]:
+    """Every mistake about one answer that can be computed without the exercise's help, the most specific first.
 
     Args:
         trial: the first trial; it remembers the list.
-        own: include the misconceptions that the exercise declares.
     """
     declaration = exercise.declaration
 
@@ -43,7 +42,7 @@ def candidates(exercise: CourseExercise, answer: Answer, trial: Trial, *, own: b
         return ranked([*relations.candidates(answer, trial), *graph])
 
     found: list[Candidate] = trial.remember(("candidates", answer.name), derived)
-    return [*declared(declaration.misconceptions, answer), *found] if own else found
+    return found
 
 
 def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
@@ -72,7 +71,7 @@ def mistake(
     if isinstance(declaration, Routine) and declaration.accepts is not None and single:
         return Diagnosis("imprecise", "with this answer the error is far larger than it has to be")
     averages = isinstance(declaration, Exercise) and graph_faults.averages(declaration, first)
-    return diagnose(answer, doubles, candidates(exercise, answer, first, own=False), averages=averages)
+    return diagnose(answer, doubles, candidates(exercise, answer, first), averages=averages)
 
 
 def calls(trials: Sequence[Trial]) -> list[Trial]:
@@ -109,6 +108,12 @@ def _answer_result(
     return AnswerResult(
         answer.name, found, 0.0, points, diagnosis.code, diagnosis.says, evidence, hints, error
     )  # fmt: skip
+
+
+def _shown(array: np.ndarray) -> str:
+    """An array on one line, the middle of a large one left out."""
+    with np.printoptions(precision=4, suppress=True, threshold=40, edgeitems=2):
+        return " ".join(np.array2string(array, separator=", ").split())
 
 
 @dataclass(frozen=True)
@@ -268,6 +273,8 @@ class Judge:
         assert expected is not None
         error = scaled_error(array, expected)
         evidence = self._evidence(answer, trial, array, expected)
+        if self.exercise.course.policy.show_expected:
+            evidence = f"{evidence}; expected {_shown(expected)}, yours is {_shown(array)}".removeprefix("; ")
         return _answer_result(
             self.exercise, answer, diagnosis, evidence=evidence, error=error if np.isfinite(error) else None
         )

@@ -25,8 +25,6 @@ HARMLESS = frozenset(
     "torch.autograd.enable_grad torch.autograd.set_grad_enabled torch.autograd.inference_mode "
     "torch.autograd.grad_mode.no_grad torch.func.vmap functorch.vmap torch.func.functional_call".split()
 )
-ATTRIBUTES = frozenset(("backward", "requires_grad_", "requires_grad", "grad_fn"))
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def autograd_use(source: str, function: str) -> tuple[int, str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -161,8 +161,3 @@ def exercise_from_json(record: Mapping[str, Any]) -> ExerciseResult:
 def exercise_to_json(exercise: ExerciseResult) -> dict[str, Any]:
     """One exercise as plain JSON values."""
     return _exercise_json(exercise)
-
-
-def renamed(result: ExerciseResult, unit: str) -> ExerciseResult:
-    """The same verdicts filed under another unit."""
-    return replace(result, unit=unit)

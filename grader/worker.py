@@ -111,10 +111,7 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     facts: Facts = {}
     returned: Any = None
     meter = Meter()
-    floating = [
-        value.dtype for value in arguments.values() if isinstance(value, torch.Tensor) and value.is_floating_point()
-    ]
-    torch.set_default_dtype(floating[0] if floating else torch.float32)
+    torch.set_default_dtype(_dtype_of(arguments.values()))
     try:
         with warnings.catch_warnings(), forbidden(), metered(meter, call["meter"]):
             warnings.simplefilter("ignore")

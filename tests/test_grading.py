@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import Grade, codes, mode_worker, solution, with_policy
+from conftest import SEED, Grade, codes, mode_worker, solution, with_policy
 
 from grader.course import Course
 from grader.errors import InfrastructureError
@@ -153,6 +153,17 @@ def test_an_answer_of_another_shape_has_no_evidence_but_names_the_axes(grade: Gr
     answer = grade("lin_grad", LIN.format(*RIGHT[:2], "out.g.sum(0, keepdim=True)")).answers[2]
     assert (answer.code, answer.evidence, answer.error) == ("wrong-shape", "", None)
     assert re.search(r"its shape is \(1, m=\d\); it should be the shape of b, \(m=\d,\)", answer.message)
+
+
+def test_expected_numbers_are_shown_only_where_the_policy_allows_it(course: Course, worker: Worker) -> None:
+    wrong = b"def relu_grad(inp, out):\n    inp.g = 2 * out.g * (inp > 0)\n"
+    hidden, shown = (
+        Grader(SEED).grade(with_policy(course, show_expected=allowed).find("relu_grad"), wrong, worker).answers[0]
+        for allowed in (False, True)
+    )
+    assert "expected" not in hidden.evidence
+    assert shown.evidence.startswith(hidden.evidence)
+    assert re.search(r"; expected \[\[.*\]\], yours is \[\[.*\]\]$", shown.evidence)
 
 
 def test_the_error_is_the_greatest_scaled_one(grade: Grade) -> None:

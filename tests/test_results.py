@@ -25,7 +25,6 @@ from grader.results import (
     exercise_from_json,
     exercise_to_json,
     exit_code,
-    renamed,
     to_json,
 )
 
@@ -158,10 +157,6 @@ def test_the_record_is_readable_json_text() -> None:
         "error": 2.0,
     }
     assert text.endswith("}\n")
-
-
-def test_a_result_can_be_filed_under_another_unit() -> None:
-    assert renamed(ExerciseResult("e", "u", (PASSED,)), "v") == ExerciseResult("e", "v", (PASSED,))
 
 
 @pytest.mark.parametrize(
