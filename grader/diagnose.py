@@ -14,7 +14,7 @@ import numpy as np
 
 from .compare import agrees, scaled_error, share_wrong
 from .exercise import Answer, Misconception
-from .relations import MATCH, Pair, constant, passes_where, ratio, same_shape, varying_ratio
+from .relations import MATCH, Pair, constant, passes_where, ratio, right_in, same_shape, varying_ratio
 from .shapes import describe, describe_guessed
 from .trial import IMPOSSIBLE, Candidate, Trial
 
@@ -54,7 +54,7 @@ def diagnose(
     """
     if not pairs:
         return Diagnosis("unknown", "there is nothing to compare")
-    same_shapes = all(array.shape == _right(answer, trial).shape for trial, array in pairs)
+    same_shapes = all(array.shape == right_in(answer, trial).shape for trial, array in pairs)
     if same_shapes and (typed_in := constant(pairs)):
         return Diagnosis("hard-coded", typed_in)
     return matching(answer, pairs, candidates) or _without_candidates(answer, pairs, averages)
@@ -80,7 +80,7 @@ def _matches(candidate: Candidate, answer: Answer, pairs: Sequence[Pair]) -> boo
             return False
         if not _near(array, computed):
             return False
-        told_apart = told_apart or not _near(computed, _right(answer, trial))
+        told_apart = told_apart or not _near(computed, right_in(answer, trial))
     return told_apart
 
 
@@ -89,20 +89,15 @@ def _near(array: np.ndarray, other: np.ndarray) -> bool:
     return error <= (MATCH if np.any(other) else 1e-6)
 
 
-def _right(answer: Answer, trial: Trial) -> np.ndarray:
-    expected = trial.expected[answer.name]
-    return np.zeros(()) if expected is None else expected
-
-
 def _without_candidates(answer: Answer, pairs: Sequence[Pair], averages: bool) -> Diagnosis:
-    wrong_shape = next(((t, a) for t, a in pairs if a.shape != _right(answer, t).shape), None)
+    wrong_shape = next(((t, a) for t, a in pairs if a.shape != right_in(answer, t).shape), None)
     if wrong_shape is not None and (says := same_shape(answer, pairs)):
         return Diagnosis("hard-coded", says)
     everywhere = wrong_shape is not None and wrong_shape[0] is pairs[0][0]
     if wrong_shape is not None and everywhere and (spread := _broadcast_accident(answer, *wrong_shape)):
         return spread
-    if all(scaled_error(array, _right(answer, trial)) < IMPRECISE for trial, array in pairs):
-        worst = max(scaled_error(array, _right(answer, trial)) for trial, array in pairs)
+    if all(scaled_error(array, right_in(answer, trial)) < IMPRECISE for trial, array in pairs):
+        worst = max(scaled_error(array, right_in(answer, trial)) for trial, array in pairs)
         return Diagnosis("imprecise", f"it is nearly right, off by {worst:.1e} of the largest entry")
     if decoded := ratio(answer, pairs, averages):
         return Diagnosis(*decoded)
@@ -125,7 +120,7 @@ def _wrong_shape(answer: Answer, trial: Trial, array: np.ndarray) -> Diagnosis:
 
 def _shapes(answer: Answer, trial: Trial, array: np.ndarray) -> tuple[str, str]:
     """The learner's shape and the right one, with axis names."""
-    sizes, right = trial.setting.sizes, _right(answer, trial)
+    sizes, right = trial.setting.sizes, right_in(answer, trial)
     axes = trial.axes(answer.wrt) if answer.kind == "gradient" else None
     expected = describe(right.shape, axes) if axes else describe_guessed(right.shape, sizes)
     return describe_guessed(array.shape, sizes), expected
@@ -160,8 +155,8 @@ def _broadcast(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...] | None:
 
 
 def _facts(answer: Answer, pairs: Sequence[Pair]) -> str:
-    trial, array = next((t, a) for t, a in pairs if not agrees(a, _right(answer, t)))
-    right = _right(answer, trial)
+    trial, array = next((t, a) for t, a in pairs if not agrees(a, right_in(answer, t)))
+    right = right_in(answer, trial)
     wrong = round(share_wrong(array, right) * array.size)
     error = scaled_error(array, right)
     entries = f"{wrong} of {array.size} entries are wrong" if array.size > 1 else "the value is wrong"

@@ -21,7 +21,7 @@ from .reference import loss_of
 from .results import AnswerResult, ExerciseResult, Status
 from .sampling import Array
 from .shapes import named_axes, shape_of
-from .trial import Candidate, Trial
+from .trial import Candidate, Trial, asked_for
 
 NUDGE = 1e-4
 LARGEST_SHARE = 0.9
@@ -81,12 +81,7 @@ def calls(trials: Sequence[Trial]) -> list[Trial]:
 
 def metered(trial: Trial) -> bool:
     """The worker is to measure this call's work and memory."""
-    return trial.metered or _asked(trial) is not None
-
-
-def _asked(trial: Trial) -> frozenset[str] | None:
-    """The set of gradients that this trial asks for, if the exercise has such an argument."""
-    return next((value for value in trial.arguments.values() if isinstance(value, frozenset)), None)
+    return trial.metered or asked_for(trial.arguments) is not None
 
 
 def everywhere(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
@@ -257,9 +252,9 @@ class Judge:
         work = {
             asked: call.work
             for trial, call in self._rounds()
-            if trial.setting == self.trials[0].setting and (asked := _asked(trial)) is not None
+            if trial.setting == self.trials[0].setting and (asked := asked_for(trial.arguments)) is not None
         }
-        everything = _asked(self.trials[0])
+        everything = asked_for(self.trials[0].arguments)
         if any(self._structure(other) is not None for other in self.exercise.declaration.answers):
             return None
         if everything is not None and 0 < work[everything] <= work[everything - {answer.wrt}]:

@@ -17,7 +17,7 @@ from .errors import SpecError
 from .exercise import Answer, Declaration, Exercise, Routine, is_differentiable, specs_of
 from .sampling import LARGE_UPSTREAM_KIND, Array, Dtype, Function, Marker, Setting, large_setting, settings
 from .shapes import guess_axes
-from .trial import Trial
+from .trial import Trial, asked_for
 
 AGREEMENT = 1e-6
 REDRAWS = 5
@@ -163,7 +163,7 @@ def _expected(
 ) -> np.ndarray | None:
     if answer.kind == "value":
         return out.numpy()
-    asked = next((value for value in arguments.values() if isinstance(value, frozenset)), None)
+    asked = asked_for(arguments)
     if asked is not None and answer.wrt not in asked:
         return None
     prior = arguments[answer.wrt].g if answer.stored else None

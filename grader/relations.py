@@ -23,16 +23,16 @@ Pair = tuple[Trial, np.ndarray]
 
 def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
     """Candidates computed from the reference and the forward pass's own values."""
-    right = _expected(answer, trial)
+    right = right_in(answer, trial)
 
     def of(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Trial], np.ndarray]:
-        return lambda trial: change(_expected(answer, trial))
+        return lambda trial: change(right_in(answer, trial))
 
     if _has_prior(answer, trial):
         yield Candidate("overwritten", "what was stored before is gone: the new gradient must be added to it",
-                        lambda trial: _expected(answer, trial) - _prior(answer, trial))  # fmt: skip
+                        lambda trial: right_in(answer, trial) - _prior(answer, trial))  # fmt: skip
         says = "the new gradient is added to itself, not to what was there"
-        yield Candidate("overwritten", says, lambda t: 2 * (_expected(answer, t) - _prior(answer, t)))
+        yield Candidate("overwritten", says, lambda t: 2 * (right_in(answer, t) - _prior(answer, t)))
     yield Candidate("wrong-sign", "every entry has the wrong sign", of(np.negative))
     for other in trial.expected:
         if other != answer.name and answer.kind == "gradient":
@@ -51,7 +51,7 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
         yield Candidate("missing-local", "this is the upstream gradient itself: nothing was done to it",
                         lambda trial: np.asarray(trial.out_g))  # fmt: skip
         says = "every entry is the output of the forward pass, not a gradient"
-        yield Candidate("forward-value", says, lambda t: np.broadcast_to(np.asarray(t.out), _expected(answer, t).shape))
+        yield Candidate("forward-value", says, lambda t: np.broadcast_to(np.asarray(t.out), right_in(answer, t).shape))
     for key, value in trial.inputs.items():
         if hasattr(value, "numpy"):
             says = f"this is {key} itself, a value of the forward pass"
@@ -69,7 +69,8 @@ def _input(key: str, trial: Trial) -> np.ndarray:
     return np.asarray(trial.inputs[key])
 
 
-def _expected(answer: Answer, trial: Trial) -> np.ndarray:
+def right_in(answer: Answer, trial: Trial) -> np.ndarray:
+    """The right array in a trial; a zero where nothing may be stored."""
     expected = trial.expected[answer.name]
     return np.zeros(()) if expected is None else expected
 
@@ -111,7 +112,7 @@ class Kept(Enum):
 def _summed(
     answer: Answer, operation: Callable[..., Any], axis: tuple[int, ...], kept: Kept, trial: Trial
 ) -> np.ndarray:
-    expected = _expected(answer, trial)
+    expected = right_in(answer, trial)
     total = np.asarray(operation(expected, axis=axis, keepdims=kept is not Kept.NOT))
     return np.broadcast_to(total, expected.shape) if kept is Kept.ALL else total
 
@@ -131,7 +132,7 @@ def constant(pairs: Sequence[Pair], *, trivial: bool = False) -> str | None:
 def same_shape(answer: Answer, pairs: Sequence[Pair]) -> str | None:
     """The same shape in every trial, though the sizes change: the clause that says so."""
     shapes = {array.shape for _, array in pairs}
-    expected = {_expected(answer, trial).shape for trial, _ in pairs}
+    expected = {right_in(answer, trial).shape for trial, _ in pairs}
     if len(shapes) != 1 or len(expected) < 2 or max(next(iter(shapes)), default=1) == 1:
         return None
     return f"its shape is {shapes.pop()} whatever the sizes are"
@@ -158,8 +159,8 @@ def ratio(answer: Answer, pairs: Sequence[Pair], averages: bool) -> tuple[str, s
 
 def _ratios(answer: Answer, pairs: Sequence[Pair]) -> list[tuple[Trial, float]]:
     """The factor in each trial whose reference is not zero; empty if one of them has no single factor."""
-    found = [(trial, _one_ratio(array, _expected(answer, trial))) for trial, array in pairs]
-    if any(ratio is None and np.any(_expected(answer, trial)) for trial, ratio in found):
+    found = [(trial, _one_ratio(array, right_in(answer, trial))) for trial, array in pairs]
+    if any(ratio is None and np.any(right_in(answer, trial)) for trial, ratio in found):
         return []
     return [(trial, ratio) for trial, ratio in found if ratio is not None]
 
@@ -194,7 +195,7 @@ def _sized_ratio(known: Sequence[tuple[Trial, float]], averages: bool) -> tuple[
 def varying_ratio(answer: Answer, pairs: Sequence[Pair]) -> tuple[str, str] | None:
     """One factor in each trial, but another one in each: worth saying of an array, not of a single number."""
     known = _ratios(answer, pairs)
-    if len(known) < 2 or min(_expected(answer, trial).size for trial, _ in known[:2]) < 3:
+    if len(known) < 2 or min(right_in(answer, trial).size for trial, _ in known[:2]) < 3:
         return None
     if all(math.isclose(r, 1, rel_tol=1e-2) for _, r in known):
         return None
@@ -227,8 +228,8 @@ def passes_where(
     answer: Answer, pairs: Sequence[Pair], agree: Callable[[np.ndarray, np.ndarray], bool]
 ) -> tuple[str, str] | None:
     """Code and clause where an answer is right in some trials, and something tells these from the others."""
-    right = [trial for trial, array in pairs if agree(array, _expected(answer, trial))]
-    wrong = [trial for trial, array in pairs if not agree(array, _expected(answer, trial))]
+    right = [trial for trial, array in pairs if agree(array, right_in(answer, trial))]
+    wrong = [trial for trial, array in pairs if not agree(array, right_in(answer, trial))]
     if not right or not wrong:
         return None
     for trials, clause in ((right, "it is right only in {}"), (wrong, "it is right except in {}")):
@@ -236,7 +237,7 @@ def passes_where(
             return "shape-special", clause.format(_kinds(trials))
     if {trial.setting.kind for trial in wrong} == {LARGE_UPSTREAM_KIND}:
         return "not-linear", "it is right for small upstream gradients only, but it must be linear in them"
-    if any(array.shape != _expected(answer, trial).shape for trial, array in pairs):
+    if any(array.shape != right_in(answer, trial).shape for trial, array in pairs):
         return None
     for name in (name for name, value in right[0].arguments.items() if type(value) is int):
         values = [{trial.arguments[name] for trial in trials} for trials in (right, wrong)]

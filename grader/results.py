@@ -110,7 +110,7 @@ def to_json(result: CourseResult) -> dict[str, Any]:
         "student": result.student,
         "score": round(result.score, 6),
         "max_score": round(result.max_score, 6),
-        "exercises": [_exercise_json(exercise) for exercise in result.exercises],
+        "exercises": [exercise_to_json(exercise) for exercise in result.exercises],
         "notes": list(result.notes),
     }
 
@@ -127,7 +127,8 @@ def _line(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _exercise_json(exercise: ExerciseResult) -> dict[str, Any]:
+def exercise_to_json(exercise: ExerciseResult) -> dict[str, Any]:
+    """One exercise as plain JSON values."""
     return {
         "id": exercise.id,
         "unit": exercise.unit,
@@ -156,8 +157,3 @@ def exercise_from_json(record: Mapping[str, Any]) -> ExerciseResult:
     """Read one exercise of a record back (as xdist workers and saved progress hand it over)."""
     answers = tuple(AnswerResult(**{**answer, "hints": tuple(answer["hints"])}) for answer in record["answers"])
     return ExerciseResult(record["id"], record["unit"], answers)
-
-
-def exercise_to_json(exercise: ExerciseResult) -> dict[str, Any]:
-    """One exercise as plain JSON values."""
-    return _exercise_json(exercise)

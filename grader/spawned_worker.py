@@ -49,7 +49,7 @@ class SpawnedWorker(Closing):
         except OSError:
             frame = None
         if frame is None:
-            return self._replaced(checked(b"", self._last_words()))
+            return self._replaced(Reply("crash", detail=self._last_words()))
         reply = checked(frame, "")
         in_time = time.monotonic() - started < time_limit
         return reply if in_time and reply.end == "answered" else self._replaced(reply)

@@ -55,6 +55,11 @@ class Trial:
         return argument.axes if isinstance(argument, Array) else None
 
 
+def asked_for(arguments: Mapping[str, Any]) -> frozenset[str] | None:
+    """The set of gradients that a call asks for, if the exercise has such an argument."""
+    return next((value for value in arguments.values() if isinstance(value, frozenset)), None)
+
+
 IMPOSSIBLE = (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)
 
 
