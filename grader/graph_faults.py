@@ -40,10 +40,11 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
         return
     for fault in _faults(exercise, answer, trace, trial):
         wrong = (Wrong(fault.step, fault.position, fault.rule),)
-        yield _candidate(exercise, answer, fault.code, fault.says, partial(Trace.backward, wrt=answer.wrt, wrong=wrong))
+        sweep = partial(Trace.backward, wrt=answer.wrt, wrong=wrong)
+        yield _candidate(exercise, answer, trace, fault.code, fault.says, sweep)
     for step in trace.steps:
         says = f"this is {name_of(trace, step.key)}, a value of the forward pass"
-        yield _candidate(exercise, answer, "forward-value", says, partial(_value, index=step.index))
+        yield _candidate(exercise, answer, trace, "forward-value", says, partial(_value, index=step.index))
     yield from _paths(exercise, answer, trace)
     yield from _products_of_derivatives(exercise, answer, trace)
     yield from _dropped_together(exercise, answer, trace)
@@ -79,10 +80,12 @@ def _faults(exercise: Exercise, answer: Answer, trace: Trace, trial: Trial) -> I
                 )
 
 
-def _candidate(exercise: Exercise, answer: Answer, code: str, says: str, sweep: Sweep) -> Candidate:
+def _candidate(exercise: Exercise, answer: Answer, trace: Trace, code: str, says: str, sweep: Sweep) -> Candidate:
     key = object()
 
     def compute(trial: Trial) -> np.ndarray:
+        if _trace(exercise, trial).plan != trace.plan:
+            raise ValueError("the forward pass takes other steps at these sizes")
         return trial.remember(key, lambda: _array(exercise, answer, trial, sweep))  # type: ignore[no-any-return]
 
     return Candidate(code, says, compute)
@@ -124,11 +127,11 @@ def _paths(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candida
                 )
                 skip = frozenset(dropped)
                 sweep = partial(Trace.backward, wrt=answer.wrt, skip=skip)
-                yield _candidate(exercise, answer, "missing-path", says, sweep)
+                yield _candidate(exercise, answer, trace, "missing-path", says, sweep)
                 if exercise.gives_upstream:
                     bare = _without_upstream(answer.wrt, skip, frozenset(uses) - skip)
                     says = f"out.g is missing on the path through {lost}"
-                    yield _candidate(exercise, answer, "missing-upstream", says, bare)
+                    yield _candidate(exercise, answer, trace, "missing-upstream", says, bare)
 
 
 Uses = frozenset[tuple[int, Position]]
@@ -151,9 +154,8 @@ def _products_of_derivatives(exercise: Exercise, answer: Answer, trace: Trace) -
         positions = [where for where, source in step.operands if source in relevant]
         if step.name == "mul" and len(positions) == 2 and step.value.shape == trace.inputs[answer.wrt].shape:
             says = "the derivative of a product is not the product of the derivatives"
-            yield _candidate(
-                exercise, answer, "wrong-local", says, _derivatives_multiplied(answer.wrt, step, positions)
-            )
+            sweep = _derivatives_multiplied(answer.wrt, step, positions)
+            yield _candidate(exercise, answer, trace, "wrong-local", says, sweep)
 
 
 def _derivatives_multiplied(wrt: str, step: Step, positions: list[Position]) -> Sweep:
@@ -192,7 +194,7 @@ def _dropped_together(exercise: Exercise, answer: Answer, trace: Trace) -> Itera
             wrong = tuple(Wrong(fault.step, fault.position, fault.rule) for fault in group)
             says = "; ".join(fault.says for fault in group)
             sweep = partial(Trace.backward, wrt=answer.wrt, wrong=wrong)
-            yield _candidate(exercise, answer, "missing-local", says, sweep)
+            yield _candidate(exercise, answer, trace, "missing-local", says, sweep)
 
 
 def _drops(trace: Trace, step: Step, position: Position) -> list[Fault]:
@@ -206,7 +208,7 @@ def _reshapes_skipped(exercise: Exercise, answer: Answer, trace: Trace) -> Itera
     for step in trace.steps:
         if step.name in RESHAPES and len(step.operands) == 1:
             says = f"without {words(step)} the shapes broadcast against each other"
-            yield _candidate(exercise, answer, "broadcast-accident", says, _without(step.index, answer.wrt))
+            yield _candidate(exercise, answer, trace, "broadcast-accident", says, _without(step.index, answer.wrt))
 
 
 def _without(skipped: int, wrt: str) -> Sweep:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -124,6 +125,11 @@ class Trace:
     out: str
     out_g: torch.Tensor
     memo: dict[Any, torch.Tensor] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def plan(self) -> tuple[object, ...]:
+        """Which operations it takes of which values; what is known of one trace holds for another of the same plan."""
+        return (self.out, *((step.name, step.operands) for step in self.steps))
 
     def values(self) -> dict[str, torch.Tensor]:
         """Every value of the forward pass by key: inputs by name, intermediates as `%index`."""

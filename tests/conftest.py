@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from grader import protocol
 from grader.course import Course, load_course
@@ -36,6 +37,11 @@ def with_policy(course: Course, **changes: object) -> Course:
 
 # A shell that starts this in the background has it ignore Ctrl-C, and so would everything it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Every run draws the same examples; `--hypothesis-profile fresh` goes looking for new ones.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("fresh", deadline=None)
+settings.load_profile("same")
 
 # What these tests read must not depend on where they run: pytest words its summary differently in CI.
 for name in ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", MODE_VARIABLE):
