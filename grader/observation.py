@@ -116,9 +116,9 @@ def _check(value: Value, arrays: tuple[np.ndarray, ...]) -> None:
     array = arrays[value.array]
     if value.kind == "tensor":
         dtype = "float32" if value.dtype == "bfloat16" else value.dtype
-        if (array.dtype.name, list(array.shape)) != (dtype, value.shape):
+        if (protocol.NAMES[array.dtype], list(array.shape)) != (dtype, value.shape):
             raise ProtocolError("an array is not what the reply says of it")
-    elif value.kind == "number" and (array.dtype.name, array.shape) != ("float64", ()):
+    elif value.kind == "number" and (protocol.NAMES[array.dtype], array.shape) != ("float64", ()):
         raise ProtocolError("a number is not what the reply says of it")
     elif value.kind not in {"tensor", "number", "ndarray"}:
         raise ProtocolError("a value without contents refers to an array")

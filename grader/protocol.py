@@ -22,9 +22,9 @@ MAX_HEADER = 4 << 20
 MAX_PAYLOAD = 64 << 20
 MAX_FRAME = PREFIX.size + MAX_HEADER + MAX_PAYLOAD
 MAX_RANK = 16
-DTYPES = frozenset(
-    ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
-)
+_NAMES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
+DTYPES = {name: np.dtype(name) for name in _NAMES}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}  # `dtype.name` is slow
 
 
 def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
@@ -33,9 +33,8 @@ def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
     Raises:
         ProtocolError: an array has a dtype that frames do not carry, or the frame would be too large.
     """
-    described = [(array.dtype.name, list(array.shape)) for array in arrays]
-    unknown = {name for name, _ in described} - DTYPES
-    if unknown:
+    described = [(NAMES.get(array.dtype), array.shape) for array in arrays]
+    if unknown := {array.dtype.name for array in arrays if array.dtype not in NAMES}:
         raise ProtocolError(f"frames do not carry arrays of {', '.join(sorted(unknown))}")
     head = json.dumps({**header, "arrays": described}).encode()
     payload = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
@@ -125,4 +124,4 @@ def _layout(entry: object) -> tuple[np.dtype[Any], list[int]]:
         raise ProtocolError("an array's shape is malformed")
     if any(type(size) is not int or not 0 <= size <= MAX_PAYLOAD for size in shape):
         raise ProtocolError("an array's shape is malformed")
-    return np.dtype(entry[0]), shape
+    return DTYPES[entry[0]], shape

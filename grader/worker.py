@@ -175,7 +175,7 @@ def _described(value: Any, results: Arrays, depth: int) -> Facts:
             return _tensor(torch.Tensor.detach(value), results)
     if isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, complex, np.complexfloating)):
         return {"kind": "number", "type": type(value).__name__, "array": _keep(np.float64(value), results)}
-    if isinstance(value, np.ndarray) and value.dtype.name in protocol.DTYPES and value.nbytes <= MAX_ARRAY:
+    if isinstance(value, np.ndarray) and value.dtype in protocol.NAMES and value.nbytes <= MAX_ARRAY:
         return {"kind": "ndarray", "type": "numpy array", "array": _keep(value, results)}
     if type(value) in (tuple, list) and depth < MAX_DEPTH:
         items = [_describe(item, results, depth + 1) for item in value[:MAX_ITEMS]]

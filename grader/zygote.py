@@ -17,7 +17,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import protocol
+from . import protocol, warm_memory
 from .linux import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
 from .worker import answer
 
@@ -49,7 +49,10 @@ def serve_fork(control: socket.socket, confinement: Confinement | None) -> None:
     """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    gc.freeze()
+    if confinement is None:
+        gc.freeze()
+    else:
+        warm_memory.settle()
     control.sendall(READY)
     while True:
         message, fds, _, _ = socket.recv_fds(control, 1, 2)

@@ -144,7 +144,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "38 looks for references": (
         attack("""
             known = '''autograd_entrances autograd_probe autograd_removal capture confinement errors import_ban landlock
-                       linux meter no_autograd preloaded protocol seccomp worker zygote'''
+                       linux meter no_autograd preloaded protocol seccomp warm_memory worker zygote'''
             bad = {n[7:] for n in sys.modules if n.startswith('grader.')} - set(known.split())
             assert not bad, bad"""),
         "returned tensor"),
