@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -50,12 +50,12 @@ def student_folders(course: Course, submissions: Path, out: Path) -> tuple[list[
     if os.path.realpath(submissions) == os.path.realpath(out):
         raise UsageError(f"{out} holds the submissions: name another folder for the results with --out.")
     try:
-        entries = [entry for entry in _entries(submissions) if not _is_housekeeping(entry.name)]
+        entries = [entry for entry in _entries(submissions).values() if not _is_housekeeping(entry.name)]
     except OSError as error:
         says = f"{submissions} cannot be read ({error.strerror}): name the folder that holds one folder per student."
         raise UsageError(says) from error
-    results = os.path.realpath(out)
-    entries = [entry for entry in entries if os.path.realpath(entry.path) != results]
+    here, results = os.path.realpath(submissions), os.path.realpath(out)
+    entries = [entry for entry in entries if _real_path(entry, here) != results]
     folders = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
     if not folders:
         raise UsageError(f"{submissions} holds no student folders: give each student one, laid out like exercises/.")
@@ -64,13 +64,19 @@ def student_folders(course: Course, submissions: Path, out: Path) -> tuple[list[
     return folders, tuple(_shown(entry.name) for entry in entries if not entry.is_dir(follow_symlinks=False))
 
 
+def _real_path(entry: os.DirEntry[str], folder: str) -> str:
+    """Where an entry of a folder, given by its own real path, really is."""
+    return os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(folder, entry.name)
+
+
 def _is_housekeeping(name: str) -> bool:
     return name in NOT_REPORTED or name.startswith(".")
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _entries(folder: Path) -> dict[str, os.DirEntry[str]]:
+    """What a folder holds, sorted by name."""
     with os.scandir(folder) as entries:
-        return sorted(entries, key=lambda entry: entry.name)
+        return {entry.name: entry for entry in sorted(entries, key=lambda entry: entry.name)}
 
 
 def printable(name: str) -> str:
@@ -104,8 +110,9 @@ def read_submission(course: Course, folder: Path) -> Submission:
 
 def _collect(course: Course, folder: Path, files: dict[str, bytes | Unread], notes: list[str]) -> None:
     places = _places(course)
+    listed = _listed(folder, places)
     for place, known in places.items():
-        for entry in _entries(folder / place) if _is_plain_folder(folder, place) else ():
+        for entry in listed.get(place, {}).values():
             name = f"{place}/{entry.name}" if place else entry.name
             exercise = known.get(entry.name)
             if _is_housekeeping(entry.name) or (name in places and entry.is_dir(follow_symlinks=False)):
@@ -114,6 +121,17 @@ def _collect(course: Course, folder: Path, files: dict[str, bytes | Unread], not
                 notes.append(f"{_shown(name)} was ignored: {ignored}")
             elif exercise is not None:
                 files[exercise.id] = _content(entry)
+
+
+def _listed(folder: Path, places: Iterable[str]) -> dict[str, dict[str, os.DirEntry[str]]]:
+    """What lies in each of the places that are there, by name; a link to a folder is no folder."""
+    listed = {"": _entries(folder)}
+    for place in sorted(filter(None, places)):  # each folder before those in it
+        above, _, name = place.rpartition("/")
+        entry = listed.get(above, {}).get(name)
+        if entry is not None and entry.is_dir(follow_symlinks=False):
+            listed[place] = _entries(folder / place)
+    return listed
 
 
 def _places(course: Course) -> dict[str, dict[str, CourseExercise]]:
@@ -128,11 +146,6 @@ def _places(course: Course) -> dict[str, dict[str, CourseExercise]]:
         "": anywhere,
         "exercises": anywhere,
     }
-
-
-def _is_plain_folder(folder: Path, place: str) -> bool:
-    steps = [folder / place, *(folder / parent for parent in Path(place).parents)]
-    return all(step.is_dir() and (step == folder or not step.is_symlink()) for step in steps)
 
 
 def _why_ignored(
