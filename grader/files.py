@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 FOLDER, BACKUPS = ".handgrad", "backups"
@@ -24,8 +25,15 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.chmod(unfinished, 0o644)
         os.replace(unfinished, path)
     except BaseException:
-        os.unlink(unfinished)
+        with suppress(FileNotFoundError):  # interrupted when all was done
+            os.unlink(unfinished)
         raise
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what `write_atomically` left when its process was killed; nobody may be writing into this folder."""
+    for unfinished in folder.glob(".*.????????.tmp"):
+        unfinished.unlink()
 
 
 def keep_copy(path: Path, root: Path) -> Path | None:
