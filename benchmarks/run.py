@@ -116,7 +116,7 @@ def warm_check(course: Path) -> list[Row]:
 
     exercise = load_course(course).find("lin_grad")
     content, grader, times = exercise.path.read_bytes(), Grader(), []
-    with start_worker() as worker:
+    with start_worker("none") as worker:
         for _ in range(CHECKS):
             started = time.perf_counter()
             result = grader.grade(exercise, content, worker)

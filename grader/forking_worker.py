@@ -25,7 +25,7 @@ class ForkingWorker(Closing):
         isolation: what the child is kept in; `none` contains accidents only.
     """
 
-    def __init__(self, isolation: Isolation = "none") -> None:
+    def __init__(self, isolation: Isolation) -> None:
         self.isolation: Isolation = isolation
         self._start()
 

@@ -72,7 +72,7 @@ def _open(config: pytest.Config, folder: Path, argument: str) -> None:
     if sitting.worker is None and not config.option.collectonly and not controls_others:
         from .sandbox import start_worker
 
-        sitting.worker = start_worker()
+        sitting.worker = start_worker("none")
     _expect(sitting, _path(config, argument), argument)
 
 

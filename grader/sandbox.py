@@ -15,12 +15,12 @@ MODE_VARIABLE = "HANDGRAD_WORKER"
 __all__ = ["MODE_VARIABLE", "Reply", "Worker", "start_worker"]
 
 
-def start_worker(mode: str | None = None, isolation: Isolation = "none") -> Worker:
+def start_worker(isolation: Isolation, mode: str | None = None) -> Worker:
     """Start a worker, without waiting until it is warm.
 
     Args:
-        mode: `fork` (the default on Linux) or `spawn`; the environment variable HANDGRAD_WORKER overrides it.
         isolation: what learner code is kept in; only a worker that forks has more than `none`.
+        mode: `fork` (the default on Linux) or `spawn`; the environment variable HANDGRAD_WORKER overrides it.
 
     Raises:
         InfrastructureError: the mode does not exist here.
@@ -29,7 +29,7 @@ def start_worker(mode: str | None = None, isolation: Isolation = "none") -> Work
         return ForkingWorker(isolation)
     chosen = os.environ.get(MODE_VARIABLE) or mode or ("fork" if sys.platform == "linux" else "spawn")
     if chosen == "fork" and sys.platform == "linux":
-        return ForkingWorker()
+        return ForkingWorker(isolation)
     if chosen == "spawn":
         return SpawnedWorker()
     raise InfrastructureError(f"there is no worker mode {chosen!r} on this platform: set {MODE_VARIABLE}=spawn")

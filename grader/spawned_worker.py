@@ -20,7 +20,7 @@ class SpawnedWorker(Closing):
         self._start()
 
     def _start(self) -> None:
-        self.process = WarmProcess(["pipe"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = WarmProcess(["pipe"], "none", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.replies: queue.Queue[bytes | None] = queue.Queue()
         self.ready = False
         self.reader = threading.Thread(target=_pump, args=(self.process.popen.stdout, self.replies), daemon=True)

@@ -62,7 +62,7 @@ class Worker(Protocol):
 class WarmProcess:
     """The warm process, and the words it says when it cannot start."""
 
-    def __init__(self, arguments: Sequence[str], isolation: Isolation = "none", **streams: Any) -> None:
+    def __init__(self, arguments: Sequence[str], isolation: Isolation, **streams: Any) -> None:
         self.words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
         self.popen = subprocess.Popen(
             _command(arguments, isolation),

@@ -57,7 +57,7 @@ def course() -> Course:
 @pytest.fixture(scope="session")
 def worker() -> Iterator[Worker]:
     """One warm worker of this platform's default mode for the whole session."""
-    with start_worker() as started:
+    with start_worker("none") as started:
         yield started
 
 
@@ -104,7 +104,7 @@ def mode_worker(mode: str) -> Iterator[Worker]:
     """A worker of exactly this mode, whatever the environment asks for."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(MODE_VARIABLE, raising=False)
-        started = start_worker(mode)
+        started = start_worker("none", mode)
     with started:
         yield started
 

@@ -217,7 +217,7 @@ def test_control_characters_do_not_reach_a_terminal(isolated: ForkingWorker, cou
 @pytest.mark.parametrize("mode", STRICT)
 def test_every_submission_of_the_corpus_gets_its_verdict(mode: Isolation, course: Course, grader: Grader) -> None:
     """Worked solutions, right and wrong files: the same codes as without isolation."""
-    with ForkingWorker(mode) as worker, ForkingWorker() as open_worker:
+    with ForkingWorker(mode) as worker, ForkingWorker("none") as open_worker:
         for exercise in course.exercises:
             assert codes(grader.grade(exercise, exercise.solution.read_bytes(), worker)) == codes(
                 grader.grade(exercise, exercise.solution.read_bytes(), open_worker)
@@ -482,7 +482,7 @@ def test_what_was_graded_without_isolation_is_graded_again(course: Course, tmp_p
 def test_a_worker_that_cannot_be_isolated_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Landlock the warm process ends before it is ready."""
     monkeypatch.setattr(isolation.box, "WORKER_MODULES", [n for n in isolation.box.WORKER_MODULES if n != "landlock"])
-    with start_worker(isolation="box") as worker, pytest.raises(InfrastructureError, match="could not start"):
+    with start_worker("box") as worker, pytest.raises(InfrastructureError, match="could not start"):
         worker.run(make_job("def probe(x): return x", {"x": np.ones(1)}), TIME_LIMIT)
 
 

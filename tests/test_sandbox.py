@@ -373,7 +373,7 @@ def test_many_jobs_leave_no_descriptor_open(mode: str) -> None:
 
 def test_the_environment_chooses_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(sandbox.MODE_VARIABLE, "spawn")
-    with start_worker("fork") as worker:
+    with start_worker("none", "fork") as worker:
         assert isinstance(worker, SpawnedWorker)
 
 
@@ -381,13 +381,13 @@ def test_linux_forks_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(sandbox.MODE_VARIABLE, raising=False)
     monkeypatch.setattr(sandbox.sys, "platform", "linux")
     monkeypatch.setattr(sandbox.ForkingWorker, "_start", lambda self: None)
-    assert isinstance(start_worker(), ForkingWorker)
+    assert isinstance(start_worker("none"), ForkingWorker)
 
 
 def test_an_unknown_mode_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(sandbox.MODE_VARIABLE, "telepathy")
     with pytest.raises(InfrastructureError, match=r"'telepathy'.*HANDGRAD_WORKER=spawn"):
-        start_worker()
+        start_worker("none")
 
 
 @pytest.mark.parametrize("mode", MODES)

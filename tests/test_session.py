@@ -71,11 +71,11 @@ def test_opening_a_sitting_starts_no_worker_and_imports_no_torch(course: Course)
 def test_the_worker_is_started_once_and_closed_once(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     fake = SimpleNamespace(close=lambda: calls.append("close"))
-    monkeypatch.setattr(session, "start_worker", lambda: calls.append("start") or fake)
+    monkeypatch.setattr(session, "start_worker", lambda isolation: calls.append(f"start {isolation}") or fake)
     with Session(course) as sitting:
         assert sitting.warm_up() is sitting.warm_up()
         sitting.close()
-    assert calls == ["start", "close"]
+    assert calls == ["start none", "close"]
 
 
 def test_each_check_reads_the_file_as_it_is_now(course: Course, kept: KeptWorker) -> None:
