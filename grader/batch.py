@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from .course import Course, CourseExercise
 from .errors import InfrastructureError, UsageError
-from .gradebook import Gradebook, Landed, Summary
+from .gradebook import Gradebook, Summary, opened
 from .isolation import Isolation
 from .results import CourseResult, ExerciseResult
 from .sandbox import Worker, start_worker
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from .grading import Grader
 
 TICK = 1.0
+PUBLISHING = 0.05
 Report = Callable[["Progress"], None]
+Landed = tuple[str, CourseResult]  # the name of a student's folder, and what it came to
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,13 @@ class Progress:
     """How far a batch is.
 
     Args:
+        done: submissions whose result is there, those of an earlier run included.
         rate: submissions graded per second since the first one landed; 0 until the second has.
     """
 
     done: int
     total: int
-    rate: float
+    rate: float = 0.0
 
 
 def grade_folder(
@@ -45,17 +48,17 @@ def grade_folder(
     out: Path,
     *,
     workers: int,
+    isolation: Isolation,
     seed: int | None = None,
-    isolation: Isolation = "none",
     report: Report | None = None,
 ) -> Summary:
     """Grade every student folder of `submissions` into `out/<student>.json` and `out/grades.csv`.
 
     Args:
         workers: how many worker processes grade at the same time.
-        seed: where every trial comes from; drawn afresh if not given.
         isolation: what learner code is kept in; see `isolation.choose`.
-        report: called in this thread: first with what is reused, then whenever a result has landed.
+        seed: where every trial comes from; drawn afresh if not given.
+        report: called in this thread: at the start, and whenever a submission is done.
 
     Raises:
         UsageError: there are no student folders, or `out` cannot be written.
@@ -67,15 +70,26 @@ def grade_folder(
     if workers < 1:
         raise UsageError(f"{workers} workers cannot grade anything: ask for one or more.")
     folders, strays = student_folders(course, submissions, out)
-    book = Gradebook.open(course, out, isolated=isolation != "none")
-    pending = [folder for folder in folders if not book.reuse(read_submission(course, folder), seed)]
-    pace = _Pace(len(folders) - len(pending), len(folders), report)
-    try:
-        if pending:
-            _grade(course, pending, _Staff(min(workers, len(pending)), seed, isolation), book, pace)
-    finally:
-        book.publish()
-    return book.summary(len(pending), strays, time.monotonic() - started)
+    pace = _Pace(len(folders), report)
+    with opened(course, out, isolated=isolation != "none") as book:
+        pending = _pending(book, folders, seed, pace)
+        try:
+            if pending:
+                _grade(book, pending, _Staff(min(workers, len(pending)), seed, isolation), pace)
+        finally:
+            book.publish()
+        return book.summary(pace.graded, strays, time.monotonic() - started)
+
+
+def _pending(book: Gradebook, folders: Sequence[Path], seed: int | None, pace: _Pace) -> list[Path]:
+    """The folders whose result is not there yet."""
+    pending = []
+    for folder in folders:
+        if book.reuse(folder, seed):
+            pace.kept()
+        else:
+            pending.append(folder)
+    return pending
 
 
 @dataclass(frozen=True)
@@ -87,41 +101,41 @@ class _Staff:
     isolation: Isolation
 
 
-def _grade(course: Course, pending: Sequence[Path], staff: _Staff, book: Gradebook, pace: _Pace) -> None:
-    """Enter each result as it lands; what is published is never much older than a second."""
-    pace.tell()
-    published = time.monotonic()
-    with contextlib.closing(_landing(course, pending, staff)) as results:
+def _grade(book: Gradebook, pending: Sequence[Path], staff: _Staff, pace: _Pace) -> None:
+    """Enter each result as it lands; the CSV is never much older than a second, nor most of the work."""
+    publish_at = time.monotonic() + TICK
+    with contextlib.closing(_landing(book, pending, staff)) as results:
         for landed in results:
             if landed is not None:
-                book.enter(landed)
-                pace.step()
-            if time.monotonic() - published >= TICK:
+                book.enter(*landed)
+                pace.landed()
+            if (now := time.monotonic()) >= publish_at:
                 with contextlib.suppress(InfrastructureError):  # open in a spreadsheet, perhaps: the last one counts
                     book.publish()
-                published = time.monotonic()
+                took = time.monotonic() - now
+                publish_at = now + max(TICK, took / PUBLISHING)
 
 
-@dataclass
 class _Pace:
-    """Reports progress, and knows how fast it is."""
+    """Counts and reports, and knows how fast it is."""
 
-    done: int
-    total: int
-    report: Report | None
-    graded: int = 0
-    first: float = 0.0
+    def __init__(self, total: int, report: Report | None) -> None:
+        self.total, self.report = total, report or (lambda progress: None)
+        self.done = self.graded = 0
+        self.first = 0.0
+        self.report(Progress(0, total))
 
-    def step(self) -> None:
-        """One more has landed."""
-        self.graded += 1
-        self.first = self.first or time.monotonic()
-        self.tell()
+    def kept(self) -> None:
+        """One more was graded by an earlier run."""
+        self.done += 1
+        self.report(Progress(self.done, self.total))
 
-    def tell(self) -> None:
-        if self.report is not None:
-            rate = (self.graded - 1) / (time.monotonic() - self.first) if self.graded > 1 else 0.0
-            self.report(Progress(self.done + self.graded, self.total, rate))
+    def landed(self) -> None:
+        """One more has been graded."""
+        now = time.monotonic()
+        self.done, self.graded, self.first = self.done + 1, self.graded + 1, self.first or now
+        rate = (self.graded - 1) / (now - self.first) if now > self.first else 0.0
+        self.report(Progress(self.done, self.total, rate))
 
 
 class _Desk:
@@ -166,7 +180,7 @@ class _Desk:
 class _Room:
     """What the desks share: folders that wait, and results that have landed; `None` from a desk that is done."""
 
-    course: Course
+    book: Gradebook
     grader: Grader
     waiting: queue.SimpleQueue[Path]
     landed: queue.SimpleQueue[Landed | Exception | None]
@@ -185,21 +199,30 @@ class _Room:
             self.landed.put(None)
 
     def _graded(self, folder: Path, desk: _Desk) -> Landed:
-        submission = read_submission(self.course, folder)
+        course = self.book.course
+        submission = read_submission(course, folder)
         exercises = [
-            desk.grade(self.grader, exercise, submission.files.get(exercise.id)) for exercise in self.course.exercises
+            desk.grade(self.grader, exercise, submission.files.get(exercise.id)) for exercise in course.exercises
         ]
-        student = printable(submission.name)
-        result = CourseResult(self.course.config.course, student, tuple(exercises), submission.notes)
-        return Landed(submission, result, self.grader.seed)
+        return folder.name, CourseResult(
+            course.config.course,
+            printable(folder.name),
+            tuple(exercises),
+            self.grader.seed,
+            desk.isolation,
+            self.book.made_from(submission),
+            submission.notes,
+        )
 
 
-def _landing(course: Course, pending: Sequence[Path], staff: _Staff) -> Generator[Landed | None, None, None]:
+def _landing(book: Gradebook, pending: Sequence[Path], staff: _Staff) -> Generator[Landed | None, None, None]:
     """Each result as it is finished; `None` when a second has brought none."""
-    desks = [_Desk(staff.isolation) for _ in range(staff.workers)]
+    desks: list[_Desk] = []
     threads: list[threading.Thread] = []
     try:
-        room = _Room(course, _grader(course, staff.seed), queue.SimpleQueue(), queue.SimpleQueue())
+        while len(desks) < staff.workers:
+            desks.append(_Desk(staff.isolation))
+        room = _Room(book, _grader(book.course, staff.seed), queue.SimpleQueue(), queue.SimpleQueue())
         for folder in pending:
             room.waiting.put(folder)
         for desk in desks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
@@ -67,15 +68,26 @@ def with_time_limit(course: Course, seconds: float) -> Course:
 @contextmanager
 def _bar() -> Iterator[Report]:
     console = Console(stderr=True)
-    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
-    with Bar(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("grading", total=None, rate="")
+    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[pace]}"))
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("grading", total=None, pace="")
 
         def report(progress: Progress) -> None:
-            rate = f"{progress.rate:.0f}/s" if progress.rate else ""
-            bar.update(task, completed=progress.done, total=progress.total, rate=rate)
+            bar.update(task, completed=progress.done, total=progress.total, pace=_pace(progress))
 
         yield report
+
+
+def _pace(progress: Progress) -> str:
+    """How fast it goes, and how long it will take if it goes on like this."""
+    if not progress.rate:
+        return ""
+    left = math.ceil((progress.total - progress.done) / progress.rate)
+    minutes, seconds = divmod(left, 60)
+    hours, minutes = divmod(minutes, 60)
+    clock = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+    rate = f"{progress.rate:.0f}/s" if progress.rate >= 10 else f"{progress.rate:.1f}/s"
+    return f"{rate}, {clock} left"
 
 
 def _print(course: Course, summary: Summary, out: Path) -> None:

@@ -91,7 +91,7 @@ def check(targets: Targets = None, format: Format = "text") -> None:
     with _session(course) as session:
         results = _checked(session, chosen)
         if format == "json":
-            print_json(course, results)
+            print_json(course, results, session.grader.seed)
         else:
             print_report(session, chosen, results, list_all=len(chosen) > 1)
     raise typer.Exit(exit_code(results))
@@ -180,7 +180,7 @@ def grade(
     out: Annotated[Path, typer.Option(help="Where STUDENT.json and grades.csv go.")] = Path("grades"),
     workers: Annotated[int, typer.Option(min=1, max=256, help="Worker processes.")] = os.cpu_count() or 1,
     timeout: Annotated[float | None, typer.Option(help="Seconds for one exercise file.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Draw the same trials as an earlier run.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**53 - 1, help="Repeat the run of this seed.")] = None,
     isolation: Annotated[
         Literal["box", "kernel", "none"] | None,
         typer.Option(help="What learner code is kept in; the strongest that this machine offers, if left out."),

@@ -19,9 +19,9 @@ STYLES = {"bold": "bold", "good": "green", "bad": "red", "todo": "yellow", "dim"
 MAX_WIDTH = 100
 
 
-def print_json(course: Course, results: list[ExerciseResult]) -> None:
+def print_json(course: Course, results: list[ExerciseResult], seed: int) -> None:
     """The results of a learner's own check, as one record."""
-    print(dumps(CourseResult(course.config.course, "learner", tuple(results))), end="")
+    print(dumps(CourseResult(course.config.course, "learner", tuple(results), seed, "none")), end="")
 
 
 def print_report(

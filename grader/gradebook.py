@@ -1,4 +1,4 @@
-"""The results folder of a class: one record per student, one CSV, and what each record was made from."""
+"""The results folder of a class: one record per student, which says what it was made from, and one CSV."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import csv
 import hashlib
 import io
 import json
+import math
 import os
+import sys
+import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import __version__
 from .course import Course
 from .errors import InfrastructureError, UsageError
-from .files import write_atomically
+from .files import remove_unfinished, write_atomically
 from .results import SCHEMA, CourseResult, dumps, to_json
-from .submissions import Submission
+from .submissions import Submission, read_submission
 
-STATE_SCHEMA = "handgrad/batch-state@1"
-STATE_FILE, GRADES_FILE = ".state.json", "grades.csv"
+GRADES_FILE = "grades.csv"
 LONGEST_NAME = 200
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -68,128 +70,142 @@ class Summary:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Landed:
-    """A finished result, what it was made from, and with which seed."""
+class _Row(NamedTuple):
+    """What is kept of a submission while the class is graded: its points, and its line of `grades.csv`."""
 
-    submission: Submission
-    result: CourseResult
-    seed: int
-
-
-@dataclass(frozen=True)
-class _Made:
-    """What a stored result was made from."""
-
-    content: str
-    seed: int
-
-
-@dataclass(frozen=True)
-class _Row:
-    """One line of the gradebook.
-
-    Args:
-        points: by exercise id; `None` where grading failed.
-        codes: exercise id, answer and code of each mistake.
-    """
-
-    student: str
     score: float
-    points: Mapping[str, float | None]
-    codes: tuple[tuple[str, str, str], ...]
-    failures: tuple[Failure, ...]
+    line: str
 
 
 @dataclass(frozen=True)
 class Gradebook:
-    """The results folder: one file per student, `grades.csv`, and what each result was made from."""
+    """A results folder while a class is graded into it; no record is held longer than it takes to enter it.
+
+    Args:
+        digest: a hash of the course as it grades.
+        rows: by name of the student's folder.
+        mistakes: how many students met a code in an exercise.
+    """
 
     course: Course
     out: Path
     digest: str
-    made: dict[str, _Made]
     rows: dict[str, _Row] = field(default_factory=dict)
+    mistakes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    failures: list[Failure] = field(default_factory=list)
 
-    @classmethod
-    def open(cls, course: Course, out: Path, *, isolated: bool = False) -> Gradebook:
-        """Open or make a results folder.
-
-        Args:
-            isolated: learner code is isolated in this run; what another run let loose is not taken over.
-
-        Raises:
-            UsageError: it cannot be written.
-        """
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-            book = cls(course, out, _course_digest(course, isolated), _read_state(out / STATE_FILE))
-            book._write_state()
-        except (OSError, InfrastructureError) as error:
-            raise UsageError(f"Results cannot be written to {out}: name another folder with --out.") from error
-        return book
-
-    def reuse(self, submission: Submission, seed: int | None) -> bool:
-        """Take over the stored result, if it was made from the same content, and from this seed if there is one."""
-        made = self.made.get(submission.name)
-        if made is None or made.content != self._fingerprint(submission) or seed not in (None, made.seed):
-            return False
-        row = _stored_row(self.out / _result_name(submission.name))
-        if row is None or row.failures:
-            return False
-        self.rows[submission.name] = row
-        return True
-
-    def enter(self, landed: Landed) -> None:
-        """Write one result."""
-        name = landed.submission.name
-        _write(self.out / _result_name(name), dumps(landed.result).encode())
-        self.made[name] = _Made(self._fingerprint(landed.submission), landed.seed)
-        self.rows[name] = _row(to_json(landed.result))
-
-    def publish(self) -> None:
-        """Write the gradebook, and what its results were made from."""
-        _write(self.out / GRADES_FILE, self._csv().encode("utf-8-sig"))
-        self._write_state()
-
-    def summary(self, graded: int, strays: tuple[str, ...], seconds: float) -> Summary:
-        """What the rows come to."""
-        rows = self._sorted_rows()
-        return Summary(
-            students=len(rows),
-            graded=graded,
-            reused=len(rows) - graded,
-            mean_score=sum(row.score for row in rows) / len(rows),
-            max_score=_most_points(self.course),
-            mistakes={exercise.id: _most_frequent(exercise.id, rows) for exercise in self.course.exercises},
-            errors=tuple(chain.from_iterable(row.failures for row in rows)),
-            strays=strays,
-            seconds=seconds,
-        )
-
-    def _fingerprint(self, submission: Submission) -> str:
+    def made_from(self, submission: Submission) -> str:
         """A hash of everything that a result depends on, but for the seed."""
         files = sorted(submission.files.items())
         return hashlib.sha256(repr((self.digest, files, submission.notes)).encode()).hexdigest()
 
-    def _sorted_rows(self) -> list[_Row]:
-        return [self.rows[name] for name in sorted(self.rows)]
+    def reuse(self, folder: Path, seed: int | None) -> bool:
+        """Take over the stored result, if it was made from the same content, and from this seed if there is one."""
+        try:
+            record = json.loads(self._file(folder.name).read_bytes())
+            if record["schema"] != SCHEMA or seed not in (None, record["seed"]) or _failures(record):
+                return False
+            if record["made_from"] != self.made_from(read_submission(self.course, folder)):
+                return False
+            self._count(folder.name, record)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return False  # none, or none that can be read: it is made again
+        return True
 
-    def _csv(self) -> str:
+    def enter(self, name: str, result: CourseResult) -> None:
+        """Write the result of one student's folder."""
+        _write(self._file(name), dumps(result).encode())
+        self._count(name, to_json(result))
+
+    def publish(self) -> None:
+        """Write `grades.csv`."""
         ids = [exercise.id for exercise in self.course.exercises]
-        text = io.StringIO(newline="")
-        writer = csv.writer(text)
-        writer.writerow(["student", "score", "max_score", *ids, "mistakes"])
-        most = _number(_most_points(self.course))
-        for row in self._sorted_rows():
-            points = [_number(row.points.get(name)) for name in ids]
-            mistakes = "; ".join(f"{exercise} {answer}: {code}" for exercise, answer, code in row.codes)
-            writer.writerow([_as_text(row.student), _number(row.score), most, *points, _as_text(mistakes)])
-        return text.getvalue()
+        lines = [self.rows[name].line for name in sorted(self.rows)]
+        text = "".join([_line(["student", "score", "max_score", *ids, "mistakes"]), *lines])
+        _write(self.out / GRADES_FILE, text.encode("utf-8-sig"))
 
-    def _write_state(self) -> None:
-        students = {name: {"content": made.content, "seed": made.seed} for name, made in sorted(self.made.items())}
-        _write(self.out / STATE_FILE, json.dumps({"schema": STATE_SCHEMA, "students": students}).encode())
+    def summary(self, graded: int, strays: tuple[str, ...], seconds: float) -> Summary:
+        """What the rows come to."""
+        return Summary(
+            students=len(self.rows),
+            graded=graded,
+            reused=len(self.rows) - graded,
+            mean_score=math.fsum(row.score for row in self.rows.values()) / len(self.rows),
+            max_score=_most_points(self.course),
+            mistakes={exercise.id: self._most_frequent(exercise.id) for exercise in self.course.exercises},
+            errors=tuple(sorted(self.failures, key=lambda failure: failure.student)),
+            strays=strays,
+            seconds=seconds,
+        )
+
+    def _file(self, name: str) -> Path:
+        """`<student>.json`; a name too long for that is cut, and kept apart from others by a hash."""
+        encoded = os.fsencode(name)
+        if len(encoded) > LONGEST_NAME:
+            name = f"{encoded[:LONGEST_NAME].decode('utf-8', 'ignore')}-{hashlib.sha256(encoded).hexdigest()[:12]}"
+        return self.out / f"{name}.json"
+
+    def _count(self, name: str, record: Mapping[str, Any]) -> None:
+        """Keep what the CSV and the summary need, from the record alone: a stored one and a new one give the same."""
+        row = _Row(float(record["score"]), _line(self._cells(record)))
+        found, failures = {(exercise, code) for exercise, _, code in _mistakes(record)}, _failures(record)
+        self.rows[name] = row
+        self.mistakes.update(found)
+        self.failures.extend(failures)
+
+    def _cells(self, record: Mapping[str, Any]) -> list[str]:
+        points = {each["id"]: None if each["status"] == "error" else each["score"] for each in record["exercises"]}
+        mistakes = "; ".join(f"{exercise} {answer}: {code}" for exercise, answer, code in _mistakes(record))
+        return [
+            _as_text(record["student"]), _number(record["score"]), _number(_most_points(self.course)),
+            *(_number(points.get(exercise.id)) for exercise in self.course.exercises), _as_text(mistakes),
+        ]  # fmt: skip
+
+    def _most_frequent(self, exercise: str) -> tuple[Mistake, ...]:
+        found = [Mistake(code, count) for (name, code), count in self.mistakes.items() if name == exercise]
+        return tuple(sorted(found, key=lambda mistake: (-mistake.students, mistake.code)))
+
+
+@contextmanager
+def opened(course: Course, out: Path, *, isolated: bool) -> Iterator[Gradebook]:
+    """Open or make a results folder, for this run alone.
+
+    Args:
+        isolated: learner code is isolated in this run; what another run let loose is not taken over.
+
+    Raises:
+        UsageError: it cannot be written, or another run is writing to it.
+    """
+    with ExitStack() as stack:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(_alone_in(out))
+            tempfile.TemporaryFile(dir=out).close()
+            remove_unfinished(out)
+        except OSError as error:
+            raise UsageError(f"Results cannot be written to {out}: name another folder with --out.") from error
+        yield Gradebook(course, out, _course_digest(course, isolated))
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder, where that can be done; the lock of a run that is killed goes with it."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                says = f"Another run is grading into {folder}: wait for it, or name another folder with --out."
+                raise UsageError(says) from None
+        yield
+    finally:
+        os.close(handle)
 
 
 def _course_digest(course: Course, isolated: bool) -> str:
@@ -199,53 +215,32 @@ def _course_digest(course: Course, isolated: bool) -> str:
     return hashlib.sha256(repr((__version__, isolated, course.config.model_dump_json(), sources)).encode()).hexdigest()
 
 
-def _read_state(path: Path) -> dict[str, _Made]:
-    """What is known of stored results; a file that cannot be understood is set aside."""
-    try:
-        state = json.loads(path.read_bytes())
-        if state["schema"] != STATE_SCHEMA:
-            raise ValueError("another version")
-        return {name: _Made(str(made["content"]), int(made["seed"])) for name, made in state["students"].items()}
-    except FileNotFoundError:
-        return {}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        os.replace(path, path.with_name(f"{path.name}.broken"))
-        return {}
+def _mistakes(record: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Exercise, answer and code of each mistake; `todo` is none."""
+    return [
+        (exercise["id"], answer["name"], answer["code"])
+        for exercise in record["exercises"]
+        for answer in exercise["answers"]
+        if answer["status"] == "failed"
+    ]
 
 
-def _result_name(name: str) -> str:
-    """`<student>.json`; a name too long for that is cut, and kept apart from others by a hash."""
-    encoded = os.fsencode(name)
-    if len(encoded) <= LONGEST_NAME:
-        return f"{name}.json"
-    return f"{encoded[:LONGEST_NAME].decode('utf-8', 'ignore')}-{hashlib.sha256(encoded).hexdigest()[:12]}.json"
+def _failures(record: Mapping[str, Any]) -> tuple[Failure, ...]:
+    """One for each exercise that could not be graded."""
+    messages = {
+        exercise["id"]: answer["message"]
+        for exercise in record["exercises"]
+        for answer in exercise["answers"]
+        if answer["status"] == "error"
+    }
+    return tuple(Failure(record["student"], exercise, message) for exercise, message in messages.items())
 
 
-def _stored_row(path: Path) -> _Row | None:
-    try:
-        record = json.loads(path.read_bytes())
-        return _row(record) if record["schema"] == SCHEMA else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
-def _row(record: Mapping[str, Any]) -> _Row:
-    """A line of the gradebook, from the record alone, so that a stored result and a new one give the same."""
-    student, exercises = record["student"], record["exercises"]
-    answers = [(exercise["id"], answer) for exercise in exercises for answer in exercise["answers"]]
-    failures = {name: answer["message"] for name, answer in answers if answer["status"] == "error"}
-    return _Row(
-        student,
-        float(record["score"]),
-        {exercise["id"]: None if exercise["status"] == "error" else exercise["score"] for exercise in exercises},
-        tuple((name, answer["name"], answer["code"]) for name, answer in answers if answer["status"] == "failed"),
-        tuple(Failure(student, name, message) for name, message in failures.items()),
-    )
-
-
-def _most_frequent(exercise: str, rows: Sequence[_Row]) -> tuple[Mistake, ...]:
-    counts = Counter(code for row in rows for code in {code for name, _, code in row.codes if name == exercise})
-    return tuple(Mistake(code, count) for code, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+def _line(cells: list[str]) -> str:
+    """One line of CSV."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerow(cells)
+    return text.getvalue()
 
 
 def _most_points(course: Course) -> float:

@@ -18,7 +18,7 @@ from .errors import InfrastructureError, ProtocolError
 from .judge import Judge, calls, candidates, everywhere, is_right, metered, mistake  # noqa: F401
 from .observation import read
 from .reference import make_trials
-from .results import ExerciseResult
+from .results import LARGEST_SEED, ExerciseResult
 from .sampling import Array, Dtype, Function
 from .sandbox import Worker
 from .trial import Trial
@@ -32,7 +32,7 @@ class Grader:
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        self.seed = secrets.randbits(63) if seed is None else seed
+        self.seed = secrets.randbelow(LARGEST_SEED + 1) if seed is None else seed
         self._trials: dict[str, list[Trial]] = {}
 
     def trials(self, exercise: CourseExercise) -> list[Trial]:

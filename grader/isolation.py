@@ -10,12 +10,11 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import Literal
 
 from . import box, landlock, seccomp
 from .errors import InfrastructureError
+from .results import Isolation as Isolation
 
-Isolation = Literal["box", "kernel", "none"]
 PROBE_LIMIT = 20.0
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 Status = Literal["passed", "failed", "todo", "error"]
+Isolation = Literal["box", "kernel", "none"]
 SCHEMA = "handgrad/result@1"
 SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
+LARGEST_SEED = 2**53 - 1  # a reader of JSON that knows only doubles keeps every digit up to here
 
 STRUCTURE_CODES = (
     "todo missing-function syntax-error error timeout memory crash missing-answer returned-not-stored "
@@ -78,11 +80,21 @@ class ExerciseResult:
 
 @dataclass(frozen=True)
 class CourseResult:
-    """Everything known of one student's submission."""
+    """Everything known of one student's submission.
+
+    Args:
+        seed: where every trial came from; with it a graded run can be repeated exactly.
+        isolation: what learner code was kept in.
+        made_from: a hash of what was graded, and by what; `None` where nobody will ask.
+        notes: what an instructor should know of the submission.
+    """
 
     course: str
     student: str
     exercises: tuple[ExerciseResult, ...]
+    seed: int
+    isolation: Isolation
+    made_from: str | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -108,6 +120,9 @@ def to_json(result: CourseResult) -> dict[str, Any]:
         "schema": SCHEMA,
         "course": result.course,
         "student": result.student,
+        "seed": result.seed,
+        "isolation": result.isolation,
+        "made_from": result.made_from,
         "score": round(result.score, 6),
         "max_score": round(result.max_score, 6),
         "exercises": [exercise_to_json(exercise) for exercise in result.exercises],

@@ -9,19 +9,23 @@ import shutil
 import signal
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import jsonschema
 import pytest
 
 from grader import batch, submissions
-from grader.batch import Progress, grade_folder
+from grader.batch import Progress
 from grader.course import PACKAGE, Course, CourseFile, load_course
 from grader.errors import InfrastructureError, UsageError
-from grader.gradebook import Failure, Gradebook, Mistake, Summary, _as_text
-from grader.results import CODES, SCHEMA_FILE
+from grader.files import write_atomically
+from grader.gradebook import Failure, Mistake, Summary, _as_text, opened
+from grader.results import CODES, LARGEST_SEED, SCHEMA_FILE
 from grader.sandbox import Reply
 
+grade_folder = partial(batch.grade_folder, isolation="none")
 ROOT = PACKAGE.parent
 SEED = 7
 RIGHT = (ROOT / "solutions/04_linear/lin_grad.py").read_text()
@@ -291,7 +295,7 @@ def test_what_changed_is_graded_again(course, pair, tmp_path, quick) -> None:
     told: list[Progress] = []
     summary = grade_folder(course, pair, out, workers=2, report=told.append)
     assert (summary.graded, summary.reused) == (2, 1)
-    assert [progress.done for progress in told] == [1, 2, 3]
+    assert [progress.done for progress in told] == [0, 1, 2, 3]
     assert {progress.total for progress in told} == {3}
     assert [row["student"] for row in gradebook(out)] == ["ada", "bob", "cem"]
     assert codes(out, "bob") == ["todo"] * 3
@@ -312,21 +316,96 @@ def test_a_seed_that_is_asked_for_is_the_seed_of_every_result(course, pair, tmp_
     assert grade_folder(course, pair, out, workers=1, seed=SEED + 1).reused == 0
 
 
-@pytest.mark.parametrize("state", ["{", "[]", '{"schema": "handgrad/batch-state@0", "students": {}}'])
-def test_a_broken_state_is_set_aside(course, pair, tmp_path, state) -> None:
+def other(record: bytes, **changes: object) -> bytes:
+    return json.dumps({**json.loads(record), **changes}).encode()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda record: b"",
+        lambda record: record[:-3],
+        lambda record: b"\0" * len(record),
+        lambda record: b"[" * 100_000,
+        lambda record: b"[]",
+        lambda record: other(record, schema="handgrad/result@0"),
+        lambda record: other(record, exercises=[1]),
+        lambda record: other(record, student=1),
+        lambda record: other(record, made_from=None),
+    ],
+)
+def test_a_stored_result_that_is_broken_is_made_again(course, pair, tmp_path, quick, damage) -> None:
+    out = tmp_path / "out"
+    grade_folder(course, pair, out, workers=1, seed=SEED)
+    whole = (out / "ada.json").read_bytes()
+    (out / "ada.json").write_bytes(damage(whole))
+    summary = grade_folder(course, pair, out, workers=1, seed=SEED)
+    assert (summary.graded, summary.reused) == (1, 1)
+    assert (out / "ada.json").read_bytes() == whole
+
+
+def test_the_record_says_with_which_seed_in_what_and_from_what_it_was_made(graded) -> None:
+    made = {student: record(graded[0], student) for student in CLASS}
+    assert {(found["seed"], found["isolation"]) for found in made.values()} == {(SEED, "none")}
+    same = made["all right"]["made_from"] == made["flat"]["made_from"]
+    assert same, "the same files in another place are the same submission"
+    assert len({found["made_from"] for found in made.values()}) == len(CLASS) - 1
+
+
+def test_a_seed_that_is_drawn_reproduces_the_results_to_the_byte(course, pair, tmp_path) -> None:
+    grade_folder(course, pair, tmp_path / "drawn", workers=2)
+    seed = record(tmp_path / "drawn", "ada")["seed"]
+    assert 0 <= seed <= LARGEST_SEED
+    grade_folder(course, pair, tmp_path / "disputed", workers=1, seed=seed)
+    assert files_in(tmp_path / "disputed") == files_in(tmp_path / "drawn")
+
+
+def test_the_seed_is_in_the_record_alone_and_there_once(course, pair, tmp_path, quick) -> None:
+    """Not in the gradebook, which may be handed on; what reaches a learner is made from the exercises of a record."""
+    grade_folder(course, pair, tmp_path / "out", workers=1)
+    written = files_in(tmp_path / "out")
+    seed = str(record(tmp_path / "out", "ada")["seed"]).encode()
+    assert {name: data.count(seed) for name, data in written.items()} == {"ada.json": 1, "bob.json": 1, "grades.csv": 0}
+
+
+def test_what_a_killed_run_left_unfinished_is_removed(course, pair, tmp_path, quick, monkeypatch) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    (out / ".state.json").write_text(state)
-    assert Gradebook.open(course, out).made == {}
-    assert (out / ".state.json.broken").read_text() == state
-
-
-def test_a_stored_result_that_is_broken_is_made_again(course, pair, tmp_path, quick) -> None:
-    out = tmp_path / "out"
+    (out / ".notes.tmp").write_text("not ours")
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", Mock(side_effect=SystemExit))
+        patch.setattr("os.unlink", Mock())
+        with pytest.raises(SystemExit):
+            write_atomically(out / "ada.json", b"half")
+    assert len(list(out.glob(".*.tmp"))) == 2
     grade_folder(course, pair, out, workers=1)
-    (out / "ada.json").write_text('{"schema"')
-    assert grade_folder(course, pair, out, workers=1).graded == 1
-    assert codes(out, "ada") == ["crash"] * 3
+    assert list(out.glob(".*")) == [out / ".notes.tmp"]
+
+
+def test_two_runs_do_not_grade_into_the_same_folder(course, pair, tmp_path, quick) -> None:
+    out = tmp_path / "out"
+    with opened(course, out, isolated=False):
+        assert refusal(course, pair, out) == (
+            f"Another run is grading into {out}: wait for it, or name another folder with --out."
+        )
+    assert grade_folder(course, pair, out, workers=1).graded == 2
+
+
+def test_each_submission_is_read_once_be_it_graded_or_kept(course, school, tmp_path, quick, monkeypatch) -> None:
+    read: list[str] = []
+
+    def reading(course: Course, folder: Path) -> submissions.Submission:
+        read.append(folder.name)
+        return submissions.read_submission(course, folder)
+
+    for module in ("batch", "gradebook"):
+        monkeypatch.setattr(f"grader.{module}.read_submission", reading)
+    grade_folder(course, school, tmp_path / "out", workers=2)
+    assert sorted(read) == sorted(CLASS)
+    read.clear()
+    monkeypatch.setattr(batch, "_grader", None)  # which would import torch
+    assert grade_folder(course, school, tmp_path / "out", workers=2).reused == len(CLASS)
+    assert sorted(read) == sorted(CLASS)
 
 
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(course, tmp_path) -> None:
@@ -357,7 +436,7 @@ def test_a_worker_that_dies_is_replaced_and_its_submission_retried(course, pair,
     start, started = batch.start_worker, []
 
     def lost_at_first(isolation: str) -> object:
-        started.append(Lost() if not started else start())
+        started.append(Lost() if not started else start(isolation))
         return started[-1]
 
     monkeypatch.setattr(batch, "start_worker", lost_at_first)

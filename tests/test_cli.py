@@ -235,6 +235,7 @@ def test_check_json_validates_against_the_published_schema_and_is_all_of_stdout(
     assert [exercise["id"] for exercise in record["exercises"]] == ["slope", "lin_grad"]
     assert [answer["code"] for answer in record["exercises"][1]["answers"]] == [None, "mean-for-sum", "todo"]
     jsonschema.validate(record, json.loads(SCHEMA_FILE.read_text()))
+    assert (record["student"], record["isolation"], record["made_from"]) == ("learner", "none", None)
 
 
 def test_check_says_when_progress_cannot_be_remembered(here: Run, course: Course) -> None:
@@ -600,6 +601,7 @@ def test_grading_again_grades_nothing_twice(graded: subprocess.CompletedProcess[
         (["../submissions/notes.txt"], "notes.txt"),
         (["../submissions", "--workers", "0"], "workers"),
         (["../submissions", "--seed", "-1"], "seed"),
+        (["../submissions", "--seed", "9007199254740992"], "seed"),
         (["../submissions", "--timeout", "0"], "timeout"),
         (["../submissions", "--timeout", "-3"], "timeout"),
         (["../submissions", "--timeout", "nan"], "timeout"),

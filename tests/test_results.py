@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from grader.course import Course
 from grader.results import (
     CODES,
+    LARGEST_SEED,
     SCHEMA,
     SCHEMA_FILE,
     STRUCTURE_CODES,
@@ -64,7 +66,7 @@ exercises = st.builds(
 
 
 def course_result(*exercises: ExerciseResult) -> CourseResult:
-    return CourseResult("handgrad", "s001", exercises, ("an unknown file was ignored",))
+    return CourseResult("handgrad", "s001", exercises, 7, "box", "0" * 64, ("an unknown file was ignored",))
 
 
 def test_the_public_codes_keep_their_names() -> None:
@@ -126,11 +128,33 @@ def test_the_schema_is_sound_and_lists_every_code() -> None:
         {"exercises": None},
         {"student": 5},
         {"verdict": "fine"},
+        {"seed": -1},
+        {"seed": LARGEST_SEED + 1},
+        {"seed": 0.5},
+        {"seed": "7"},
+        {"isolation": "docker"},
+        {"isolation": None},
+        {"made_from": "yesterday"},
     ],
 )
 def test_the_schema_refuses_what_is_no_record(broken: dict[str, object]) -> None:
     with pytest.raises(jsonschema.ValidationError):
         VALIDATOR.validate({**to_json(course_result()), **broken})
+
+
+@pytest.mark.parametrize("missing", ["seed", "isolation", "made_from", "notes"])
+def test_no_part_of_a_record_may_be_left_out(missing: str) -> None:
+    record = to_json(course_result())
+    del record[missing]
+    with pytest.raises(jsonschema.ValidationError):
+        VALIDATOR.validate(record)
+
+
+def test_the_largest_seed_survives_a_reader_that_knows_only_doubles() -> None:
+    record = to_json(replace(course_result(), seed=LARGEST_SEED))
+    VALIDATOR.validate(record)
+    assert json.loads(json.dumps(record), parse_int=float)["seed"] == LARGEST_SEED
+    assert float(LARGEST_SEED) != float(LARGEST_SEED - 1)
 
 
 @given(exercises)
