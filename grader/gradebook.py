@@ -114,8 +114,9 @@ class Gradebook:
 
     def enter(self, name: str, result: CourseResult) -> None:
         """Write the result of one student's folder."""
-        _write(self._file(name), dumps(result).encode())
-        self._count(name, to_json(result))
+        record = to_json(result)
+        _write(self._file(name), dumps(record).encode())
+        self._count(name, record)
 
     def publish(self) -> None:
         """Write `grades.csv`."""

@@ -130,12 +130,11 @@ def to_json(result: CourseResult) -> dict[str, Any]:
     }
 
 
-def dumps(result: CourseResult) -> str:
-    """The record as JSON text, one line for each exercise."""
-    record = to_json(result)
-    exercises = ",\n  ".join(_line(exercise) for exercise in record.pop("exercises"))
-    notes = record.pop("notes")
-    return f'{_line(record)[:-1]},\n "exercises": [\n  {exercises}\n ],\n "notes": {_line(notes)}}}\n'
+def dumps(record: Mapping[str, Any]) -> str:
+    """A record as JSON text, one line for each exercise."""
+    head = {name: value for name, value in record.items() if name not in {"exercises", "notes"}}
+    exercises = ",\n  ".join(_line(exercise) for exercise in record["exercises"])
+    return f'{_line(head)[:-1]},\n "exercises": [\n  {exercises}\n ],\n "notes": {_line(record["notes"])}}}\n'
 
 
 def _line(value: Any) -> str:

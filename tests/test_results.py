@@ -166,7 +166,7 @@ def test_an_exercise_survives_the_way_through_json(exercise: ExerciseResult) -> 
 
 
 def test_the_record_is_readable_json_text() -> None:
-    text = dumps(course_result(ExerciseResult("e", "u", (FAILED,))))
+    text = dumps(to_json(course_result(ExerciseResult("e", "u", (FAILED,)))))
     record = json.loads(text)
     assert record["schema"] == SCHEMA == "handgrad/result@1"
     assert record["exercises"][0]["answers"][0] == {
@@ -197,7 +197,7 @@ def test_the_record_is_readable_json_text() -> None:
 def test_whatever_a_learner_wrote_the_record_can_be_saved(source: str, course: Course, grade: Grade) -> None:
     """Lone surrogates, control characters, nan: the text is UTF-8 and the numbers are JSON."""
     result = grade("relu_grad", source)
-    data = dumps(course_result(result)).encode("utf-8")
+    data = dumps(to_json(course_result(result))).encode("utf-8")
     VALIDATOR.validate(json.loads(data))
     assert "\x1b" not in result.answers[0].message
     assert "\x00" not in result.answers[0].message
