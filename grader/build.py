@@ -50,6 +50,12 @@ def build(course: Course) -> list[Path]:
     return outdated
 
 
+def worked_text(exercise: CourseExercise) -> str:
+    """The worked solution without its marks."""
+    lines = exercise.solution.read_text(encoding="utf-8").rstrip().splitlines()
+    return "\n".join(line for line in lines if line.strip() not in (BEGIN, END))
+
+
 def is_stale(path: Path, text: str) -> bool:
     """The file is missing, or differs in more than its line ends."""
     try:

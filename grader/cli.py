@@ -15,14 +15,14 @@ from .errors import HandgradError, InfrastructureError, UsageError
 
 if TYPE_CHECKING:
     from .course import Course, CourseExercise
-    from .results import AnswerResult, ExerciseResult
+    from .results import ExerciseResult
     from .session import Session
 
 
 app = typer.Typer(
     name="handgrad",
-    help="Learn to write gradients by hand: fill in the stubs under exercises/ and check them. Each mistake is named.",
-    no_args_is_help=True,
+    help="Learn to write gradients by hand: fill in the stubs under exercises/, and each mistake is named.\n\n"
+    "Without a command, handgrad watches: it checks every file as you save it.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -72,12 +72,17 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
-) -> None: ...
+) -> None:
+    if context.invoked_subcommand is None:
+        from .watch import watch
+
+        watch(_course())
 
 
 @app.command()
@@ -104,12 +109,12 @@ def hint(
 ) -> None:
     """Show the next hint for an answer, one step at a time."""
     from .console import columns, out
-    from .render import hints
+    from .render import answer_in_need, hints
 
     course = _course()
     exercise = course.find(exercise_id)
     with _session(course) as session:
-        answer = _answer_in_need(_last_result(session, exercise), answer_name)
+        answer = answer_in_need(_last_result(session, exercise), answer_name)
         if answer is None:
             out([((f"{exercise.file} passes: there is nothing to hint at.", "good"),)])
             return
@@ -160,7 +165,7 @@ def reset(
 @app.command()
 def solution(exercise_id: ExerciseId) -> None:
     """Show the worked solution of an exercise that you have passed."""
-    from .build import BEGIN, END
+    from .build import worked_text
 
     course = _course()
     exercise = course.find(exercise_id)
@@ -168,8 +173,7 @@ def solution(exercise_id: ExerciseId) -> None:
         result = _last_result(session, exercise)
     if result.status != "passed":
         raise UsageError(f"{exercise.file} does not pass yet: first get a hint with: handgrad hint {exercise.id}")
-    lines = exercise.solution.read_text(encoding="utf-8").rstrip().splitlines()
-    print("\n".join(line for line in lines if line.strip() not in (BEGIN, END)))
+    print(worked_text(exercise))
 
 
 @app.command()
@@ -290,11 +294,3 @@ def _last_result(session: Session, exercise: CourseExercise) -> ExerciseResult:
     """The last verdict if the file is still the same, else a new one."""
     known = session.progress.result(exercise)
     return known if known is not None else _checked(session, [exercise])[0]
-
-
-def _answer_in_need(result: ExerciseResult, name: str) -> AnswerResult | None:
-    known = [answer.name for answer in result.answers]
-    if name and name not in known:
-        raise UsageError(f"{result.id} has no answer {name!r}; it has {', '.join(known)}.")
-    wanted = [answer for answer in result.answers if name in ("", answer.name)]
-    return next((answer for answer in wanted if answer.status != "passed"), None)

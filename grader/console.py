@@ -60,11 +60,23 @@ def terminal() -> Console:
     return Console(highlight=False, soft_wrap=True)
 
 
-def out(lines: Iterable[Line]) -> None:
-    """Put lines on the terminal."""
+def out(lines: Iterable[Line], link: CourseExercise | None = None) -> None:
+    """Put lines on the terminal.
+
+    Args:
+        link: its file opens at a click wherever it is named, in terminals that can.
+    """
     console = terminal()
     for line in lines:
-        console.print(Text.assemble(*[(text, STYLES.get(style, "")) for text, style in line]))
+        text = Text.assemble(*[(text, STYLES.get(style, "")) for text, style in line])
+        if link is not None:
+            text.highlight_words([link.file], f"link {link.path.as_uri()}")
+        console.print(text)
+
+
+def clear() -> None:
+    """An empty screen."""
+    terminal().clear()
 
 
 class Spinner:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Literal
 
+from .build import worked_text
 from .course import CourseExercise
+from .errors import UsageError
 from .exercise import Answer
 from .formula import asked, formula
 from .progress import UnitProgress
@@ -79,6 +82,34 @@ def _answers(
         yield from _wrapped(f"hint {number}/{len(first.hints)}: {hint}", width, " " * LABEL, "bold", indent=LABEL)
     step = after_hint(exercise, first, seen.get(first.name, 1))
     yield from _wrapped(step, width, " " * LABEL, "dim", indent=LABEL)
+
+
+def answer_in_need(result: ExerciseResult, name: str = "") -> AnswerResult | None:
+    """The first answer that is not right yet, or the one of this name if it is not.
+
+    Raises:
+        UsageError: there is no answer of this name.
+    """
+    known = [answer.name for answer in result.answers]
+    if name and name not in known:
+        raise UsageError(f"{result.id} has no answer {name!r}; it has {', '.join(known)}.")
+    wanted = [answer for answer in result.answers if name in ("", answer.name)]
+    return next((answer for answer in wanted if answer.status != "passed"), None)
+
+
+def differences(exercise: CourseExercise) -> Iterator[Line]:
+    """The worked solution beside the learner's: what it has and theirs has not, and the reverse."""
+    yours = plain(exercise.path.read_text(encoding="utf-8", errors="replace")).rstrip().splitlines()
+    theirs = worked_text(exercise).splitlines()
+    if yours == theirs:
+        yield (("Yours is the worked solution, word for word.", "good"),)
+        return
+    yield (("- yours", "todo"), ("   ", ""), ("+ the worked solution", "good"))
+    yield ()
+    for line in difflib.ndiff(yours, theirs):
+        style: Style = "todo" if line.startswith("-") else "good" if line.startswith("+") else ""
+        if not line.startswith("?"):
+            yield ((line, style),)
 
 
 def printed(result: ExerciseResult, width: int) -> Iterator[Line]:

@@ -1,0 +1,5 @@
+"""`python -m grader` is `handgrad`."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,38 @@
+"""Arrange a warm process's memory so that forking it is cheap: most of what a short-lived child costs is page faults.
+
+Each page that a child writes to is copied for it, 4 KiB at a time. Small objects go where there is room, and after
+an import there is room on thousands of half-empty pages: a child that fills these copies them all. And what is not
+copied has to be mapped at the fork and unmapped at the child's end, page by page, or 2 MiB at a time.
+Measured together: half of a child's page faults, and half of its processor time.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+
+from .linux import huge_pages
+
+LARGEST, STEP = 512, 16  # the sizes that Python's allocator serves from pages of their own, in bytes
+HOLES = 1 << 19  # bytes of each size: more than what is free on half-empty pages after the imports
+_kept: list[object] = []
+
+
+def settle() -> None:
+    """Fill the holes for good, exempt what is there from garbage collection, and gather it into huge pages."""
+    gc.collect()
+    for size in range(STEP, LARGEST + 1, STEP):
+        make = _maker(size)
+        _kept.extend(make() for _ in range(HOLES // size))
+    gc.freeze()
+    huge_pages()
+
+
+def _maker(size: int) -> Callable[[], object]:
+    """What makes an object of exactly this size, and nothing else."""
+    if size == 16:
+        return object
+    if size == 32:
+        return lambda: complex(0.0, 1.0)
+    spare = bytearray(size - b"".__sizeof__())
+    return lambda: bytes(spare)

@@ -1,0 +1,245 @@
+"""`handgrad` alone: it watches the exercise files, checks each as it is saved, and listens for single keys."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from . import workspace
+from .console import Spinner, clear, columns, listed, out
+from .course import Course, CourseExercise
+from .errors import HandgradError, UsageError
+from .keys import keyboard
+from .progress import by_unit, content_hash, next_exercise
+from .render import Line, Style, answer_in_need, bars, differences, exercise_report, hints, next_step, printed
+from .results import ExerciseResult
+from .session import Session
+
+KEYS = (
+    ("h", "hint"), ("n", "next"), ("l", "list"), ("a", "check all"),
+    ("s", "solution"), ("r", "reset"), ("q", "quit"),
+)  # fmt: skip
+SETTLING = 30  # milliseconds in which an editor may write a file more than once
+RESIZED = "resized"
+Event = str | frozenset[Path]
+Screen = Callable[[], Iterable[Line]]
+
+
+def watch(course: Course) -> None:
+    """Show the next exercise, check what is saved, do what the keys say, until `q`, Ctrl-C or the terminal's end.
+
+    Raises:
+        UsageError: this is no terminal.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "to watch, handgrad needs a terminal: without one, use handgrad check (or see handgrad --help)."
+        )
+    events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    with Session(course) as session, keyboard(events.put), _resizes(events), _saves(course, events):
+        with contextlib.suppress(KeyboardInterrupt):
+            _Watch(session).run(events)
+        session.progress.save()
+
+
+class _Watch:
+    """What is on the screen, and what is done about a save or a key.
+
+    Args:
+        session: the learner's sitting; its worker stays warm.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session, self.course = session, session.course
+        self.files = {Path(os.path.realpath(exercise.path)): exercise for exercise in self.course.exercises}
+        self.current = next_exercise(session.progress, self.course.exercises) or self.course.exercises[0]
+        self.shown: Screen = self._report
+        self.asked = False
+
+    def run(self, events: queue.SimpleQueue[Event]) -> None:
+        """Until the learner quits."""
+        self.session.warm_up()
+        self._check([self.current])
+        while (event := events.get()) not in ("q", ""):
+            try:
+                self._handle(event)
+            except HandgradError as error:
+                self._say(str(error), "bad")
+
+    def _handle(self, event: Event) -> None:
+        if not isinstance(event, str):
+            self._saved(event)
+        elif event == RESIZED:
+            self._draw()
+        elif self.asked:
+            self._reset(event)
+        else:
+            action = {"h": self._hint, "n": self._next, "l": self._list, "a": self._all, "s": self._solution}
+            action.get(event.lower(), self._ask if event.lower() == "r" else self._draw)()
+
+    def _saved(self, paths: frozenset[Path]) -> None:
+        """Check what has changed since it was last seen, the first such file in teaching order on the screen."""
+        changed = [
+            exercise
+            for path, exercise in self.files.items()
+            if path in paths and self._seen(exercise) != content_hash(exercise.path)
+        ]
+        if changed:
+            self._check(changed)
+
+    def _seen(self, exercise: CourseExercise) -> str | None:
+        known = self.session.progress.exercises.get(exercise.id, {}).get("hash")
+        return None if known is None else str(known)
+
+    def _check(self, exercises: list[CourseExercise]) -> None:
+        with Spinner("checking") as say:
+            for exercise in exercises:
+                say(exercise.file)
+                self.session.progress.record(exercise, self.session.check(exercise))
+        self.session.progress.save()
+        self.current, self.asked = exercises[0], False
+        self._show(self._report)
+
+    def _result(self) -> ExerciseResult:
+        """The verdict on the file as it is now."""
+        known = self.session.progress.result(self.current)
+        if known is None:
+            known = self.session.check(self.current)
+            self.session.progress.record(self.current, known)
+        return known
+
+    def _report(self) -> Iterator[Line]:
+        progress, width, result = self.session.progress, columns(), self._result()
+        seen = {answer.name: progress.hints_seen(self.current, answer) for answer in result.answers}
+        yield from exercise_report(self.current, result, width, seen)
+        yield from printed(result, width)
+        if result.status == "passed":
+            yield (("Solved. ", "good"), ("s", "bold"), (": the worked solution beside yours", ""))
+        yield ()
+        yield from bars(by_unit(self.course, progress, [self.current.unit]), width)
+        if result.status == "passed":
+            yield next_step(next_exercise(progress, self.course.exercises))
+        yield from (((note, "todo"),) for note in progress.notes)
+
+    def _hint(self) -> None:
+        progress = self.session.progress
+        answer = answer_in_need(self._result())
+        if answer is None or not answer.hints:
+            self._say("There is nothing to hint at here.")
+            return
+        seen = min(progress.hints_seen(self.current, answer) + 1, len(answer.hints))
+        progress.saw_hint(self.current, answer, seen)
+        progress.save()
+        head: Line = ((f"{self.current.file}  {answer.name}", "bold"),)
+        self._show(lambda: [head, *hints(self.current, answer, columns(), seen)])
+
+    def _next(self) -> None:
+        exercises = self.course.exercises
+        here = exercises.index(self.current) + 1
+        following = next_exercise(self.session.progress, [*exercises[here:], *exercises[:here]])
+        if following is None:
+            self._say("Every exercise is solved.", "good")
+        else:
+            self._check([following])
+
+    def _list(self) -> None:
+        """Every unit, and the exercises of this one: what fits on a screen."""
+        self._show(lambda: [*self._units(), (), *(listed(self.session, each) for each in self._unit())])
+
+    def _all(self) -> None:
+        current = self.current
+        self._check(list(self.course.exercises))
+        self.current = current
+        self._list()
+
+    def _unit(self) -> list[CourseExercise]:
+        return [exercise for exercise in self.course.exercises if exercise.unit == self.current.unit]
+
+    def _units(self) -> Iterator[Line]:
+        units = [unit.id for unit in self.course.config.units]
+        yield from bars(by_unit(self.course, self.session.progress, units), columns())
+        yield next_step(next_exercise(self.session.progress, self.course.exercises))
+
+    def _solution(self) -> None:
+        if self._result().status != "passed":
+            self._say(f"{self.current.file} does not pass yet; h gives a hint.")
+            return
+        self._show(lambda: differences(self.current))
+
+    def _ask(self) -> None:
+        self._say(f"Put the stub of {self.current.file} back? What you wrote is kept as a backup.  y/n", "bold")
+        self.asked = True
+
+    def _reset(self, key: str) -> None:
+        self.asked = False
+        if key.lower() != "y":
+            self._show(self._report)
+            return
+        backup = workspace.reset(self.current)
+        self.session.progress.forget(self.current)
+        self._check([self.current])
+        if backup is not None:
+            self._say(f"What was there is in {backup.relative_to(self.course.root)}.", "dim")
+
+    def _say(self, text: str, style: Style = "") -> None:
+        """One more line below what is on the screen."""
+        self._draw()
+        out([((text, style),)])
+
+    def _show(self, screen: Screen) -> None:
+        self.shown = screen
+        self._draw()
+
+    def _draw(self) -> None:
+        lines = list(self.shown())
+        clear()
+        out([*lines, (), self._legend()], link=self.current)
+
+    def _legend(self) -> Line:
+        parts: list[tuple[str, Style]] = []
+        for key, word in KEYS:
+            parts += [(key, "bold"), (f" {word}   ", "dim")]
+        return tuple(parts)
+
+
+@contextlib.contextmanager
+def _resizes(events: queue.SimpleQueue[Event]) -> Iterator[None]:
+    """Report when the terminal has another size, or is back after the program was suspended."""
+    numbers = [getattr(signal, name) for name in ("SIGWINCH",) if hasattr(signal, name)]
+    before = [signal.signal(number, lambda *_: events.put(RESIZED)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _saves(course: Course, events: queue.SimpleQueue[Event]) -> Iterator[None]:
+    """Report the files that change below `exercises/`, however the editor saves them."""
+    from watchfiles import watch as changes
+
+    folder = os.path.realpath(course.root / "exercises")
+    if not os.path.isdir(folder):
+        raise UsageError(f"{course.root} has no exercises/ folder: make a new course folder with handgrad init.")
+    stop = threading.Event()
+
+    def listen() -> None:
+        found = changes(folder, step=SETTLING, debounce=10 * SETTLING, rust_timeout=500, stop_event=stop,
+                        raise_interrupt=False)  # fmt: skip
+        for batch in found:
+            events.put(frozenset(Path(path) for _, path in batch))
+
+    thread = threading.Thread(target=listen, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(2)

@@ -1,0 +1,194 @@
+"""`handgrad` alone, in a real terminal: what a learner sees after each save and each key."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from grader.workspace import init
+
+PATIENCE = 90.0
+SLOPE, CENTRAL = "exercises/01_slopes/slope.py", "exercises/01_slopes/central_difference.py"
+RIGHT = (ROOT / "solutions/01_slopes/slope.py").read_text()
+WRONG = RIGHT.replace("- f(x)", "+ f(x)")
+LEGEND = "q quit"
+
+
+class Terminal:
+    """A tmux session of its own, with a command running in it."""
+
+    def __init__(self, folder: Path, size: tuple[int, int] = (80, 30)) -> None:
+        self.socket = f"handgrad-{uuid.uuid4().hex[:8]}"
+        command = f"trap : INT; {sys.executable} -m grader; echo ended with $?; sleep 1000"
+        environment = {**os.environ, "TERM": "screen-256color", "PYTHONPATH": str(ROOT), "SHELL": "/bin/sh"}
+        width, height = map(str, size)
+        words = ["new-session", "-d", "-x", width, "-y", height, "-c", str(folder), command]
+        subprocess.run(["tmux", "-L", self.socket, *words], check=True, env=environment)
+
+    def _tmux(self, *words: str) -> str:
+        return subprocess.run(["tmux", "-L", self.socket, *words], check=True, capture_output=True, text=True).stdout
+
+    def screen(self) -> str:
+        """What can be read now."""
+        return self._tmux("capture-pane", "-p")
+
+    def press(self, *keys: str) -> None:
+        """Type keys, by tmux's names for them."""
+        self._tmux("send-keys", *keys)
+
+    def resize(self, width: int, height: int) -> None:
+        """Make the window another size."""
+        self._tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def wait_for(self, *texts: str) -> str:
+        """The screen as soon as it shows all of these texts."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            screen = self.screen()
+            if all(text in screen for text in texts):
+                return screen
+            time.sleep(0.05)
+        raise AssertionError(f"never saw {texts} but:\n{self.screen()}")
+
+    def close(self) -> None:
+        subprocess.run(["tmux", "-L", self.socket, "kill-server"], check=False, capture_output=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A learner's new folder."""
+    init(tmp_path / "course")
+    return tmp_path / "course"
+
+
+@pytest.fixture
+def terminal(folder: Path) -> Iterator[Terminal]:
+    started = Terminal(folder)
+    try:
+        started.wait_for(SLOPE, "not attempted yet", LEGEND)
+        yield started
+    finally:
+        started.close()
+
+
+def save(path: Path, text: str) -> None:
+    """As most editors do it: a temporary file beside it, renamed."""
+    beside = path.with_name(f".{path.name}.swp~")
+    beside.write_text(text)
+    os.replace(beside, path)
+
+
+def test_a_sitting(terminal: Terminal, folder: Path) -> None:
+    """Edit, see the verdict, hint, solve, compare, next, list, reset, quit."""
+    save(folder / SLOPE, WRONG)
+    terminal.wait_for(SLOPE, "hint 1/3", LEGEND)
+    terminal.press("h")
+    terminal.wait_for("hint 2/3")
+    save(folder / SLOPE, RIGHT.replace("f(x + h)", "f(h + x)"))
+    terminal.wait_for("Solved.", "1 of 5")
+    terminal.press("s")
+    terminal.wait_for("+ the worked solution", "f(h + x)", "f(x + h)")
+    terminal.press("n")
+    terminal.wait_for(CENTRAL, "not attempted yet")
+    terminal.press("s")
+    terminal.wait_for("does not pass yet")
+    terminal.press("l")
+    terminal.wait_for("1 of 5", "07_network", "1/1", "pick_h", LEGEND)
+    terminal.press("n")
+    save(folder / SLOPE, WRONG)
+    terminal.wait_for(SLOPE, "hint 1/3")
+    terminal.press("r")
+    terminal.wait_for("y/n")
+    terminal.press("x")
+    terminal.wait_for("hint 1/3")
+    assert (folder / SLOPE).read_text() == WRONG
+    terminal.press("r")
+    terminal.wait_for("y/n")
+    terminal.press("y")
+    terminal.wait_for("not attempted yet", ".handgrad/backups/slope-1.py")
+    assert (folder / ".handgrad/backups/slope-1.py").read_text() == WRONG
+    terminal.press("q")
+    terminal.wait_for("ended with 0")
+
+
+def test_files_come_and_go_and_the_window_changes(terminal: Terminal, folder: Path) -> None:
+    """A deleted file, one that is no Python, a stray file, a narrow window: always a verdict, never a traceback."""
+    (folder / SLOPE).unlink()
+    terminal.wait_for("is not there", "handgrad reset slope")
+    (folder / "exercises/01_slopes/notes.txt").write_text("mine")
+    (folder / SLOPE).write_text("def slope(f, x, h:\n")
+    terminal.wait_for("Python cannot read the file", "line 1")
+    terminal.resize(50, 20)
+    terminal.wait_for("Python cannot read", LEGEND[0])
+    save(folder / SLOPE, RIGHT)
+    terminal.wait_for("Solved.")
+    terminal.press("C-c")
+    screen = terminal.wait_for("ended with 0")
+    assert "Traceback" not in screen
+
+
+def test_it_goes_on_after_it_was_suspended(terminal: Terminal, folder: Path) -> None:
+    """As by a laptop's sleep or Ctrl-Z: what was saved meanwhile is checked, and keys are heard again."""
+    (worker,) = [
+        int(pid)
+        for pid in subprocess.run(
+            ["pgrep", "-f", f"^{sys.executable} -m grader$"], capture_output=True, text=True, check=True
+        ).stdout.split()
+        if os.readlink(f"/proc/{pid}/cwd") == os.path.realpath(folder)
+    ]
+    subprocess.run(["kill", "-STOP", str(worker)], check=True)
+    save(folder / SLOPE, RIGHT)
+    subprocess.run(["kill", "-CONT", str(worker)], check=True)
+    terminal.wait_for("Solved.")
+    terminal.press("n")
+    terminal.wait_for(CENTRAL)
+
+
+def test_progress_is_remembered_and_a_broken_state_is_set_aside(folder: Path) -> None:
+    state = folder / ".handgrad/progress.json"
+    state.parent.mkdir()
+    state.write_text("{nonsense")
+    first = Terminal(folder)
+    try:
+        first.wait_for(SLOPE, "progress.broken.json")
+        save(folder / SLOPE, RIGHT)
+        first.wait_for("Solved.")
+        first.press("q")
+        first.wait_for("ended with 0")
+    finally:
+        first.close()
+    assert json.loads(state.read_text())["exercises"]["slope"]["result"]["status"] == "passed"
+    second = Terminal(folder)
+    try:
+        second.wait_for(CENTRAL, "1 of 5")
+    finally:
+        second.close()
+
+
+def test_without_a_terminal_it_says_what_to_use(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "grader"], cwd=folder, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "handgrad check" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_course_without_exercises_is_one_sentence(folder: Path) -> None:
+    shutil.rmtree(folder / "exercises")
+    terminal = Terminal(folder)
+    try:
+        assert "Traceback" not in terminal.wait_for("has no exercises/ folder", "ended with 2")
+    finally:
+        terminal.close()
