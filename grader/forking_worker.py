@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import time
+from dataclasses import replace
 from typing import Literal
 
 from .errors import InfrastructureError
@@ -16,6 +17,7 @@ from .isolation import Isolation
 from .worker_process import GRACE, LINGER, START_LIMIT, Closing, Reply, WarmProcess, checked, how_it_ended
 
 STATUS_LIMIT = 5.0
+FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # no isolated child can send these, not even to itself
 
 
 class ForkingWorker(Closing):
@@ -42,6 +44,18 @@ class ForkingWorker(Closing):
         self.control.close()
 
     def run(self, job: bytes, time_limit: float) -> Reply:
+        """Answer one job frame within `time_limit` seconds.
+
+        A child that is killed by a signal may be the victim of somebody else, or of a machine without memory: it is
+        given a second chance, in a fresh warm process. One that kills itself has no third.
+        """
+        reply = self._attempt(job, time_limit)
+        if reply.killed:
+            self._restart()
+            reply = self._attempt(job, time_limit)
+        return reply
+
+    def _attempt(self, job: bytes, time_limit: float) -> Reply:
         self._await_ready()
         child, result = self._send(job)
         started = time.monotonic()
@@ -89,7 +103,8 @@ class ForkingWorker(Closing):
 
     def _outcome(self, child: int, result: int, deadline: float) -> Reply:
         frame, why = _read_until(result, deadline)
-        if why != "end" or not select.select([child], [], [], LINGER)[0]:
+        ours = why != "end" or not select.select([child], [], [], LINGER)[0]
+        if ours:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(child, signal.SIGKILL)
         code, number = self._status()
@@ -97,7 +112,8 @@ class ForkingWorker(Closing):
             return Reply("timeout")
         if why == "much":
             return Reply("crash", detail="it sent more than a reply may hold")
-        return checked(frame, how_it_ended(code, number))
+        reply = checked(frame, how_it_ended(code, number))
+        return replace(reply, killed=reply.end == "crash" and not ours and number in FROM_OUTSIDE)
 
     def _status(self) -> tuple[int, int]:
         data = b""
@@ -111,9 +127,12 @@ class ForkingWorker(Closing):
             raise self._lost() from error
         return int.from_bytes(data[:4], "little"), int.from_bytes(data[4:], "little")
 
-    def _lost(self) -> InfrastructureError:
+    def _restart(self) -> None:
         self.close()
         self._start()
+
+    def _lost(self) -> InfrastructureError:
+        self._restart()
         return InfrastructureError("the warm process was lost and has been replaced: run the same command again.")
 
 

@@ -36,11 +36,13 @@ class Reply:
         end: `answered`, `timeout`, or `crash` (the process died or sent something malformed).
         frame: the reply frame, already well-formed; empty unless answered.
         detail: how it crashed, in a few words.
+        killed: by a signal that neither the grader nor a limit sent.
     """
 
     end: End
     frame: bytes = b""
     detail: str = ""
+    killed: bool = False
 
 
 class Worker(Protocol):
