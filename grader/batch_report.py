@@ -47,7 +47,7 @@ def grade_with_progress(
                 course, submissions, out, workers=workers, seed=seed, isolation=chosen, report=report
             )
     except KeyboardInterrupt:
-        print("handgrad: stopped. What was finished is kept; the same command goes on from there.", file=sys.stderr)
+        print("handgrad: stopped. What was finished is kept; the same command goes on.", file=sys.stderr)
         raise
     if as_json:
         print(json.dumps(asdict(summary), indent=1, ensure_ascii=False))
@@ -81,7 +81,7 @@ def _bar() -> Iterator[Report]:
 def _pace(progress: Progress) -> str:
     """How fast it goes, and how long it will take if it goes on like this."""
     if not progress.rate:
-        return ""
+        return "starting" if progress.done < progress.total else ""
     left = math.ceil((progress.total - progress.done) / progress.rate)
     minutes, seconds = divmod(left, 60)
     hours, minutes = divmod(minutes, 60)
@@ -91,14 +91,15 @@ def _pace(progress: Progress) -> str:
 
 
 def _print(course: Course, summary: Summary, out: Path) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     reused = f", {summary.reused} unchanged and kept" if summary.reused else ""
     console.print(f"{summary.graded} submissions graded{reused}, in {summary.seconds:.1f} s.")
-    console.print(f"Mean score {summary.mean_score:.2f} of {summary.max_score:g}. Results: {out / GRADES_FILE}")
+    mean = f"Mean score {summary.mean_score:.2f} of {summary.max_score:g}."
+    console.print(f"{mean} Results: {out / GRADES_FILE}", soft_wrap=True)
     if any(summary.mistakes.values()):
         console.print(_mistakes(course, summary))
     for name in summary.strays:
-        console.print(f"{name} is no student's folder: ignored.", style="yellow", markup=False)
+        console.print(f"{name} is no student's folder: ignored.", style="yellow", soft_wrap=True)
     for failure in summary.errors:
         text = f"{failure.student}, {failure.exercise}: not graded ({failure.message}). Run the same command again."
         print(text, file=sys.stderr)

@@ -1,0 +1,26 @@
+"""What an instructor sees of a long run: how fast it goes, how long it will take, and that it was stopped."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.batch import Progress
+from grader.batch_report import _pace
+
+
+@pytest.mark.parametrize(
+    ("progress", "says"),
+    [
+        (Progress(0, 2000), "starting"),
+        (Progress(1500, 2000), "starting"),
+        (Progress(2000, 2000), ""),
+        (Progress(10, 2000, 99.6), "100/s, 0:20 left"),
+        (Progress(1100, 2000, 9.99), "10.0/s, 1:31 left"),
+        (Progress(0, 2000, 0.25), "0.2/s, 2:13:20 left"),
+        (Progress(1999, 2000, 1000.0), "1000/s, 0:01 left"),
+        (Progress(2000, 2000, 50.0), "50/s, 0:00 left"),
+    ],
+)
+def test_the_rate_and_the_time_left(progress: Progress, says: str) -> None:
+    """Of what is graded now: what an earlier run finished takes no time."""
+    assert _pace(progress) == says
