@@ -9,7 +9,6 @@ from pathlib import Path
 
 from .course import Course, CourseExercise
 from .errors import CourseError
-from .exercise import Answer
 from .files import keep_copy, write_atomically
 
 BEGIN = "### BEGIN SOLUTION"
@@ -112,7 +111,7 @@ def stub(exercise: CourseExercise) -> str:
     solution = worked(exercise)
     lines, begin = solution.lines, solution.begin
     indent = lines[begin - 1].partition(BEGIN)[0]
-    todo = [indent + _placeholder(answer) for answer in exercise.declaration.answers]
+    todo = [indent + line for line in placeholders(exercise)]
     text = "\n".join([*lines[: begin - 1], *todo, *lines[solution.end :]])
     try:
         ast.parse(text)
@@ -124,8 +123,10 @@ def stub(exercise: CourseExercise) -> str:
     return text
 
 
-def _placeholder(answer: Answer) -> str:
-    return f"{answer.name} = ..." if answer.stored else "return ..."
+def placeholders(exercise: CourseExercise) -> list[str]:
+    """The lines that stand where the answers are to be written, one for each."""
+    answers = exercise.declaration.answers
+    return [f"{answer.name} = ..." if answer.stored else "return ..." for answer in answers]
 
 
 def _read(exercise: CourseExercise, file: str) -> str:

@@ -1,0 +1,76 @@
+"""A lesson in a notebook: every link leads somewhere, and nobody is sent to a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course, load_course
+from grader.course_file import Unit
+from grader.errors import CourseError
+from grader.lesson import HOW_TO_ANSWER, Lesson, notebook_lesson
+
+ROOT = Path(__file__).resolve().parent.parent
+REAL = load_course(ROOT)
+COURSE = """
+course: small
+title: A small course
+units:
+  - {id: 01_first, title: First, exercises: [{id: relu_grad}]}
+  - {id: 02_second, title: Second, exercises: [{id: mse_grad}]}
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Course:
+    (tmp_path / "course.yaml").write_text(COURSE)
+    (tmp_path / "exercises" / "01_first" / "pictures").mkdir(parents=True)
+    return load_course(tmp_path)
+
+
+def lesson(course: Course, text: str) -> Lesson:
+    (course.root / "exercises" / "01_first" / "README.md").write_text(text, encoding="utf-8")
+    return notebook_lesson(course, course.config.units[0])
+
+
+@pytest.mark.parametrize("unit", REAL.config.units, ids=lambda unit: unit.id)
+def test_a_real_lesson_is_whole_and_sends_nobody_to_a_terminal(unit: Unit):
+    text = notebook_lesson(REAL, unit).text
+    written = (ROOT / "exercises" / unit.id / "README.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# {unit.id[1]}. ")
+    assert text.count("\n## ") == written.count("\n## ")
+    assert text.count("```pycon") == written.count("```pycon")
+    assert text.endswith(HOW_TO_ANSWER)
+    assert not any(word in text for word in ("pytest", "handgrad", "README.md", ".py`", "Next: "))
+
+
+def test_a_link_to_another_lesson_leads_to_its_notebook(small: Course):
+    text = lesson(small, "As in [unit\n2](../02_second/README.md#slopes), or [unit 1](README.md).").text
+    assert text == "As in [unit\n2](../02_second/02_second.ipynb), or [unit 1](../01_first/01_first.ipynb)."
+
+
+def test_a_picture_of_the_unit_comes_along_and_what_lies_elsewhere_becomes_text(small: Course):
+    (small.root / "exercises" / "01_first" / "pictures" / "relu.png").write_bytes(b"png")
+    (small.root / "secret.txt").write_text("not for a notebook")
+    found = lesson(
+        small,
+        "![A kink](pictures/relu.png 'at 0') ![gone](gone.png) [secret](../../secret.txt) "
+        "[web](https://example.org/a.png) [mail](mailto:a@example.org) [here](#top)",
+    )
+    assert found.text == (
+        "![A kink](pictures/relu.png) gone secret "
+        "[web](https://example.org/a.png) [mail](mailto:a@example.org) [here](#top)"
+    )
+    assert found.files == (Path("pictures/relu.png"),)
+
+
+def test_only_a_block_of_nothing_but_commands_is_replaced(small: Course):
+    kept = "```\nout = inp\npytest_is_no_command = 1\n```\n\n```text\n   handgrad is named here\n```\n"
+    text = lesson(small, f"{kept}\n```sh\npytest exercises/01_first/\n\nhandgrad check relu_grad\n```\n").text
+    assert text == f"{kept}\n{HOW_TO_ANSWER}"
+
+
+def test_a_missing_lesson_is_named(small: Course):
+    with pytest.raises(CourseError, match=r"exercises/01_first/README\.md cannot be read .*write the unit's lesson"):
+        notebook_lesson(small, small.config.units[0])

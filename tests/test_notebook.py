@@ -1,0 +1,102 @@
+"""The source notebooks: valid for nbformat and nbgrader, worth what the course says, the same in every build."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+from nbgrader.nbgraderformat import MetadataValidator
+
+from grader.build import stub
+from grader.course import load_course
+from grader.course_file import Unit
+from grader.lesson import notebook_lesson
+from grader.notebook import answer_id, check_id, grade_id, is_derived, solution_id, source_notebook, stub_of, title_id
+
+ROOT = Path(__file__).resolve().parent.parent
+REAL = load_course(ROOT)
+UNITS = pytest.mark.parametrize("unit", REAL.config.units, ids=lambda unit: unit.id)
+
+
+def built(unit: Unit) -> NotebookNode:
+    return source_notebook(REAL, unit, notebook_lesson(REAL, unit))
+
+
+def cell(notebook: NotebookNode, name: str) -> NotebookNode:
+    (found,) = (cell for cell in notebook.cells if grade_id(cell) == name)
+    return found
+
+
+@UNITS
+def test_it_is_valid_for_nbformat_and_for_nbgrader_and_the_same_each_time(unit: Unit):
+    notebook = built(unit)
+    nbformat.validate(notebook)
+    MetadataValidator().validate_nb(notebook)
+    assert nbformat.writes(notebook) == nbformat.writes(built(unit))
+    assert len({cell.id for cell in notebook.cells}) == len(notebook.cells)
+
+
+@UNITS
+def test_each_exercise_has_its_cells_in_order(unit: Unit):
+    expected = ["lesson", "handgrad"]
+    for entry in unit.exercises:
+        answers = REAL.find(entry.id).declaration.answers
+        expected += [title_id(entry.id), solution_id(entry.id), check_id(entry.id)]
+        expected += [answer_id(entry.id, answer.name) for answer in answers]
+    notebook = built(unit)
+    assert [grade_id(cell) for cell in notebook.cells] == expected
+    assert all(is_derived(cell) for cell in notebook.cells)
+
+
+@UNITS
+def test_the_grade_cells_are_worth_what_the_course_says(unit: Unit):
+    points: Counter[str] = Counter()
+    for cell in built(unit).cells:
+        record = cell.metadata.nbgrader
+        assert (record.solution, record.locked) == ((True, False) if grade_id(cell) == owner(cell) else (False, True))
+        if record.grade:
+            exercise_id, answer = ast.literal_eval(cell.source.removeprefix("score"))
+            assert grade_id(cell) == answer_id(exercise_id, answer)
+            points[exercise_id] += record.points
+    assert points == pytest.approx({entry.id: entry.points for entry in unit.exercises})
+
+
+def owner(cell: NotebookNode) -> str | None:
+    """The exercise that a cell of code defines, if it is a solution cell."""
+    found = re.search(r"^def (\w+)", cell.source, re.MULTILINE)
+    return found[1] if found and cell.cell_type == "code" else None
+
+
+@pytest.mark.parametrize("exercise", REAL.exercises, ids=lambda exercise: exercise.id)
+def test_the_solution_cell_is_the_worked_file_and_its_stub_the_one_of_the_exercises(exercise):
+    (unit,) = (unit for unit in REAL.config.units if unit.id == exercise.unit)
+    solution = cell(built(unit), exercise.id)
+    text = exercise.solution.read_text(encoding="utf-8")
+    assert text.endswith(f"\n{solution.source}\n")
+    assert ast.dump(ast.Module(ast.parse(text).body[1:], [])) == ast.dump(ast.parse(solution.source))
+    indent = "    "
+    begin, end = (solution.source.index(f"{indent}### {mark} SOLUTION") for mark in ("BEGIN", "END"))
+    todo = "\n".join(indent + line for line in (stub_of(solution) or "").splitlines())
+    released = solution.source[:begin] + todo + solution.source[end:].removeprefix(f"{indent}### END SOLUTION")
+    assert stub(exercise).endswith(f"\n{released}\n")
+
+
+def test_a_copy_under_another_grade_id_is_the_instructors_own():
+    mine = copy.deepcopy(cell(built(REAL.config.units[3]), "lin_grad"))
+    mine.metadata.nbgrader.grade_id = "my_task"
+    assert not is_derived(mine)
+    assert stub_of(mine) is None
+    assert not is_derived(nbformat.v4.new_code_cell("1 + 1"))
+
+
+def test_nothing_in_it_says_when_or_where_it_was_made():
+    text = json.dumps([built(unit) for unit in REAL.config.units])
+    assert str(ROOT) not in text
+    assert not re.search(r"\d{4}-\d\d-\d\d", text)
