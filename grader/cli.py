@@ -12,12 +12,12 @@ import typer
 
 from . import __version__
 from .errors import HandgradError, InfrastructureError, UsageError
+from .nbgrader_cli import app as nbgrader_app
 
 if TYPE_CHECKING:
     from .course import Course, CourseExercise
     from .results import ExerciseResult
     from .session import Session
-
 
 app = typer.Typer(
     name="handgrad",
@@ -27,6 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(nbgrader_app)
 
 
 def _ids(incomplete: str) -> list[str]:
@@ -248,8 +249,7 @@ def init(folder: Annotated[Path, typer.Argument(help="A new folder for your cour
 
     workspace.init(folder)
     print(f"{folder} is ready. Begin with the lesson in {folder}/exercises/01_slopes/README.md, then:")
-    print(f"  cd {folder}")
-    print("  pytest exercises/          (or: handgrad check slope)")
+    print(f"  cd {folder}\n  pytest exercises/          (or: handgrad check slope)")
 
 
 def _course() -> Course:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from .exercise import Declaration, Exercise, Routine
 from .results import AnswerResult, ExerciseResult, Status
 
 COURSE_FILE = "course.yaml"
+COURSE_VARIABLE = "HANDGRAD_COURSE"
 PACKAGE = Path(__file__).resolve().parent
 
 
@@ -173,6 +175,17 @@ def open_course(start: Path) -> Course:
             "or make one with: handgrad init my-course"
         )
     return load_course(root)
+
+
+def notebook_course(start: Path) -> Course:
+    """The course that a notebook in `start` belongs to: the folder that HANDGRAD_COURSE names, the one that `start`
+    lies in, or else the one that came with this package.
+
+    Raises:
+        CourseError: its `course.yaml` cannot be used.
+    """
+    named = os.environ.get(COURSE_VARIABLE)
+    return load_course(Path(named) if named else find_root(start) or bundled())
 
 
 def load_course(root: Path) -> Course:

@@ -12,6 +12,10 @@ class HandgradError(Exception):
 
     exit_code = 2
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows in place of a traceback."""
+        return [f"handgrad: {self}"]
+
 
 class UsageError(HandgradError):
     """The command was asked for something that does not exist."""

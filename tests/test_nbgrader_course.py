@@ -1,0 +1,265 @@
+"""`handgrad nbgrader init`: an instructor's folder, rebuilt around what is the instructor's own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nbformat import NotebookNode
+
+from grader import cli
+from grader.course import COURSE_VARIABLE, Course, bundled, load_course, notebook_course
+from grader.errors import CourseError, HandgradError, InfrastructureError
+from grader.lesson import notebook_lesson
+from grader.nbgrader_course import AUTOGRADE, RELEASE, build_folder, config, merged
+from grader.notebook import grade_id, source_notebook
+
+ROOT = Path(__file__).resolve().parent.parent
+REAL = load_course(ROOT)
+LINEAR = source_notebook(REAL, REAL.config.units[3], notebook_lesson(REAL, REAL.config.units[3]))
+RELU = Path("source/05_activations/05_activations.ipynb")
+SMALL = """
+course: small
+title: A small course
+units:
+  - {id: 05_activations, title: Activations, exercises: [{id: relu_grad}]}
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Course:
+    """A course of an instructor's own, of one exercise."""
+    root = tmp_path / "small"
+    for part in ("exercises", "solutions"):
+        shutil.copytree(ROOT / part / "05_activations", root / part / "05_activations")
+    (root / "course.yaml").write_text(SMALL)
+    return load_course(root)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def read(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def own(text: str, name: str = "") -> NotebookNode:
+    """A cell of the instructor's."""
+    record = {"schema_version": 3, "grade_id": name, "grade": False, "solution": False, "locked": True, "task": False}
+    return nbformat.v4.new_markdown_cell(text, metadata={"nbgrader": record} if name else {})
+
+
+def test_a_folder_has_a_notebook_for_each_unit_and_building_it_again_changes_nothing(tmp_path: Path):
+    first = build_folder(REAL, tmp_path / "nb")
+    made = files(tmp_path / "nb")
+    notebooks = [f"source/{unit.id}/{unit.id}.ipynb" for unit in REAL.config.units]
+    assert sorted(made) == sorted([*notebooks, "nbgrader_config.py"])
+    assert sorted(str(file) for file in first.files) == sorted(made)
+    again = build_folder(REAL, tmp_path / "nb")
+    assert (again.files, again.backups, again.own_config) == ((), (), False)
+    build_folder(REAL, tmp_path / "other")
+    assert files(tmp_path / "nb") == made == files(tmp_path / "other")
+
+
+@given(st.lists(st.integers(0, len(LINEAR.cells)), max_size=6))
+def test_own_cells_stay_wherever_they_were_put(places: list[int]):
+    existing = nbformat.from_dict(LINEAR)
+    for number, place in enumerate(places):
+        existing.cells.insert(place, own(f"note {number}", "" if number % 2 else f"task-{number}"))
+    assert merged(LINEAR, existing) == existing
+    assert merged(LINEAR, merged(LINEAR, existing)) == existing
+
+
+def test_what_an_instructor_added_is_kept_and_what_was_changed_in_ours_is_backed_up(small: Course, tmp_path: Path):
+    folder = tmp_path / "nb"
+    build_folder(small, folder)
+    notebook = read(folder / RELU)
+    notebook.metadata.kernelspec.name = "class-kernel"
+    check = next(i for i, cell in enumerate(notebook.cells) if grade_id(cell) == "relu_grad-check")
+    notebook.cells.insert(check + 1, own("Talk about kinks here."))
+    notebook.cells[check].source = "check('relu_grad')  # my note"
+    del notebook.cells[0]
+    nbformat.write(notebook, folder / RELU)
+    edited = (folder / RELU).read_bytes()
+    (folder / "source/my_essay").mkdir()
+    (folder / "source/my_essay/my_essay.ipynb").write_text("{}")
+
+    written = build_folder(small, folder)
+    assert written.files == (RELU,)
+    assert [(folder / backup).read_bytes() for backup in written.backups] == [edited]
+    rebuilt = read(folder / RELU)
+    assert rebuilt.metadata.kernelspec.name == "class-kernel"
+    assert [grade_id(cell) or cell.source for cell in rebuilt.cells][:6] == [
+        "lesson", "handgrad", "relu_grad-title", "relu_grad", "relu_grad-check", "Talk about kinks here."
+    ]  # fmt: skip
+    assert rebuilt.cells[4].source == 'check("relu_grad")'
+    assert (folder / "source/my_essay/my_essay.ipynb").read_text() == "{}"
+    assert build_folder(small, folder).files == ()
+
+
+def test_an_exercise_that_left_the_course_leaves_the_notebook_but_not_what_was_written_about_it():
+    existing = nbformat.from_dict(LINEAR)
+    place = next(i for i, cell in enumerate(existing.cells) if grade_id(cell) == "lin_grad-check")
+    existing.cells.insert(place + 1, own("A word on lin_grad."))
+    without = nbformat.from_dict(LINEAR)
+    without.cells = [cell for cell in LINEAR.cells if not grade_id(cell).startswith(("lin_grad-", "lin_grad"))]
+    kept = merged(without, existing)
+    assert [grade_id(cell) or cell.source for cell in kept.cells][:4] == [
+        "lesson", "handgrad", "A word on lin_grad.", "linear_grad-title"
+    ]  # fmt: skip
+    assert len(kept.cells) == len(without.cells) + 1
+
+
+def test_a_notebook_of_an_older_format_is_brought_up_to_date(small: Course, tmp_path: Path):
+    build_folder(small, tmp_path / "nb")
+    old = read(tmp_path / "nb" / RELU)
+    old.cells.append(nbformat.v4.new_raw_cell("mine"))
+    for cell in old.cells:
+        del cell["id"]
+    old.nbformat_minor = 4
+    nbformat.write(old, tmp_path / "nb" / RELU)
+    build_folder(small, tmp_path / "nb")
+    nbformat.validate(read(tmp_path / "nb" / RELU))
+    assert read(tmp_path / "nb" / RELU).cells[-1].source == "mine"
+    assert build_folder(small, tmp_path / "nb").files == ()
+
+
+@pytest.mark.parametrize("content", ["{broken", "[]", '{"cells": 3}', "", '{"nbformat": 9, "cells": []}'])
+def test_a_broken_notebook_is_named_and_nothing_is_written(tmp_path: Path, content: str):
+    path = tmp_path / "source/04_linear/04_linear.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    with pytest.raises(CourseError) as caught:
+        build_folder(REAL, tmp_path)
+    says = str(caught.value)
+    assert says.startswith(f"{path} is not a notebook that can be read (")
+    assert says.endswith("repair it or move it away, and run the same command again. Nothing was written.")
+    assert "\n" not in says
+    assert files(tmp_path) == {"source/04_linear/04_linear.ipynb": content.encode()}
+
+
+def test_a_file_in_the_way_is_named(tmp_path: Path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InfrastructureError, match=r"notes\.txt is not a folder: name a new one"):
+        build_folder(REAL, tmp_path / "notes.txt")
+    with pytest.raises(InfrastructureError, match=r"notes\.txt.* cannot be written .*make it writable"):
+        build_folder(REAL, tmp_path / "notes.txt" / "nb")
+
+
+def test_an_edited_configuration_is_left_alone_and_it_is_said_whether_it_isolates(small: Course, tmp_path: Path):
+    build_folder(small, tmp_path)
+    path = tmp_path / "nbgrader_config.py"
+    path.write_text(path.read_text() + "\nc.Exchange.root = '/srv'\n")
+    written = build_folder(small, tmp_path)
+    assert (written.own_config, written.unprotected) == (True, False)
+    path.write_text("c = get_config()\n")
+    written = build_folder(small, tmp_path)
+    assert (written.own_config, written.unprotected) == (True, True)
+    assert path.read_text() == "c = get_config()\n"
+
+
+def test_the_preprocessors_are_nbgraders_own_but_for_ours():
+    from nbgrader.converters import Autograde, GenerateAssignment
+
+    def named(classes: list[type]) -> list[str]:
+        return [f"{cls.__module__.split('.')[0]}.preprocessors.{cls.__name__}" for cls in classes]
+
+    released = [name.replace("grader.nbgrader_release.KeepStubs", "nbgrader.preprocessors.ClearSolutions")
+                for name in RELEASE]  # fmt: skip
+    assert released == named(GenerateAssignment.preprocessors.default_args[0])
+    graded = [name.replace("grader.nbgrader_plugin.SecureExecute", "nbgrader.preprocessors.Execute")
+              for name in AUTOGRADE]  # fmt: skip
+    place = graded.index("grader.nbgrader_plugin.ExplainScores")
+    assert graded[place - 1] == "nbgrader.preprocessors.SaveAutoGrades"
+    assert graded[:place] + graded[place + 1 :] == named(Autograde.autograde_preprocessors.default_args[0])
+
+
+def test_the_configuration_names_the_course_where_it_could_not_be_found(small: Course, tmp_path: Path):
+    assert COURSE_VARIABLE not in config(REAL, tmp_path)
+    assert COURSE_VARIABLE not in config(small, small.root / "nb")
+    text = config(small, tmp_path / "nb")
+    compile(text, "nbgrader_config.py", "exec")
+    assert f'os.environ.setdefault("{COURSE_VARIABLE}", {str(small.root)!r})' in text
+
+
+def test_a_notebook_finds_its_course(small: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(COURSE_VARIABLE, raising=False)
+    assert notebook_course(tmp_path).root == bundled()
+    assert notebook_course(small.root / "exercises").root == small.root
+    monkeypatch.setenv(COURSE_VARIABLE, str(small.root))
+    assert notebook_course(tmp_path).root == small.root
+    monkeypatch.setenv(COURSE_VARIABLE, str(tmp_path / "gone"))
+    with pytest.raises(CourseError, match=r"gone/course\.yaml cannot be read"):
+        notebook_course(tmp_path)
+
+
+def test_a_picture_of_the_lesson_is_copied_beside_the_notebook(small: Course, tmp_path: Path):
+    lesson = small.root / "exercises/05_activations"
+    (lesson / "relu.png").write_bytes(b"png")
+    (lesson / "README.md").write_text("# 5. Activations\n\n![A kink](relu.png)\n")
+    build_folder(small, tmp_path / "nb")
+    assert (tmp_path / "nb/source/05_activations/relu.png").read_bytes() == b"png"
+
+
+def run(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(sys, "argv", ["handgrad", "nbgrader", "init", *arguments])
+    try:
+        cli.main()
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0
+
+
+def test_the_command_says_what_it_wrote_and_what_to_do_next(
+    small: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    assert run("nb", "--course", str(small.root), monkeypatch=monkeypatch) == 0
+    out = capsys.readouterr().out
+    assert out == f"nb/{RELU}\nnb/nbgrader_config.py\n2 file(s) written.\n" + (
+        "next: cd nb, then nbgrader generate_assignment 05_activations\n"
+    )
+    notebook = read(tmp_path / "nb" / RELU)
+    notebook.cells[0].source = "# My own lesson"
+    nbformat.write(notebook, tmp_path / "nb" / RELU)
+    (tmp_path / "nb/nbgrader_config.py").write_text("c = get_config()\n")
+    assert run("nb", "--course", str(small.root), monkeypatch=monkeypatch) == 0
+    out = capsys.readouterr().out
+    assert "Copies of what was replaced: nb/.handgrad/backups/05_activations-1.ipynb\n" in out
+    assert "nb/nbgrader_config.py has changes of your own and was left as it is.\n" in out
+    assert "It does not name grader.nbgrader_plugin.SecureExecute, so autograde would run student code" in out
+
+
+def test_without_nbgrader_one_sentence_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert run(str(tmp_path / "nb"), monkeypatch=monkeypatch) == 2
+    assert capsys.readouterr().err == (
+        'handgrad: nbgrader is not installed here: run pip install "handgrad[nbgrader]"\n'
+    )
+    assert not (tmp_path / "nb").exists()
+
+
+def test_an_error_is_one_line_in_a_notebook():
+    assert HandgradError("no such exercise")._render_traceback_() == ["handgrad: no such exercise"]
+
+
+def test_the_help_imports_neither_nbformat_nor_nbgrader(tmp_path: Path):
+    script = "import sys; from grader.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    script += "print({'nbformat', 'nbgrader', 'IPython', 'torch'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "nbgrader", "--help"],
+        cwd=tmp_path, env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "init  Make an nbgrader course folder, or rebuild it; your own cells and" in done.stdout
+    assert done.stdout.splitlines()[-1] == "set()"
