@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Literal
 
@@ -19,6 +19,7 @@ from .text import plain
 
 Style = Literal["", "bold", "good", "bad", "todo", "dim"]
 Line = tuple[tuple[str, Style], ...]
+Step = Callable[[CourseExercise, AnswerResult, int], str]
 LABEL = 9
 BAR = 14
 MOST_PRINTED = 20
@@ -49,23 +50,37 @@ def after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str
 
 
 def exercise_report(
-    exercise: CourseExercise, result: ExerciseResult, width: int, seen: dict[str, int]
-) -> Iterator[Line]:
-    """One exercise file with all its answers; the same word on several answers is said once."""
+    exercise: CourseExercise, result: ExerciseResult, width: int, seen: dict[str, int],
+    *, title: str = "", step: Step = after_hint,
+) -> Iterator[Line]:  # fmt: skip
+    """One exercise with all its answers; the same word on several answers is said once.
+
+    Args:
+        seen: how many hints of an answer to show, 1 for one that is not named.
+        title: what the learner knows the exercise by; its file if left out.
+        step: what to do next after so many hints.
+    """
+    title = title or exercise.file
     if {answer.status for answer in result.answers} == {"todo"}:
-        yield ((exercise.file, "bold"), ("  ", ""), (result.answers[0].message, "todo"))
+        yield ((title, "bold"), ("  ", ""), (result.answers[0].message, "todo"))
         return
     text = formula(exercise)
-    gap = width - len(exercise.file) - len(text)
-    yield ((exercise.file, "bold"), (" " * gap + text if gap > 1 else "", "dim"))
+    gap = width - len(title) - len(text)
+    yield ((title, "bold"), (" " * gap + text if gap > 1 else "", "dim"))
     if gap <= 1:
         yield from _wrapped(text, width, "  ", "dim")
-    for _, group in groupby(result.answers, key=lambda a: (a.status, a.code, a.message, a.evidence)):
-        yield from _answers(exercise, list(group), width, seen)
+    for group in alike(result):
+        yield from _answers(exercise, group, width, seen, step)
+
+
+def alike(result: ExerciseResult) -> list[list[AnswerResult]]:
+    """Neighbouring answers of which the same is to be said."""
+    groups = groupby(result.answers, key=lambda a: (a.status, a.code, a.message, a.evidence))
+    return [list(group) for _, group in groups]
 
 
 def _answers(
-    exercise: CourseExercise, answers: Sequence[AnswerResult], width: int, seen: dict[str, int]
+    exercise: CourseExercise, answers: Sequence[AnswerResult], width: int, seen: dict[str, int], step: Step
 ) -> Iterator[Line]:
     first = answers[0]
     names = ", ".join(answer.name for answer in answers)
@@ -80,8 +95,8 @@ def _answers(
         yield from _wrapped(first.evidence, width, " " * LABEL, "", indent=LABEL)
     for number, hint in enumerate(first.hints[: seen.get(first.name, 1)], 1):
         yield from _wrapped(f"hint {number}/{len(first.hints)}: {hint}", width, " " * LABEL, "bold", indent=LABEL)
-    step = after_hint(exercise, first, seen.get(first.name, 1))
-    yield from _wrapped(step, width, " " * LABEL, "dim", indent=LABEL)
+    then = step(exercise, first, seen.get(first.name, 1))
+    yield from _wrapped(then, width, " " * LABEL, "dim", indent=LABEL)
 
 
 def answer_in_need(result: ExerciseResult, name: str = "") -> AnswerResult | None:

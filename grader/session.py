@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from types import TracebackType
@@ -73,21 +73,34 @@ class Session:
             return exercise.unread(
                 f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and try again"
             )
-        try:
-            return self.grader.grade(exercise, content, worker)
-        except SpecError as error:
-            raise SpecError(f"{exercise.course.spec(exercise.unit)}: {exercise.id}: {error}") from error
-        except HandgradError:
-            raise
-        except Exception as error:  # a bug of ours is nobody's mistake, and stops nothing else
-            says = f"the grader failed on {exercise.file} ({type(error).__name__}: {error}): please report it"
-            return exercise.unread(says)
+        return _graded(exercise, lambda: self.grader.grade(exercise, content, worker))
+
+    def check_cells(self, exercise: CourseExercise, cells: Sequence[str]) -> ExerciseResult:
+        """The verdict on what a notebook's cells define, run in this order.
+
+        Raises:
+            SpecError: the exercise's own declaration is broken; names it.
+        """
+        worker = self.warm_up()
+        return _graded(exercise, lambda: self.grader.grade_cells(exercise, cells, worker))
 
     def close(self) -> None:
         """End the worker process."""
         if self._worker is not None:
             self._worker.close()
             self._worker = None
+
+
+def _graded(exercise: CourseExercise, grade: Callable[[], ExerciseResult]) -> ExerciseResult:
+    try:
+        return grade()
+    except SpecError as error:
+        raise SpecError(f"{exercise.course.spec(exercise.unit)}: {exercise.id}: {error}") from error
+    except HandgradError:
+        raise
+    except Exception as error:  # a bug of ours is nobody's mistake, and stops nothing else
+        says = f"the grader failed on {exercise.file} ({type(error).__name__}: {error}): please report it"
+        return exercise.unread(says)
 
 
 @contextmanager

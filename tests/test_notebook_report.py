@@ -1,0 +1,146 @@
+"""What a check cell shows: the words of `handgrad check`, as text and as HTML, and never without the next step."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from grader.course import load_course
+from grader.notebook_report import COLOUR, Report
+from grader.results import AnswerResult, ExerciseResult, Status
+
+ROOT = Path(__file__).resolve().parent.parent
+LIN_GRAD = load_course(ROOT).find("lin_grad")
+HINTS = ("Does the layer average, or does the loss?", "Whoever averages divides.", "It is in `out.g`.")
+PASSED = AnswerResult("inp.g", "passed", 1.0, 1.0)
+MEAN = AnswerResult(
+    "w.g", "failed", 0.0, 1.0, "mean-for-sum", "every entry is 1/7 of what it should be, and bs = 7 here",
+    "nudge w[0,1] by 1e-4: the loss moves by -2.113e-04, your gradient says -3.019e-05", HINTS,
+)  # fmt: skip
+TODO = AnswerResult("b.g", "todo", 0.0, 1.0, "todo", "not attempted yet", "", HINTS)
+
+
+def report(*answers: AnswerResult, printed: str = "", hints: int = 1) -> Report:
+    return Report(LIN_GRAD, ExerciseResult("lin_grad", "04_linear", answers, printed), hints)
+
+
+class Shown(HTMLParser):
+    """What a reader sees of a page, folded parts aside, and that every tag is closed in its turn."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.tags: set[str] = set()
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        self.tags.add(tag)
+        if tag in ("div", "summary") and "".join(self.texts).strip():
+            self.texts.append(" | ")
+        assert {name for name, _ in attrs} <= {"style"}
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open.count("details") == 0 or (self.open.count("details") == 1 and "summary" in self.open):
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        """Each line after a bar."""
+        return re.sub(r"( [|])+ ", " | ", " ".join("".join(self.texts).split()))
+
+
+def shown(found: Report) -> str:
+    return Shown(found._repr_html_()).text
+
+
+def test_as_text_it_is_what_handgrad_check_says_with_the_steps_of_a_notebook():
+    assert repr(report(PASSED, MEAN, TODO)).splitlines() == [
+        "lin_grad                                                       out = inp @ w + b",
+        "  inp.g  ok",
+        "  w.g    every entry is 1/7 of what it should be, and bs = 7 here",
+        "         nudge w[0,1] by 1e-4: the loss moves by -2.113e-04, your gradient says",
+        "         -3.019e-05",
+        "         hint 1/3: Does the layer average, or does the loss?",
+        '         next hint: check("lin_grad", hints=2)',
+        "  b.g    not attempted yet",
+    ]
+    assert repr(report(PASSED, MEAN, TODO, hints=3)).splitlines()[-4:-1] == [
+        "         hint 2/3: Whoever averages divides.",
+        "         hint 3/3: It is in `out.g`.",
+        "         no more hints; the lesson is at the top of this notebook",
+    ]
+
+
+def test_html_says_the_same_and_folds_the_other_hints_away_one_in_the_other():
+    assert shown(report(PASSED, MEAN, TODO)).split(" | ") == [
+        "lin_grad out = inp @ w + b",
+        "\u2713 inp.g ok",
+        "\u2717 w.g every entry is 1/7 of what it should be, and bs = 7 here",
+        "nudge w[0,1] by 1e-4: the loss moves by -2.113e-04, your gradient says -3.019e-05",
+        "hint 1 of 3: Does the layer average, or does the loss?",
+        "hint 2 of 3",
+        "\u25cb b.g not attempted yet",
+    ]
+    html = report(MEAN)._repr_html_()
+    assert html.index("<summary>hint 2 of 3</summary>") < html.index("<summary>hint 3 of 3</summary>")
+    assert html.endswith("</details></details></div></div></div>")
+    assert "<code>out.g</code>" in html
+    assert "<details>" not in report(MEAN, hints=3)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("answers", "step"),
+    [
+        ((PASSED,), "All right. Go on with the next exercise."),
+        ((PASSED, TODO), "Replace each ... in the exercise's cell, run that cell, and check again."),
+        ((AnswerResult("w.g", "failed", 0, 1, "missing-function", "no cell defines it", "", HINTS),),
+         "Run the exercise's cell first, and check again."),
+    ],
+)  # fmt: skip
+def test_where_no_hint_follows_it_ends_with_what_to_do(answers: tuple[AnswerResult, ...], step: str):
+    assert repr(report(*answers)).splitlines()[-1] == step
+    assert shown(report(*answers)).endswith(step)
+
+
+def test_a_learners_text_is_text():
+    evil = "<script>alert(1)</script>`<b>`\x1b[31m&"
+    found = report(AnswerResult("w.g", "failed", 0, 1, "error", evil, evil, (evil,)), printed=evil)
+    html = found._repr_html_()
+    assert Shown(html).tags == {"div", "b", "code", "pre"}
+    assert "<script" not in html
+    assert "\x1b" not in html + repr(found)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;<code>&lt;b&gt;</code>" in html
+    assert "your code printed:\n  | &lt;script&gt;" in html
+
+
+def test_it_loads_nothing_and_colours_no_text():
+    html = "".join(report(AnswerResult("w.g", status, 0, 1))._repr_html_() for status in COLOUR)
+    assert not re.search(r"https?:|url\(|src=|href=|@import", html)
+    assert len(re.findall(r'<b style="color: #[0-9a-f]{6}">.</b>', html)) == html.count(" color:") + html.count(
+        '"color:'
+    )
+    assert "background" not in html
+
+
+@pytest.mark.parametrize("status", COLOUR)
+def test_its_marks_are_seen_in_light_and_in_dark_notebooks(status: Status):
+    mark = luminance(COLOUR[status])
+    assert (luminance("#ffffff") + 0.05) / (mark + 0.05) >= 3
+    assert (mark + 0.05) / (luminance("#1e1e1e") + 0.05) >= 3
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, by WCAG 2.2."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
