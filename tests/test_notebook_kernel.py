@@ -1,0 +1,274 @@
+"""`check` and `score` in a real Jupyter kernel, as a learner meets them: cells run, run again, and taken back."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from jupyter_client.manager import start_new_kernel
+
+from grader.course import COURSE_VARIABLE
+from grader.errors import UsageError
+from grader.notebook import SETUP
+from grader.notebook_cells import NO_NOTEBOOK, OURS, _undisturbed, check, score
+
+ROOT = Path(__file__).resolve().parent.parent
+RIGHT = "def lin_grad(inp, out, w, b):\n    inp.g = out.g @ w.t()\n    w.g = inp.t() @ out.g\n    b.g = out.g.sum(0)"
+MEAN = RIGHT.replace("@ out.g\n", "@ out.g / len(inp)\n")
+STUB = "def lin_grad(inp, out, w, b):\n    inp.g = ...\n    w.g = ...\n    b.g = ..."
+WORKER = "import grader.notebook_cells as cells; print(cells._desk().session._worker.process.popen.pid)"
+TIMEOUT = 90
+
+
+@dataclass
+class Output:
+    """What one cell put under itself."""
+
+    plain: str = ""
+    html: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    error: list[str] = field(default_factory=list)
+
+
+Run = Callable[[str], Output]
+
+
+class Kernel:
+    """A running kernel and its client."""
+
+    def __init__(self, folder: Path) -> None:
+        self.manager, self.client = start_new_kernel(
+            cwd=str(folder), extra_arguments=["--HistoryManager.hist_file=:memory:"]
+        )
+
+    def run(self, code: str) -> Output:
+        output = Output()
+
+        def keep(message: dict[str, Any]) -> None:
+            content = message["content"]
+            if message["msg_type"] in ("display_data", "execute_result"):
+                output.plain += content["data"]["text/plain"]
+                output.html += content["data"].get("text/html", "")
+            elif message["msg_type"] == "stream":
+                setattr(output, content["name"], getattr(output, content["name"]) + content["text"])
+            elif message["msg_type"] == "error":
+                output.error = content["traceback"]
+
+        self.client.execute_interactive(code, timeout=TIMEOUT, output_hook=keep)
+        return output
+
+    def interrupted(self, code: str) -> str:
+        """The name of the exception that an interrupt ends the cell with."""
+        started = self.client.execute(code)
+        time.sleep(1.0)
+        self.manager.interrupt_kernel()
+        while True:
+            reply = self.client.get_shell_msg(timeout=TIMEOUT)
+            if reply["parent_header"]["msg_id"] == started:
+                return str(reply["content"].get("ename"))
+
+    def close(self) -> None:
+        self.client.stop_channels()
+        self.manager.shutdown_kernel()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a learner's notebook lies; the course, with a short time limit, is named by the environment."""
+    course = tmp_path_factory.mktemp("course")
+    for part in ("exercises", "solutions"):
+        (course / part).symlink_to(ROOT / part)
+    text = (ROOT / "course.yaml").read_text(encoding="utf-8")
+    (course / "course.yaml").write_text(text.replace("time_limit: 10 ", "time_limit: 4 "))
+    return course
+
+
+@pytest.fixture(scope="module")
+def kernel(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(COURSE_VARIABLE, str(folder))
+        patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+        started = Kernel(tmp_path_factory.mktemp("notebooks"))
+    assert started.run(SETUP) == Output()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def run(kernel: Kernel) -> Run:
+    """Run a cell in the kernel, in which no exercise is defined yet."""
+    kernel.run("for name in ('lin_grad', 'relu_grad'): globals().pop(name, None)")
+    return kernel.run
+
+
+def ok(output: Output) -> bool:
+    """Every answer is right, and what to do next is said last."""
+    lines = output.plain.splitlines()
+    return lines[1] == "  inp.g, w.g, b.g ok" and lines[-1] == "All right. Go on with the next exercise."
+
+
+def test_right_answers_are_shown_as_right_and_score_a_plain_float(run: Run):
+    run(RIGHT)
+    shown = run('check("lin_grad")')
+    assert ok(shown)
+    assert "<b>inp.g</b>, <b>w.g</b>, <b>b.g</b>&ensp;ok" in shown.html
+    assert (shown.stdout, shown.stderr) == ("", "")
+    assert run('score("lin_grad", "w.g")') == Output(plain="1.0")
+    assert run('type(score("lin_grad", "w.g"))').plain == "float"
+
+
+def test_a_mistake_is_named_and_hints_come_one_at_a_time(run: Run):
+    run(MEAN.replace("out.g.sum(0)", "..."))
+    shown = run('check("lin_grad")')
+    assert "  inp.g  ok\n  w.g    every entry is 1/" in shown.plain
+    assert shown.plain.endswith('next hint: check("lin_grad", hints=2)\n  b.g    not attempted yet')
+    assert "<summary>hint 2 of 3</summary>" in shown.html
+    assert "hint 2/3: " in run('check("lin_grad", hints=2)').plain
+    assert [run(f'score("lin_grad", "{name}")').plain for name in ("inp.g", "w.g", "b.g")] == ["1.0", "0.0", "0.0"]
+
+
+def test_an_untouched_cell_is_to_do_and_one_that_never_ran_is_missed(run: Run):
+    assert "Run the exercise's cell first, and check again." in run('check("lin_grad")').plain
+    assert run('score("lin_grad", "w.g")') == Output(plain="0.0")
+    for stub in (STUB, "def lin_grad(inp, out, w, b):\n    # YOUR CODE HERE\n    raise NotImplementedError()"):
+        run(stub)
+        shown = run('check("lin_grad")')
+        assert shown.plain.splitlines() == [
+            "lin_grad  not attempted yet", "Replace each ... in the exercise's cell, run that cell, and check again."
+        ]  # fmt: skip
+        assert run('score("lin_grad", "w.g")') == Output(plain="0.0")
+
+
+def test_an_error_is_told_with_its_line_and_what_was_printed_is_shown_as_text(run: Run):
+    run(RIGHT.replace("w.g = inp.t()", 'print("<i>" + str(w.shape))\n    w.g = inp'))
+    shown = run('check("lin_grad")')
+    assert "RuntimeError: " in shown.plain
+    assert "line 4: w.g = inp @ out.g" in " ".join(shown.plain.split())
+    assert "  | <i>torch.Size([" in shown.plain
+    assert "  | &lt;i&gt;torch.Size([" in shown.html
+    assert "<i>" not in shown.html
+
+
+def test_the_definition_that_ran_last_counts(run: Run):
+    run(RIGHT)
+    assert ok(run('check("lin_grad")'))
+    run(MEAN)
+    assert "every entry is 1/" in run('check("lin_grad")').plain
+    assert ok(run(RIGHT + '\n\ncheck("lin_grad")'))
+    assert ok(run('check("lin_grad")'))
+
+
+def test_a_cell_that_fails_stops_nothing_and_what_was_deleted_is_gone(run: Run):
+    run(RIGHT)
+    assert "ZeroDivisionError" in run("1 / 0").error[-1]
+    assert "SyntaxError" in run("def broken(:").error[-1]
+    run("%time 1 + 1\n!true")
+    run("helper = 3")
+    assert ok(run('check("lin_grad")'))
+    run("del lin_grad")
+    assert "Run the exercise's cell first, and check again." in run('check("lin_grad")').plain
+
+
+def test_an_answer_that_hangs_is_stopped_and_the_kernel_goes_on(run: Run):
+    run("def relu_grad(inp, out):\n    while True: pass")
+    assert "it was still running after 4 seconds" in " ".join(run('check("relu_grad")').plain.split())
+    assert run('score("relu_grad", "inp.g")') == Output(plain="0.0")
+
+
+def test_a_check_can_be_interrupted_and_the_next_one_works(kernel: Kernel, run: Run):
+    run("def relu_grad(inp, out):\n    while True: pass")
+    before = run(WORKER).stdout
+    assert kernel.interrupted('check("relu_grad")') == "KeyboardInterrupt"
+    run(RIGHT)
+    assert ok(run('check("lin_grad")'))
+    assert run(WORKER).stdout != before
+
+
+def test_a_wrong_name_is_one_sentence_and_no_traceback(run: Run):
+    assert run('check("lin_gard")').error == [
+        "handgrad: There is no exercise, unit or exercise file 'lin_gard' in this course. Did you mean lin_grad?"
+    ]
+    run(RIGHT)
+    assert run('score("lin_grad", "w")').error == [
+        "handgrad: lin_grad has no answer 'w'; it has inp.g, w.g, b.g."
+    ]  # fmt: skip
+
+
+def test_what_a_notebook_sets_for_itself_changes_no_verdict(run: Run):
+    run("import warnings, numpy\nwarnings.simplefilter('error'); numpy.seterr(all='raise')")
+    run("torch.set_grad_enabled(False); torch.set_default_dtype(torch.float64)")
+    try:
+        run("def relu_grad(inp, out):\n    inp.g = (inp > 0) * out.g")
+        assert run('score("relu_grad", "inp.g")') == Output(plain="1.0")
+        run("def two_paths_grad(inp, out):\n    inp.g = inp.cos() * out.g")
+        assert run('check("two_paths_grad")').plain.count("inp.g") >= 1
+        assert run("torch.is_grad_enabled(), torch.get_default_dtype()").plain == "(False, torch.float64)"
+    finally:
+        run("warnings.resetwarnings(); torch.set_grad_enabled(True); torch.set_default_dtype(torch.float32)")
+
+
+def test_grading_is_apart_from_the_settings_of_the_process():
+    before = torch.get_default_dtype(), np.geterr()
+    torch.set_default_device("meta")
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.no_grad(), _undisturbed():
+            made = torch.ones(1)
+            warnings.warn("not for the learner", stacklevel=1)
+            assert (made.device.type, made.dtype, torch.is_grad_enabled()) == ("cpu", torch.float32, True)
+            assert np.geterr()["divide"] == "ignore"
+        assert (torch.ones(1).device.type, torch.get_default_dtype()) == ("meta", torch.float64)
+    finally:
+        torch.set_default_device(None)
+        torch.set_default_dtype(torch.float32)
+    assert (torch.get_default_dtype(), np.geterr()) == before
+
+
+def test_the_worker_is_kept_between_checks_and_ends_with_the_kernel(kernel: Kernel, run: Run):
+    run(RIGHT)
+    run('check("lin_grad")')
+    pid = int(run(WORKER).stdout)
+    run(MEAN)
+    run('check("lin_grad")')
+    assert int(run(WORKER).stdout) == pid
+    assert is_alive(pid)
+    kernel.manager.restart_kernel()
+    kernel.client.wait_for_ready(timeout=TIMEOUT)
+    deadline = time.monotonic() + 20
+    while is_alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not is_alive(pid)
+    kernel.run(SETUP)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return not Path("/proc/self").exists()
+
+
+def test_outside_a_notebook_one_sentence_says_what_to_use(capsys: pytest.CaptureFixture[str]):
+    check("lin_grad")
+    assert capsys.readouterr().out == f"{NO_NOTEBOOK}\n"
+    with pytest.raises(UsageError, match="work in a notebook"):
+        score("lin_grad", "w.g")
+
+
+def test_only_a_cell_that_asks_for_nothing_but_verdicts_is_left_out():
+    assert OURS.fullmatch(' check("lin_grad", hints=2)\nscore("lin_grad", "w.g") \n')
+    for cell in ("", SETUP, 'x = check("lin_grad")', 'check("lin_grad")\nx = 1', "checked(3)", "def check(x): pass"):
+        assert not OURS.fullmatch(cell)
