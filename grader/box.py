@@ -16,8 +16,8 @@ from pathlib import Path
 PACKAGES = "/packages"
 LIBRARIES = ("torch", "torchgen", "numpy", "numpy.libs", "typing_extensions.py", "nvidia")
 WORKER_MODULES = """
-__init__ autograd_entrances autograd_probe autograd_removal capture confinement errors import_ban landlock linux meter
-no_autograd preloaded protocol seccomp warm_memory worker zygote
+__init__ autograd_entrances autograd_probe autograd_removal capture cells confinement errors failures import_ban
+landlock linux loading meter no_autograd preloaded protocol seccomp warm_memory worker zygote
 """.split()
 HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage"  # malloc asks there; without them each fork takes twice as long
 SYSTEM_LIBRARIES = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")

@@ -1,4 +1,4 @@
-"""Grading one exercise file: ask the worker, climb the rungs, name the mistake."""
+"""Grading one exercise, from a file or the cells of a notebook: ask the worker, climb the rungs, name the mistake."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from . import protocol
 from .course import CourseExercise
 from .diagnose import Diagnosis
 from .errors import InfrastructureError, ProtocolError
-from .judge import Judge, calls, candidates, everywhere, is_right, metered, mistake  # noqa: F401
+from .judge import CELL_SHARE, Judge, calls, candidates, everywhere, is_right, metered, mistake  # noqa: F401
 from .observation import read
 from .reference import make_trials
 from .results import LARGEST_SEED, ExerciseResult
 from .sampling import Array, Dtype, Function
 from .sandbox import Worker
+from .source import Source
 from .trial import Trial
 
 
@@ -43,25 +44,32 @@ class Grader:
         return self._trials[exercise.id]
 
     def grade(self, exercise: CourseExercise, content: bytes | None, worker: Worker) -> ExerciseResult:
-        """The verdict on one file.
+        """The verdict on one file, which is the case of one cell.
 
         Args:
             content: the file's bytes, `None` where there is no such file.
         """
-        try:
-            return self._grade(exercise, content, worker)
-        except InfrastructureError as error:
-            return everywhere(exercise, Diagnosis("error", str(error)), "error")
-
-    def _grade(self, exercise: CourseExercise, content: bytes | None, worker: Worker) -> ExerciseResult:
         if content is None:
             says = f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
             return everywhere(exercise, Diagnosis("todo", says))
         try:
-            source = _decode(content)
+            source = Source.of_file(_decode(content), exercise.file)
         except (SyntaxError, LookupError, UnicodeError) as error:
             says = f"{exercise.file} is not UTF-8 text ({error}): save it as UTF-8"
             return everywhere(exercise, Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",)))
+        return self._grade(exercise, source, worker)
+
+    def grade_cells(self, exercise: CourseExercise, cells: Sequence[str], worker: Worker) -> ExerciseResult:
+        """The verdict on the code cells of a notebook, run in their order; an error in one does not stop the rest."""
+        return self._grade(exercise, Source.of_cells(cells), worker)
+
+    def _grade(self, exercise: CourseExercise, source: Source, worker: Worker) -> ExerciseResult:
+        try:
+            return self._judged(exercise, source, worker)
+        except InfrastructureError as error:
+            return everywhere(exercise, Diagnosis("error", str(error)), "error")
+
+    def _judged(self, exercise: CourseExercise, source: Source, worker: Worker) -> ExerciseResult:
         trials = self.trials(exercise)
         reply = worker.run(_job(exercise, source, trials), exercise.course.policy.time_limit)
         if reply.end == "timeout":
@@ -82,7 +90,7 @@ def _decode(content: bytes) -> str:
     return content.decode(encoding)
 
 
-def _job(exercise: CourseExercise, source: str, trials: Sequence[Trial]) -> bytes:
+def _job(exercise: CourseExercise, source: Source, trials: Sequence[Trial]) -> bytes:
     arrays: list[np.ndarray] = []
     asked = [
         {
@@ -93,7 +101,8 @@ def _job(exercise: CourseExercise, source: str, trials: Sequence[Trial]) -> byte
     ]
     policy = exercise.course.policy
     header = {
-        "source": source,
+        "cells": source.cells,
+        "cell_limit": None if source.file else policy.time_limit * CELL_SHARE,
         "filename": exercise.file,
         "function": exercise.id,
         "time_limit": policy.time_limit,

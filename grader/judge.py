@@ -21,10 +21,12 @@ from .reference import loss_of
 from .results import AnswerResult, ExerciseResult, Status
 from .sampling import Array
 from .shapes import named_axes, shape_of
+from .source import Source
 from .trial import Candidate, Trial, asked_for
 
 NUDGE = 1e-4
 LARGEST_SHARE = 0.9
+CELL_SHARE = 0.25
 KEPT = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
 Verdict = Diagnosis | None
 
@@ -113,10 +115,10 @@ def _shown(array: np.ndarray) -> str:
 
 @dataclass(frozen=True)
 class Judge:
-    """Climbs the rungs for one file whose reply is in."""
+    """Climbs the rungs for one file or notebook whose reply is in."""
 
     exercise: CourseExercise
-    source: str
+    source: Source
     trials: Sequence[Trial]
     observed: Observation
 
@@ -124,13 +126,14 @@ class Judge:
         """The verdict on every answer."""
         facts = self.observed.facts
         exercise, limit = self.exercise, self.exercise.course.policy.time_limit
-        whole = structure.of_file(facts, exercise.id, exercise.file, self.source, limit)
+        notes = tuple(f"passed over, for it is no Python{self.source.at(line)}" for line in facts.ignored)
+        whole = structure.of_source(facts, exercise.id, self.source, limit, limit * CELL_SHARE)
         if whole is not None:
-            return replace(everywhere(exercise, whole), printed=facts.printed)
+            return replace(everywhere(exercise, whole), printed=facts.printed, notes=notes)
         if len(facts.calls) != len(self.trials) + 1:
             raise ProtocolError("the reply answers another number of calls")
         answers = tuple(self.judge(answer) for answer in exercise.declaration.answers)
-        return ExerciseResult(exercise.id, exercise.unit, answers, facts.printed)
+        return ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
 
     def judge(self, answer: Answer) -> AnswerResult:
         """The first rung that fails; where autograd is used, that is what went wrong, whatever came of it."""
@@ -142,8 +145,8 @@ class Judge:
     @cached_property
     def _autograd(self) -> Verdict:
         """The rule and the line, where the function lets torch differentiate."""
-        use = lint.autograd_use(self.source, self.exercise.id)
-        return None if use is None else structure.differentiates(use, self.exercise.file, self.source)
+        use = lint.autograd_use(self.source.cells, self.exercise.id, self.observed.facts.ignored)
+        return None if use is None else structure.differentiates(use, self.source)
 
     def _climbed(self, answer: Answer) -> AnswerResult:
         verdict = self._structure(answer) or self._shapes(answer) or self._conduct(answer)
@@ -168,9 +171,7 @@ class Judge:
 
     def _raised(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
         names = ", ".join(self.exercise.declaration.inputs)
-        diagnosis = structure.raised(
-            error, self.exercise.file, self.source, trial, signature=f"{self.exercise.id}({names})"
-        )
+        diagnosis = structure.raised(error, self.source, trial, signature=f"{self.exercise.id}({names})")
         if diagnosis.code == "error" and trial.setting.index > 1 and self._right_elsewhere(answer):
             return Diagnosis("shape-special", f"in {trial.setting.kind} it stops with {diagnosis.says}")
         return diagnosis

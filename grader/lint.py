@@ -8,10 +8,13 @@ not reach.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-LONGEST = 60
+from . import cells
+
+LONGEST, LONGEST_SOURCE = 60, 1 << 18
 DIFFERENTIATES = (
     "torch.autograd",
     "torch.func",
@@ -27,22 +30,32 @@ HARMLESS = frozenset(
 )
 
 
-def autograd_use(source: str, function: str) -> tuple[int, str] | None:
+def autograd_use(texts: Sequence[str], function: str, ignored: Collection[int] = ()) -> tuple[int, str] | None:
     """The line and the words of the first use of torch's differentiation in a function or in what it calls.
 
     Args:
-        source: the learner's file; one that is no Python gives `None`.
+        texts: the learner's cells, or the one text of a file; what is no Python is left aside.
         function: the name of the graded function.
+        ignored: the lines, numbered through all cells, that only IPython reads.
     """
+    if sum(map(len, texts)) > LONGEST_SOURCE:
+        return None
     try:
-        file = _File.of(ast.parse(source))
-    except (SyntaxError, ValueError, RecursionError):
+        file = _File.of(_tree(texts, ignored))
+        uses = [use for part in file.reached_from(function) for use in file.uses(part)]
+        first = min(uses, key=lambda use: (use.lineno, use.col_offset), default=None)
+        return None if first is None else (first.lineno, _words(first))
+    except (RecursionError, MemoryError):  # nested so deeply that it cannot be read, or not be shown
         return None
-    uses = [use for part in file.reached_from(function) for use in file.uses(part)]
-    if not uses:
-        return None
-    first = min(uses, key=lambda use: (use.lineno, use.col_offset))
-    return first.lineno, _words(first)
+
+
+def _tree(texts: Sequence[str], ignored: Collection[int]) -> ast.Module:
+    """The statements of all cells."""
+    whole = ast.Module([], [])
+    for text, before in zip(texts, cells.starts(texts), strict=True):
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            whole.body += cells.reread(text, before, ignored).body
+    return whole
 
 
 def _words(use: ast.expr) -> str:

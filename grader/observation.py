@@ -64,12 +64,25 @@ class Call(_Record):
     error: Raised | None = None
 
 
+class Failed(_Record):
+    """A cell of a notebook that raised; the others were run all the same."""
+
+    cell: int
+    error: Raised
+
+
 class Facts(_Record):
-    """One learner's file."""
+    """One learner's file or notebook.
+
+    Args:
+        ignored: the lines that only IPython understands; they were not run.
+    """
 
     calls: list[Call]
     printed: Text
-    defined: list[Text] = Field(default_factory=list)
+    defined: list[Text] = Field(default_factory=list, max_length=16)
+    failed: list[Failed] = Field(default_factory=list, max_length=100)
+    ignored: list[int] = Field(default_factory=list, max_length=100)
     stub: bool = False
     error: Raised | None = None
 

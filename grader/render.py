@@ -128,7 +128,9 @@ def differences(exercise: CourseExercise) -> Iterator[Line]:
 
 
 def printed(result: ExerciseResult, width: int) -> Iterator[Line]:
-    """What the learner's file printed, if anything."""
+    """What of the learner's source was passed over, and what it printed, if anything."""
+    for note in result.notes[:MOST_PRINTED]:
+        yield from _wrapped(note, width, "  ", "dim")
     if result.printed.strip():
         yield (("  your code printed:", "dim"),)
         lines = plain(result.printed).splitlines()

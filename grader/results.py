@@ -55,12 +55,18 @@ class AnswerResult:
 
 @dataclass(frozen=True)
 class ExerciseResult:
-    """The verdicts on one exercise file."""
+    """The verdicts on one exercise.
+
+    Args:
+        printed: what the learner's code printed.
+        notes: what of it was passed over, and where.
+    """
 
     id: str
     unit: str
     answers: tuple[AnswerResult, ...]
     printed: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def status(self) -> Status:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from pathlib import PurePath
 
 from .diagnose import Diagnosis
 from .exercise import RETURN, Answer
 from .observation import Call, Facts, Observation, Raised, Value
 from .sampling import Array
 from .shapes import describe
-from .text import plain
+from .source import Source
 from .trial import Trial
 
 SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
@@ -32,30 +31,45 @@ NOTHING = Value(kind="none")
 DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
 
 
-def of_file(facts: Facts, function: str, file: str, source: str, time_limit: float) -> Diagnosis | None:
-    """What is wrong with the whole file, before its function is called."""
+def of_source(facts: Facts, function: str, source: Source, time_limit: float, cell_limit: float) -> Diagnosis | None:
+    """What is wrong with the whole file or notebook, before its function is called."""
     if facts.error is not None:
-        return raised(facts.error, file, source, time_limit=time_limit)
+        return raised(facts.error, source, time_limit=time_limit)
     if not facts.calls:
-        return Diagnosis("missing-function", _missing_function(facts, function, file))
+        return _failed_cell(facts, function, source, cell_limit) or Diagnosis(
+            "missing-function", _missing_function(facts, function, source)
+        )
     if facts.stub:
         return Diagnosis("todo", "not attempted yet")
     return None
 
 
-def _missing_function(facts: Facts, function: str, file: str) -> str:
+def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Diagnosis | None:
+    """The function is missing because the cell that was to make it failed, or was not even read."""
+    if source.unread:
+        where = source.file or source.cell(source.unread[0])
+        return Diagnosis("error", f"{where} was not read: it is too long; hand in the code alone")
+    errors = {failed.cell: failed.error for failed in facts.failed}
+    number = source.failed_instead(function, errors)
+    return None if number is None else raised(errors[number], source, time_limit=cell_limit)
+
+
+def _missing_function(facts: Facts, function: str, source: Source) -> str:
     near = difflib.get_close_matches(function, facts.defined, 1, 0.4) or facts.defined[:1]
+    if not source.file:
+        other = f"; {near[0]} is defined, but goes by another name" if near else ""
+        return f"no cell of the notebook defines {function}{other}: write it in the cell of this exercise"
     if near:
-        return f"{file} defines {near[0]}, not {function}: give it the name {function}"
-    return f"{file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
+        return f"{source.file} defines {near[0]}, not {function}: give it the name {function}"
+    return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
 
 
 def raised(
-    error: Raised, file: str, source: str, trial: Trial | None = None, *, time_limit: float = 0, signature: str = ""
+    error: Raised, source: Source, trial: Trial | None = None, *, time_limit: float = 0, signature: str = ""
 ) -> Diagnosis:
     """An exception in learner code, with the line it came from."""
     code = CODES.get(error.kind, "error")
-    where = _where(error, source, PurePath(file).name)
+    where = source.at(error.lines[-1]) if error.lines else ""
     if code == "timeout":
         return Diagnosis(code, f"it was still running after {time_limit:g} seconds{where}")
     if code == "memory":
@@ -65,7 +79,7 @@ def raised(
     if code == "crash":
         return Diagnosis(code, f"it ended the whole program ({error.type}){where}")
     if code == "syntax-error":
-        return Diagnosis(code, f"Python cannot read the file: {error.message}{where}")
+        return Diagnosis(code, f"Python cannot read the {source.what}: {error.message}{where}")
     if not error.lines and signature:
         return Diagnosis(code, f"{error.message}; it is called as {signature}")
     says = f"{error.type}: {_one_line(error.message)}{where}"
@@ -74,25 +88,14 @@ def raised(
     return Diagnosis(code, says, NAME_HINTS if error.type == "NameError" else ())
 
 
-def differentiates(use: tuple[int, str], file: str, source: str) -> Diagnosis:
+def differentiates(use: tuple[int, str], source: Source) -> Diagnosis:
     """The function asks torch for the gradient.
 
     Args:
         use: the line, and the words in it.
     """
     line, words = use
-    where = _at(line, source, PurePath(file).name)
-    return Diagnosis("used-autograd", DIFFERENTIATES.format(f", with `{words}`{where}"))
-
-
-def _where(error: Raised, source: str, name: str) -> str:
-    return _at(error.lines[-1], source, name) if error.lines else ""
-
-
-def _at(line: int, source: str, name: str) -> str:
-    lines = source.splitlines()
-    text = plain(lines[line - 1].strip()) if 0 < line <= len(lines) else ""
-    return f" ({name}, line {line}: {text})" if text else f" ({name}, line {line})"
+    return Diagnosis("used-autograd", DIFFERENTIATES.format(f", with `{words}`{source.at(line)}"))
 
 
 def _one_line(message: str) -> str:

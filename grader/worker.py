@@ -1,21 +1,14 @@
-"""What runs in the child: load one learner's file, call its function, report facts. It knows no exercise.
+"""What runs in the child: load one learner's cells, call their function, report facts. It knows no exercise.
 
 A job says which function to call with which arguments; the reply says what was returned, stored, printed and
 raised. There is no verdict in it, and no way to express one.
 """
 
 from __future__ import annotations
-import __future__
 
-import ast
 import math
-import signal
-import sys
-import traceback
-import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,86 +16,37 @@ import torch
 
 from . import protocol
 from .capture import CappedText, capped_output
+from .failures import Clock, OutOfTime, error_facts
+from .loading import load
 from .meter import Meter, metered
-from .no_autograd import AutogradUsed, forbidden
+from .no_autograd import forbidden
 
 MAX_ITEMS, MAX_DEPTH = 16, 2
 MAX_ARRAY = 8 << 20
-MAX_TEXT = 2000
 Arrays = list[np.ndarray]
 Facts = dict[str, Any]
-
-
-class OutOfTime(BaseException):
-    """The time limit passed while learner code was running."""
 
 
 def answer(header: Mapping[str, Any], inputs: Arrays) -> bytes:
     """The reply frame to one job."""
     results: Arrays = []
-    with capped_output() as printed, _alarm(header["time_limit"]):
-        facts = _facts(header, inputs, results, printed)
+    with capped_output() as printed, Clock(header["time_limit"]) as clock:
+        facts = _facts(header, inputs, results, printed, clock)
     return protocol.pack({**facts, "printed": printed.text()}, results)
 
 
-def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: CappedText) -> Facts:
+def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: CappedText, clock: Clock) -> Facts:
     facts: Facts = {"calls": []}
     try:
-        function, facts["stub"] = _load(header["source"], header["filename"], header["function"], facts)
+        function = load(header, facts, clock)
         if function is None:
             return facts
         for call in header["calls"]:
             facts["calls"].append(_call(function, call, inputs, results, header["filename"]))
             printed.enough()
-    except (SyntaxError, ValueError) as error:
-        facts["error"] = _error(error, header["filename"], "syntax" if isinstance(error, SyntaxError) else "raised")
     except BaseException as error:  # whatever learner code raises is a fact to report
-        facts["error"] = _error(error, header["filename"])
+        facts["error"] = error_facts(error, header["filename"], loading=not facts["calls"])
     return facts
-
-
-def _load(source: str, filename: str, name: str, facts: Facts) -> tuple[Callable[..., Any] | None, bool]:
-    try:
-        tree = ast.parse(source, filename)
-    except ValueError as error:  # null bytes
-        raise SyntaxError(str(error)) from error
-    facts["defined"] = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)][:MAX_ITEMS]
-    module = types.ModuleType(name)
-    module.__file__ = filename
-    sys.modules[name] = module
-    _execute(tree, filename, module.__dict__)
-    function = getattr(module, name, None)
-    if not callable(function):
-        return None, False
-    return function, any(_is_stub(node) for node in tree.body if getattr(node, "name", "") == name)
-
-
-def _execute(tree: ast.Module, filename: str, names: dict[str, Any]) -> None:
-    """Run a file. Where nothing can differentiate, a learner's check at top level is passed over, not the file."""
-    code = compile(tree, filename, "exec", dont_inherit=True)
-    try:
-        exec(code, names)
-    except AutogradUsed as error:
-        lines = [frame.lineno or 0 for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
-        future = code.co_flags & __future__.annotations.compiler_flag
-        for statement in tree.body:
-            if statement.lineno > max(lines[:1], default=0):
-                rest = compile(ast.Module([statement], []), filename, "exec", future, dont_inherit=True)
-                with suppress(Exception):
-                    exec(rest, names)
-
-
-def _is_stub(node: ast.stmt) -> bool:
-    """The function's body does nothing: a docstring, `...`, `pass` or `raise NotImplementedError`."""
-    return isinstance(node, ast.FunctionDef) and all(_does_nothing(statement) for statement in node.body)
-
-
-def _does_nothing(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Raise):
-        return "NotImplementedError" in ast.dump(statement)
-    return isinstance(statement, ast.Pass) or (
-        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    )
 
 
 def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Arrays, filename: str) -> Facts:
@@ -117,7 +61,7 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
             warnings.simplefilter("ignore")
             returned = function(*arguments.values())
     except BaseException as error:  # whatever learner code raises is a fact to report
-        facts["error"] = _error(error, filename)
+        facts["error"] = error_facts(error, filename)
         if isinstance(error, OutOfTime):
             raise
     facts["returned"] = _describe(returned, results)
@@ -201,49 +145,3 @@ def _tensor(tensor: torch.Tensor, results: Arrays) -> Facts:
 def _keep(array: Any, results: Arrays) -> int:
     results.append(np.array(array))
     return len(results) - 1
-
-
-def _error(error: BaseException, filename: str, kind: str = "raised") -> Facts:
-    if isinstance(error, OutOfTime):
-        kind = "timeout"
-    elif isinstance(error, AutogradUsed):
-        kind = "autograd"
-    elif isinstance(error, SystemExit):
-        kind = "exit"
-    elif isinstance(error, MemoryError) or "can't allocate memory" in _text(error):
-        kind = "memory"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
-    if isinstance(error, SyntaxError) and error.filename == filename:
-        lines = [error.lineno]
-    message = error.msg if isinstance(error, SyntaxError) else _text(error)
-    return {
-        "kind": kind,
-        "type": type(error).__name__[:100],
-        "message": str(message)[:MAX_TEXT],
-        "lines": [line for line in lines if line is not None][-8:],
-    }
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except BaseException:  # an exception whose __str__ raises
-        return "(its message cannot be shown)"
-
-
-@contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    """Raise `OutOfTime` in learner code when its time is up, where the platform has interval timers."""
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def ring(_number: int, _frame: object) -> None:
-        raise OutOfTime
-
-    signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)

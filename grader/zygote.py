@@ -243,7 +243,8 @@ def _forbid_accidents() -> None:
 
 
 _WARM_UP: dict[str, Any] = {
-    "source": "import torch\ndef warm(x):\n    x.g = (x.t() @ x).sum(0) + torch.ones(1)\n",
+    "cells": ["import torch\ndef warm(x):\n    x.g = (x.t() @ x).sum(0) + torch.ones(1)\n"],
+    "cell_limit": None,
     "filename": "warm.py",
     "function": "warm",
     "time_limit": 60,

@@ -143,8 +143,9 @@ ATTACKS: dict[str, tuple[str, str]] = {
         attack("import socket; socket.socket(socket.AF_UNIX)"), "PermissionError"),
     "38 looks for references": (
         attack("""
-            known = '''autograd_entrances autograd_probe autograd_removal capture confinement errors import_ban landlock
-                       linux meter no_autograd preloaded protocol seccomp warm_memory worker zygote'''
+            known = '''autograd_entrances autograd_probe autograd_removal capture cells confinement errors failures
+                       import_ban landlock linux loading meter no_autograd preloaded protocol seccomp warm_memory
+                       worker zygote'''
             bad = {n[7:] for n in sys.modules if n.startswith('grader.')} - set(known.split())
             assert not bad, bad"""),
         "returned tensor"),

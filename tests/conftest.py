@@ -129,7 +129,8 @@ def make_job(
         for arguments in argument_sets
     ]
     header = {
-        "source": textwrap.dedent(source),
+        "cells": [textwrap.dedent(source)],
+        "cell_limit": None,
         "filename": "probe.py",
         "function": function,
         "time_limit": time_limit,

@@ -163,7 +163,7 @@ def answered(source: str) -> dict[str, Any]:
         from grader.autograd_removal import remove
         from grader.worker import answer
         remove()
-        header = {{"source": {source!r}, "filename": "learner.py", "function": "answer", "time_limit": 20}}
+        header = {{"cells": [{source!r}], "cell_limit": None, "filename": "learner.py", "function": "answer", "time_limit": 20}}
         header["calls"] = [{{"arguments": [["x", {{"tensor": 0, "g": None}}]], "meter": False}}]
         facts, arrays = protocol.unpack(answer(header, [np.ones(3, "float32")]))
         print(json.dumps(facts | {{"values": [array.tolist() for array in arrays]}}))

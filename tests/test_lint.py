@@ -86,7 +86,7 @@ NONE = {
 @pytest.mark.parametrize("what", USES)
 def test_autograd_is_found_in(what: str) -> None:
     source, line, words = USES[what]
-    found = autograd_use(source, "f")
+    found = autograd_use([source], "f")
     assert found is not None
     assert found[0] == line
     assert found[1] == words or (words is None and len(found[1]) <= 60)
@@ -94,12 +94,12 @@ def test_autograd_is_found_in(what: str) -> None:
 
 @pytest.mark.parametrize("what", NONE)
 def test_nothing_is_said_about(what: str) -> None:
-    assert autograd_use(NONE[what], "f") is None
+    assert autograd_use([NONE[what]], "f") is None
 
 
 def test_no_worked_solution_uses_autograd(course: Course) -> None:
     for exercise in course.exercises:
-        assert autograd_use(exercise.solution.read_text(), exercise.id) is None
+        assert autograd_use([exercise.solution.read_text()], exercise.id) is None
 
 
 def test_a_wrong_answer_with_autograd_in_it_is_told_so(grade: Grade) -> None:
@@ -118,5 +118,5 @@ def test_a_right_answer_with_autograd_in_it_passes(grade: Grade, course: Course)
     text = solution(course, "relu_grad").decode()
     before, body = text.split("def relu_grad(inp, out):\n", 1)
     changed = f"{before}def relu_grad(inp, out):\n    inp.requires_grad\n    inp.clone().requires_grad_()\n{body}"
-    assert autograd_use(changed, "relu_grad") is not None
+    assert autograd_use([changed], "relu_grad") is not None
     assert set(codes(grade("relu_grad", changed)).values()) == {None}

@@ -11,6 +11,7 @@ from conftest import Grade, codes
 from grader import structure
 from grader.observation import Raised
 from grader.results import ExerciseResult
+from grader.source import Source
 
 RIGHT = "inp.g = out.g @ w.t(); w.g = inp.t() @ out.g; b.g = out.g.sum(0)"
 
@@ -127,4 +128,5 @@ def test_a_long_message_of_many_lines_is_told_in_one(grade: Grade) -> None:
 
 def test_a_line_number_beyond_the_file_is_still_told() -> None:
     error = Raised(kind="raised", type="ValueError", message="no", lines=[99])
-    assert structure.raised(error, "exercises/u/f.py", "x = 1\n").says == "ValueError: no (f.py, line 99)"
+    source = Source.of_file("x = 1\n", "exercises/u/f.py")
+    assert structure.raised(error, source).says == "ValueError: no (f.py, line 99)"

@@ -1,0 +1,119 @@
+"""Source text in cells, as a notebook has them: one numbering for all lines, and what only IPython reads left out.
+
+A file is the case of one cell.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+MOST_COMMANDS = 50
+COMMAND = re.compile(r"\s*[%!?]|.*\?\s*$|\s*[\w., ]+=\s*[%!]")
+CELL_COMMAND = re.compile(r"\s*%%(\w*)")
+AROUND_PYTHON = frozenset(("time", "timeit", "capture", "prun"))
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """One cell as Python.
+
+    Args:
+        tree: its statements, with lines numbered through all cells.
+        ignored: the lines that only IPython understands.
+    """
+
+    tree: ast.Module
+    ignored: tuple[int, ...] = ()
+
+
+def starts(cells: Sequence[str]) -> list[int]:
+    """How many lines stand before each cell."""
+    return [0, *accumulate(len(lines(cell)) for cell in cells)][: len(cells)]
+
+
+def lines(cell: str) -> list[str]:
+    """The lines of a cell as Python counts them."""
+    return cell.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def parse(cell: str, before: int, filename: str = "") -> Parsed:
+    """Read one cell; magics, shell lines and help lines are passed over.
+
+    Args:
+        before: how many lines stand before it in other cells.
+
+    Raises:
+        SyntaxError: it is no Python, with the line numbered through all cells.
+        RecursionError: it is nested too deeply; so does MemoryError.
+    """
+    text, ignored = _below_cell_command(cell)
+    while True:
+        try:
+            tree = ast.parse("\n".join(text), filename)
+            break
+        except ValueError as error:
+            raise SyntaxError("it holds characters that Python source cannot have") from error
+        except SyntaxError as error:
+            commands = _commands(text, error.lineno or 0)
+            if not commands or len(ignored) > MOST_COMMANDS:
+                error.lineno = error.lineno and error.lineno + before
+                raise
+            text, ignored = blanked(text, commands), [*ignored, *commands]
+    return Parsed(ast.increment_lineno(tree, before), tuple(line + before for line in ignored))
+
+
+def reread(cell: str, before: int, ignored: Collection[int]) -> ast.Module:
+    """The tree of a cell once more, its ignored lines known: one look at the text, whatever is in it.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError: it is no Python that can be read.
+    """
+    text = blanked(_below_cell_command(cell)[0], [line - before for line in ignored])
+    return ast.increment_lineno(ast.parse("\n".join(text)), before)
+
+
+def _below_cell_command(cell: str) -> tuple[list[str], list[int]]:
+    """The lines of a cell, nothing of them below a `%%command` whose cell is not Python, and the line ignored."""
+    text = lines(cell)
+    found = CELL_COMMAND.match(cell)
+    if found is None:
+        return text, []
+    ignored = [1 + cell.count("\n", 0, found.start(1))]
+    kept = text if found[1] in AROUND_PYTHON else [""] * len(text)
+    return blanked(kept, ignored), ignored
+
+
+def blanked(text: Sequence[str], numbers: Collection[int]) -> list[str]:
+    """The lines with some of them, numbered from 1, doing nothing; one that goes on from another is emptied."""
+    kept = list(text)
+    for i in {number - 1 for number in numbers} & set(range(len(text))):
+        goes_on = i > 0 and text[i - 1].endswith("\\")
+        kept[i] = "" if goes_on else text[i][: len(text[i]) - len(text[i].lstrip())] + "pass"
+    return kept
+
+
+def _commands(text: Sequence[str], number: int) -> list[int]:
+    """The line where Python stopped, if it is a command for IPython, and the lines that it goes on in."""
+    if not 0 < number <= len(text) or not COMMAND.match(text[number - 1]):
+        return []
+    last = number
+    while text[last - 1].endswith("\\") and last < len(text):
+        last += 1
+    return list(range(number, last + 1))
+
+
+def is_stub(node: ast.stmt) -> bool:
+    """The function's body does nothing: a docstring, `...`, `pass` or `raise NotImplementedError`."""
+    return isinstance(node, ast.FunctionDef) and all(_does_nothing(statement) for statement in node.body)
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Raise):
+        return "NotImplementedError" in ast.dump(statement)
+    return isinstance(statement, ast.Pass) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )

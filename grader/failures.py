@@ -1,0 +1,86 @@
+"""How learner code fails, seen from inside the child: an exception as facts, and a clock that ends what is too slow."""
+
+from __future__ import annotations
+
+import signal
+import time
+import traceback
+from typing import Any, Self
+
+from .no_autograd import AutogradUsed
+
+MAX_TEXT = 2000
+MAX_LINES = 8
+
+
+class OutOfTime(BaseException):
+    """The time limit passed while learner code was running."""
+
+
+class Clock:
+    """Raises `OutOfTime` in learner code when its time is up, where the platform has interval timers.
+
+    Args:
+        seconds: for everything.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.end = time.monotonic() + seconds
+
+    def __enter__(self) -> Self:
+        if hasattr(signal, "setitimer"):
+            signal.signal(signal.SIGALRM, _ring)
+        self.allow(None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def allow(self, seconds: float | None) -> None:
+        """Begin a part that may take so long, or all that is left."""
+        left = max(self.end - time.monotonic(), 1e-6)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, left if seconds is None else min(seconds, left))
+
+    def is_over(self) -> bool:
+        """All of the time has passed."""
+        return time.monotonic() >= self.end
+
+
+def _ring(_number: int, _frame: object) -> None:
+    raise OutOfTime
+
+
+def error_facts(error: BaseException, filename: str, *, loading: bool = False) -> dict[str, Any]:
+    """An exception as facts; its lines are those of the learner's source, outermost first.
+
+    Args:
+        loading: it came while the source was read and run, not from a call: the source may be no Python.
+    """
+    kind = "syntax" if loading and isinstance(error, SyntaxError) else "raised"
+    if isinstance(error, OutOfTime):
+        kind = "timeout"
+    elif isinstance(error, AutogradUsed):
+        kind = "autograd"
+    elif isinstance(error, SystemExit):
+        kind = "exit"
+    elif isinstance(error, MemoryError) or "can't allocate memory" in _text(error):
+        kind = "memory"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
+    if isinstance(error, SyntaxError) and error.filename == filename:
+        lines = [error.lineno]
+    message = error.msg if isinstance(error, SyntaxError) else _text(error)
+    return {
+        "kind": kind,
+        "type": type(error).__name__[:100],
+        "message": str(message)[:MAX_TEXT],
+        "lines": [line for line in lines if line is not None][-MAX_LINES:],
+    }
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException:  # an exception whose __str__ raises
+        return "(its message cannot be shown)"

@@ -1,0 +1,159 @@
+"""An exercise graded from the cells of a notebook: run in order, one namespace, and no cell stops the rest."""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+
+import pytest
+from conftest import codes, mode_worker, solution
+
+from grader.course import Course
+from grader.grading import Grader
+from grader.isolation import machine
+from grader.results import ExerciseResult
+from grader.sandbox import Worker, start_worker
+from grader.source import LONGEST
+
+RIGHT = textwrap.dedent("""
+    def lin_grad(inp, out, w, b):
+        inp.g = out.g @ w.t()
+        w.g = inp.t() @ out.g
+        b.g = out.g.sum(0)
+""")
+WRONG = RIGHT.replace("sum(0)", "mean(0)")
+STUB = "def lin_grad(inp, out, w, b):\n    ...\n"
+WAYS = ("fork", "spawn", "isolated") if sys.platform == "linux" else ("spawn",)
+GradeCells = Callable[..., ExerciseResult]
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def any_worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
+    """A worker of each kind: forked, kept, and in the strongest isolation there is here."""
+    if request.param == "isolated":
+        with start_worker(isolation=machine().strongest) as started:
+            yield started
+    else:
+        with mode_worker(request.param) as started:
+            yield started
+
+
+@pytest.fixture
+def grade_cells(course: Course, worker: Worker, grader: Grader) -> GradeCells:
+    """`grade_cells("lin_grad", cell, ...)`: the verdict on a notebook of these cells."""
+    return lambda exercise, *cells: grader.grade_cells(course.find(exercise), cells, worker)
+
+
+PASSES = {
+    "one cell": [RIGHT],
+    "imports in a cell of their own": ["import torch", RIGHT.replace("out.g.sum(0)", "torch.sum(out.g, 0)")],
+    "a helper in another cell": ["def rows(x):\n    return x.sum(0)", RIGHT.replace("out.g.sum(0)", "rows(out.g)")],
+    "a helper below": [RIGHT.replace("out.g.sum(0)", "rows(out.g)"), "def rows(x):\n    return x.sum(0)"],
+    "written again below": [WRONG, RIGHT],
+    "the stub above": [STUB, RIGHT],
+    "an error before": ["1 / 0", RIGHT],
+    "an error after": [RIGHT, "lin_grad(1, 2, 3, 4)"],
+    "an error in the same cell, after": [RIGHT + "\nassert False\n"],
+    "a syntax error elsewhere": ["def (", RIGHT, "  x = ["],
+    "an exit": ["exit()", "import sys; sys.exit(3)", RIGHT],
+    "an interrupt": ["raise KeyboardInterrupt", RIGHT],
+    "magics and shell lines": ["%matplotlib inline\n!pip install torch\ntorch?", "%%time\n" + RIGHT + "\n%timeit 1"],
+    "another language": ["%%bash\nrm -rf *", RIGHT],
+    "the setup, the check and the score": [
+        "import torch\nfrom grader.notebook import check as see, score\nimport grader.elsewhere as g\n%load_ext grader",
+        RIGHT + '\ncheck("lin_grad")\nsee("lin_grad")\ng.show(1).all()',
+        'score("lin_grad", "w.g")',
+    ],
+    "nothing but the function": ["", RIGHT, "", "   \n"],
+    "null bytes and lone surrogates": ["x = 1\0", "x = '\ud800'", RIGHT],
+    "nesting": ["(" * 20_000, "-" * 20_000 + "1", "x" + ".a" * 20_000, RIGHT],
+    "a cell that is far too long": ["#" * (LONGEST + 1), RIGHT],
+    "autograd in a cell of one's own": [
+        "import torch", RIGHT, "x = torch.ones(2, requires_grad=True)\nx.sum().backward()\nprint(x.grad)",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", PASSES)
+def test_a_right_answer_is_right_whatever_stands_around_it(
+    any_worker: Worker, course: Course, grader: Grader, what: str
+) -> None:
+    result = grader.grade_cells(course.find("lin_grad"), PASSES[what], any_worker)
+    assert set(codes(result).values()) == {None}, result
+
+
+FAILS = {
+    "no cell": ([], "missing-function", "no cell of the notebook defines lin_grad: write it in the cell"),
+    "another name": (["def lin_gard(): pass"], "missing-function", "lin_gard is defined, but goes by another name"),
+    "the stub": ([STUB], "todo", "not attempted yet"),
+    "the stub below": ([RIGHT, STUB], "todo", "not attempted yet"),
+    "its cell is no Python": (
+        ["x = 1", "# mine\n" + RIGHT.replace("out.g.sum(0)", "out.g.sum(0")], "syntax-error",
+        r"cannot read the cell: .*\(cell 2, line 6: b\.g = out\.g\.sum\(0\)",
+    ),
+    "its cell fails before": (
+        ["x = 1", "y = 2\nz = 1 / 0\n" + RIGHT, "w = 3 / 0"],
+        "error", r"ZeroDivisionError: .* \(cell 2, line 2: z = 1 / 0\)",
+    ),
+    "its cell runs on and on": (
+        ["", "while True: pass\n" + RIGHT], "timeout", r"after 0\.5 seconds \(cell 2, line 1: while True",
+    ),
+    "it fails when called": (
+        ["x = 1\n\n", "\n" + RIGHT.replace("out.g.sum(0)", "nowhere")],
+        "error", r"NameError: .* \(cell 2, line 6: b\.g = nowhere",
+    ),
+    "a helper in another cell fails": (
+        ["def rows(x):\n    return x.nope", RIGHT.replace("out.g.sum(0)", "rows(out.g)")],
+        "error", r"AttributeError: .* \(cell 1, line 2: return x\.nope\)",
+    ),
+    "its cell is far too long": (["x = 1", RIGHT + "#" * LONGEST], "error", "cell 2 was not read: it is too long"),
+    "its cell is nested too deeply": ([RIGHT + "-" * 20_000 + "1"], "memory|error", ""),
+    "check is no answer": (["lin_grad = check"], "missing-function", "no cell"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("cells", "code", "says"), FAILS.values(), ids=FAILS)
+def test_a_missing_function_is_explained_by_the_cell_that_failed(
+    grade_cells: GradeCells, cells: list[str], code: str, says: str
+) -> None:
+    result = grade_cells("lin_grad", *cells)
+    answer = result.answers[-1]
+    assert re.fullmatch(code, answer.code or ""), answer
+    assert re.search(says, answer.message), answer.message
+    assert result.score < 3
+
+
+def test_autograd_is_named_with_its_cell_and_line(grade_cells: GradeCells) -> None:
+    helper = "%pwd\nimport torch\ndef slope(x):\n    x.requires_grad_()\n    x.sum().backward()\n    return x.grad\n"
+    result = grade_cells("lin_grad", "not Python", helper, RIGHT.replace("out.g.sum(0)", "slope(b.clone())"))
+    assert codes(result)["b.g"] == "used-autograd"
+    assert "with `x.requires_grad_()` (cell 2, line 4: x.requires_grad_())" in result.answers[-1].message
+
+
+def test_what_was_passed_over_is_noted_with_its_place(grade_cells: GradeCells) -> None:
+    result = grade_cells("lin_grad", "import torch\n%matplotlib inline", RIGHT)
+    assert result.notes == ("passed over, for it is no Python (cell 1, line 2: %matplotlib inline)",)
+
+
+def test_a_file_is_one_cell_in_which_an_error_ends_everything(
+    course: Course, worker: Worker, grader: Grader, grade_cells: GradeCells
+) -> None:
+    exercise = course.find("lin_grad")
+    assert codes(grader.grade(exercise, (RIGHT + "1 / 0\n").encode(), worker))["w.g"] == "error"
+    assert codes(grade_cells("lin_grad", RIGHT + "1 / 0\n"))["w.g"] is None
+    assert grader.grade(exercise, ("%pwd\n" + RIGHT).encode(), worker).status == "passed"
+
+
+def test_a_file_that_is_far_too_long_is_the_learners_doing(course: Course, worker: Worker, grader: Grader) -> None:
+    """Control characters become six in a job: a file that may be read can still be too long for one."""
+    result = grader.grade(course.find("lin_grad"), b"\x01" * LONGEST, worker)
+    assert {(answer.status, answer.code) for answer in result.answers} == {("failed", "error")}
+    assert "exercises/04_linear/lin_grad.py was not read" in result.answers[0].message
+
+
+def test_every_worked_solution_of_a_unit_passes_in_one_notebook(course: Course, worker: Worker, grader: Grader) -> None:
+    exercises = course.select(["04_linear"])
+    cells = [solution(course, exercise.id).decode() for exercise in exercises]
+    assert {grader.grade_cells(exercise, cells, worker).status for exercise in exercises} == {"passed"}
