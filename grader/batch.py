@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .course import Course, CourseExercise
+from .desk import Desk
 from .errors import InfrastructureError, UsageError
 from .gradebook import Gradebook, Summary, opened
 from .isolation import Isolation
 from .results import CourseResult, ExerciseResult
-from .sandbox import Worker, start_worker
 from .submissions import Unread, printable, read_submission, student_folders
 
 if TYPE_CHECKING:
@@ -138,44 +138,6 @@ class _Pace:
         self.report(Progress(self.done, self.total, rate))
 
 
-class _Desk:
-    """A worker process, replaced when it is lost."""
-
-    def __init__(self, isolation: Isolation) -> None:
-        self.isolation: Isolation = isolation
-        self.worker: Worker | None = start_worker(isolation=isolation)
-        self.stopped = False
-
-    def stop(self) -> None:
-        """Grade nothing more, whatever is being graded now."""
-        self.stopped = True
-        worker, self.worker = self.worker, None
-        if worker is not None:
-            worker.close()
-
-    def grade(self, grader: Grader, exercise: CourseExercise, content: bytes | Unread | None) -> ExerciseResult:
-        """The verdict on one file; asked for again, of a fresh worker, where the grader itself failed."""
-        if isinstance(content, Unread):
-            return exercise.unread(content.why, content.status)
-        result = self._try(grader, exercise, content)
-        return result if result.status != "error" else self._try(grader, exercise, content)
-
-    def _try(self, grader: Grader, exercise: CourseExercise, content: bytes | None) -> ExerciseResult:
-        if self.stopped:
-            return exercise.unread("the run was stopped")
-        worker: Worker | None = None
-        try:
-            worker = self.worker = self.worker or start_worker(isolation=self.isolation)
-            result = grader.grade(exercise, content, worker)
-        except Exception as error:  # one submission never stops the rest
-            says = f"the grader failed ({type(error).__name__}: {error}): run the same command again"
-            result = exercise.unread(says)
-        if result.status == "error" and worker is not None:
-            self.worker = None
-            worker.close()
-        return result
-
-
 @dataclass(frozen=True)
 class _Room:
     """What the desks share: folders that wait, and results that have landed; `None` from a desk that is done."""
@@ -185,7 +147,7 @@ class _Room:
     waiting: queue.SimpleQueue[Path]
     landed: queue.SimpleQueue[Landed | Exception | None]
 
-    def serve(self, desk: _Desk) -> None:
+    def serve(self, desk: Desk) -> None:
         """Grade until nothing is waiting."""
         try:
             while not desk.stopped:
@@ -198,11 +160,11 @@ class _Room:
             desk.stop()
             self.landed.put(None)
 
-    def _graded(self, folder: Path, desk: _Desk) -> Landed:
+    def _graded(self, folder: Path, desk: Desk) -> Landed:
         course = self.book.course
         submission = read_submission(course, folder)
         exercises = [
-            desk.grade(self.grader, exercise, submission.files.get(exercise.id)) for exercise in course.exercises
+            _verdict(desk, self.grader, exercise, submission.files.get(exercise.id)) for exercise in course.exercises
         ]
         return folder.name, CourseResult(
             course.config.course,
@@ -215,13 +177,19 @@ class _Room:
         )
 
 
+def _verdict(desk: Desk, grader: Grader, exercise: CourseExercise, content: bytes | Unread | None) -> ExerciseResult:
+    if isinstance(content, Unread):
+        return exercise.unread(content.why, content.status)
+    return desk.grade(exercise, lambda worker: grader.grade(exercise, content, worker))
+
+
 def _landing(book: Gradebook, pending: Sequence[Path], staff: _Staff) -> Generator[Landed | None, None, None]:
     """Each result as it is finished; `None` when a second has brought none."""
-    desks: list[_Desk] = []
+    desks: list[Desk] = []
     threads: list[threading.Thread] = []
     try:
         while len(desks) < staff.workers:
-            desks.append(_Desk(staff.isolation))
+            desks.append(Desk(staff.isolation))
         room = _Room(book, _grader(book.course, staff.seed), queue.SimpleQueue(), queue.SimpleQueue())
         for folder in pending:
             room.waiting.put(folder)

@@ -16,7 +16,7 @@ from unittest.mock import Mock
 import jsonschema
 import pytest
 
-from grader import batch, submissions
+from grader import batch, desk, submissions
 from grader.batch import Progress
 from grader.course import PACKAGE, Course, CourseFile, load_course
 from grader.errors import InfrastructureError, UsageError
@@ -131,7 +131,7 @@ class Crashing(Lost):
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker processes, where what they answer does not matter."""
-    monkeypatch.setattr(batch, "start_worker", Crashing)
+    monkeypatch.setattr(desk, "start_worker", Crashing)
 
 
 def record(out: Path, student: str) -> dict:
@@ -281,7 +281,7 @@ def test_another_seed_gives_the_same_scores_and_codes(course, graded, tmp_path, 
 def test_nothing_unchanged_is_graded_again(course, school, graded, monkeypatch) -> None:
     out, _ = graded
     before = files_in(out)
-    monkeypatch.setattr(batch, "start_worker", None)
+    monkeypatch.setattr(desk, "start_worker", None)
     summary = grade_folder(course, school, out, workers=2)
     assert (summary.graded, summary.reused) == (0, len(CLASS))
     assert files_in(out) == before
@@ -433,13 +433,13 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(course, tmp_path
 
 
 def test_a_worker_that_dies_is_replaced_and_its_submission_retried(course, pair, tmp_path, monkeypatch) -> None:
-    start, started = batch.start_worker, []
+    start, started = desk.start_worker, []
 
     def lost_at_first(isolation: str) -> object:
         started.append(Lost() if not started else start(isolation))
         return started[-1]
 
-    monkeypatch.setattr(batch, "start_worker", lost_at_first)
+    monkeypatch.setattr(desk, "start_worker", lost_at_first)
     summary = grade_folder(course, pair, tmp_path / "out", workers=1)
     assert len(started) == 2
     assert summary.errors == ()
@@ -449,13 +449,13 @@ def test_a_worker_that_dies_is_replaced_and_its_submission_retried(course, pair,
 def test_what_cannot_be_graded_is_an_error_and_no_silent_zero(course, pair, tmp_path, monkeypatch) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr(batch, "start_worker", Lost)
+        patch.setattr(desk, "start_worker", Lost)
         summary = grade_folder(course, pair, out, workers=2)
     assert summary.errors == tuple(Failure(name, "lin_grad", "the warm process was lost") for name in ("ada", "bob"))
     assert lin_grad(out, "ada")["status"] == "error"
     assert [row["lin_grad"] for row in gradebook(out)] == ["error", "error"]
     validator().validate(record(out, "ada"))
-    monkeypatch.setattr(batch, "start_worker", Crashing)
+    monkeypatch.setattr(desk, "start_worker", Crashing)
     assert grade_folder(course, pair, out, workers=1).graded == 2
 
 
