@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from .course import CourseExercise
@@ -44,18 +44,23 @@ class Report:
         seen = {answer.name: self.hints for answer in self.result.answers}
         title = self.exercise.id
         lines = exercise_report(self.exercise, self.result, WIDTH, seen, title=title, step=after_hint)
-        said = [as_text(lines), as_text(printed(self.result, WIDTH)), next_step(self.result)]
+        said = [as_text(lines), self._noise(WIDTH), next_step(self.result)]
         return "\n".join(part for part in said if part)
 
     def _repr_html_(self) -> str:
         title = f"<b>{_text(self.exercise.id)}</b>&ensp;<code>{_text(formula(self.exercise))}</code>"
         groups = [_group(group, self.hints) for group in alike(self.result)]
-        said = as_text(printed(self.result, WIDEST))
+        said = self._noise(WIDEST)
         noise = [_div(f"<pre>{escape(said)}</pre>", "margin-top: 0.5em; overflow-x: auto")] if said else []
         then = [_div(_text(step), "margin-top: 0.5em; opacity: 0.8")] if (step := next_step(self.result)) else []
         edge = f"border-left: 4px solid {COLOUR[self.result.status]}; padding: 0.2em 0 0.2em 0.8em"
         body = "".join([_div(title), *groups, *noise, *then])
         return _div(body, f"{edge}; margin: 0.3em 0; max-width: 48em; line-height: 1.45; overflow-wrap: anywhere")
+
+    def _noise(self, width: int) -> str:
+        """What the cells printed, and what of them was passed over, unless that did no harm."""
+        harmless = self.result.status == "passed"
+        return as_text(printed(replace(self.result, notes=()) if harmless else self.result, width))
 
 
 def after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:

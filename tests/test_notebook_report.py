@@ -123,6 +123,14 @@ def test_a_learners_text_is_text():
     assert "your code printed:\n  | &lt;script&gt;" in html
 
 
+def test_a_magic_that_was_passed_over_is_told_only_where_something_is_wrong():
+    note = "passed over, for it is no Python (cell 3, line 1: %matplotlib inline)"
+    for answers, told in (((PASSED,), False), ((PASSED, MEAN), True), ((TODO,), True)):
+        found = Report(LIN_GRAD, ExerciseResult("lin_grad", "04_linear", answers, "7", (note,)))
+        assert (note in repr(found), note in found._repr_html_()) == (told, told)
+        assert "  | 7" in repr(found)
+
+
 def test_it_loads_nothing_and_colours_no_text():
     html = "".join(report(AnswerResult("w.g", status, 0, 1))._repr_html_() for status in COLOUR)
     assert not re.search(r"https?:|url\(|src=|href=|@import", html)
