@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 FOLDER, BACKUPS = ".handgrad", "backups"
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file by way of a temporary one beside it; a failure leaves the old file and no litter.
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to that appears at its end, by way of a temporary one beside it.
+
+    A failure leaves the old file and no litter.
 
     Raises:
         OSError: the file or its folder cannot be written.
@@ -21,13 +26,23 @@ def write_atomically(path: Path, data: bytes) -> None:
     fd, unfinished = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(fd, "wb") as file:
-            file.write(data)
+            yield file
         os.chmod(unfinished, 0o644)
         os.replace(unfinished, path)
     except BaseException:
         with suppress(FileNotFoundError):  # interrupted when all was done
             os.unlink(unfinished)
         raise
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all.
+
+    Raises:
+        OSError: the file or its folder cannot be written.
+    """
+    with whole_file(path) as file:
+        file.write(data)
 
 
 def remove_unfinished(folder: Path) -> None:

@@ -23,10 +23,10 @@ from .errors import InfrastructureError, UsageError
 from .files import remove_unfinished, write_atomically
 from .results import SCHEMA, CourseResult, dumps, to_json
 from .submissions import Submission, read_submission
+from .text import no_formula
 
 GRADES_FILE = "grades.csv"
 LONGEST_NAME = 200
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,8 @@ class Gradebook:
         points = {each["id"]: None if each["status"] == "error" else each["score"] for each in record["exercises"]}
         mistakes = "; ".join(f"{exercise} {answer}: {code}" for exercise, answer, code in _mistakes(record))
         return [
-            _as_text(record["student"]), _number(record["score"]), _number(_most_points(self.course)),
-            *(_number(points.get(exercise.id)) for exercise in self.course.exercises), _as_text(mistakes),
+            no_formula(record["student"]), _number(record["score"]), _number(_most_points(self.course)),
+            *(_number(points.get(exercise.id)) for exercise in self.course.exercises), no_formula(mistakes),
         ]  # fmt: skip
 
     def _most_frequent(self, exercise: str) -> tuple[Mistake, ...]:
@@ -250,11 +250,6 @@ def _most_points(course: Course) -> float:
 
 def _number(points: float | None) -> str:
     return "error" if points is None else f"{points:.10g}"
-
-
-def _as_text(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -21,9 +21,10 @@ from grader.batch import Progress
 from grader.course import PACKAGE, Course, CourseFile, load_course
 from grader.errors import InfrastructureError, UsageError
 from grader.files import write_atomically
-from grader.gradebook import Failure, Mistake, Summary, _as_text, opened
+from grader.gradebook import Failure, Mistake, Summary, opened
 from grader.results import CODES, LARGEST_SEED, SCHEMA_FILE
 from grader.sandbox import Reply
+from grader.text import no_formula
 
 grade_folder = partial(batch.grade_folder, isolation="none")
 ROOT = PACKAGE.parent
@@ -248,7 +249,7 @@ def test_the_gradebook_opens_in_any_spreadsheet(graded) -> None:
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
 def test_no_cell_is_taken_for_a_formula(start) -> None:
-    assert _as_text(f"{start}1") == f"'{start}1"
+    assert no_formula(f"{start}1") == f"'{start}1"
 
 
 def test_the_summary_counts_students_and_mistakes(graded) -> None:
