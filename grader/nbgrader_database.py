@@ -1,0 +1,74 @@
+"""A connection to nbgrader's database that only reads, and a sentence for everything that can go wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .errors import UsageError
+
+EXAMPLE = "sqlite:///gradebook.db"
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Any]:
+    """An SQLAlchemy connection to a gradebook that is there already; nothing is made or written.
+
+    Args:
+        url: any SQLAlchemy URL that nbgrader accepts.
+
+    Raises:
+        UsageError: nbgrader is not installed, or this is not the address of its gradebook.
+    """
+    try:
+        import nbgrader.api  # noqa: F401
+        from sqlalchemy import create_engine, inspect
+        from sqlalchemy.exc import SQLAlchemyError
+    except ModuleNotFoundError as error:
+        raise UsageError("--gradebook needs nbgrader: install it with pip install 'handgrad[nbgrader]'") from error
+    _check_file(url)
+    try:
+        engine = create_engine(url)
+        try:
+            if not inspect(engine).has_table("submitted_notebook"):
+                raise UsageError(f"{shown(url)} is no gradebook of nbgrader's: name the one that nbgrader wrote.")
+            with engine.connect() as connection:
+                yield connection
+        finally:
+            engine.dispose()
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{shown(url)} needs the Python package {error.name}: install it with pip.") from error
+    except SQLAlchemyError as error:
+        why = str(getattr(error, "orig", None) or error).splitlines()[0]
+        raise UsageError(
+            f"{shown(url)} cannot be read ({why}): correct it; an old gradebook needs nbgrader db upgrade first."
+        ) from error
+
+
+def shown(url: str) -> str:
+    """The URL without its password."""
+    from sqlalchemy import make_url
+
+    return make_url(url).render_as_string(hide_password=True)
+
+
+def _check_file(url: str) -> None:
+    """To open a file that is not there would make one.
+
+    Raises:
+        UsageError: this is no URL, or that of a file that is not there.
+    """
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        parsed = make_url(url)
+        kind = parsed.get_dialect().name
+    except ArgumentError as error:
+        raise UsageError(f"--gradebook takes the address of a database, such as {EXAMPLE}") from error
+    name = parsed.database or ""
+    if kind == "sqlite" and not name.startswith("file:") and not Path(name).is_file():
+        missing = f"There is no gradebook {name}" if name else "This address names no file"
+        raise UsageError(f"{missing}: name the one that nbgrader wrote, such as {EXAMPLE}")
