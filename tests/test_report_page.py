@@ -1,0 +1,152 @@
+"""The page of a class: what it says, that hostile text stays text, and that it needs nothing else."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import pytest
+from class_results import (
+    CLASS,
+    MEAN,
+    RATIO,
+    counted,
+    todo,
+    ungraded,
+    wrong,
+)
+
+from grader.class_model import Counts, Handed
+from grader.class_tally import Tally
+from grader.meanings import MEANINGS
+from grader.report_page import Made, Most, columns, html, percent, segments
+from grader.results import ExerciseResult
+
+MADE = Made("grades", "report.csv", datetime(2025, 3, 2, 2, 14, tzinfo=UTC))
+ALLOWED = set(
+    "html head meta title style body svg defs pattern rect circle line text header h1 h2 h3 p time bdi a nav main dl "
+    "div dt dd section details summary ul li table thead tbody tr th td code br span b small figure blockquote "
+    "figcaption footer".split()
+)
+HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7 * 7 }}</style>\u202e\x1b[31m\ud800"
+
+
+VOID = {"meta", "br"}
+INLINE = {"bdi", "code", "b", "span", "a", "small"}
+
+
+class Page(HTMLParser):
+    """What a browser makes of a page: its elements, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attributes)))
+        self.open += [tag] if tag not in VOID else []
+        self.text.append("" if tag in INLINE else " ")
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    @property
+    def words(self) -> str:
+        return " ".join("".join(self.text).split())
+
+
+def test_the_page_says_what_an_instructor_wants_to_know() -> None:
+    words = Page(html(counted(CLASS), MADE)).words
+    for says in (
+        "Gradients by hand", "Students 7 1 has not begun", "Median score 2.5 of 5 points, 50%",
+        "Finished 1", "Stuck 1", "1 exercise of 1 student is not graded, through no fault of theirs",
+        "eve, relu_grad: the worker is gone", "17% 1 of 6", "mean-for-sum 2 students in b.g, w.g",
+        MEANINGS["mean-for-sum"], RATIO, "what ben was told of b.g", "finn 2 of 5", "3 wrong, 0 passed; error in 3",
+        "1 student handed in nothing", "2025-03-02, 02:14", "eve ≥ 2",
+    ):  # fmt: skip
+        assert " ".join(says.split()) in words, says
+
+
+def test_hostile_text_stays_text() -> None:
+    answers = (wrong(HOSTILE, HOSTILE, HOSTILE, HOSTILE), ungraded("b.g", HOSTILE), todo("w.g"))
+    hostile = replace(CLASS[1], student=HOSTILE, course=HOSTILE, notes=(HOSTILE,))
+    hostile = replace(hostile, exercises=(ExerciseResult(HOSTILE, HOSTILE, answers), ExerciseResult("x", "y", MEAN)))
+    idle = replace(hostile, student=HOSTILE + "2", exercises=(ExerciseResult("x", "y", (todo(),)),))
+    tally = Tally()
+    tally.add(Handed(hostile))
+    tally.add(Handed(idle))
+    text = html(tally.report(), Made(HOSTILE, HOSTILE, MADE.on))
+    found = Page(text)
+    assert {tag for tag, _ in found.elements} <= ALLOWED
+    for tag, attributes in found.elements:
+        assert not [name for name in attributes if name.startswith("on") or name in ("style", "src", "xlink:href")], tag
+        assert not (attributes.get("href") or "").lower().startswith(("javascript:", "data:", "http", "//"))
+    assert "<script>alert(1)</script>" in found.words
+    assert "{{ 7 * 7 }}" in found.words
+    assert not set(text) & {"\u202e", "\x1b", "\ud800"}
+
+
+def test_nothing_is_loaded_and_no_script_may_run() -> None:
+    text = html(counted(CLASS), MADE)
+    policy = next(a["content"] for tag, a in Page(text).elements if tag == "meta" and "http-equiv" in a)
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    assert not re.search(r"https?:|@import|\bsrc=", text)
+
+
+def test_every_link_on_the_page_leads_somewhere() -> None:
+    found = Page(html(counted(CLASS), MADE)).elements
+    names = [attributes["id"] for _, attributes in found if "id" in attributes]
+    links = {attributes["href"] for tag, attributes in found if tag == "a"}
+    assert len(set(names)) == len(names)
+    assert {link[1:] for link in links if link and link.startswith("#")} <= set(names)
+    assert {link for link in links if link and not link.startswith("#")} == {"report.csv"}
+
+
+def test_a_page_of_a_very_large_class_stays_small() -> None:
+    many = (replace(CLASS[i % 7], student=f"s{i:05d}") for i in range(5_000))
+    text = html(counted(many), MADE)
+    assert len(text) < 500_000
+    assert f"And {5000 - Most().students:,} more with higher scores are in the CSV file." in text
+    assert f"And {714 - Most().stuck} more are in the CSV file, in the column stuck." in text
+    assert f"And {714 - Most().not_begun} more are in the CSV file, in the column stuck." in text
+
+
+def test_a_bar_is_the_whole_class() -> None:
+    parts = list(segments(Counts(passed=1, wrong=2, ungraded=4)))
+    assert [(part.standing, part.x, part.width) for part in parts] == [
+        ("passed", 0, 14.29), ("wrong", 14.29, 28.57), ("ungraded", 42.86, 57.14),
+    ]  # fmt: skip
+    assert list(segments(Counts())) == []
+
+
+def test_those_who_have_not_begun_are_a_part_of_the_first_column() -> None:
+    first, *others = columns(counted(CLASS))
+    assert (first.begins, first.count, first.blank) == (0, 1, 1)
+    assert 0 < first.blank_height == first.height
+    assert [column.count for column in others] == [0, 0, 0, 2, 0, 1, 0, 1, 1]
+
+
+def test_the_same_class_gives_the_same_page() -> None:
+    assert html(counted(CLASS), MADE) == html(counted(CLASS), MADE)
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "shown"),
+    [(0, 3, "0"), (3, 3, "100"), (1, 3, "33"), (1, 1000, "1"), (999, 1000, "99"), (0, 0, "0")],
+)
+def test_none_and_all_are_never_rounded_to(part: int, whole: int, shown: str) -> None:
+    assert percent(part, whole) == f"{shown}%"
