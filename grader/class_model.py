@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from .results import CourseResult, ExerciseResult, Status
+from .results import ExerciseResult, Status
 
 Standing = Literal["passed", "wrong", "begun", "untried", "ungraded"]
 OF_ANSWER: Mapping[Status, Standing] = {
@@ -25,10 +25,14 @@ class Handed:
     """One student's graded work.
 
     Args:
+        notes: what an instructor should know of the submission.
         penalties: points taken off for lateness, by unit.
     """
 
-    result: CourseResult
+    course: str
+    student: str
+    exercises: tuple[ExerciseResult, ...]
+    notes: tuple[str, ...] = ()
     penalties: Mapping[str, float] = field(default_factory=dict)
 
 

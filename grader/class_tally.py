@@ -30,7 +30,7 @@ from .class_model import (
 from .course_file import CourseFile
 from .errors import UsageError
 from .meanings import UNNAMED
-from .results import AnswerResult, CourseResult, ExerciseResult
+from .results import AnswerResult, ExerciseResult
 
 
 @dataclass
@@ -77,25 +77,24 @@ class Tally:
 
     def add(self, handed: Handed) -> tuple[StudentLine, list[ExerciseResult]]:
         """Count one student; what comes back are the exercises that count, in teaching order, with answers by name."""
-        result = handed.result
-        exercises = self._chosen(result)
+        exercises = self._chosen(handed)
         standings = {(e.unit, e.id): standing(e) for e in exercises}
-        self._names.add(result.course)
+        self._names.add(handed.course)
         for exercise in exercises:
-            self._count(result.student, exercise)
+            self._count(handed.student, exercise)
         codes = Counter(code for exercise in exercises for code in _codes(exercise))
         self._codes.update(codes.keys())
         passed = {key for key, stands in standings.items() if stands == "passed"} - self._stretch
         self._done.update(Counter(unit for unit, _ in passed).items())
         late = _late(exercises, handed)
         line = StudentLine(
-            name=result.student,
+            name=handed.student,
             score=sum(exercise.score for exercise in exercises) - sum(points for _, points in late),
             exercises=_counts(Counter(standings.values())),
             wrong=tuple(key for key, stands in standings.items() if stands == "wrong"),
             late=late,
             again=tuple((code, n) for code, n in _ranked(codes) if n >= SEVERAL and code not in ("unknown", UNNAMED)),
-            notes=result.notes,
+            notes=handed.notes,
         )
         self._lines.append((line, len(passed)))
         return line, exercises
@@ -126,10 +125,10 @@ class Tally:
             notes=tuple(entry for entry in self._aside if isinstance(entry, Note)),
         )
 
-    def _chosen(self, result: CourseResult) -> list[ExerciseResult]:
+    def _chosen(self, handed: Handed) -> list[ExerciseResult]:
         """The exercises that are counted, in teaching order, each with its answers by name."""
-        self._seen.update(exercise.unit for exercise in result.exercises)
-        kept = [e for e in result.exercises if not self._units or e.unit in self._units]
+        self._seen.update(exercise.unit for exercise in handed.exercises)
+        kept = [e for e in handed.exercises if not self._units or e.unit in self._units]
         ordered = sorted(kept, key=lambda e: self._order((e.unit, e.id)))
         return [replace(e, answers=tuple(sorted(e.answers, key=lambda answer: answer.name))) for e in ordered]
 

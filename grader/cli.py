@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from . import __version__
+from . import __version__, report_command
 from .errors import HandgradError, InfrastructureError, UsageError
 from .nbgrader_cli import app as nbgrader_app
 
@@ -202,14 +202,16 @@ def grade(
     raise typer.Exit(code)
 
 
+app.command()(report_command.report)
+
+
 @app.command()
 def doctor() -> None:
     """Show what this machine offers to keep learner code in, and what `grade` would use."""
     from .isolation import machine, report
 
     found = machine()
-    for name, says in report(found):
-        print(f"{name:<12}{says}")
+    print("\n".join(f"{name:<12}{says}" for name, says in report(found)))
     raise typer.Exit(3 if found.strongest == "none" else 0)
 
 

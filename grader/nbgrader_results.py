@@ -11,7 +11,7 @@ from typing import Any
 from .class_model import Handed, Key, Note
 from .errors import UsageError
 from .nbgrader_database import connected, shown
-from .results import CODES, AnswerResult, CourseResult, ExerciseResult, Status
+from .results import CODES, AnswerResult, ExerciseResult, Status
 
 WHOLE = "return"
 UNCHANGED = "No response."
@@ -223,7 +223,7 @@ def _handed(outline: _Outline, student: str, work: _Work) -> Handed:
         said = findings(work.comments.get(key, ""), [place.answer for _, place in cells])
         answers = [_answer(place, said.get(place.answer, Finding("")), cell, work) for cell, place in cells]
         results.append(ExerciseResult(key[1], key[0], tuple(answers)))
-    return Handed(CourseResult(outline.course, student, tuple(results)), work.penalties)
+    return Handed(outline.course, student, tuple(results), penalties=work.penalties)
 
 
 def _answer(place: _Cell, said: Finding, cell: str, work: _Work) -> AnswerResult:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from .class_model import Broken, Handed
 from .errors import UsageError
-from .results import SCHEMA, CourseResult, ExerciseResult
+from .results import SCHEMA, ExerciseResult
 
 SUFFIX = ".json"
 FAMILY = SCHEMA.partition("@")[0] + "@"
@@ -38,10 +38,10 @@ def read_folder(folder: Path) -> Iterator[Handed | Broken]:
     for path in _records(folder):
         entry = _read(path)
         if isinstance(entry, Handed):
-            if entry.result.student in students:
-                entry = Broken(path.name, f"it holds {entry.result.student}, who has a record already")
+            if entry.student in students:
+                entry = Broken(path.name, f"it holds {entry.student}, who has a record already")
             else:
-                students.add(entry.result.student)
+                students.add(entry.student)
         yield entry
     if not students:
         raise UsageError(f"{folder} holds no readable result: name the folder that handgrad grade --out wrote.")
@@ -68,7 +68,7 @@ def _read(path: Path) -> Handed | Broken:
         return Broken(path.name, _explained(path, error))
     if why := _unsound(record.exercises):
         return Broken(path.name, why)
-    return Handed(CourseResult(record.course, record.student, record.exercises, record.notes))
+    return Handed(record.course, record.student, record.exercises, record.notes)
 
 
 def _explained(path: Path, error: ValidationError) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from grader.class_model import Broken, ClassReport, Handed, Note
 from grader.class_tally import Tally
 from grader.course import PACKAGE
 from grader.course_file import read_course_file
-from grader.results import AnswerResult, CourseResult, ExerciseResult, dumps
+from grader.results import AnswerResult, CourseResult, ExerciseResult, dumps, to_json
 
 CONFIG = read_course_file(PACKAGE.parent / "course.yaml")
 RATIO = "every entry is 1/7 of what it should be, and bs = 7 here"
@@ -43,7 +43,14 @@ def result(student: str, relu: AnswerResult, *lin: AnswerResult, slope: AnswerRe
             ExerciseResult("lin_grad", "04_linear", lin),
             ExerciseResult("relu_grad", "05_activations", (relu,)),
         ),
+        7,
+        "box",
     )
+
+
+def handed(found: CourseResult, penalties: Mapping[str, float] | None = None) -> Handed:
+    """A record as a report reads it."""
+    return Handed(found.course, found.student, found.exercises, found.notes, penalties or {})
 
 
 LIN = ("b.g", "inp.g", "w.g")
@@ -69,7 +76,7 @@ def write_folder(folder: Path, results: Iterable[CourseResult]) -> Path:
     """As `handgrad grade --out` does."""
     folder.mkdir(parents=True, exist_ok=True)
     for found in results:
-        (folder / f"{found.student}.json").write_text(dumps(found), encoding="utf-8")
+        (folder / f"{found.student}.json").write_text(dumps(to_json(found)), encoding="utf-8")
     (folder / "grades.csv").write_text("student\r\n")
     (folder / ".state.json").write_text("{}")
     return folder
@@ -143,7 +150,7 @@ def comment(answers: Iterable[AnswerResult]) -> str | None:
 
 
 def counted(results: Iterable[CourseResult], *units: str) -> ClassReport:
-    return from_source(map(Handed, results), *units)
+    return from_source(map(handed, results), *units)
 
 
 def from_source(entries: Iterable[Handed | Broken | Note], *units: str) -> ClassReport:

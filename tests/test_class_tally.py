@@ -10,6 +10,7 @@ from class_results import (
     RATIO,
     RIGHT,
     counted,
+    handed,
     passed,
     result,
     todo,
@@ -18,7 +19,7 @@ from class_results import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.class_model import Counts, Handed
+from grader.class_model import Counts
 from grader.class_tally import Tally
 from grader.meanings import MEANINGS, UNNAMED
 from grader.results import CODES, AnswerResult, CourseResult, ExerciseResult
@@ -88,21 +89,21 @@ def test_a_unit_alone_is_counted_alone() -> None:
 def test_stretch_is_not_needed_to_finish_and_teaching_order_is_kept() -> None:
     stretch = ExerciseResult("pick_h", "01_slopes", (todo(),))
     late = ExerciseResult("numerical_grad", "01_slopes", (passed(),))
-    report = counted([CourseResult("handgrad", "s", (stretch, late, CLASS[0].exercises[0]))])
+    report = counted([CourseResult("handgrad", "s", (stretch, late, CLASS[0].exercises[0]), 7, "box")])
     assert [exercise.id for exercise in report.units[0].exercises] == ["slope", "numerical_grad", "pick_h"]
     assert (report.finished, report.units[0].finished, report.units[0].exercises[2].stretch) == (1, 1, True)
 
 
 def test_without_a_course_file_the_names_of_the_records_do() -> None:
     tally = Tally()
-    tally.add(Handed(CLASS[0]))
+    tally.add(handed(CLASS[0]))
     report = tally.report()
     assert (report.title, [unit.title for unit in report.units]) == ("handgrad", ["", "", ""])
 
 
 def test_a_late_penalty_takes_no_more_than_the_unit_has() -> None:
     tally = Tally(CONFIG)
-    line, _ = tally.add(Handed(CLASS[1], {"04_linear": 7.0, "01_slopes": 0.25, "99_other": 3.0}))
+    line, _ = tally.add(handed(CLASS[1], {"04_linear": 7.0, "01_slopes": 0.25, "99_other": 3.0}))
     assert (line.score, line.late) == (0.75, (("01_slopes", 0.25), ("04_linear", 1.0)))
     assert tally.report().late
 
@@ -126,7 +127,7 @@ def classes(draw: st.DrawFn) -> list[CourseResult]:
     for i in range(draw(st.integers(1, 6))):
         listed = draw(st.lists(st.sampled_from(list(EXERCISES)), unique=True, min_size=1))
         exercises = (ExerciseResult(key[1], key[0], tuple(map(answer, EXERCISES[key]))) for key in listed)
-        found.append(CourseResult("handgrad", f"s{i}", tuple(exercises)))
+        found.append(CourseResult("handgrad", f"s{i}", tuple(exercises), 7, "box"))
     return found
 
 

@@ -26,7 +26,20 @@ from grader.results import SCHEMA_FILE
 from grader.sandbox import Worker
 
 HANDGRAD = [sys.executable, "-c", "from grader.cli import main; main()"]
-COMMANDS = ["check", "hint", "list", "reset", "solution", "grade", "doctor", "build", "audit", "init", "nbgrader"]
+COMMANDS = [
+    "check",
+    "hint",
+    "list",
+    "reset",
+    "solution",
+    "grade",
+    "report",
+    "doctor",
+    "build",
+    "audit",
+    "init",
+    "nbgrader",
+]
 MEAN = """\
 def lin_grad(inp, out, w, b):
     inp.g = out.g @ w.t()

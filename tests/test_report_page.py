@@ -13,12 +13,13 @@ from class_results import (
     MEAN,
     RATIO,
     counted,
+    handed,
     todo,
     ungraded,
     wrong,
 )
 
-from grader.class_model import Counts, Handed
+from grader.class_model import Counts
 from grader.class_tally import Tally
 from grader.meanings import MEANINGS
 from grader.report_page import Made, Most, columns, html, percent, segments
@@ -85,8 +86,8 @@ def test_hostile_text_stays_text() -> None:
     hostile = replace(hostile, exercises=(ExerciseResult(HOSTILE, HOSTILE, answers), ExerciseResult("x", "y", MEAN)))
     idle = replace(hostile, student=HOSTILE + "2", exercises=(ExerciseResult("x", "y", (todo(),)),))
     tally = Tally()
-    tally.add(Handed(hostile))
-    tally.add(Handed(idle))
+    tally.add(handed(hostile))
+    tally.add(handed(idle))
     text = html(tally.report(), Made(HOSTILE, HOSTILE, MADE.on))
     found = Page(text)
     assert {tag for tag, _ in found.elements} <= ALLOWED
