@@ -43,7 +43,7 @@ def check(exercise_id: str, hints: int = 1) -> None:
 
     from .notebook_report import Report
 
-    exercise, result = _desk().verdict(exercise_id, _cells(shell))
+    exercise, result = _desk().verdict(exercise_id, _cells(shell), anew=True)
     display(Report(exercise, result, hints))  # type: ignore[no-untyped-call]
 
 
@@ -74,8 +74,13 @@ class Desk:
         self.session = Session(notebook_course(Path.cwd()))
         self._known: dict[str, tuple[list[str], ExerciseResult]] = {}
 
-    def verdict(self, exercise_id: str, cells: list[str]) -> tuple[CourseExercise, ExerciseResult]:
-        """The verdict on what these cells define; the last one if no other cell was run since.
+    def verdict(
+        self, exercise_id: str, cells: list[str], *, anew: bool = False
+    ) -> tuple[CourseExercise, ExerciseResult]:
+        """The verdict on what these cells define.
+
+        Args:
+            anew: grade even if no other cell was run since the last verdict.
 
         Raises:
             UsageError: there is no such exercise.
@@ -83,7 +88,7 @@ class Desk:
         exercise = self.session.course.find(exercise_id)
         run = [cell for cell in cells if cell]
         before, result = self._known.get(exercise.id, (None, None))
-        if result is None or before != run:
+        if anew or result is None or result.status == "error" or before != run:
             result = self._graded(exercise, cells)
             self._known[exercise.id] = run, result
         return exercise, result

@@ -15,10 +15,12 @@ import pytest
 import torch
 from jupyter_client.manager import start_new_kernel
 
-from grader.course import COURSE_VARIABLE
+from grader.course import COURSE_VARIABLE, CourseExercise
 from grader.errors import UsageError
 from grader.notebook import SETUP
-from grader.notebook_cells import NO_NOTEBOOK, OURS, _undisturbed, check, score
+from grader.notebook_cells import NO_NOTEBOOK, OURS, Desk, _undisturbed, check, score
+from grader.results import AnswerResult, ExerciseResult, Status
+from grader.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = "def lin_grad(inp, out, w, b):\n    inp.g = out.g @ w.t()\n    w.g = inp.t() @ out.g\n    b.g = out.g.sum(0)"
@@ -260,6 +262,22 @@ def is_alive(pid: int) -> bool:
         return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return not Path("/proc/self").exists()
+
+
+def test_a_verdict_is_used_again_by_scores_but_never_an_error(monkeypatch: pytest.MonkeyPatch):
+    statuses: Iterator[Status] = iter(("error", "passed", "failed", "todo"))
+
+    def grade(_session: Session, exercise: CourseExercise, _cells: list[str]) -> ExerciseResult:
+        answers = tuple(AnswerResult(answer.name, next(statuses), 0, 1) for answer in exercise.declaration.answers)
+        return ExerciseResult(exercise.id, exercise.unit, answers)
+
+    monkeypatch.delenv(COURSE_VARIABLE, raising=False)
+    monkeypatch.setattr(Session, "check_cells", grade)
+    monkeypatch.setattr(Session, "warm_up", lambda _session: None)
+    desk = Desk()
+    asked = [(["a"], False), (["a"], False), (["a", ""], False), (["a", "b"], False), (["a", "b"], True)]
+    given = [desk.verdict("relu_grad", cells, anew=anew)[1].status for cells, anew in asked]
+    assert given == ["error", "passed", "passed", "failed", "todo"]
 
 
 def test_outside_a_notebook_one_sentence_says_what_to_use(capsys: pytest.CaptureFixture[str]):
