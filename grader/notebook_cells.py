@@ -43,7 +43,7 @@ def check(exercise_id: str, hints: int = 1) -> None:
 
     from .notebook_report import Report
 
-    exercise, result = _desk().verdict(exercise_id, _cells(shell), anew=True)
+    exercise, result = _verdicts().of(exercise_id, _cells(shell), anew=True)
     display(Report(exercise, result, hints))  # type: ignore[no-untyped-call]
 
 
@@ -57,7 +57,7 @@ def score(exercise_id: str, answer: str) -> float:
     shell = _shell()
     if shell is None:
         raise UsageError(NO_NOTEBOOK)
-    _, result = _desk().verdict(exercise_id, _cells(shell))
+    _, result = _verdicts().of(exercise_id, _cells(shell))
     found = next((known for known in result.answers if known.name == answer), None)
     if found is None:
         names = ", ".join(known.name for known in result.answers)
@@ -67,16 +67,14 @@ def score(exercise_id: str, answer: str) -> float:
     return float(min(max(found.score, 0.0), found.max_score))
 
 
-class Desk:
+class Verdicts:
     """What a kernel keeps between checks: the course, a warm worker, and the last verdict on each exercise."""
 
     def __init__(self) -> None:
         self.session = Session(notebook_course(Path.cwd()))
         self._known: dict[str, tuple[list[str], ExerciseResult]] = {}
 
-    def verdict(
-        self, exercise_id: str, cells: list[str], *, anew: bool = False
-    ) -> tuple[CourseExercise, ExerciseResult]:
+    def of(self, exercise_id: str, cells: list[str], *, anew: bool = False) -> tuple[CourseExercise, ExerciseResult]:
         """The verdict on what these cells define.
 
         Args:
@@ -107,10 +105,10 @@ class Desk:
 
 
 @cache
-def _desk() -> Desk:
-    desk = Desk()
-    atexit.register(desk.session.close)
-    return desk
+def _verdicts() -> Verdicts:
+    verdicts = Verdicts()
+    atexit.register(verdicts.session.close)
+    return verdicts
 
 
 def _shell() -> Any:

@@ -18,7 +18,7 @@ from jupyter_client.manager import start_new_kernel
 from grader.course import COURSE_VARIABLE, CourseExercise
 from grader.errors import UsageError
 from grader.notebook import SETUP
-from grader.notebook_cells import NO_NOTEBOOK, OURS, Desk, _undisturbed, check, score
+from grader.notebook_cells import NO_NOTEBOOK, OURS, Verdicts, _undisturbed, check, score
 from grader.results import AnswerResult, ExerciseResult, Status
 from grader.session import Session
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RIGHT = "def lin_grad(inp, out, w, b):\n    inp.g = out.g @ w.t()\n    w.g = inp.t() @ out.g\n    b.g = out.g.sum(0)"
 MEAN = RIGHT.replace("@ out.g\n", "@ out.g / len(inp)\n")
 STUB = "def lin_grad(inp, out, w, b):\n    inp.g = ...\n    w.g = ...\n    b.g = ..."
-WORKER = "import grader.notebook_cells as cells; print(cells._desk().session._worker.process.popen.pid)"
+WORKER = "import grader.notebook_cells as cells; print(cells._verdicts().session._worker.process.popen.pid)"
 TIMEOUT = 90
 
 
@@ -274,9 +274,9 @@ def test_a_verdict_is_used_again_by_scores_but_never_an_error(monkeypatch: pytes
     monkeypatch.delenv(COURSE_VARIABLE, raising=False)
     monkeypatch.setattr(Session, "check_cells", grade)
     monkeypatch.setattr(Session, "warm_up", lambda _session: None)
-    desk = Desk()
+    verdicts = Verdicts()
     asked = [(["a"], False), (["a"], False), (["a", ""], False), (["a", "b"], False), (["a", "b"], True)]
-    given = [desk.verdict("relu_grad", cells, anew=anew)[1].status for cells, anew in asked]
+    given = [verdicts.of("relu_grad", cells, anew=anew)[1].status for cells, anew in asked]
     assert given == ["error", "passed", "passed", "failed", "todo"]
 
 
