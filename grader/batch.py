@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 TICK = 1.0
 PUBLISHING = 0.05
+AHEAD = 3
 Report = Callable[["Progress"], None]
 Landed = tuple[str, CourseResult]  # the name of a student's folder, and what it came to
 
@@ -140,25 +142,44 @@ class _Pace:
 
 @dataclass(frozen=True)
 class _Room:
-    """What the desks share: folders that wait, and results that have landed; `None` from a desk that is done."""
+    """What the desks share: folders that wait (`None` sends a desk home), and what has come of them."""
 
     book: Gradebook
     grader: Grader
-    waiting: queue.SimpleQueue[Path]
-    landed: queue.SimpleQueue[Landed | Exception | None]
+    waiting: queue.SimpleQueue[Path | None]
+    landed: queue.SimpleQueue[Landed | Exception]
 
     def serve(self, desk: Desk) -> None:
-        """Grade until nothing is waiting."""
+        """Grade what is waiting."""
         try:
-            while not desk.stopped:
-                self.landed.put(self._graded(self.waiting.get_nowait(), desk))
-        except queue.Empty:
-            pass
+            while not desk.stopped and (folder := self.waiting.get()) is not None:
+                self.landed.put(self._graded(folder, desk))
         except Exception as error:  # raised again where the results are read
             self.landed.put(error)
         finally:
             desk.stop()
-            self.landed.put(None)
+
+    def results(self, pending: Sequence[Path], ahead: int) -> Iterator[Landed | None]:
+        """Each result as it lands; `None` when a second has brought none.
+
+        Args:
+            ahead: how many folders may be under way: results that nobody has read yet are held in memory.
+        """
+        folders = iter(pending)
+        for folder in islice(folders, ahead):
+            self.waiting.put(folder)
+        unread = len(pending)
+        while unread:
+            try:
+                found = self.landed.get(timeout=TICK)
+            except queue.Empty:
+                yield None
+                continue
+            if isinstance(found, Exception):
+                raise found
+            unread -= 1
+            self.waiting.put(next(folders, None))
+            yield found
 
     def _graded(self, folder: Path, desk: Desk) -> Landed:
         course = self.book.course
@@ -184,39 +205,24 @@ def _verdict(desk: Desk, grader: Grader, exercise: CourseExercise, content: byte
 
 
 def _landing(book: Gradebook, pending: Sequence[Path], staff: _Staff) -> Generator[Landed | None, None, None]:
-    """Each result as it is finished; `None` when a second has brought none."""
+    """The results of all desks, which are cleared whatever happens."""
+    waiting: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
     desks: list[Desk] = []
     threads: list[threading.Thread] = []
     try:
         while len(desks) < staff.workers:
             desks.append(Desk(staff.isolation))
-        room = _Room(book, _grader(book.course, staff.seed), queue.SimpleQueue(), queue.SimpleQueue())
-        for folder in pending:
-            room.waiting.put(folder)
+        room = _Room(book, _grader(book.course, staff.seed), waiting, queue.SimpleQueue())
         for desk in desks:
             threads.append(threading.Thread(target=room.serve, args=[desk], daemon=True))
             threads[-1].start()
-        yield from _until_done(room.landed, staff.workers)
+        yield from room.results(pending, AHEAD * staff.workers)
     finally:
         for desk in desks:
             desk.stop()
+            waiting.put(None)
         for thread in threads:
             thread.join()
-
-
-def _until_done(landed: queue.SimpleQueue[Landed | Exception | None], workers: int) -> Iterator[Landed | None]:
-    while workers:
-        try:
-            found = landed.get(timeout=TICK)
-        except queue.Empty:
-            yield None
-            continue
-        if isinstance(found, Exception):
-            raise found
-        if found is None:
-            workers -= 1
-        else:
-            yield found
 
 
 def _grader(course: Course, seed: int | None) -> Grader:
