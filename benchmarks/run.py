@@ -16,12 +16,15 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
+from memory import peaks
+
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "benchmarks" / "README.md"
 LIN_GRAD = "04_linear/lin_grad.py"
 REPEATS = 5
 CHECKS = 50
 STUDENTS = 200
+CROWD = 10_000
 WORKERS = 2
 ROUNDS = 3
 TORCH = [sys.executable, "-c", "import torch"]
@@ -132,7 +135,7 @@ def whole_class(course: Path) -> list[Row]:
     """
     from grader.isolation import choose, machine
 
-    hand_in(course)
+    hand_in(course, STUDENTS)
     chosen = choose(machine())
     rates: dict[str, list[float]] = {"none": [], chosen: []}
     for _ in range(ROUNDS):
@@ -147,14 +150,14 @@ def whole_class(course: Path) -> list[Row]:
     ]
 
 
-def hand_in(course: Path) -> None:
+def hand_in(course: Path, students: int) -> None:
     """A class: every second student has made a mistake."""
     right = (course / "exercises" / LIN_GRAD).read_text()
     wrong = right.replace("out.g.sum(0)", "out.g.mean(0)")
     assert right != wrong
-    for i in range(STUDENTS):
-        path = course.parent / "submissions" / f"s{i:03}" / LIN_GRAD
-        path.parent.mkdir(parents=True)
+    for i in range(students):
+        path = course.parent / "submissions" / f"s{i:05}" / LIN_GRAD
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(wrong if i % 2 else right)
 
 
@@ -174,10 +177,29 @@ def grading_rate(course: Path, isolation: str) -> float:
     return (len(landed) - 1) / (landed[-1] - landed[0])
 
 
+def crowd(course: Path) -> list[Row]:
+    """Memory of a large run against that of a small one, and what it takes to see that nothing is left to do."""
+    words = [*HANDGRAD, "grade", "../submissions", "--workers", str(WORKERS), "--out"]
+    found = []
+    for students, out in ((STUDENTS, "../few"), (CROWD, "../many"), (CROWD, "../many")):
+        hand_in(course, students)
+        found.append(peaks([*words, out], course, _environment()))
+    few, many, again = found
+    what = f"peak memory of `handgrad grade`, {CROWD} submissions against {STUDENTS}"
+    return [
+        at_most(what, many.grader / few.grader, 1.2, "x"),
+        at_most("the same, of its warm processes", many.warm / few.warm, 1.2, "x"),
+        at_most(
+            f"the same command again, {CROWD} finished: its share of the time", again.seconds / many.seconds, 0.1, "x"
+        ),
+    ]
+
+
 PARTS: dict[str, Callable[[Path], list[Row]]] = {
     "learner": learner,
     "warm": warm_check,
     "class": whole_class,
+    "crowd": crowd,
     "no-torch": without_torch,
 }
 
@@ -205,6 +227,7 @@ Made by `python benchmarks/run.py --write`, on {where}.
 - The class alternates right submissions with wrong ones, whose mistake is named. Start-up (importing torch, the
   references of the whole course) is over when the first result lands; writing results and gradebook is included.
   With and without isolation take turns, {ROUNDS} rounds each; the rates are medians.
+- Peak memory is the resident set's high-water mark. The {CROWD} submissions are alike those of the class.
 - What must not import torch is given in seconds: medians of {REPEATS} rounds.
 """
 
