@@ -111,7 +111,7 @@ def signature(exercise: CourseExercise) -> Iterator[str]:
     """
     function = worked(exercise).function
     taken = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-    declared = list(exercise.declaration.inputs)
+    declared = list(exercise.declaration.taken)
     if taken != declared:
         yield f"it takes ({', '.join(taken)}), but spec.py declares ({', '.join(declared)}): make them the same."
         return

@@ -88,7 +88,7 @@ class Exercise:
         title: a short name for lists.
         forward: takes the sampled inputs by name and returns the output tensor.
         inputs: the arguments of the learner's function, in order, each with its sampler; `output()` and
-            `upstream()` mark what the grader computes.
+            `upstream()` mark what the grader computes, `withheld(...)` what only the forward pass takes.
         answers: what the learner writes; see `stored`, `returned`, `returned_jacobian`.
         hints: three steps for each answer: nudge, pointer, almost there.
         misconceptions: wrong rules that the forward graph does not imply.
@@ -108,6 +108,8 @@ class Exercise:
         for answer in self.answers:
             if answer.wrt and not is_differentiable(self.inputs.get(answer.wrt)):
                 raise SpecError(f"the answer {answer.name} differentiates {answer.wrt!r}, which is no array input")
+            if answer.stored and answer.wrt not in self.taken:
+                raise SpecError(f"the answer {answer.name} has nowhere to be stored: {answer.wrt} is withheld")
         missing = set(inspect.signature(self.forward).parameters) - set(self.samplers)
         if missing:
             raise SpecError(f"forward takes {', '.join(sorted(missing))}, which inputs does not declare")
@@ -116,6 +118,11 @@ class Exercise:
     def samplers(self) -> dict[str, Sampler]:
         """The sampled arguments, by name."""
         return samplers_of(self.inputs)
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The arguments of the learner's function, in order."""
+        return tuple(name for name, given in self.inputs.items() if isinstance(given, Marker) or not given.withheld)
 
     @property
     def forward_names(self) -> tuple[str, ...]:
@@ -154,6 +161,11 @@ class Routine:
 
     def __post_init__(self) -> None:
         _check_common(self)
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The arguments of the learner's function, in order."""
+        return tuple(self.inputs)
 
     @property
     def samplers(self) -> dict[str, Sampler]:

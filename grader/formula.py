@@ -8,7 +8,7 @@ from pathlib import Path
 from .course import CourseExercise
 from .exercise import Answer, Exercise, Routine
 from .sampling import Marker
-from .shapes import ANY, axes_of
+from .shapes import ANY, alternatives, axes_of
 
 
 def formula(exercise: CourseExercise) -> str:
@@ -27,7 +27,7 @@ def asked(exercise: CourseExercise, answer: Answer) -> str:
     """What is asked of one answer, with its shape."""
     declaration = exercise.declaration
     if isinstance(declaration, Routine):
-        return f"{exercise.id}({', '.join(declaration.inputs)}): {declaration.title}"
+        return f"{exercise.id}({', '.join(declaration.taken)}): {declaration.title}"
     text = formula(exercise)
     if answer.kind == "value":
         return f"the function returns the value of {text}"
@@ -43,7 +43,7 @@ def asked(exercise: CourseExercise, answer: Answer) -> str:
 
 def _shape(declaration: Exercise, name: str) -> str:
     spec = declaration.samplers[name].spec
-    if ANY in axes_of(spec):
+    if ANY in axes_of(spec) or len(alternatives(spec)) > 1:
         return f"shaped like {name}"
     axes = axes_of(spec)
     return f"shape ({', '.join(axes)}{',' if len(axes) == 1 else ''})"

@@ -124,4 +124,6 @@ def _sent(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
         return {"function": value.source}
     if isinstance(value, Dtype):
         return {"dtype": value.name}
+    if isinstance(value, tuple):
+        return {"tuple": list(value)}
     return {"set": sorted(value)} if isinstance(value, frozenset) else {"literal": value}

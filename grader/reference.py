@@ -128,8 +128,8 @@ def _exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generat
         "upstream": Array(upstream, axes),
     }
     arguments = {
-        name: marked[argument.role] if isinstance(argument, Marker) else sampled[name]
-        for name, argument in exercise.inputs.items()
+        name: marked[argument.role] if isinstance(argument := exercise.inputs[name], Marker) else sampled[name]
+        for name in exercise.taken
     }
     expected = {answer.name: _expected(exercise, answer, arguments, inputs, out_g, out) for answer in exercise.answers}
     return Trial(setting, arguments, expected, inputs, out, out_g, metered)

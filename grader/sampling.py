@@ -6,11 +6,12 @@ exercise is tried at several sizes. numpy is imported on first use: reading a sp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from .shapes import ANY, BATCH, Axes, Sizes, axes_of, expand_any, named_axes, shape_of
+from .shapes import ANY, BATCH, Axes, Sizes, alternatives, axes_of, expand_any, named_axes, shape_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 DISTINCT_SIZES = (2, 3, 4, 5, 6, 7)
 LARGE_UPSTREAM_KIND = "a large upstream gradient"
 LARGE_SIZES = (40, 48, 56, 44, 52)
+SPECIAL_TURNS = {2: 0, 3: 1, 4: 0}
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,16 @@ class Setting:
     kind: str
     sizes: Sizes
     rank: int = 2
+
+    @property
+    def turn(self) -> int:
+        """Which value has its turn, where an argument goes through several.
+
+        A special trial (a batch of one, a square, a large upstream gradient) repeats the turn of an ordinary one, so
+        that an answer that is wrong in it is wrong for what makes it special.
+        """
+        ordinary = self.index if self.index < 2 else self.index - len(SPECIAL_TURNS)
+        return SPECIAL_TURNS.get(self.index, ordinary)
 
 
 @dataclass(frozen=True)
@@ -65,12 +77,13 @@ class Sampler:
     """Draws one argument.
 
     Args:
-        spec: the axes of an array argument; empty for anything else.
+        spec: the axes of an array argument, or several alternatives that have their turns; empty for anything else.
         draw: `(rng, setting, shape) -> value`.
         differentiable: gradients with respect to this argument exist.
         carries_g: the argument may already have a `.g`, to be added to.
         chosen: the argument is a set, of some of these names, that asks for their gradients only.
-        least_trials: how many trials it takes to meet every kind of value.
+        turns: how many values it goes through, trial by trial.
+        withheld: the forward pass takes it, the learner's function does not.
     """
 
     spec: str
@@ -78,15 +91,22 @@ class Sampler:
     differentiable: bool = False
     carries_g: bool = False
     chosen: tuple[str, ...] = ()
-    least_trials: int = 0
+    turns: int = 1
+    withheld: bool = False
 
     def sample(self, rng: np.random.Generator, setting: Setting) -> Any:
         """One value: an `Array` for array arguments, else what `draw` returns."""
         if not self.spec:
             return self.draw(rng, setting, ())
-        axes = expand_any(self.spec, setting.rank)
+        axes = _axes_in(self.spec, setting)
         shape = shape_of(axes, setting.sizes)
         return Array(self.draw(rng, setting, shape), axes, self._prior(rng, setting, shape))
+
+    @property
+    def least_trials(self) -> int:
+        """How many trials it takes until every value had its turn."""
+        turns = max(self.turns, len(alternatives(self.spec)))
+        return turns if turns <= 2 else turns + len(SPECIAL_TURNS)
 
     def _prior(self, rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray | None:
         wanted = setting.index == 0 or (setting.index > 1 and rng.random() < 0.5)
@@ -110,11 +130,11 @@ def upstream() -> Marker:
     return Marker("upstream")
 
 
-def normal(spec: str, dtype: str = "float32") -> Sampler:
-    """Standard normal entries; shape: `spec`."""
+def normal(spec: str, dtype: str = "float32", scale: float = 1.0) -> Sampler:
+    """Normal entries around 0, `scale` their standard deviation; shape: `spec`."""
 
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray:
-        return _normal(rng, setting, shape).astype(dtype)
+        return (scale * _normal(rng, setting, shape)).astype(dtype)
 
     return Sampler(spec, draw, differentiable=True)
 
@@ -134,6 +154,39 @@ def away_from(kink: float, spec: str, gap: float = 0.2) -> Sampler:
     return Sampler(spec, draw, differentiable=True)
 
 
+def spaced(spec: str, gap: float = 0.05) -> Sampler:
+    """Entries around 0 in a random order, no two of them nearer than `gap`; shape: `spec`."""
+
+    def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
+        count = math.prod(shape)
+        places = rng.permutation(count) - count / 2 + rng.uniform(0, 0.5, count)
+        return (2 * gap * places).reshape(shape).astype("float32")
+
+    return Sampler(spec, draw, differentiable=True)
+
+
+def indices(spec: str, axis: str) -> Sampler:
+    """Places along the named axis, int64; some are there twice, where there are two or more; shape: `spec`."""
+
+    def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray:
+        places = rng.integers(setting.sizes[axis], size=math.prod(shape))
+        places[-1] = places[0]
+        return places.reshape(shape)
+
+    return Sampler(spec, draw)
+
+
+def shape(spec: str) -> Sampler:
+    """A shape, as a tuple: the one that an array argument with this spec has."""
+    turns = len(alternatives(spec))
+    return Sampler("", lambda _rng, setting, _: shape_of(_axes_in(spec, setting), setting.sizes), turns=turns)
+
+
+def withheld(sampler: Sampler) -> Sampler:
+    """What the forward pass takes and the learner's function does not."""
+    return replace(sampler, withheld=True)
+
+
 def accumulating(sampler: Sampler) -> Sampler:
     """The same array, with a `.g` already there in some trials and none in others."""
     return replace(sampler, carries_g=True)
@@ -145,8 +198,8 @@ def number(low: float, high: float) -> Sampler:
 
 
 def each_of(*values: Any) -> Sampler:
-    """`values[i % len(values)]` in trial i; there are at least as many trials as values."""
-    return Sampler("", lambda _rng, setting, _shape: values[setting.index % len(values)], least_trials=len(values))
+    """Each of these values in turn; there are enough trials for all of them."""
+    return Sampler("", lambda _rng, setting, _shape: values[setting.turn % len(values)], turns=len(values))
 
 
 def wanted(names: str) -> Sampler:
@@ -163,6 +216,12 @@ def wanted(names: str) -> Sampler:
 
 def _normal(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
     return rng.standard_normal(shape).astype("float32")
+
+
+def _axes_in(spec: str, setting: Setting) -> Axes:
+    """The axes that an array of this spec has in a trial."""
+    specs = alternatives(spec)
+    return expand_any(specs[setting.turn % len(specs)], setting.rank)
 
 
 def settings(specs: tuple[str, ...], rng: np.random.Generator, least: int = 0) -> list[Setting]:

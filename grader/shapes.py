@@ -1,4 +1,7 @@
-"""Shapes with named axes: `"bs n"` is a spec, `{"bs": 7, "n": 5}` its sizes, `(bs=7, n=5)` its text."""
+"""Shapes with named axes: `"bs n"` is a spec, `{"bs": 7, "n": 5}` its sizes, `(bs=7, n=5)` its text.
+
+A spec may have alternatives, `"bs n | n"`, of which each trial has one.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,12 @@ Axes = tuple[str, ...]
 
 BATCH = "bs"
 ANY = "..."
+OR = "|"
+
+
+def alternatives(spec: str) -> tuple[str, ...]:
+    """The specs that a spec goes through: `"bs n | n"` -> `("bs n", "n")`."""
+    return tuple(part.strip() for part in spec.split(OR))
 
 
 def axes_of(spec: str) -> Axes:
@@ -18,7 +27,7 @@ def axes_of(spec: str) -> Axes:
 
 def named_axes(specs: Iterable[str]) -> Axes:
     """Every named axis of several specs, in order of first appearance, without numbers and `...`."""
-    names = (axis for spec in specs for axis in axes_of(spec))
+    names = (axis for spec in specs for part in alternatives(spec) for axis in axes_of(part))
     return tuple(dict.fromkeys(axis for axis in names if axis != ANY and not axis.isdigit()))
 
 

@@ -87,6 +87,8 @@ def _build(value: Facts, inputs: Arrays) -> Any:
         return eval(value["function"], {"torch": torch, "math": math})
     if "dtype" in value:
         return getattr(torch, value["dtype"])
+    if "tuple" in value:
+        return tuple(value["tuple"])
     return set(value["set"]) if "set" in value else value["literal"]
 
 

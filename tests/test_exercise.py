@@ -20,7 +20,7 @@ from grader.exercise import (
     specs_of,
     stored,
 )
-from grader.sampling import normal, number, output, upstream
+from grader.sampling import normal, number, output, shape, upstream, withheld
 
 INPUTS = {"inp": normal("bs n"), "out": output(), "w": normal("n m")}
 
@@ -43,6 +43,16 @@ def test_the_markers_are_no_inputs_of_the_forward_pass() -> None:
     assert list(exercise.samplers) == ["inp", "w"]
     assert exercise.forward_names == ("inp", "w")
     assert specs_of(exercise) == ("bs n", "n m")
+
+
+def test_what_is_withheld_is_no_argument_of_the_learners_function() -> None:
+    """Its gradient can be asked for all the same, where it is returned and need not be stored."""
+    inputs = {"g": upstream(), "shape": shape("n"), "x": withheld(normal("n"))}
+    exercise = Exercise("A copy", lambda x: 1 * x, inputs, returned("x"))
+    assert exercise.taken == ("g", "shape")
+    assert exercise.forward_names == ("x",)
+    with pytest.raises(SpecError, match="x is withheld"):
+        Exercise("A copy", lambda x: 1 * x, inputs, stored("x.g"))
 
 
 @pytest.mark.parametrize(("marker", "given"), [({"out": output()}, True), ({"g": upstream()}, True), ({}, False)])

@@ -10,17 +10,22 @@ import pytest
 from conftest import ROOT
 
 from grader.sampling import (
+    LARGE_UPSTREAM_KIND,
     Array,
     Setting,
     accumulating,
     away_from,
     each_of,
+    indices,
     large_setting,
     normal,
     number,
     positive,
     settings,
+    shape,
+    spaced,
     wanted,
+    withheld,
 )
 
 SEEDS = range(25)
@@ -79,6 +84,7 @@ def test_a_normal_array_has_its_shape_dtype_and_spread() -> None:
     )
     assert abs(array.values.mean()) < 0.1
     assert abs(array.values.std() - 1) < 0.1
+    assert abs(normal("bs n", scale=0.1).sample(rng(), FIRST).values.std() - 0.1) < 0.01
     assert normal("n", dtype="float64").sample(rng(), FIRST).values.dtype == np.float64
 
 
@@ -102,10 +108,46 @@ def test_an_accumulating_argument_has_a_gradient_in_some_trials_and_none_in_othe
     assert found[:2] == [True, False]
 
 
-def test_every_value_has_its_turn() -> None:
-    sampler = each_of("a", "b", "c")
-    assert [sampler.sample(rng(), Setting(i, "", {})) for i in range(4)] == ["a", "b", "c", "a"]
-    assert sampler.least_trials == 3
+@pytest.mark.parametrize("count", range(1, 8))
+def test_every_value_has_its_turn_in_an_ordinary_trial(count: int) -> None:
+    """A special trial repeats a turn: what is wrong there only is wrong for what makes it special."""
+    sampler = each_of(*range(count))
+    series = settings(("bs n",), rng(), sampler.least_trials)
+    drawn = [(setting.kind, sampler.sample(rng(), setting)) for setting in series]
+    special = {"a batch of one", "a square case", LARGE_UPSTREAM_KIND}
+    assert {value for kind, value in drawn if kind not in special} == set(range(count))
+    assert [value for kind, value in drawn if kind in special] == [0, min(1, count - 1), 0]
+
+
+def test_values_and_shapes_have_their_turns_together() -> None:
+    """So that one argument may depend on what another one is in the same trial."""
+    narrow, dim, sizes = normal("n m | m | bs n m"), each_of(0, 1, 2), shape("n m | m | bs n m")
+    assert narrow.least_trials == dim.least_trials == sizes.least_trials
+    for setting in settings((narrow.spec,), rng(), narrow.least_trials):
+        array = narrow.sample(rng(), setting)
+        assert array.values.shape == sizes.sample(rng(), setting)
+        assert array.axes == (("n", "m"), ("m",), ("bs", "n", "m"))[dim.sample(rng(), setting)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_spaced_values_are_never_near_each_other(seed: int) -> None:
+    values = spaced("bs n", gap=0.1).sample(rng(seed), Setting(0, "", {"bs": 6, "n": 7})).values
+    assert np.diff(np.sort(values.ravel())).min() > 0.099
+    assert values.min() < 0 < values.max()
+    assert not np.array_equal(values, np.sort(values.ravel()).reshape(6, 7))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_indices_name_places_some_of_them_twice(seed: int) -> None:
+    places = indices("k", "n").sample(rng(seed), Setting(0, "", {"k": 5, "n": 3})).values
+    assert places.dtype == np.int64
+    assert set(places) <= {0, 1, 2}
+    assert len(set(places)) < len(places)
+
+
+def test_what_is_withheld_is_sampled_all_the_same() -> None:
+    assert withheld(normal("n")).withheld
+    assert withheld(normal("n")).sample(rng(), Setting(0, "", {"n": 3})).values.shape == (3,)
 
 
 def test_a_set_of_names_is_first_whole_then_parted() -> None:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from grader.shapes import axes_of, describe, describe_guessed, expand_any, guess_axes, name_axes, named_axes, shape_of
+from grader.shapes import (
+    alternatives,
+    axes_of,
+    describe,
+    describe_guessed,
+    expand_any,
+    guess_axes,
+    name_axes,
+    named_axes,
+    shape_of,
+)
 
 SIZES = {"bs": 7, "n": 5, "m": 4}
 
@@ -18,6 +28,12 @@ def test_a_spec_names_its_axes(spec: str, axes: tuple[str, ...]) -> None:
 
 def test_named_axes_come_once_in_order_without_numbers() -> None:
     assert named_axes(["bs n", "n m", "h 1", "... bs"]) == ("bs", "n", "m", "h")
+
+
+def test_a_spec_may_go_through_alternatives() -> None:
+    assert alternatives("bs n | n|1 n") == ("bs n", "n", "1 n")
+    assert alternatives("bs n") == ("bs n",)
+    assert named_axes(["bs n | n k", "1 | m"]) == ("bs", "n", "k", "m")
 
 
 def test_dots_stand_for_any_number_of_axes() -> None:

@@ -102,12 +102,13 @@ def test_views_are_sent_by_their_contents(ask: Any, view: str) -> None:
 
 
 def test_every_kind_of_argument_is_built(ask: Any) -> None:
-    checks = "    import torch\n    assert d is torch.float64 and s == {'a', 'b'}\n"
-    source = f"def probe(f, d, s, k):\n{checks}    return f(3.0) + k"
+    checks = "    import torch\n    assert d is torch.float64 and s == {'a', 'b'} and t == (2, 0, 1)\n"
+    source = f"def probe(f, d, s, t, k):\n{checks}    return f(3.0) + k"
     arguments = {
         "f": {"function": "lambda x: math.sqrt(x * 3)"},
         "d": {"dtype": "float64"},
         "s": {"set": ["a", "b"]},
+        "t": {"tuple": [2, 0, 1]},
         "k": 2,
     }
     observed = ask(source, arguments)
