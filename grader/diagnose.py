@@ -16,14 +16,14 @@ from .compare import agrees, scaled_error, share_wrong
 from .exercise import Answer, Misconception
 from .relations import MATCH, Pair, constant, passes_where, ratio, right_in, same_shape, varying_ratio
 from .shapes import describe, describe_guessed
-from .trial import IMPOSSIBLE, Candidate, Trial
+from .trial import IMPOSSIBLE, Candidate, Trial, describe_options
 
 IMPRECISE = 0.05
 SPECIFIC = (
     "inverted-mask overwritten transposed missing-upstream forward-value sum-for-mean mean-for-sum missing-batch-sum "
     "extra-batch-sum missing-path missing-local value-for-gradient extra-factor wrong-sign reshape-for-transpose "
     "inverse-for-transpose sum-of-products partial-batch wrong-operand wrong-point elementwise-for-matmul "
-    "diagonal-only summed-wrong-axis broadcast-accident wrong-local"
+    "diagonal-only summed-wrong-axis broadcast-accident shape-special wrong-factor wrong-local"
 ).split()
 
 
@@ -115,7 +115,8 @@ def _without_candidates(answer: Answer, pairs: Sequence[Pair], averages: bool) -
 def _wrong_shape(answer: Answer, trial: Trial, array: np.ndarray) -> Diagnosis:
     owner = f"the shape of {answer.wrt}, " if answer.kind == "gradient" and answer.wrt else ""
     shape, expected = _shapes(answer, trial, array)
-    return Diagnosis("wrong-shape", f"its shape is {shape}; it should be {owner}{expected}")
+    where = f", where {chosen}" if (chosen := describe_options(trial)) else ""
+    return Diagnosis("wrong-shape", f"its shape is {shape}; it should be {owner}{expected}{where}")
 
 
 def _shapes(answer: Answer, trial: Trial, array: np.ndarray) -> tuple[str, str]:

@@ -170,11 +170,22 @@ class Judge:
         return None
 
     def _raised(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
-        names = ", ".join(self.exercise.declaration.inputs)
+        names = ", ".join(self.exercise.declaration.taken)
         diagnosis = structure.raised(error, self.source, trial, signature=f"{self.exercise.id}({names})")
-        if diagnosis.code == "error" and trial.setting.index > 1 and self._right_elsewhere(answer):
+        unusual = trial.setting.index > 1 and trial.setting.turn < 2  # its options are those of an ordinary trial
+        if diagnosis.code == "error" and unusual and self._right_elsewhere(answer):
             return Diagnosis("shape-special", f"in {trial.setting.kind} it stops with {diagnosis.says}")
+        if diagnosis.code == "error" and (where := self._right_where(answer)):
+            return replace(diagnosis, says=f"{diagnosis.says}. It is right only where {where}")
         return diagnosis
+
+    def _right_where(self, answer: Answer) -> str:
+        """The options for which the answer is right, where they are not those for which the function raises."""
+        if not self._right_elsewhere(answer):
+            return ""
+        sound = [trial for trial, call in self._rounds() if call.error is None]
+        raising = [trial for trial, call in self._rounds() if call.error is not None]
+        return relations.right_where(answer, sound, raising)
 
     def _right_elsewhere(self, answer: Answer) -> bool:
         """Some trials raise, and in every other one the answer is right."""
@@ -288,7 +299,7 @@ class Judge:
         exercise = self.exercise.declaration
         if not isinstance(exercise, Exercise) or answer.kind != "gradient" or array.shape != expected.shape:
             return ""
-        argument = trial.arguments[answer.wrt]
+        argument = trial.arguments.get(answer.wrt)
         if isinstance(argument, Array) and argument.g is not None:
             return ""
         index = worst_entry(array, expected)

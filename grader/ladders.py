@@ -116,8 +116,8 @@ LADDERS: Mapping[str, tuple[str, ...]] = {
         "Which line writes through an old name? Make a new array there.",
     ),
     "hard-coded": (
-        "Your answer does not follow the inputs. Which number is typed in?",
-        "Read every size from a tensor.",
+        "Your answer does not follow one of its inputs. Which argument is never read, or which number is typed in?",
+        "Read every size from a tensor, and ask every option what it says.",
     ),
     "shape-special": (
         "It is right for some sizes only. What do your lines assume about the shapes?",

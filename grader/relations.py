@@ -15,7 +15,7 @@ from .compare import scaled_error
 from .exercise import Answer
 from .sampling import LARGE_UPSTREAM_KIND, Array
 from .shapes import BATCH, Sizes
-from .trial import Candidate, Trial
+from .trial import Candidate, Trial, options
 
 MATCH = 1e-4
 Pair = tuple[Trial, np.ndarray]
@@ -212,8 +212,14 @@ def _quantities(trial: Trial) -> dict[str, int]:
         for name, value in trial.arguments.items()
         if isinstance(value, Array)
     }
-    whole = {name: value for name, value in trial.arguments.items() if type(value) is int}
-    return {**used, **whole, **pairs, **arrays}
+    left = 1 if trial.out is None else trial.out.numel()
+    shared = {
+        f"the number of entries of {name} for each of out": value.values.size // left
+        for name, value in trial.arguments.items()
+        if isinstance(value, Array) and value.values.size > left and value.values.size % left == 0
+    }
+    whole = {name: value for name, value in trial.arguments.items() if type(value) is int and value > 0}
+    return {**used, **whole, **pairs, **arrays, **shared}
 
 
 def _number(value: float) -> str:
@@ -237,16 +243,37 @@ def passes_where(
             return "shape-special", clause.format(_kinds(trials))
     if {trial.setting.kind for trial in wrong} == {LARGE_UPSTREAM_KIND}:
         return "not-linear", "it is right for small upstream gradients only, but it must be linear in them"
+    if where := right_where(answer, right, wrong):
+        return "hard-coded", f"it is right only where {where}"
     if any(array.shape != right_in(answer, trial).shape for trial, array in pairs):
         return None
-    for name in (name for name, value in right[0].arguments.items() if type(value) is int):
-        values = [{trial.arguments[name] for trial in trials} for trials in (right, wrong)]
-        if len(values[0]) == 1 and not values[0] & values[1]:
-            return "hard-coded", f"it is right only where {name} is {values[0].pop()}"
     ranks = [{trial.setting.rank for trial in trials} for trials in (right, wrong)]
     if not ranks[0] & ranks[1] and any(axis.startswith("_") for axis in right[0].setting.sizes):
         return "shape-special", f"it is right only for arrays of rank {ranks[0].pop()}"
     return None
+
+
+def right_where(answer: Answer, right: Sequence[Trial], wrong: Sequence[Trial]) -> str:
+    """What tells the options of right trials from those of wrong ones: `k is 3`; empty if nothing does."""
+    for name in options(right[0]):
+        if all(options(trial)[name] == right_in(answer, trial).shape for trial in (*right, *wrong)):
+            continue  # the shape of the answer is another one in every trial
+        values = [{options(trial)[name] for trial in trials} for trials in (right, wrong)]
+        if clause := _told_apart(*values):
+            return f"{name} is {clause}"
+    return ""
+
+
+def _told_apart(right: set[Any], wrong: set[Any]) -> str:
+    if right & wrong:
+        return ""
+    if len(right) == 1:
+        return str(*right)
+    if len(wrong) == 1:
+        return f"not {wrong.pop()}"
+    if any(type(value) is not int for value in right | wrong):
+        return ""
+    return "not negative" if min(right) >= 0 > max(wrong) else "negative" if min(wrong) >= 0 > max(right) else ""
 
 
 def _kinds(trials: Sequence[Trial]) -> str:

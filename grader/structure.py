@@ -12,7 +12,7 @@ from .observation import Call, Facts, Observation, Raised, Value
 from .sampling import Array
 from .shapes import describe
 from .source import Source
-from .trial import Trial
+from .trial import Trial, describe_options
 
 SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
 CODES = {
@@ -108,7 +108,7 @@ def _shapes(trial: Trial) -> str:
         if isinstance(value, Array):
             both = f"{name} and {name}.g are" if value.g is not None else f"{name} is"
             parts.append(f"{both} {describe(value.values.shape, value.axes)}")
-    return ", ".join(parts)
+    return ", ".join(filter(None, [*parts, describe_options(trial)]))
 
 
 def value_of(answer: Answer, call: Call) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,10 @@ def pairs(
     change: Change, axes: tuple[str, ...] = ("bs", "n"), **extra: Sequence[Any]
 ) -> list[tuple[Trial, np.ndarray]]:
     return [(t, np.asarray(change(t, t.expected["w.g"]))) for t in trials(axes, **extra)]  # type: ignore[arg-type]
+
+
+def _same(trial: Trial, right: np.ndarray) -> np.ndarray:
+    return right
 
 
 def size(trial: Trial, axis: str) -> int:
@@ -170,6 +175,41 @@ def test_an_answer_that_is_right_for_some_sizes_only_is_shape_special(right_in: 
 def test_an_answer_that_is_right_for_one_integer_only_is_hard_coded() -> None:
     found = pairs(lambda t, r: r if t.arguments["k"] == 2 else r + 1, k=(2, 3, 4, 2))
     assert passes_where(ANSWER, found, agrees) == ("hard-coded", "it is right only where k is 2")
+
+
+OPTIONS: dict[str, tuple[dict[str, Sequence[Any]], set[int], str]] = {
+    "yes or no": ({"flag": (True, False, True, False)}, {1, 3}, "flag is False"),
+    "all values but one": ({"dim": (0, 1, 2, 0)}, {0, 2, 3}, "dim is not 1"),
+    "a sign": ({"dim": (0, -1, 1, -2)}, {0, 2}, "dim is not negative"),
+    "the other sign": ({"dim": (0, -1, 1, -2)}, {1, 3}, "dim is negative"),
+    "the first option that tells": ({"k": (1, 1, 2, 1), "flag": (True, False, True, True)}, {0, 2, 3}, "flag is True"),
+}
+
+
+@pytest.mark.parametrize(("extra", "right", "says"), OPTIONS.values(), ids=OPTIONS)
+def test_an_answer_that_is_right_for_some_options_says_for_which(
+    extra: dict[str, Sequence[Any]], right: set[int], says: str
+) -> None:
+    """Even where the others have a wrong shape."""
+    for wrong in (lambda r: r + 1, lambda r: r.sum(0)):
+        found = pairs(lambda t, r, wrong=wrong: r if t.setting.index in right else wrong(r), **extra)
+        assert passes_where(ANSWER, found, agrees) == ("hard-coded", f"it is right only where {says}")
+
+
+def test_the_shape_of_the_answer_is_no_reason() -> None:
+    """It is another one in every trial, so that it always tells right from wrong."""
+    found = pairs(lambda t, r: r + (t.setting.index == 1), shape=[tuple(size.values()) for size in SIZES])
+    assert passes_where(ANSWER, found, agrees) is None
+
+
+def test_a_number_in_place_of_a_count_is_seen_along_whichever_axis() -> None:
+    """The count is what the output was reduced from; here it is another axis in each trial."""
+    counts = zip(pairs(_same), (7, 4, 6, 4), strict=True)
+    found = [(replace(t, out=torch.zeros(r.size // n)), r * n / 5) for (t, r), n in counts]
+    decoded = ratio(ANSWER, found, True)
+    assert decoded is not None
+    assert decoded[0] == "hard-coded"
+    assert "divided by 5" in decoded[1]
 
 
 @pytest.mark.parametrize("change", [lambda t, r: r, lambda t, r: r + 1, lambda t, r: r + (t.setting.index == 0)])
