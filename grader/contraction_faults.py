@@ -30,7 +30,7 @@ def contraction_faults(step: Step, position: Position, sizes: Sizes, fault: Make
     total = Sum(product.products, shape, summed, sizes)
     over_batch = product.letters[summed[0]] == product.value[0] and len(product.value) > 1
     not_summed = "missing-batch-sum" if over_batch else "elementwise-for-matmul"
-    says = f"{total.name(summed)} is still there: the products were not summed over it"
+    says = total.left_over(summed, "the products were")
     for order in itertools.permutations(range(len(shape))):
         yield fault(not_summed, says, product.unsummed(order))
     yield from total.faults(fault)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -11,8 +11,13 @@ from .trace import Position, Rule, Step, Trace
 
 UPSTREAM = "out_g"
 CONTRACTIONS = {"matmul", "mm", "bmm", "__matmul__", "__rmatmul__"}
+SUMS = {"add", "sub", "__rsub__"}
 AVERAGES = {"mean"}
 REDUCTIONS = {"sum", *AVERAGES}
+EXPANSIONS = {"expand", "expand_as", "broadcast_to"}
+ALONG_AN_AXIS = set(
+    "max min amax amin cumsum cumprod logcumsumexp softmax log_softmax logsumexp flip roll var std cat stack".split()
+)
 RESHAPES = {"squeeze", "unsqueeze", "reshape", "view", "flatten", "transpose", "t", "permute", "expand", "__getitem__"}
 
 
@@ -51,7 +56,7 @@ def words(step: Step) -> str:
     """An operation in a learner's words: `mean`, `** 2`, the second `3 *`."""
     constants = [value for value in step.args if isinstance(value, (int, float)) and not isinstance(value, bool)]
     text = step.label
-    if constants and step.name not in RESHAPES | REDUCTIONS:
+    if constants and step.name not in RESHAPES | REDUCTIONS | ALONG_AN_AXIS:
         text = f"{step.label} {constants[0]:g}"
         if step.name == "pow":
             text = f"** {constants[0]:g}"
@@ -63,3 +68,18 @@ def words(step: Step) -> str:
 def with_operand(position: Position, where: Position, change: Callable[[torch.Tensor], torch.Tensor]) -> Rule:
     """The step's vjp with another operand changed."""
     return lambda trace, step, g: step.vjp(position, g, {where: change(step.operand(where))})
+
+
+def axis_of(step: Step) -> int | None:
+    """The one axis that an operation is given."""
+    axis = step.kwargs.get("dim", step.args[1] if len(step.args) > 1 else None)
+    return axis if type(axis) is int else None
+
+
+def along(step: Step, axis: int | tuple[int, ...]) -> Step:
+    """The same operation along another axis, or several."""
+    if "dim" in step.kwargs:
+        other = replace(step, kwargs={**step.kwargs, "dim": axis})
+    else:
+        other = replace(step, args=(step.args[0], axis, *step.args[2:]))
+    return replace(other, value=other.apply({}))

@@ -6,13 +6,27 @@ Each function takes the first trial's trace and one use of a value (a step and a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 
+from .axis_faults import PICKS, picking_faults, reduction_faults, running_faults
 from .contraction_faults import contraction_faults
-from .fault import AVERAGES, CONTRACTIONS, REDUCTIONS, RESHAPES, UPSTREAM, Fault, Make, name_of, with_operand, words
+from .fault import (
+    CONTRACTIONS,
+    EXPANSIONS,
+    REDUCTIONS,
+    RESHAPES,
+    SUMS,
+    UPSTREAM,
+    Fault,
+    Make,
+    name_of,
+    with_operand,
+    words,
+)
 from .pointwise_faults import broadcasting_faults, is_pointwise, pointwise_faults
+from .rearranging_faults import JOINS, rearranging_faults
 from .shapes import Sizes
 from .trace import Position, Rule, Step, Trace
 
@@ -28,14 +42,25 @@ def local_faults(
     if step.name in CONTRACTIONS:
         yield from contraction_faults(step, position, sizes, fault)
     elif step.name in REDUCTIONS:
-        yield from _reduction(step, position, fault)
-    elif step.name not in RESHAPES and is_pointwise(step):
+        yield from reduction_faults(step, position, fault)
+    elif step.name in EXPANSIONS:
+        yield from broadcasting_faults(step, position, sizes, fault)
+    elif step.name in RESHAPES | JOINS:
+        yield from rearranging_faults(step, position, fault)
+    elif is_pointwise(step, position):
         yield from pointwise_faults(step, position, fault)
         yield from broadcasting_faults(step, position, sizes, fault)
+    elif len(step.operands) == 1 and step.name in PICKS:
+        yield from picking_faults(step, position, fault)
+    elif len(step.operands) == 1 and step.value.shape == step.operand(position).shape:
+        yield from running_faults(step, position, fault)
     if upstream_given and len(step.operands) > 1:
         says = f"out.g is missing in the part that comes through {name_of(trace, dict(step.operands)[position])}"
         yield fault("missing-upstream", says, lambda trace, step, g: step.vjp(position, torch.ones_like(g)))
-    if step.name not in RESHAPES:
+    if step.name in SUMS or not is_pointwise(step, position):
+        says = f"every entry is also multiplied by {name_of(trace, dict(step.operands)[position])} itself"
+        yield fault("extra-factor", says, lambda trace, step, g: step.vjp(position, g) * step.operand(position))
+    if step.name not in RESHAPES | JOINS:
         yield from _exchanged(trace, step, position, fault)
         yield fault(
             "wrong-sign", f"the sign of the part that comes through {words(step)} is wrong", _negative(position)
@@ -71,7 +96,7 @@ def _exchanged(trace: Trace, step: Step, position: Position, fault: Make) -> Ite
     for where, source in step.operands:
         shape = step.operand(where).shape
         for key, value in pool.items():
-            if key == source or value.shape != shape:
+            if key == source or value.shape != shape or (key == step.key and _is_square(step)):
                 continue
             rule = _evaluated_at(position, where, key)
             there, here = name_of(trace, key), name_of(trace, source)
@@ -83,13 +108,26 @@ def _exchanged(trace: Trace, step: Step, position: Position, fault: Make) -> Ite
                 yield fault("wrong-operand", f"{there} stands where {here} belongs", rule)
         if where != position and shape == step.operand(position).shape:
             yield fault("wrong-operand", f"the parts of {words(step)} are swapped", _swapped(position, where))
+        elif where != position and is_pointwise(step, position):
+            own = name_of(trace, dict(step.operands)[position])
+            says = f"{own} itself stands where its partner {name_of(trace, source)} belongs"
+            yield fault("wrong-operand", says, _own_for_partner(position, where))
         if where != position and len(step.operands) > 1:
             left_out = f"{name_of(trace, source)} is left out"
             yield fault("missing-local", left_out, with_operand(position, where, torch.ones_like))
 
 
+def _is_square(step: Step) -> bool:
+    """Its derivative at its own value is what comes of an exponent that was not lowered, which is the likelier slip."""
+    return step.name == "pow" and step.args[1:] == (2,)
+
+
 def _swapped(position: Position, other: Position) -> Rule:
     return lambda trace, step, g: step.vjp(position, g, {position: step.operand(other), other: step.operand(position)})
+
+
+def _own_for_partner(position: Position, other: Position) -> Rule:
+    return lambda trace, step, g: step.vjp(position, g, {other: step.operand(position).expand(g.shape)})
 
 
 def _pool(trace: Trace) -> dict[str, torch.Tensor]:
@@ -109,20 +147,3 @@ def _evaluated_at(position: Position, where: Position, key: str) -> Rule:
         return step.vjp(position, g, {where: value})
 
     return rule
-
-
-def _reduction(step: Step, position: Position, fault: Make) -> Iterator[Fault]:
-    what = words(step)
-
-    def times(factor: Callable[[int], float]) -> Rule:
-        def rule(trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
-            return step.vjp(position, g) * factor(step.operand(position).numel() // max(step.value.numel(), 1))
-
-        return rule
-
-    n = step.operand(position).numel() // max(step.value.numel(), 1)
-    if step.name in AVERAGES:
-        yield fault("sum-for-mean", f"the 1/{n} from {what} is left out", times(lambda n: n))
-        yield fault("extra-factor", f"the 1/{n} from {what} is applied twice", times(lambda n: 1 / n))
-    else:
-        yield fault("mean-for-sum", f"it is divided by {n}, but {what} does not average", times(lambda n: 1 / n))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 import torch
 
 from .compare import scaled_error
+from .detours import Sweep, Uses, idle_paths, reduced_elsewhere, used_often
 from .exercise import Answer, Exercise
 from .fault import AVERAGES, RESHAPES, Fault, name_of, words
 from .faults import local_faults, upstream_faults
@@ -22,9 +23,7 @@ from .recording import record
 from .trace import Position, Step, Trace, Wrong
 from .trial import IMPOSSIBLE, Candidate, Trial
 
-MAX_PATHS = 4
 FAITHFUL = 1e-6
-Sweep = Callable[[Trace], torch.Tensor]
 
 
 def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Candidate]:
@@ -38,10 +37,13 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     trace = _trace(exercise, trial)
     if not faithful(exercise, answer, trial):
         return
-    for fault in _faults(exercise, answer, trace, trial):
-        wrong = (Wrong(fault.step, fault.position, fault.rule),)
-        sweep = partial(Trace.backward, wrt=answer.wrt, wrong=wrong)
-        yield _candidate(exercise, answer, trace, fault.code, fault.says, sweep)
+    for skip in dict.fromkeys((idle_paths(trace, answer.wrt), Uses())):
+        for fault in _faults(exercise, answer, trace, trial):
+            wrong = (Wrong(fault.step, fault.position, fault.rule),)
+            sweep = partial(Trace.backward, wrt=answer.wrt, wrong=wrong, skip=skip)
+            yield _candidate(exercise, answer, trace, fault.code, fault.says, sweep)
+        for says, detour in reduced_elsewhere(trace, answer.wrt, skip):
+            yield _candidate(exercise, answer, trace, "summed-wrong-axis", says, detour)
     for step in trace.steps:
         says = f"this is {name_of(trace, step.key)}, a value of the forward pass"
         yield _candidate(exercise, answer, trace, "forward-value", says, partial(_value, index=step.index))
@@ -95,8 +97,7 @@ def _array(exercise: Exercise, answer: Answer, trial: Trial, sweep: Sweep) -> np
     """What a faulty sweep gives in a trial, on top of a `.g` that was there before."""
     trace = _trace(exercise, trial)
     gradient = sweep(trace).detach().numpy() if answer.kind == "gradient" else _jacobian(trace, answer, sweep)
-    argument = trial.arguments[answer.wrt]
-    prior = argument.g if answer.stored else None
+    prior = trial.arguments[answer.wrt].g if answer.stored else None
     return gradient if prior is None or prior.shape != gradient.shape else gradient + prior
 
 
@@ -113,11 +114,7 @@ def _value(trace: Trace, index: int) -> torch.Tensor:
 
 def _paths(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
     """A value used several times, followed along only some of its uses."""
-    keys = trace.depends(answer.wrt) - {trace.out}
-    for key in sorted(keys):
-        uses = [use for use in trace.uses(key) if trace.steps[use[0]].key in trace.depends(answer.wrt)]
-        if not 2 <= len(uses) <= MAX_PATHS:
-            continue
+    for key, uses in used_often(trace, answer.wrt):
         for count in range(1, len(uses)):
             for dropped in itertools.combinations(uses, count):
                 lost = " and ".join(words(trace.steps[step]) for step, _ in dropped)
@@ -132,9 +129,6 @@ def _paths(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candida
                     bare = _without_upstream(answer.wrt, skip, frozenset(uses) - skip)
                     says = f"out.g is missing on the path through {lost}"
                     yield _candidate(exercise, answer, trace, "missing-upstream", says, bare)
-
-
-Uses = frozenset[tuple[int, Position]]
 
 
 def _without_upstream(wrt: str, bare: Uses, others: Uses) -> Sweep:

@@ -30,7 +30,10 @@ def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_
 
 def _told_apart(steps: list[Step]) -> tuple[Step, ...]:
     """The steps, with those that a learner would call the same numbered in words."""
-    alike = [(step.name, [arg for arg in step.args if isinstance(arg, (int, float))]) for step in steps]
+    alike = [
+        (step.name, getattr(step.func, "index", None), [arg for arg in step.args if isinstance(arg, (int, float))])
+        for step in steps
+    ]
     numbered = []
     for i, step in enumerate(steps):
         place = alike[:i].count(alike[i])

@@ -43,6 +43,12 @@ class Sum:
         """Axes in words."""
         return name_axes([self.shape[axis] for axis in axes], self.sizes)
 
+    def left_over(self, axes: Axes, what: str = "") -> str:
+        """A clause: these axes are left; `what` was not summed over them, by default that which has them."""
+        verb, them, they = ("is", "it", "it was") if len(axes) == 1 else ("are", "them", "they were")
+        ending = f"{what} not summed over {them}" if what else f"{they} not summed over"
+        return f"{self.name(axes)} {verb} still there: {ending}"
+
     def faults(self, fault: Make) -> Iterator[Fault]:
         """Sums over other axes, over a part of the right ones, and means."""
         for axes in subsets(tuple(range(len(self.shape)))):
@@ -62,7 +68,7 @@ class Sum:
     def _says(self, axes: Axes) -> str:
         left, extra = (tuple(sorted(set(a) - set(b))) for a, b in ((self.summed, axes), (axes, self.summed)))
         if left and not extra:
-            return f"{self.name(left)} is still there: it was not summed over"
+            return self.left_over(left)
         if extra and not left:
             return f"it is summed over {self.name(extra)} too, which it must keep"
         return f"it is summed over {self.name(extra)}, not over {self.name(left)}"

@@ -7,7 +7,7 @@ sweep over that list. The sweep can be handed one wrong rule, so that a mistake 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -69,10 +69,15 @@ class Step:
         assert isinstance(value, torch.Tensor)
         return value
 
+    def with_operands(self, replaced: Mapping[Position, torch.Tensor]) -> Step:
+        """The step with some operands replaced, its value as it was."""
+        kwargs = {name: with_replaced(value, replaced, (name,)) for name, value in self.kwargs.items()}
+        return replace(self, args=with_replaced(self.args, replaced, ()), kwargs=kwargs)
+
     def apply(self, replaced: Mapping[Position, torch.Tensor]) -> torch.Tensor:
         """The operation run again with some operands replaced."""
-        kwargs = {name: with_replaced(value, replaced, (name,)) for name, value in self.kwargs.items()}
-        result = self.func(*with_replaced(self.args, replaced, ()), **kwargs)
+        again = self.with_operands(replaced)
+        result = self.func(*again.args, **again.kwargs)
         assert isinstance(result, torch.Tensor)
         return result
 
@@ -134,6 +139,17 @@ class Trace:
     def values(self) -> dict[str, torch.Tensor]:
         """Every value of the forward pass by key: inputs by name, intermediates as `%index`."""
         return {**self.inputs, **{step.key: step.value for step in self.steps}}
+
+    def with_step(self, index: int, change: Callable[[Step], Step]) -> Trace:
+        """The forward pass run again with one step changed, and all that follows from it."""
+        values: dict[str, torch.Tensor] = dict(self.inputs)
+        steps: list[Step] = []
+        for step in self.steps:
+            again = step.with_operands({where: values[source] for where, source in step.operands})
+            again = change(again) if step.index == index else again
+            steps.append(replace(again, value=again.apply({})))
+            values[step.key] = steps[-1].value
+        return replace(self, steps=tuple(steps), memo={})
 
     def uses(self, key: str) -> list[tuple[int, Position]]:
         """Where a value is used: step and position."""

@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader.fault import along
 from grader.recording import record
 from grader.trace import Trace, Wrong
 
@@ -208,3 +209,15 @@ def test_a_wrong_rule_is_followed_in_its_place() -> None:
     torch.testing.assert_close(trace.backward("x", (dropped,)), 3 * trace.out_g)
     ones = Wrong(1, None, lambda trace, step, g: torch.ones_like(g))
     torch.testing.assert_close(trace.backward("x", (ones,)), 3 * inputs["x"].cos())
+
+
+def test_a_step_may_be_taken_otherwise_and_all_that_follows_with_it() -> None:
+    """The forward pass again with one step changed; the sweep over it is that pass's own gradient."""
+    x, g = torch.randn(3, 4, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)
+    trace = record(lambda x: (x - x.mean(1, keepdim=True)) ** 2, {"x": x}, g)
+    changed = trace.with_step(0, lambda step: along(step, (0, 1)))
+    assert torch.equal(changed.steps[-1].value, (x - x.mean()) ** 2)
+    assert torch.equal(trace.steps[-1].value, (x - x.mean(1, keepdim=True)) ** 2)
+    leaf = x.clone().requires_grad_()
+    ((leaf - leaf.mean()) ** 2 * g).sum().backward()
+    torch.testing.assert_close(changed.backward("x"), leaf.grad)
