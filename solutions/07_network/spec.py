@@ -1,7 +1,7 @@
 """Exercises of unit 07: a whole network, forward and backward."""
 
 from grader.exercise import Exercise, Misconception, returned_value, stored
-from grader.sampling import Sampler, normal
+from grader.sampling import Sampler, normal, output
 
 
 def _one_open_gate(rng, _setting, shape):
@@ -90,4 +90,24 @@ forward_and_backward = Exercise(
             hints=("Feed every example in twice. Should this loss change?",),
         ),
     ),
+)
+
+tied_weights_grad = Exercise(
+    title="Tied weights: one matrix, used twice",
+    forward=lambda inp, w: (inp @ w).tanh() @ w.t(),
+    # Small weights keep tanh away from its flat ends, where rounding would be all that is left of its slope.
+    inputs={"inp": normal("bs n"), "out": output(), "w": normal("n m", scale=0.4)},
+    answers=stored("inp.g", "w.g"),
+    hints={
+        "inp.g": (
+            "Name the steps from inp to out. How many of them does a nudge of inp pass through?",
+            "Walk back from out: a matrix product, a tanh, a matrix product. What arrives behind each of them?",
+            "The tanh lets pass one minus the square of what it gave; so keep what it gave in a name of its own.",
+        ),
+        "w.g": (
+            "Underline every w in the forward pass. How many are there?",
+            "Pretend that the two are different matrices, and write down the gradient of each. What shapes have they?",
+            "The one on the right is turned, so its gradient has to be turned back before the two are added.",
+        ),
+    },
 )
