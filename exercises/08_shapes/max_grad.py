@@ -1,0 +1,13 @@
+"""The largest along an axis, backwards. The lesson is README.md in this folder."""
+
+
+def max_grad(inp, out, dim):
+    """Store the gradient of the loss in `inp.g`.
+
+    Forward: `out = inp.max(dim).values`. The gradient of the loss with respect to `out` is already in `out.g`.
+
+    inp: (bs, n, m), no two entries equal
+    out: like inp without the axis dim; out.g: the same
+    dim: one axis, a whole number; a negative one counts from the end
+    """
+    inp.g = ...

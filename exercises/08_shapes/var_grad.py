@@ -1,0 +1,15 @@
+"""A variance along an axis, backwards. The lesson is README.md in this folder."""
+
+
+def var_grad(inp, out, dim, unbiased):
+    """Store the gradient of the loss in `inp.g`.
+
+    Forward: `out = inp.var(dim, unbiased=unbiased)`. The gradient of the loss with respect to `out` is already in
+    `out.g`.
+
+    inp: (bs, n, m)
+    out: like inp without the axis dim; out.g: the same
+    dim: one axis, a whole number; a negative one counts from the end
+    unbiased: True where the sum of squares is divided by one less than the number of entries, False for the number
+    """
+    inp.g = ...

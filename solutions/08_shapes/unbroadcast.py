@@ -1,0 +1,20 @@
+"""Undo a broadcast. The lesson is README.md in this folder."""
+
+
+def unbroadcast(g, shape):
+    """Return the gradient of a tensor of this shape that was broadcast.
+
+    Forward: a tensor x of shape `shape` was broadcast to the shape of `g`, which is the gradient that comes back.
+    Add up what belongs to each entry of x.
+
+    g: any shape that `shape` broadcasts to, such as (bs, n, m)
+    shape: a tuple of sizes, such as (n, 1)
+    """
+    ### BEGIN SOLUTION
+    while g.dim() > len(shape):
+        g = g.sum(0)
+    for axis, size in enumerate(shape):
+        if size == 1:
+            g = g.sum(axis, keepdim=True)
+    return g
+    ### END SOLUTION

@@ -1,0 +1,2 @@
+def unbroadcast(g, shape):
+    return g.sum_to_size(shape)

@@ -1,0 +1,14 @@
+# expect a.g: mean-for-sum
+# expect b.g: mean-for-sum
+def unbroadcast(g, shape):
+    while g.dim() > len(shape):
+        g = g.mean(0)
+    for axis, size in enumerate(shape):
+        if size == 1:
+            g = g.mean(axis, keepdim=True)
+    return g
+
+
+def add_grad(a, b, out):
+    a.g = unbroadcast(out.g, a.shape)
+    b.g = unbroadcast(out.g, b.shape)

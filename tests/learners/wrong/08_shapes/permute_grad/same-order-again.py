@@ -1,0 +1,3 @@
+# expect inp.g: transposed
+def permute_grad(inp, out, order):
+    inp.g = out.g.permute(order)

@@ -1,0 +1,3 @@
+# expect return: missing-batch-sum
+def unbroadcast(g, shape):
+    return g

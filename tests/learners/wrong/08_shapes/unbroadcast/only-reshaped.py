@@ -1,0 +1,3 @@
+# expect return: error
+def unbroadcast(g, shape):
+    return g.reshape(shape)
