@@ -1,0 +1,127 @@
+"""Plain SVG for the lessons: boxes, arrows, words and grids of numbers, readable on light and on dark pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+Cell = tuple[int, int]
+CELL_WIDTH, CELL_HEIGHT = 44, 28
+HEAD = 7
+
+STYLE = """
+.page { fill: #ffffff; stroke: #d0d7de; }
+text { fill: #1f2328; font: 14px system-ui, -apple-system, "Segoe UI", sans-serif; }
+.code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+.faint { fill: #59636e; }
+.small { font-size: 12px; }
+.line { stroke: #59636e; stroke-width: 1.2; fill: none; }
+.box { fill: #f6f8fa; stroke: #59636e; stroke-width: 1.2; }
+.marked { fill: #fff1c2; stroke: #59636e; stroke-width: 1.2; }
+.forward { stroke: #0a58ca; stroke-width: 1.8; fill: none; }
+.backward { stroke: #b3470b; stroke-width: 1.8; fill: none; }
+.forward-fill { fill: #0a58ca; }
+.backward-fill { fill: #b3470b; }
+@media (prefers-color-scheme: dark) {
+  .page { fill: #0d1117; stroke: #3d444d; }
+  text { fill: #e6edf3; }
+  .faint { fill: #9aa4af; }
+  .line { stroke: #9aa4af; }
+  .box { fill: #1b222c; stroke: #9aa4af; }
+  .marked { fill: #4a3a12; stroke: #9aa4af; }
+  .forward { stroke: #7ab7ff; }
+  .backward { stroke: #ffa868; }
+  .forward-fill { fill: #7ab7ff; }
+  .backward-fill { fill: #ffa868; }
+}
+"""
+
+
+@dataclass
+class Picture:
+    """One picture on a page of its own colour, so that it can be read wherever it is shown.
+
+    Args:
+        width: in pixels, as all lengths here.
+        height: the same.
+        title: a few words for those who cannot see it.
+        description: what it shows, in a sentence or two.
+    """
+
+    width: int
+    height: int
+    title: str
+    description: str
+    parts: list[str] = field(default_factory=list)
+
+    def text(self, x: float, y: float, words: str, style: str = "", anchor: str = "middle") -> None:
+        """Words whose middle (or `start`, or `end`) is at `x`, on the line `y`."""
+        kind = f' class="{style}"' if style else ""
+        self.parts.append(f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{kind}>{escape(words)}</text>')
+
+    def box(self, x: float, y: float, width: float, height: float, style: str = "box", round: float = 4) -> None:
+        """A rectangle; `x` and `y` are its upper left corner."""
+        size = f'width="{width:g}" height="{height:g}"'
+        self.parts.append(f'<rect x="{x:g}" y="{y:g}" {size} rx="{round:g}" class="{style}"/>')
+
+    def named(self, x: float, y: float, width: float, name: str, below: str = "") -> None:
+        """A box with a name, and a fainter line under it; `x` and `y` are its centre."""
+        height = 46 if below else 30
+        self.box(x - width / 2, y - height / 2, width, height)
+        self.text(x, y + (-2 if below else 5), name, "code")
+        if below:
+            self.text(x, y + 15, below, "code faint small")
+
+    def arrow(self, start: tuple[float, float], end: tuple[float, float], style: str, bend: float = 0) -> None:
+        """An arrow; `bend` moves its middle to the left of its direction."""
+        (x1, y1), (x2, y2) = start, end
+        length = math.hypot(x2 - x1, y2 - y1)
+        middle = (x1 + x2) / 2 + 2 * bend * (y2 - y1) / length, (y1 + y2) / 2 - 2 * bend * (x2 - x1) / length
+        turn = math.atan2(y2 - middle[1], x2 - middle[0])
+        neck = x2 - HEAD * math.cos(turn), y2 - HEAD * math.sin(turn)
+        curve = f"M {x1:.1f} {y1:.1f} Q {middle[0]:.1f} {middle[1]:.1f} {neck[0]:.1f} {neck[1]:.1f}"
+        sides = [(x2 - 1.5 * HEAD * math.cos(turn + a), y2 - 1.5 * HEAD * math.sin(turn + a)) for a in (-0.45, 0.45)]
+        corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in [(x2, y2), *sides])
+        self.parts.append(f'<path d="{curve}" class="{style}"/>')
+        self.parts.append(f'<polygon points="{corners}" class="{style}-fill"/>')
+
+    def grid(self, x: float, y: float, rows: Sequence[Sequence[float]], marked: Sequence[Cell] = ()) -> None:
+        """A table of numbers; `x` and `y` are its upper left corner, `marked` cells stand out."""
+        for i, row in enumerate(rows):
+            for j, value in enumerate(row):
+                left, top = x + j * CELL_WIDTH, y + i * CELL_HEIGHT
+                self.box(left, top, CELL_WIDTH, CELL_HEIGHT, "marked" if (i, j) in marked else "box", 0)
+                self.text(left + CELL_WIDTH / 2, top + CELL_HEIGHT / 2 + 5, f"{value:g}", "code")
+
+    def svg(self) -> str:
+        """The picture as the text of an SVG file."""
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}"'
+        size = f'width="{self.width}" height="{self.height}" role="img" aria-labelledby="title about"'
+        page = f'<rect x="0.5" y="0.5" width="{self.width - 1}" height="{self.height - 1}" rx="8" class="page"/>'
+        lines = [
+            f"{head} {size}>",
+            f'<title id="title">{escape(self.title)}</title>',
+            f'<desc id="about">{escape(self.description)}</desc>',
+            f"<style>{STYLE}</style>",
+            page,
+            *self.parts,
+            "</svg>",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def width_of(rows: Sequence[Sequence[float]]) -> float:
+    """How wide a grid is."""
+    return len(rows[0]) * CELL_WIDTH
+
+
+def height_of(rows: Sequence[Sequence[float]]) -> float:
+    """How high a grid is."""
+    return len(rows) * CELL_HEIGHT
+
+
+def row_middle(y: float, row: int) -> float:
+    """The height of the middle of a row, in a grid whose upper edge is at `y`."""
+    return y + (row + 0.5) * CELL_HEIGHT

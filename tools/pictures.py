@@ -1,0 +1,209 @@
+"""The pictures of the lessons: `python tools/pictures.py` writes those that are not what this file draws.
+
+With `--check` it writes nothing, names them, and ends with exit code 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from drawing import CELL_HEIGHT, CELL_WIDTH, Cell, Picture, height_of, row_middle, width_of
+
+LESSONS = Path(__file__).resolve().parent.parent / "exercises"
+Table = list[list[float]]
+
+
+def jacobian() -> Picture:
+    """Unit 3's weights, and the Jacobian that is made of them."""
+    w: Table = [[1, 0, -1], [2, 1, 3]]
+    table = [list(column) for column in zip(*w, strict=True)]
+    picture = Picture(
+        640,
+        210,
+        "The weights and the Jacobian",
+        "w[1,2] = 3 is the entry [2,1] of the Jacobian: rows are outputs there.",
+    )
+    left, right, top = 90, 440, 80
+    picture.text(left + width_of(w) / 2, 36, "w, shape (n, m)")
+    picture.text(right + width_of(table) / 2, 36, "the Jacobian, shape (m, n)")
+    _labelled(picture, left, top, w, ("x[0]", "x[1]"), ("f[0]", "f[1]", "f[2]"), (1, 2))
+    _labelled(picture, right, top, table, ("f[0]", "f[1]", "f[2]"), ("x[0]", "x[1]"), (2, 1))
+    start = left + width_of(w) + 4, row_middle(top, 1)
+    picture.arrow(start, (right - 46, row_middle(top, 2)), "forward", bend=-14)
+    picture.text(312, 186, "how f[2] reacts to x[1]", "faint small")
+    return picture
+
+
+def _labelled(
+    picture: Picture, x: float, y: float, rows: Table, down: Sequence[str], along: Sequence[str], cell: Cell
+) -> None:
+    """A grid with names for its rows and columns, and one cell that stands out."""
+    picture.grid(x, y, rows, [cell])
+    for i, name in enumerate(down):
+        picture.text(x - 8, row_middle(y, i) + 5, name, "code faint small", "end")
+    for j, name in enumerate(along):
+        picture.text(x + (j + 0.5) * CELL_WIDTH, y - 8, name, "code faint small")
+
+
+def network() -> Picture:
+    """Unit 7's network: values in boxes, what is computed between them, and the way back."""
+    picture = Picture(
+        900,
+        246,
+        "The network as a graph",
+        "Forward arrows lead from inp through l1, l2 and out to the loss; backward arrows lead from the loss to "
+        "out.g, l2.g, l1.g and inp.g, and down to the parameters.",
+    )
+    values = (("inp", "(bs, n)"), ("l1", "(bs, h)"), ("l2", "(bs, h)"), ("out", "(bs, 1)"), ("loss", "()"))
+    places = [70 + 190 * i for i in range(len(values))]
+    for x, (name, shape) in zip(places, values, strict=True):
+        picture.named(x, 56, 84, name, shape)
+    for i, operation in enumerate(("linear", "relu", "linear", "mse")):
+        a, b = places[i] + 44, places[i + 1] - 44
+        picture.arrow((a, 44), (b, 44), "forward")
+        picture.text((a + b) / 2, 34, operation)
+        picture.arrow((b, 70), (a, 70), "backward")
+        picture.text((a + b) / 2, 88, f"{values[i][0]}.g", "code small")
+    for i, (weight, bias) in ((0, ("w1", "b1")), (2, ("w2", "b2"))):
+        middle = (places[i] + places[i + 1]) / 2
+        _parameters(picture, middle, weight, bias)
+    picture.named((places[3] + places[4]) / 2, 178, 60, "targ")
+    picture.arrow(((places[3] + places[4]) / 2, 161), ((places[3] + places[4]) / 2, 98), "forward")
+    picture.text(24, 228, "forward: values", "forward-fill small", "start")
+    picture.text(
+        130, 228, "backward: gradients, each stored on the tensor it belongs to", "backward-fill small", "start"
+    )
+    return picture
+
+
+def _parameters(picture: Picture, x: float, weight: str, bias: str) -> None:
+    for name, side in ((weight, -1), (bias, 1)):
+        picture.named(x + side * 36, 178, 52, name)
+        picture.arrow((x + side * 30, 161), (x + side * 10, 98), "forward")
+        picture.arrow((x + side * 24, 98), (x + side * 46, 161), "backward")
+
+
+def tied() -> Picture:
+    """One matrix in two places: two contributions, which are added."""
+    picture = Picture(
+        780,
+        250,
+        "Tied weights as a graph",
+        "w is used by the first and by the last step; each sends a contribution back, and w.g is their sum.",
+    )
+    places = (60, 270, 480, 720)
+    for x, name in zip(places, ("inp", "sums", "hidden", "out"), strict=True):
+        picture.named(x, 70, 76, name)
+    for i, step in enumerate(("@ w", "tanh", "@ w.t()")):
+        a, b = places[i] + 40, places[i + 1] - 40
+        picture.arrow((a, 62), (b, 62), "forward")
+        picture.text((a + b) / 2, 50, step, "code")
+        picture.arrow((b, 80), (a, 80), "backward")
+    picture.named(390, 206, 60, "w")
+    first, last = (places[0] + places[1]) / 2, (places[2] + places[3]) / 2
+    picture.arrow((362, 200), (first - 6, 92), "forward", bend=-8)
+    picture.arrow((418, 200), (last + 6, 92), "forward", bend=8)
+    picture.arrow((first + 8, 92), (378, 152), "backward", bend=4)
+    picture.arrow((last - 8, 92), (402, 152), "backward", bend=-4)
+    picture.parts.append('<circle cx="390" cy="155" r="11" class="marked"/>')
+    picture.text(390, 160, "+")
+    picture.arrow((390, 168), (390, 190), "backward")
+    picture.text(318, 108, "encoder", "small", "start")
+    picture.text(462, 108, "decoder", "small", "end")
+    return picture
+
+
+def broadcast() -> Picture:
+    """A bias copied into four rows, and the four rows of gradients added up again."""
+    bias: Table = [[0.5, -1, 0]]
+    upstream: Table = [[1, -1, 2], [0, 3, 1], [2, 0, -1], [1, 1, 0]]
+    totals: Table = [[sum(column) for column in zip(*upstream, strict=True)]]
+    marked = [(i, 0) for i in range(len(upstream))]
+    picture = Picture(
+        820,
+        230,
+        "A broadcast and its backward sum",
+        "Forward, b is copied into every row. Backward, the rows of gradients are added: (1, 0, 2, 1) gives 4.",
+    )
+    x, top = (30, 230, 470, 660), 66
+    middle = top + height_of(upstream) / 2
+    for place, name in zip(x, ("b", "b in every row", "out.g", "b.g"), strict=True):
+        picture.text(place + width_of(bias) / 2, 44, name, "code" if " " not in name else "")
+    picture.grid(x[0], middle - CELL_HEIGHT / 2, bias, [(0, 0)])
+    picture.grid(x[1], top, bias * len(upstream), marked)
+    picture.grid(x[2], top, upstream, marked)
+    picture.grid(x[3], middle - CELL_HEIGHT / 2, totals, [(0, 0)])
+    for i in range(len(upstream)):
+        picture.arrow((x[0] + width_of(bias) + 4, middle), (x[1] - 4, row_middle(top, i)), "forward")
+        picture.arrow((x[2] + width_of(upstream) + 4, row_middle(top, i)), (x[3] - 4, middle), "backward")
+    picture.text(x[1] - 34, 208, "forward: copy", "forward-fill small")
+    picture.text(x[3] - 30, 208, "backward: add", "backward-fill small")
+    return picture
+
+
+def rows() -> Picture:
+    """Three rows picked from four, one of them twice, and where their gradients go."""
+    table: Table = [[5, 6], [7, 8], [1, 2], [3, 4]]
+    idx = (2, 0, 2)
+    upstream: Table = [[1, 0], [10, 20], [100, 5]]
+    put_back = [[sum(g[j] for g, row in zip(upstream, idx, strict=True) if row == i) for j in (0, 1)] for i in range(4)]
+    picture = Picture(
+        820,
+        236,
+        "Picking rows and putting their gradients back",
+        "Row 2 is picked twice: its gradient is the sum of what both places send back. Rows 1 and 3 get zeros.",
+    )
+    x, top, lower = (60, 260, 480, 670), 66, 66 + CELL_HEIGHT / 2
+    for place, name in zip(x, ("inp", "inp[idx]", "out.g", "inp.g"), strict=True):
+        picture.text(place + width_of(table) / 2, 44, name, "code")
+    twice = [(place, j) for place, row in enumerate(idx) if row == 2 for j in (0, 1)]
+    picture.grid(x[0], top, table, [(2, 0), (2, 1)])
+    picture.grid(x[1], lower, [table[row] for row in idx], twice)
+    picture.grid(x[2], lower, upstream, twice)
+    picture.grid(x[3], top, put_back, [(2, 0), (2, 1)])
+    for row in range(len(table)):
+        picture.text(x[0] - 10, row_middle(top, row) + 5, str(row), "code faint small", "end")
+        picture.text(x[3] - 10 + width_of(table) + 20, row_middle(top, row) + 5, str(row), "code faint small", "start")
+    right = width_of(table) + 4
+    for place, row in enumerate(idx):
+        picture.arrow((x[0] + right, row_middle(top, row)), (x[1] - 4, row_middle(lower, place)), "forward")
+        picture.arrow((x[2] + right, row_middle(lower, place)), (x[3] - 4, row_middle(top, row)), "backward")
+    picture.text((x[0] + x[1] + right) / 2, 212, "idx = (2, 0, 2)", "code forward-fill small")
+    picture.text((x[2] + x[3] + right) / 2, 212, "two gradients meet: add", "backward-fill small")
+    return picture
+
+
+PICTURES: dict[str, Callable[[], Picture]] = {
+    "03_one_example/jacobian.svg": jacobian,
+    "07_network/graph.svg": network,
+    "07_network/tied.svg": tied,
+    "08_shapes/broadcast.svg": broadcast,
+    "08_shapes/rows.svg": rows,
+}
+
+
+def stale() -> dict[Path, str]:
+    """The pictures that are missing or not what this file draws, with what it draws."""
+    drawn = {LESSONS / name: draw().svg() for name, draw in PICTURES.items()}
+    return {path: text for path, text in drawn.items() if not path.is_file() or path.read_text("utf-8") != text}
+
+
+def main(arguments: list[str]) -> int:
+    """Write or name what is stale."""
+    outdated = stale()
+    for path, text in outdated.items():
+        print(path.relative_to(LESSONS.parent).as_posix())
+        if "--check" not in arguments:
+            path.write_text(text, encoding="utf-8", newline="\n")
+    if "--check" in arguments and outdated:
+        print("Not what tools/pictures.py draws: write them with: python tools/pictures.py")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
