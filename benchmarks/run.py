@@ -17,12 +17,14 @@ from pathlib import Path
 from statistics import median
 
 from memory import peaks
+from watching import waits
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "benchmarks" / "README.md"
 LIN_GRAD = "04_linear/lin_grad.py"
 REPEATS = 5
 CHECKS = 50
+SAVES = 10
 STUDENTS = 200
 CROWD = 10_000
 WORKERS = 2
@@ -128,6 +130,16 @@ def warm_check(course: Path) -> list[Row]:
     return [at_most("checking `lin_grad` in a warm process", 1000 * median(times[1:]), 40, "ms")]
 
 
+def watched(course: Path) -> list[Row]:
+    """From a save to the verdict, in a terminal."""
+    file = course / "exercises" / LIN_GRAD
+    right = file.read_text()
+    wrong = right.replace("out.g.sum(0)", "out.g.mean(0)")
+    versions = [(f"{text}# {i}\n", shows) for i in range(SAVES) for text, shows in ((wrong, "hint 1/3"), (right, "Solved."))]
+    times = waits(HANDGRAD, course, file, versions)
+    return [at_most("`handgrad` alone: from a save of `lin_grad.py` to the verdict", 1000 * median(times), 250, "ms")]
+
+
 def whole_class(course: Path) -> list[Row]:
     """Submissions per second once the first has landed; every second one has a mistake to be named.
 
@@ -198,6 +210,7 @@ def crowd(course: Path) -> list[Row]:
 PARTS: dict[str, Callable[[Path], list[Row]]] = {
     "learner": learner,
     "warm": warm_check,
+    "watch": watched,
     "class": whole_class,
     "crowd": crowd,
     "no-torch": without_torch,
@@ -224,6 +237,7 @@ Made by `python benchmarks/run.py --write`, on {where}.
 - Everything is measured in one run. The learner's commands take turns with `import torch`, and `x` is the ratio of
   the medians of {REPEATS} rounds, each command a process of its own, in a course whose every exercise is solved.
 - The warm check is the median of {CHECKS - 1} checks in one process: three answers, every trial, a forked child each.
+- The save is one of {2 * SAVES}, right and wrong in turn, by another process; the median.
 - The class alternates right submissions with wrong ones, whose mistake is named. Start-up (importing torch, the
   references of the whole course) is over when the first result lands; writing results and gradebook is included.
   With and without isolation take turns, {ROUNDS} rounds each; the rates are medians.
