@@ -86,12 +86,18 @@ def test_a_unit_alone_is_counted_alone() -> None:
     assert [line.name for line in report.stuck] == ["ben", "eve", "finn", "gil"], "wrong in all that there is"
 
 
-def test_stretch_is_not_needed_to_finish_and_teaching_order_is_kept() -> None:
-    stretch = ExerciseResult("pick_h", "01_slopes", (todo(),))
-    late = ExerciseResult("numerical_grad", "01_slopes", (passed(),))
-    report = counted([CourseResult("handgrad", "s", (stretch, late, CLASS[0].exercises[0]), 7, "box")])
-    assert [exercise.id for exercise in report.units[0].exercises] == ["slope", "numerical_grad", "pick_h"]
-    assert (report.finished, report.units[0].finished, report.units[0].exercises[2].stretch) == (1, 1, True)
+def test_stretch_neither_finishes_nor_is_needed_to_finish_and_teaching_order_is_kept() -> None:
+    def slopes(student: str, pick_h: AnswerResult, numerical_grad: AnswerResult) -> CourseResult:
+        answers = {"pick_h": pick_h, "numerical_grad": numerical_grad, "slope": passed()}
+        exercises = (ExerciseResult(name, "01_slopes", (answer,)) for name, answer in answers.items())
+        return CourseResult("handgrad", student, tuple(exercises), 7, "box")
+
+    report = counted([slopes("done", todo(), passed()), slopes("open", passed(), wrong("return", "unknown"))])
+    (unit,) = report.units
+    assert [(exercise.id, exercise.stretch) for exercise in unit.exercises] == [
+        ("slope", False), ("numerical_grad", False), ("pick_h", True),
+    ]  # fmt: skip
+    assert (unit.finished, [line.name for line in report.students if line.finished]) == (1, ["done"])
 
 
 def test_without_a_course_file_the_names_of_the_records_do() -> None:
