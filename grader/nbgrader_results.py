@@ -17,6 +17,7 @@ WHOLE = "return"
 UNCHANGED = "No response."
 STUDENTS_AT_ONCE = 500
 LABEL = re.compile(r"^[-*`\s]*([\w.]+(?:, [\w.]+)*)[*`]*:\s+")
+CODE_MARKS = re.compile(r"(`+)(.*[^`])\1", re.DOTALL)
 CODE = re.compile(r"\[([a-z]+(?:-[a-z]+)*)\]")
 
 
@@ -127,11 +128,18 @@ def findings(comment: str, answers: Collection[str]) -> dict[str, Finding]:
 
 
 def _finding(text: str) -> Finding:
-    """The message ends where the code stands; brackets around anything else belong to it."""
-    found = [match for match in CODE.finditer(text) if match[1] in CODES]
-    if not found:
-        return Finding(text.strip(), "todo" if text.strip() == UNCHANGED else None)
-    return Finding(text[: found[-1].start()].strip(), found[-1][1])
+    """The message ends where the code stands, on the first line if it is there; other brackets belong to it."""
+    for part in (text.partition("\n")[0], text):
+        found = [match for match in CODE.finditer(part) if match[1] in CODES]
+        if found:
+            return Finding(_unmarked(part[: found[-1].start()]), found[-1][1])
+    return Finding(_unmarked(text), "todo" if text.strip() == UNCHANGED else None)
+
+
+def _unmarked(text: str) -> str:
+    """The text that Markdown shows as it is because it is marked as code."""
+    marked = CODE_MARKS.fullmatch(text.strip())
+    return (marked[2] if marked else text).strip()
 
 
 def _outline(db: Any) -> _Outline:

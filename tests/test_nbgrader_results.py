@@ -104,6 +104,15 @@ def test_an_instructors_own_cells_and_notebooks_are_exercises_of_their_own(grade
         ("a [x]: no exit [crash]", {name: Finding("a [x]: no exit", "crash") for name in LIN}),
         ("all: bad\nw.g: fine [todo]", {**dict.fromkeys(LIN, Finding("all: bad")), "w.g": Finding("fine", "todo")}),
         ("No response.", dict.fromkeys(LIN, Finding("No response.", "todo"))),
+        ("- w.g: ``a `b` < c`` [error]\n  Hint: see [todo]", {"w.g": Finding("a `b` < c", "error")}),
+        (
+            "- b.g, w.g: too small [mean-for-sum]\n- inp.g: not attempted yet [todo]",
+            {
+                "b.g": Finding("too small", "mean-for-sum"),
+                "w.g": Finding("too small", "mean-for-sum"),
+                "inp.g": Finding("not attempted yet", "todo"),
+            },
+        ),
         ("", {}),
         ("[[[", dict.fromkeys(LIN, Finding("[[["))),
     ],
