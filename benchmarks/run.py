@@ -135,7 +135,9 @@ def watched(course: Path) -> list[Row]:
     file = course / "exercises" / LIN_GRAD
     right = file.read_text()
     wrong = right.replace("out.g.sum(0)", "out.g.mean(0)")
-    versions = [(f"{text}# {i}\n", shows) for i in range(SAVES) for text, shows in ((wrong, "hint 1/3"), (right, "Solved."))]
+    versions = [
+        (f"{text}# {i}\n", shows) for i in range(SAVES) for text, shows in ((wrong, "hint 1/3"), (right, "Solved."))
+    ]
     times = waits(HANDGRAD, course, file, versions)
     return [at_most("`handgrad` alone: from a save of `lin_grad.py` to the verdict", 1000 * median(times), 250, "ms")]
 
