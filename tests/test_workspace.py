@@ -21,8 +21,11 @@ def course(tmp_path: Path) -> Course:
 def test_a_new_workspace_holds_every_stub_and_lesson_and_no_solution(course: Course) -> None:
     files = {str(path.relative_to(course.root)) for path in course.root.rglob("*") if path.is_file()}
     lessons = {f"exercises/{unit.id}/README.md" for unit in course.config.units}
+    source = bundled()
+    pictures = {path.relative_to(source).as_posix() for path in source.glob("exercises/*/*.svg")}
     stubs = {exercise.file for exercise in course.exercises}
-    assert files == {"course.yaml", "pytest.ini", *lessons, *stubs}
+    assert files == {"course.yaml", "pytest.ini", *lessons, *pictures, *stubs}
+    assert pictures
     assert not any("BEGIN SOLUTION" in (course.root / stub).read_text() for stub in stubs)
 
 
