@@ -24,6 +24,10 @@ def reduction_faults(step: Step, position: Position, fault: Make) -> Iterator[Fa
     else:
         says = f"it is divided by {n}, but {what} does not average"
         yield fault("mean-for-sum", says, _times(position, lambda step, n: 1 / n))
+    if axis_of(step) is not None:
+        says = f"only the {{}} of the entries that {what} has reduced to one has a gradient"
+        yield fault("partial-batch", says.format("first"), _at_one_place(position, 0))
+        yield fault("partial-batch", says.format("last"), _at_one_place(position, -1))
     if step.value.numel() > 1:
         yield from _other_counts(step, position, average, fault)
 
@@ -51,6 +55,15 @@ def _shared_by(step: Step, position: Position) -> int:
 
 def _times(position: Position, factor: Callable[[Step, int], float]) -> Rule:
     return lambda trace, step, g: step.vjp(position, g) * factor(step, _shared_by(step, position))
+
+
+def _at_one_place(position: Position, place: int) -> Rule:
+    def rule(_trace: object, step: Step, g: torch.Tensor) -> torch.Tensor:
+        gradient, alone = step.vjp(position, g), torch.zeros_like(step.operand(position))
+        alone.select(_axis(step), place).copy_(gradient.select(_axis(step), place))
+        return alone
+
+    return rule
 
 
 def _divided(position: Position, average: bool, count: Callable[[Step], int]) -> Rule:
@@ -116,6 +129,8 @@ def running_faults(step: Step, position: Position, fault: Make) -> Iterator[Faul
     yield fault("wrong-local", says, lambda trace, step, g: step.apply({position: g}))
     says = f"the value of {what} stands where its derivative belongs"
     yield fault("wrong-local", says, lambda trace, step, g: g * step.value)
+    says = f"each gradient is multiplied by what {what} would make of ones; it is other gradients that must come in"
+    yield fault("wrong-local", says, lambda trace, step, g: g * step.vjp(position, torch.ones_like(g)))
     if axis_of(step) is not None:
         yield from _along_its_axis(step, position, fault)
 

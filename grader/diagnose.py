@@ -14,9 +14,10 @@ import numpy as np
 
 from .compare import agrees, scaled_error, share_wrong
 from .exercise import Answer, Misconception
+from .options import describe_options
 from .relations import MATCH, Pair, constant, passes_where, ratio, right_in, same_shape, varying_ratio
 from .shapes import describe, describe_guessed
-from .trial import IMPOSSIBLE, Candidate, Trial, describe_options
+from .trial import IMPOSSIBLE, Candidate, Trial
 
 IMPRECISE = 0.05
 SPECIFIC = (

@@ -55,8 +55,11 @@ def local_faults(
     elif len(step.operands) == 1 and step.value.shape == step.operand(position).shape:
         yield from running_faults(step, position, fault)
     if upstream_given and len(step.operands) > 1:
-        says = f"out.g is missing in the part that comes through {name_of(trace, dict(step.operands)[position])}"
+        part = f"in the part that comes through {name_of(trace, dict(step.operands)[position])}"
+        says = f"out.g is missing {part}"
         yield fault("missing-upstream", says, lambda trace, step, g: step.vjp(position, torch.ones_like(g)))
+        says = f"{name_of(trace, step.key)} stands where its gradient belongs, {part}"
+        yield fault("value-for-gradient", says, lambda trace, step, g: step.vjp(position, step.value))
     if step.name in SUMS or not is_pointwise(step, position):
         says = f"every entry is also multiplied by {name_of(trace, dict(step.operands)[position])} itself"
         yield fault("extra-factor", says, lambda trace, step, g: step.vjp(position, g) * step.operand(position))

@@ -9,22 +9,21 @@ from functools import cached_property
 import numpy as np
 
 from . import graph_faults, lint, relations, structure
-from .compare import agrees, scaled_error, worst_entry
+from .compare import agrees, scaled_error
 from .course import CourseExercise
 from .diagnose import Diagnosis, declared, diagnose, matching, ranked
 from .errors import ProtocolError
+from .evidence import evidence_of, shown
 from .exercise import Answer, Exercise, Routine
-from .finite_differences import nudged
 from .ladders import hints_for
 from .observation import Call, Observation, Raised
-from .reference import loss_of
+from .options import right_where
 from .results import AnswerResult, ExerciseResult, Status
 from .sampling import Array
 from .shapes import named_axes, shape_of
 from .source import Source
 from .trial import Candidate, Trial, asked_for
 
-NUDGE = 1e-4
 LARGEST_SHARE = 0.9
 CELL_SHARE = 0.25
 KEPT = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
@@ -107,12 +106,6 @@ def _answer_result(
     )  # fmt: skip
 
 
-def _shown(array: np.ndarray) -> str:
-    """An array on one line, the middle of a large one left out."""
-    with np.printoptions(precision=4, suppress=True, threshold=40, edgeitems=2):
-        return " ".join(np.array2string(array, separator=", ").split())
-
-
 @dataclass(frozen=True)
 class Judge:
     """Climbs the rungs for one file or notebook whose reply is in."""
@@ -172,20 +165,17 @@ class Judge:
     def _raised(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
         names = ", ".join(self.exercise.declaration.taken)
         diagnosis = structure.raised(error, self.source, trial, signature=f"{self.exercise.id}({names})")
-        unusual = trial.setting.index > 1 and trial.setting.turn < 2  # its options are those of an ordinary trial
-        if diagnosis.code == "error" and unusual and self._right_elsewhere(answer):
+        if diagnosis.code == "error" and trial.setting.is_special and self._right_elsewhere(answer):
             return Diagnosis("shape-special", f"in {trial.setting.kind} it stops with {diagnosis.says}")
         if diagnosis.code == "error" and (where := self._right_where(answer)):
             return replace(diagnosis, says=f"{diagnosis.says}. It is right only where {where}")
         return diagnosis
 
     def _right_where(self, answer: Answer) -> str:
-        """The options for which the answer is right, where they are not those for which the function raises."""
-        if not self._right_elsewhere(answer):
-            return ""
+        """The options for which the answer is right, where others make the function raise."""
         sound = [trial for trial, call in self._rounds() if call.error is None]
         raising = [trial for trial, call in self._rounds() if call.error is not None]
-        return relations.right_where(answer, sound, raising)
+        return right_where(answer, sound, raising) if self._right_elsewhere(answer) else ""
 
     def _right_elsewhere(self, answer: Answer) -> bool:
         """Some trials raise, and in every other one the answer is right."""
@@ -284,28 +274,12 @@ class Judge:
         expected = trial.expected[answer.name]
         assert expected is not None
         error = scaled_error(array, expected)
-        evidence = self._evidence(answer, trial, array, expected)
+        evidence = evidence_of(self.exercise.declaration, answer, trial, array, expected)
         if self.exercise.course.policy.show_expected:
-            evidence = f"{evidence}; expected {_shown(expected)}, yours is {_shown(array)}".removeprefix("; ")
+            evidence = f"{evidence}; expected {shown(expected)}, yours is {shown(array)}".removeprefix("; ")
         return _answer_result(
             self.exercise, answer, diagnosis, evidence=evidence, error=error if np.isfinite(error) else None
         )
 
     def _diagnosis(self, answer: Answer, pairs: Sequence[tuple[Trial, np.ndarray]]) -> Diagnosis:
         return mistake(self.exercise, answer, self.trials[0], pairs)
-
-    def _evidence(self, answer: Answer, trial: Trial, array: np.ndarray, expected: np.ndarray) -> str:
-        """What finite differences say of the entry that is furthest off."""
-        exercise = self.exercise.declaration
-        if not isinstance(exercise, Exercise) or answer.kind != "gradient" or array.shape != expected.shape:
-            return ""
-        argument = trial.arguments.get(answer.wrt)
-        if isinstance(argument, Array) and argument.g is not None:
-            return ""
-        index = worst_entry(array, expected)
-        values = trial.inputs[answer.wrt].numpy()
-        moved = loss_of(exercise, trial, answer.wrt, nudged(values, index, NUDGE))
-        change = moved - loss_of(exercise, trial, answer.wrt, values)
-        entry = f"{answer.wrt}[{','.join(map(str, index))}]" if index else answer.wrt
-        what = "the loss" if exercise.gives_upstream or array.ndim == 0 or trial.out_g.ndim == 0 else "the output"  # type: ignore[union-attr]
-        return f"nudge {entry} by 1e-4: {what} moves by {change:.3e}, your gradient says {NUDGE * array[index]:.3e}"

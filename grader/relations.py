@@ -13,9 +13,10 @@ import numpy as np
 
 from .compare import scaled_error
 from .exercise import Answer
+from .options import right_where
 from .sampling import LARGE_UPSTREAM_KIND, Array
 from .shapes import BATCH, Sizes
-from .trial import Candidate, Trial, options
+from .trial import Candidate, Trial
 
 MATCH = 1e-4
 Pair = tuple[Trial, np.ndarray]
@@ -251,29 +252,6 @@ def passes_where(
     if not ranks[0] & ranks[1] and any(axis.startswith("_") for axis in right[0].setting.sizes):
         return "shape-special", f"it is right only for arrays of rank {ranks[0].pop()}"
     return None
-
-
-def right_where(answer: Answer, right: Sequence[Trial], wrong: Sequence[Trial]) -> str:
-    """What tells the options of right trials from those of wrong ones: `k is 3`; empty if nothing does."""
-    for name in options(right[0]):
-        if all(options(trial)[name] == right_in(answer, trial).shape for trial in (*right, *wrong)):
-            continue  # the shape of the answer is another one in every trial
-        values = [{options(trial)[name] for trial in trials} for trials in (right, wrong)]
-        if clause := _told_apart(*values):
-            return f"{name} is {clause}"
-    return ""
-
-
-def _told_apart(right: set[Any], wrong: set[Any]) -> str:
-    if right & wrong:
-        return ""
-    if len(right) == 1:
-        return str(*right)
-    if len(wrong) == 1:
-        return f"not {wrong.pop()}"
-    if any(type(value) is not int for value in right | wrong):
-        return ""
-    return "not negative" if min(right) >= 0 > max(wrong) else "negative" if min(wrong) >= 0 > max(right) else ""
 
 
 def _kinds(trials: Sequence[Trial]) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DISTINCT_SIZES = (2, 3, 4, 5, 6, 7)
 LARGE_UPSTREAM_KIND = "a large upstream gradient"
+LARGER_KIND = "a larger case"
 LARGE_SIZES = (40, 48, 56, 44, 52)
 SPECIAL_TURNS = {2: 0, 3: 1, 4: 0}
 
@@ -37,6 +38,11 @@ class Setting:
     kind: str
     sizes: Sizes
     rank: int = 2
+
+    @property
+    def is_special(self) -> bool:
+        """What is special about it is its sizes or its upstream gradient, never its options."""
+        return self.index in SPECIAL_TURNS or self.kind == LARGER_KIND
 
     @property
     def turn(self) -> int:
@@ -247,7 +253,7 @@ def settings(specs: tuple[str, ...], rng: np.random.Generator, least: int = 0) -
 
 def large_setting(specs: tuple[str, ...], index: int) -> Setting:
     """One trial large enough to tell an intermediate of every axis from the arguments themselves."""
-    return Setting(index, "a larger case", dict(zip(named_axes(specs), LARGE_SIZES, strict=False)))
+    return Setting(index, LARGER_KIND, dict(zip(named_axes(specs), LARGE_SIZES, strict=False)))
 
 
 def _different(axes: Axes, rng: np.random.Generator) -> dict[str, int]:

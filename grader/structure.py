@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from .diagnose import Diagnosis
 from .exercise import RETURN, Answer
 from .observation import Call, Facts, Observation, Raised, Value
+from .options import describe_options
 from .sampling import Array
 from .shapes import describe
 from .source import Source
-from .trial import Trial, describe_options
+from .trial import Trial
 
 SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
 CODES = {

@@ -55,16 +55,6 @@ class Trial:
         return argument.axes if isinstance(argument, Array) else None
 
 
-def options(trial: Trial) -> dict[str, Any]:
-    """The arguments that choose what is done: whole numbers, yes or no, tuples."""
-    return {name: value for name, value in trial.arguments.items() if type(value) in (int, bool, tuple)}
-
-
-def describe_options(trial: Trial) -> str:
-    """The options in words: `dim is 1 and keepdim is False`; empty where there are none."""
-    return " and ".join(f"{name} is {value}" for name, value in options(trial).items())
-
-
 def asked_for(arguments: Mapping[str, Any]) -> frozenset[str] | None:
     """The set of gradients that a call asks for, if the exercise has such an argument."""
     return next((value for value in arguments.values() if isinstance(value, frozenset)), None)

@@ -174,6 +174,15 @@ var_grad = Exercise(
             says="the two divisors have changed places: it is unbiased=True that takes one less",
             hints=("Which of the two is larger, the variance with unbiased=True or the other one?",),
         ),
+        Misconception(
+            "wrong-local",
+            "inp.g",
+            lambda inp, dim, unbiased, out, out_g: (
+                (inp - inp.mean(dim, keepdim=True)) / (inp.shape[dim] - unbiased) * (out_g / out.sqrt()).unsqueeze(dim)
+            ),
+            says="every entry is the gradient of the standard deviation, not of the variance",
+            hints=("Is there a square root in the forward pass?",),
+        ),
     ),
 )
 

@@ -1,0 +1,3 @@
+# expect inp.g: missing-local | wrong-shape
+def permute_grad(inp, out, order):
+    inp.g = out.g.permute(sorted(order))
