@@ -22,6 +22,7 @@ from .course_file import Policy
 from .errors import UsageError
 from .gradebook import GRADES_FILE, Summary
 from .isolation import Isolation, choose, machine, weakness
+from .text import escaped, one_line
 
 COMMONEST = 3
 
@@ -50,7 +51,7 @@ def grade_with_progress(
         print("handgrad: stopped. What was finished is kept; the same command goes on.", file=sys.stderr)
         raise
     if as_json:
-        print(json.dumps(asdict(summary), indent=1, ensure_ascii=False))
+        print(escaped(json.dumps(asdict(summary), indent=1, ensure_ascii=False)))
     else:
         _print(course, summary, out)
     return 3 if summary.errors else 0
@@ -102,7 +103,7 @@ def _print(course: Course, summary: Summary, out: Path) -> None:
         console.print(f"{name} is no student's folder: ignored.", style="yellow", soft_wrap=True)
     for failure in summary.errors:
         text = f"{failure.student}, {failure.exercise}: not graded ({failure.message}). Run the same command again."
-        print(text, file=sys.stderr)
+        print(one_line(text), file=sys.stderr)
 
 
 def _mistakes(course: Course, summary: Summary) -> Table:

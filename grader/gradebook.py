@@ -23,7 +23,7 @@ from .errors import InfrastructureError, UsageError
 from .files import remove_unfinished, write_atomically
 from .results import SCHEMA, CourseResult, dumps, to_json
 from .submissions import Submission, read_submission
-from .text import no_formula
+from .text import no_formula, plain
 
 GRADES_FILE = "grades.csv"
 LONGEST_NAME = 200
@@ -158,7 +158,7 @@ class Gradebook:
         points = {each["id"]: None if each["status"] == "error" else each["score"] for each in record["exercises"]}
         mistakes = "; ".join(f"{exercise} {answer}: {code}" for exercise, answer, code in _mistakes(record))
         return [
-            no_formula(record["student"]), _number(record["score"]), _number(_most_points(self.course)),
+            no_formula(plain(record["student"])), _number(record["score"]), _number(_most_points(self.course)),
             *(_number(points.get(exercise.id)) for exercise in self.course.exercises), no_formula(mistakes),
         ]  # fmt: skip
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from .text import escaped
+
 Status = Literal["passed", "failed", "todo", "error"]
 Isolation = Literal["box", "kernel", "none"]
 SCHEMA = "handgrad/result@1"
@@ -144,7 +146,7 @@ def dumps(record: Mapping[str, Any]) -> str:
 
 
 def _line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return escaped(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def exercise_to_json(exercise: ExerciseResult) -> dict[str, Any]:

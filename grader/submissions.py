@@ -11,7 +11,7 @@ from pathlib import Path
 from .course import Course, CourseExercise
 from .errors import UsageError
 from .results import Status
-from .text import plain
+from .text import one_line
 
 SIZE_LIMIT = 1 << 20
 MOST_NOTES = 20
@@ -86,7 +86,7 @@ def printable(name: str) -> str:
 
 def _shown(name: str) -> str:
     """A file name that is safe to show on a terminal, on one line."""
-    return plain(" ".join(printable(name).split("\n")))
+    return one_line(printable(name))
 
 
 def read_submission(course: Course, folder: Path) -> Submission:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import json
+
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 
 
 def plain(text: str) -> str:
     """The text with every character that is not printable replaced, line ends and tabs aside."""
     return "".join(c if c in "\n\t" or c.isprintable() else REPLACEMENT for c in text)
+
+
+def one_line(text: str) -> str:
+    """The text as `plain` has it, on one line."""
+    return plain(" ".join(text.split("\n")))
+
+
+def escaped(document: str) -> str:
+    """A JSON document with every character escaped that is not printable; only line ends between values stay."""
+    if document.isprintable():
+        return document
+    return "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in document)
 
 
 def no_formula(cell: str) -> str:

@@ -24,7 +24,6 @@ from grader.files import write_atomically
 from grader.gradebook import Failure, Mistake, Summary, opened
 from grader.results import CODES, LARGEST_SEED, SCHEMA_FILE
 from grader.sandbox import Reply
-from grader.text import no_formula
 
 grade_folder = partial(batch.grade_folder, isolation="none")
 ROOT = PACKAGE.parent
@@ -245,11 +244,6 @@ def test_the_gradebook_opens_in_any_spreadsheet(graded) -> None:
     }
     assert {row["max_score"] for row in rows} == {"4"}
     assert rows[0]["mistakes"] == "lin_grad b.g: mean-for-sum"
-
-
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
-def test_no_cell_is_taken_for_a_formula(start) -> None:
-    assert no_formula(f"{start}1") == f"'{start}1"
 
 
 def test_the_summary_counts_students_and_mistakes(graded) -> None:

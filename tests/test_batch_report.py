@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from grader.batch import Progress
-from grader.batch_report import _pace
+from grader.batch_report import _pace, _print
+from grader.course import Course
+from grader.gradebook import Failure, Summary
 
 
 @pytest.mark.parametrize(
@@ -24,3 +28,14 @@ from grader.batch_report import _pace
 def test_the_rate_and_the_time_left(progress: Progress, says: str) -> None:
     """Of what is graded now: what an earlier run finished takes no time."""
     assert _pace(progress) == says
+
+
+def test_what_students_named_their_folders_and_files_controls_no_terminal(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = "\x1b]0;owned\x07\x9b2J\nroot# "
+    failure = Failure(f"s{hostile}", "lin_grad", f"it failed{hostile}")
+    _print(course, Summary(1, 1, 0, 0.0, 1.0, {}, (failure,), (), 1.0), Path("results"))
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1
+    assert (said.out + said.err).replace("\n", "").isprintable()
