@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from . import cells
 
-LONGEST, LONGEST_SOURCE = 60, 1 << 18
+LONGEST, LONGEST_SOURCE, LONGEST_CHAIN = 60, 1 << 16, 10
 DIFFERENTIATES = (
     "torch.autograd",
     "torch.func",
@@ -45,7 +45,7 @@ def autograd_use(texts: Sequence[str], function: str, ignored: Collection[int] =
         uses = [use for part in file.reached_from(function) for use in file.uses(part)]
         first = min(uses, key=lambda use: (use.lineno, use.col_offset), default=None)
         return None if first is None else (first.lineno, _words(first))
-    except (RecursionError, MemoryError):  # nested so deeply that it cannot be read, or not be shown
+    except (RecursionError, MemoryError, ValueError):  # nested so deeply that it cannot be read, or cannot be shown
         return None
 
 
@@ -84,18 +84,19 @@ class _File:
         for statement in tree.body:
             for name in _bound_by(statement):
                 definitions.setdefault(name, []).append(statement)
-        attributes = {name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for name in _members(node)}
-        return _File(definitions, dict(_imports(tree)), frozenset(attributes))
+        return _File(definitions, dict(_imports(tree)), frozenset(_members(tree)))
 
     def reached_from(self, function: str) -> list[ast.stmt]:
         """The statements that define a function and whatever it names, directly or through others."""
-        waiting, reached = [function], dict[str, list[ast.stmt]]()
+        waiting, met, reached = [function], set[str](), dict[int, ast.stmt]()
         while waiting:
             name = waiting.pop()
-            if name not in reached:
-                reached[name] = self.definitions.get(name, [])
-                waiting += [found for part in reached[name] for found in _free_names(part)]
-        return list({id(part): part for parts in reached.values() for part in parts}.values())
+            new = [] if name in met else [part for part in self.definitions.get(name, []) if id(part) not in reached]
+            met.add(name)
+            for part in new:  # each is read once, however many names it binds
+                reached[id(part)] = part
+                waiting += _free_names(part)
+        return list(reached.values())
 
     def uses(self, part: ast.stmt) -> Iterator[ast.expr]:
         """The expressions in a statement that differentiate by torch."""
@@ -130,11 +131,12 @@ class _File:
 
     def _full_name(self, node: ast.expr, local: frozenset[str]) -> str | None:
         """What a dotted name stands for, if it begins with an imported name that nothing else is called by."""
-        if isinstance(node, ast.Attribute):
-            owner = self._full_name(node.value, local)
-            return None if owner is None else f"{owner}.{node.attr}"
+        attributes: list[str] = []
+        while isinstance(node, ast.Attribute) and len(attributes) < LONGEST_CHAIN:
+            attributes.insert(0, node.attr)
+            node = node.value
         if isinstance(node, ast.Name) and node.id not in local and node.id not in self.definitions:
-            return self.imports.get(node.id)
+            return ".".join([self.imports[node.id], *attributes]) if node.id in self.imports else None
         return None
 
 
@@ -150,17 +152,26 @@ def _stores(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-def _members(definition: ast.ClassDef) -> Iterator[str]:
-    """Methods, and attributes set on `self` or on the class."""
-    if any("Function" in ast.unparse(base) for base in definition.bases):
-        return  # its `backward` is called by torch's engine, not by the learner
-    for node in ast.walk(definition):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+def _members(tree: ast.Module) -> Iterator[str]:
+    """Methods of all classes, and attributes set on `self` or on the class; each node is looked at once."""
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        node, inside = waiting.pop()
+        if isinstance(node, ast.ClassDef):
+            inside = not _is_function(node)
+        elif inside and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.name
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        elif inside and isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.attr
-        elif isinstance(node, ast.Name) and _stores(node):
+        elif inside and isinstance(node, ast.Name) and _stores(node):
             yield node.id
+        waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
+
+
+def _is_function(definition: ast.ClassDef) -> bool:
+    """A subclass of `torch.autograd.Function`: its `backward` is called by torch's engine, not by the learner."""
+    named = (getattr(base, "attr", getattr(base, "id", "")) for base in definition.bases)
+    return any("Function" in name for name in named)
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
