@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import secrets
 import tokenize
@@ -23,6 +24,9 @@ from .sampling import Array, Dtype, Function
 from .sandbox import Worker
 from .source import Source
 from .trial import Trial
+
+LONGEST_REASON = 200
+FOR_DOMAINS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 
 
 class Grader:
@@ -55,7 +59,7 @@ class Grader:
         try:
             source = Source.of_file(_decode(content), exercise.file)
         except (SyntaxError, LookupError, UnicodeError) as error:
-            says = f"{exercise.file} is not UTF-8 text ({error}): save it as UTF-8"
+            says = f"{exercise.file} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
             return everywhere(exercise, Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",)))
         return self._grade(exercise, source, worker)
 
@@ -87,6 +91,8 @@ class Grader:
 def _decode(content: bytes) -> str:
     """Source text, by the encoding that the file declares, UTF-8 without one."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+    if codecs.lookup(encoding).name in FOR_DOMAINS:
+        raise LookupError(f"{encoding} is for names of domains")
     return content.decode(encoding)
 
 
