@@ -147,14 +147,14 @@ class _Room:
     book: Gradebook
     grader: Grader
     waiting: queue.SimpleQueue[Path | None]
-    landed: queue.SimpleQueue[Landed | Exception]
+    landed: queue.SimpleQueue[Landed | BaseException]
 
     def serve(self, desk: Desk) -> None:
         """Grade what is waiting."""
         try:
             while not desk.stopped and (folder := self.waiting.get()) is not None:
                 self.landed.put(self._graded(folder, desk))
-        except Exception as error:  # raised again where the results are read
+        except BaseException as error:  # raised again where the results are read: nobody may wait for it in vain
             self.landed.put(error)
         finally:
             desk.stop()
@@ -175,7 +175,7 @@ class _Room:
             except queue.Empty:
                 yield None
                 continue
-            if isinstance(found, Exception):
+            if isinstance(found, BaseException):
                 raise found
             unread -= 1
             self.waiting.put(next(folders, None))

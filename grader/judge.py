@@ -194,12 +194,16 @@ class Judge:
         return self.observed.array(structure.value_of(answer, call))
 
     def _pairs(self, answer: Answer) -> list[tuple[Trial, np.ndarray]]:
-        """Each trial with the learner's array in it, where one is expected."""
-        return [
-            (trial, array)
-            for trial, call in self._rounds()[:-1]
-            if trial.expected[answer.name] is not None and (array := self._array(answer, call)) is not None
-        ]
+        """Each trial with the learner's array in it, where one is expected.
+
+        Raises:
+            ProtocolError: there is none where there must be one.
+        """
+        asked = [(trial, call) for trial, call in self._rounds()[:-1] if trial.expected[answer.name] is not None]
+        pairs = [(trial, array) for trial, call in asked if (array := self._array(answer, call)) is not None]
+        if not asked or len(pairs) < len(asked):
+            raise ProtocolError("an answer has no contents")
+        return pairs
 
     def _shapes(self, answer: Answer) -> Verdict:
         """The shape, then the dtype, then finite; a wrong shape may still be a mistake with a name."""

@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError
 
 from . import protocol
 from .errors import ProtocolError
 from .text import plain
 
-MAX_TEXT = 20_000
+MAX_PRINTED, MAX_TEXT = 20_000, 2_000
+MOST = 100  # entries of anything in a reply; an honest worker sends fewer
 
 
-def _readable(text: object) -> object:
+def _readable(longest: int) -> BeforeValidator:
     """Text as it may be shown and stored: no control characters, no lone surrogates, not too long."""
-    return plain(text.encode("utf-8", "replace").decode())[:MAX_TEXT] if isinstance(text, str) else text
+    return BeforeValidator(
+        lambda text: plain(text[:longest].encode("utf-8", "replace").decode()) if isinstance(text, str) else text
+    )
 
 
-Text = Annotated[str, BeforeValidator(_readable)]
+def _few(entries: object) -> object:
+    """Refuse what has too many entries before any of them is looked at: each wrong one would be remembered."""
+    if isinstance(entries, (list, dict)) and len(entries) > MOST:
+        raise ValueError("too many entries")
+    return entries
+
+
+T = TypeVar("T")
+Few = Annotated[T, BeforeValidator(_few)]
+FewOf = Annotated[list[T], FailFast(), BeforeValidator(_few)]
+Text = Annotated[str, _readable(MAX_TEXT)]
+Printed = Annotated[str, _readable(MAX_PRINTED)]
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 Kind = Literal["none", "ellipsis", "tensor", "number", "ndarray", "items", "other"]
 
 
@@ -38,9 +53,9 @@ class Value(_Record):
     kind: Kind
     type: Text = ""
     dtype: Text = ""
-    shape: list[int] = Field(default_factory=list)
+    shape: FewOf[Count] = Field(default_factory=list)
     array: int | None = None
-    items: list[Value] = Field(default_factory=list, max_length=16)
+    items: FewOf[Value] = Field(default_factory=list, max_length=16)
     why: Text = ""
 
 
@@ -50,24 +65,24 @@ class Raised(_Record):
     kind: Literal["raised", "syntax", "timeout", "autograd", "exit", "memory"]
     type: Text
     message: Text
-    lines: list[int]
+    lines: FewOf[Count]
 
 
 class Call(_Record):
     """One call of the learner's function."""
 
     returned: Value
-    stored: dict[str, dict[Text, Value]]
-    after: dict[str, Value]
-    work: int = Field(ge=0)
-    peak: int = Field(ge=0)
+    stored: Few[dict[Text, Few[dict[Text, Value]]]]
+    after: Few[dict[Text, Value]]
+    work: Count
+    peak: Count
     error: Raised | None = None
 
 
 class Failed(_Record):
     """A cell of a notebook that raised; the others were run all the same."""
 
-    cell: int
+    cell: Count
     error: Raised
 
 
@@ -78,11 +93,11 @@ class Facts(_Record):
         ignored: the lines that only IPython understands; they were not run.
     """
 
-    calls: list[Call]
-    printed: Text
-    defined: list[Text] = Field(default_factory=list, max_length=16)
-    failed: list[Failed] = Field(default_factory=list, max_length=100)
-    ignored: list[int] = Field(default_factory=list, max_length=100)
+    calls: FewOf[Call]
+    printed: Printed
+    defined: FewOf[Text] = Field(default_factory=list, max_length=16)
+    failed: FewOf[Failed] = Field(default_factory=list)
+    ignored: FewOf[Count] = Field(default_factory=list)
     stub: bool = False
     error: Raised | None = None
 
@@ -105,7 +120,7 @@ def read(frame: bytes) -> Observation:
     Raises:
         ProtocolError: a field is missing, unknown or of another type, or an array is not what it claims.
     """
-    header, arrays = protocol.unpack(frame)
+    header, arrays = protocol.unpack(frame, protocol.MAX_REPLY_HEADER)
     try:
         facts = Facts.model_validate(header)
     except (ValidationError, RecursionError) as error:
@@ -123,6 +138,8 @@ def _check(value: Value, arrays: tuple[np.ndarray, ...]) -> None:
     for item in value.items:
         _check(item, arrays)
     if value.array is None:
+        if value.kind == "number":
+            raise ProtocolError("the reply names a number and does not send it")
         return
     if not 0 <= value.array < len(arrays):
         raise ProtocolError("the reply refers to an array it does not hold")

@@ -19,9 +19,11 @@ from .errors import ProtocolError
 MAGIC = b"HGF1"
 PREFIX = struct.Struct("<4sIQ")
 MAX_HEADER = 4 << 20
+MAX_REPLY_HEADER = 2 << 20
 MAX_PAYLOAD = 64 << 20
 MAX_FRAME = PREFIX.size + MAX_HEADER + MAX_PAYLOAD
 MAX_RANK = 16
+MAX_ARRAYS = 1 << 14
 _NAMES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
 DTYPES = {name: np.dtype(name) for name in _NAMES}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}  # `dtype.name` is slow
@@ -43,8 +45,11 @@ def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
     return PREFIX.pack(MAGIC, len(head), len(payload)) + head + payload
 
 
-def unpack(frame: bytes) -> tuple[dict[str, Any], list[np.ndarray]]:
+def unpack(frame: bytes, max_header: int = MAX_HEADER) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Header and arrays of one frame; arrays are read-only copies of exactly the promised sizes.
+
+    Args:
+        max_header: how many bytes of JSON are read at all.
 
     Raises:
         ProtocolError: anything at all is not as promised, trailing bytes included.
@@ -54,6 +59,8 @@ def unpack(frame: bytes) -> tuple[dict[str, Any], list[np.ndarray]]:
     head_size, payload_size = _lengths(frame[: PREFIX.size])
     if len(frame) != PREFIX.size + head_size + payload_size:
         raise ProtocolError("the frame's length is not what its prefix says")
+    if head_size > max_header:
+        raise ProtocolError("the frame's header is too long")
     header = _header(frame[PREFIX.size : PREFIX.size + head_size])
     return header, _arrays(header.pop("arrays", None), frame[PREFIX.size + head_size :])
 
@@ -98,8 +105,8 @@ def _refuse_constant(name: str) -> float:
 
 
 def _arrays(described: object, payload: bytes) -> list[np.ndarray]:
-    if not isinstance(described, list):
-        raise ProtocolError("the frame does not describe its arrays")
+    if not isinstance(described, list) or len(described) > MAX_ARRAYS:
+        raise ProtocolError("the frame does not describe its arrays, or too many of them")
     arrays, offset = [], 0
     for entry in described:
         dtype, shape = _layout(entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Mapping
 
@@ -29,6 +30,7 @@ SHAPE_HINTS = (
 )
 NAME_HINTS = ("Is the name spelt as it was where it came into being? What comes from a module must be imported.",)
 NOTHING = Value(kind="none")
+LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mistake there is
 DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
 
 
@@ -138,7 +140,8 @@ def of_value(answer: Answer, call: Call, trial: Trial, *, numbers: bool) -> Diag
         kind = value.type or value.kind
         article = "an" if kind[0] in "aeiou" else "a"
         return Diagnosis("wrong-type", f"it is {article} {kind}, not a tensor")
-    if value.array is None:
+    expected = trial.expected[answer.name]
+    if value.array is None or (expected is not None and math.prod(value.shape) > max(expected.size, LARGEST_WRONG)):
         return Diagnosis("wrong-shape", f"its shape is {describe(value.shape)}, far too large")
     return None
 

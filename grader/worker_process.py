@@ -146,7 +146,7 @@ def checked(frame: bytes, ended: str) -> Reply:
     if not frame:
         return Reply("crash", detail=ended)
     try:
-        protocol.unpack(frame)
+        protocol.unpack(frame, protocol.MAX_REPLY_HEADER)
     except ProtocolError as error:
         return Reply("crash", detail=ended or str(error))
     return Reply("answered", frame)

@@ -207,3 +207,70 @@ ATTACKS: dict[str, tuple[str, str]] = {
             sys.settrace(trace); sys.setprofile(trace)
             len([])"""), "timeout"),
 }  # fmt: skip
+
+FORGER = """
+import json, os, struct, sys
+
+def send(header, payload=b""):
+    head = header if isinstance(header, bytes) else json.dumps(header).encode()
+    frame = memoryview(struct.pack("<4sIQ", b"HGF1", len(head), len(payload)) + head + payload)
+    while frame: frame = frame[os.write(3, frame):]
+    os._exit(0)
+
+def calls(returned={"kind": "none"}, **facts):
+    frame = sys._getframe()
+    while "header" not in frame.f_locals: frame = frame.f_back
+    one = {"returned": returned, "stored": {}, "after": {}, "work": 0, "peak": 0, **facts}
+    return {"calls": [one] * len(frame.f_locals["header"]["calls"]), "printed": "", "arrays": []}
+"""
+
+
+def forger(function: str, body: str) -> str:
+    """A learner's file whose function sends a reply of its own making."""
+    return f"{FORGER}\ndef {function}(*_):\n{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n"
+
+
+MANY = 4_000
+# name: (exercise, source); none may pass, cost its grader much time or memory, or leave text that cannot be stored
+REPLIES: dict[str, tuple[str, str | bytes]] = {
+    "a number without its value": ("slope", forger("slope", 'send(calls({"kind": "number", "type": "float"}))')),
+    "a tensor without its contents": (
+        "slope", forger("slope", 'send(calls({"kind": "tensor", "dtype": "float32", "shape": []}))')),
+    "names that are half a character": (
+        "numerical_grad",
+        forger("numerical_grad", 'send(calls(stored={"\\ud800\\x1b[2J": {"\\udfff": {"kind": "none"}}}))')),
+    "half a million wrong calls": (
+        "slope",
+        forger("slope", """send(b'{"calls":[' + b",".join([b"{}"] * 500_000) + b'],"printed":"","arrays":[]}')""")),
+    "a tree of wrong values": (
+        "slope",
+        forger("slope", """
+            def tree(depth): return {"kind": "items", "items": [tree(depth - 1) if depth else {}] * 16}
+            send(calls(stored={str(i): {"g": tree(2)} for i in range(15)}))""")),
+    "a shape of giant numbers": (
+        "numerical_grad",
+        forger("numerical_grad", 'send(calls({"kind": "tensor", "dtype": "float32", "shape": [10 ** 4000] * 90}))')),
+    "a giant array in each call": (
+        "numerical_grad",
+        forger("numerical_grad", """
+            value = {"kind": "tensor", "dtype": "uint8", "shape": [60 << 20], "array": 0}
+            send({**calls(value), "arrays": [["uint8", [60 << 20]]]}, bytes(60 << 20))""")),
+    "a hundred thousand empty arrays": (
+        "slope", forger("slope", 'send({**calls(), "arrays": [["bool", [0]]] * 100_000})')),
+    "a file in the encoding of domain names": (
+        "slope", b"# coding: punycode\n" + b"x" * 400_000 + b"-" + b"a" * 500_000),
+    "an encoding with an endless name": ("slope", b"# coding: " + b"y" * 1_000_000 + b"\n"),
+    "a statement that binds many names": (
+        "slope",
+        "=".join(f"a{i}" for i in range(MANY)) + "=1\n" + "b=[" + ",".join(f"a{i}" for i in range(MANY))
+        + "]\ndef slope(f, x, h):\n    return 7.0 if b else x\n"),
+    "classes in classes": (
+        "slope",
+        "".join(f"{' ' * i}class A{i}:\n" for i in range(90)) + f"{' ' * 90}x = [{'1,' * 25_000}]\n"
+        + "def slope(f, x, h):\n    return 7.0\n"),
+    "chains of attributes": (
+        "slope", "def slope(f, x, h):\n    return 7.0\n" + f"    x{'.a' * 900}\n" * 35),
+    "a number too long to be shown": (
+        "slope",
+        f"class A(0x{'f' * 5000} and object): pass\ndef slope(f, x, h):\n    return x.backward(0x{'f' * 5000})\n"),
+}  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attacks import ATTACKS, PRELUDE, attack
+from attacks import ATTACKS, PRELUDE, REPLIES, attack
 from conftest import ROOT, SEED, TIME_LIMIT, codes, make_job, solution, with_policy
 from test_learners import FILES, expectations, found_codes, mismatches
 from test_sandbox import LIMIT, X, alive, assert_still_honest, observed, outcome, run
@@ -203,6 +204,24 @@ def test_a_forged_answer_does_not_pass(way: str, isolated: ForkingWorker, course
     assert [answer.status for answer in result.answers] == ["failed"] * 3
     honest = grader.grade(course.find("lin_grad"), solution(course, "lin_grad"), isolated)
     assert honest.status == "passed"
+
+
+@pytest.mark.parametrize("way", REPLIES)
+def test_a_hostile_file_costs_its_own_points_alone(
+    way: str, isolated: ForkingWorker, course: Course, grader: Grader
+) -> None:
+    """Not a pass, not an error of ours, not much of our time or memory, nothing that cannot be stored."""
+    exercise, source = REPLIES[way]
+    grader.trials(course.find(exercise))
+    used, most = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = grader.grade(course.find(exercise), source if isinstance(source, bytes) else source.encode(), isolated)
+    assert time.process_time() - used < 3
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - most < 600 << 10
+    assert {answer.status for answer in result.answers} == {"failed"}
+    says = "".join(answer.message for answer in result.answers)
+    assert len(says.encode()) < 3000
+    assert says.isprintable()
+    assert_still_honest(isolated)
 
 
 def test_control_characters_do_not_reach_a_terminal(isolated: ForkingWorker, course: Course, grader: Grader) -> None:
