@@ -56,7 +56,7 @@ LADDERS: Mapping[str, tuple[str, ...]] = {
         "A Jacobian has one entry for every pair of output and input.",
     ),
     "missing-batch-sum": (
-        "One axis too many is left: which one, and does this variable have it?",
+        "One axis is too many, or too long: which one, and how long is it in the variable itself?",
         "How many times was each entry used along that axis?",
         "What fans out forward is summed backward.",
     ),

@@ -13,7 +13,7 @@ _WIDE = "bs n m | bs n m | bs n m | n m | bs n m"
 
 
 def _variance(inp, dim, unbiased):
-    """out = inp.var(dim, unbiased=unbiased)"""
+    """out = ((inp - inp.mean(dim, keepdim=True)) ** 2).sum(dim) / (n - unbiased)"""
     deviation = inp - inp.mean(dim, keepdim=True)
     return (deviation**2).sum(dim) / (inp.shape[dim] - unbiased)
 
