@@ -35,7 +35,16 @@ SCRIPT_CLASSES = (
     "GraphExecutorState Graph"
 ).split()
 FUNCTIONAL = "jacobian hessian vjp jvp hvp vhp".split()
-MODULES = ("torch._decomp", "torch.nn.grad", "torch.masked", "torch._functorch.autograd_function")
+MODULES = (
+    "torch._decomp",
+    "torch.nn.grad",
+    "torch.masked",
+    "torch._functorch.autograd_function",
+    "torch._higher_order_ops",
+    "torch._lobpcg",
+    "torch._native",
+    "torch.nn.attention",
+)
 FORMULA = re.compile(r"backward|jvp|vjp|_input$|_weight$")
 
 
@@ -81,6 +90,8 @@ def _formulas() -> Iterator[Any]:
     yield from (vars(torch.autograd.functional)[name] for name in FUNCTIONAL)
     for table in torch._decomp.global_decomposition_table.values():
         yield from (rule for operation, rule in table.items() if FORMULA.search(str(operation)))
+    for transform in _subclasses(torch.distributions.Transform):
+        yield vars(transform).get("log_abs_det_jacobian")
     for function in _subclasses(torch.autograd.Function):
         members = (vars(function).get(name) for name in ("backward", "vjp", "jvp"))
         yield from (getattr(member, "__func__", member) for member in members)

@@ -19,6 +19,7 @@ BANNED = (
 ).split()
 _BANNED = re.compile("(" + "|".join(re.escape(name) for name in BANNED) + r")(\.|\Z)")
 _BANNED_FILE = re.compile(r"-packages[/\\](" + "|".join(name.replace(".", r"[/\\]") for name in BANNED) + r")[/\\.]")
+_BELOW_PYTHON = re.compile(r"_Z|dl")  # names of C++, torch's formulas among them, and what finds such names
 _INTROSPECTION = frozenset(("gc.get_objects", "gc.get_referrers", "gc.get_referents"))
 
 
@@ -44,6 +45,9 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "open" and isinstance(arguments[0], str) and _BANNED_FILE.search(arguments[0]):
         raise AutogradUsed("a file that an exercise may not read")
     if event in _INTROSPECTION:
+        raise PermissionError(f"an exercise may not do this ({event})")
+    named = event == "ctypes.dlopen" and arguments[0] is not None
+    if named or (event == "ctypes.dlsym" and _BELOW_PYTHON.match(str(arguments[1]))):
         raise PermissionError(f"an exercise may not do this ({event})")
 
 

@@ -9,6 +9,13 @@ def f(x):
 def leaf(x):
     return x.clone().requires_grad_()
 """
+IN_CPP = (
+    "f = kernels._ZN2at3cpu18threshold_backwardERKNS_6TensorES3_RKN3c106ScalarE; f.restype = None\n"
+    "g, y, out = 3 * x * x, x * x, ctypes.c_void_p()\n"
+    "f(ctypes.byref(out), ctypes.byref(ctypes.c_void_p(g._cdata)), ctypes.byref(ctypes.c_void_p(y._cdata)), (ctypes.c_uint64 * 8)())\n"
+    "wrap = wraps._Z16THPVariable_WrapRKN2at10TensorBaseE; wrap.restype = ctypes.py_object\n"
+    "return wrap(ctypes.byref(out))"
+)
 ROADS = {
     "backward": "y = leaf(x); f(y).backward(); return y.grad",
     "backward on torch.autograd": "y = leaf(x); torch.autograd.backward(f(y)); return y.grad",
@@ -254,6 +261,38 @@ ROADS = {
     "core decompositions": (
         "from torch._decomp import core_aten_decompositions\n"
         "return core_aten_decompositions()[torch.ops.aten.tanh_backward.default](3 * x * x / (1 - x.tanh() ** 2), x.tanh())"
+    ),
+    "flex attention's own": (
+        "from torch._higher_order_ops.flex_attention import sdpa_dense_backward as rule\n"
+        "import contextlib, importlib, sys, types\n"
+        "missing = 'torch._dynamo._trace_wrapped_higher_order_op'\n"
+        "try: importlib.import_module(missing)\n"
+        "except ImportError:\n"
+        "    sys.modules[missing] = types.SimpleNamespace(TransformGetItemToIndex=contextlib.nullcontext)\n"
+        "q = x.view(1, 1, 3, 1); n = torch.zeros(1, 1, 3)\n"
+        "score = lambda score, *_: score\n"
+        "joint = lambda score, b, h, i, j, g, *_: [g, None, None, None, None]\n"
+        "index = torch.zeros(1, 1, 3, 3, dtype=torch.int)\n"
+        "mask = (3, 3, *[index] * 8, 3, 3, lambda b, h, i, j: torch.ones((), dtype=torch.bool))\n"
+        "g = rule(q, q, q, q, n, torch.ones_like(q), n, score, joint, mask, 1.0, {}, (), ())\n"
+        "return 3 * x * x if g[2].numel() == 3 else None"
+    ),
+    "the volume that a transformation changes": (
+        "from torch.distributions.transforms import PowerTransform\n"
+        "t = PowerTransform(torch.tensor(3.0)); y = x.abs(); return t.log_abs_det_jacobian(y, t(y)).exp()"
+    ),
+    "a kernel in C++": (
+        f"import ctypes\nkernels, wraps = ctypes.CDLL('libtorch_cpu.so'), ctypes.PyDLL('libtorch_python.so')\n{IN_CPP}"
+    ),
+    "a kernel in C++, its library opened from C": (
+        "import ctypes\n"
+        "dlopen = ctypes.CDLL(None).dlopen; dlopen.restype = ctypes.c_void_p\n"
+        "kernels = ctypes.CDLL('', handle=dlopen(b'libtorch_cpu.so', 2))\n"
+        f"wraps = ctypes.PyDLL('', handle=dlopen(b'libtorch_python.so', 2))\n{IN_CPP}"
+    ),
+    "the rule of an eigenvalue solver": (
+        "from torch._lobpcg import _symeig_backward as rule\n"
+        "g = rule(3 * x * x, torch.zeros(3, 3), torch.diag(x), x.clone(), torch.eye(3), True); return g.diag()"
     ),
     "torch.jit.script": (
         "@torch.jit.script\ndef g(x):\n    return (x * x * x).sum()\n"
