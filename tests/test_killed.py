@@ -126,6 +126,7 @@ class Run:
     Args:
         finished: the modification time of each result that is no error.
         seen: the children that each warm process has been seen with.
+        met: every process that stood below the grader when one was killed.
     """
 
     folder: Path
@@ -133,6 +134,7 @@ class Run:
     temporary: Path
     finished: dict[str, int] = field(default_factory=dict)
     seen: dict[int, set[int]] = field(default_factory=dict)
+    met: set[int] = field(default_factory=set)
 
     def start(self) -> None:
         """The command, just as before."""
@@ -149,10 +151,11 @@ class Run:
 
     def kill(self, kind: str, rng: random.Random) -> bool:
         """Kill such a process, if there is one now."""
+        family = Family.of(self.process.pid)
+        self.met.update(family.warm, family.children)
         if kind == "grader":
             self.kill_grader()
             return True
-        family = Family.of(self.process.pid)
         for child, warm in family.children.items():
             self.seen.setdefault(warm, set()).add(child)
         # The first child of a fresh warm process may be a second chance: two kills would be held against the student.
@@ -163,11 +166,10 @@ class Run:
 
     def kill_grader(self) -> None:
         """Kill the command itself, see that everything dies with it, and start it again."""
-        family = Family.of(self.process.pid)
         self.process.kill()
         self.process.communicate()
         self.check_finished()
-        wait_until(lambda: not any(map(alive, [*family.warm, *family.children])), "a process outlives the grader")
+        wait_until(lambda: not any(map(at_work, self.met)), "a process outlives the grader")
         self.start()
 
     def check_finished(self) -> None:
@@ -184,6 +186,13 @@ class Run:
         assert self.process.returncode in (0, 3), complaints
         self.check_finished()
         return json.loads(said)
+
+
+def at_work(process: int) -> bool:
+    """The process is alive, and a worker: its number has not been given to somebody else."""
+    with suppress(OSError):
+        return alive(process) and b"grader.zygote" in Path(f"/proc/{process}/cmdline").read_bytes()
+    return False
 
 
 def parent_of(process: int) -> int:
@@ -305,6 +314,7 @@ def test_fifty_kills_change_nothing(school: Path, undisturbed: tuple[Path, dict[
             summary = run.ended()
     assert contents(run.out) == contents(undisturbed[0])
     assert told(summary) == told(undisturbed[1])
+    assert not any(map(at_work, run.met))
     assert list(run.temporary.iterdir()) == []
     time.sleep(1)
     assert {path for path in litter() - before if path.exists()} == set()
