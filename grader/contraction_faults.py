@@ -12,6 +12,9 @@ from .fault import Fault, Make, with_operand
 from .shapes import Sizes
 from .summing_faults import Sum, subsets
 from .trace import Position, Rule, Step
+from .trial import Vague
+
+NEARLY_SINGULAR = 100.0
 
 RESHAPED: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
     lambda q: q.mT.reshape(q.shape),
@@ -45,6 +48,9 @@ def contraction_faults(step: Step, position: Position, sizes: Sizes, fault: Make
 
 
 def _pinv(q: torch.Tensor) -> torch.Tensor:
+    """The transposed inverse. Learners have it in float32, where a nearly singular matrix has none to speak of."""
+    if torch.linalg.cond(q).max() > NEARLY_SINGULAR:
+        raise Vague("the matrix is nearly singular")
     inverse: torch.Tensor = torch.linalg.pinv(q)
     return inverse.mT
 

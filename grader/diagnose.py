@@ -17,7 +17,7 @@ from .exercise import Answer, Misconception
 from .options import describe_options
 from .relations import MATCH, Pair, constant, passes_where, ratio, right_in, same_shape, varying_ratio
 from .shapes import describe, describe_guessed
-from .trial import IMPOSSIBLE, Candidate, Trial
+from .trial import IMPOSSIBLE, Candidate, Trial, Vague
 
 IMPRECISE = 0.05
 SPECIFIC = (
@@ -77,6 +77,8 @@ def _matches(candidate: Candidate, answer: Answer, pairs: Sequence[Pair]) -> boo
     for trial, array in pairs:
         try:
             computed = candidate.compute(trial)
+        except Vague:
+            continue
         except IMPOSSIBLE:
             return False
         if not _near(array, computed):

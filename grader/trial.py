@@ -60,6 +60,10 @@ def asked_for(arguments: Mapping[str, Any]) -> frozenset[str] | None:
     return next((value for value in arguments.values() if isinstance(value, frozenset)), None)
 
 
+class Vague(ValueError):
+    """Rounding hides what a mistake gives in a trial: whether it was made, other trials must tell."""
+
+
 IMPOSSIBLE = (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)
 
 
@@ -70,7 +74,8 @@ class Candidate:
     Args:
         code: the public code.
         says: the fact, as a sentence about the answer, without the answer's name.
-        compute: the array this mistake gives in a trial; raises one of `IMPOSSIBLE` where it cannot be made.
+        compute: the array this mistake gives in a trial; raises one of `IMPOSSIBLE` where it cannot be made, and of
+            these `Vague` where it can, but not be recognised.
         hints: hints that fit this mistake.
     """
 
