@@ -126,13 +126,16 @@ def serve_pipe() -> None:
     replies.flush()
     gc.enable()
     originals: list[tuple[Any, dict[str, Any]]] = []
+    modules: dict[str, Any] = {}
     while (frame := protocol.read_frame(jobs)) is not None:
         header, arrays = protocol.unpack(frame)
         if not originals:
             _limit({**header, "time_limit": None})
             originals = [(owner, dict(vars(owner))) for owner in _patchable()]
+            modules = dict(sys.modules)
         replies.write(answer(header, arrays))
         replies.flush()
+        sys.modules.update(modules)
         _undo_patches(originals)
 
 
