@@ -59,8 +59,11 @@ def machine() -> Machine:
     return Machine(landlock.abi(), seccomp.missing(), _no_box(), os.geteuid() == 0)
 
 
-def choose(found: Machine, wanted: Isolation | None = None) -> Isolation:
+def choose(found: Machine, wanted: Isolation | None = None, option: str = "--isolation {}") -> Isolation:
     """The isolation of a graded run: what is wanted, or the strongest there is.
+
+    Args:
+        option: how another one is asked for.
 
     Raises:
         InfrastructureError: it cannot be had; says what is missing and how to get it.
@@ -70,10 +73,10 @@ def choose(found: Machine, wanted: Isolation | None = None) -> Isolation:
     if found.missing:
         raise InfrastructureError(
             f"learner code cannot be isolated here: {'; '.join(found.missing)}. Nothing was graded. "
-            "Grade code that you trust as you trust your own with: --isolation none"
+            f"Grade code that you trust as you trust your own with: {option.format('none')}"
         )
     if wanted == "box" and found.no_box:
-        raise InfrastructureError(f"there is no box here: {found.no_box}. Grade without one: --isolation kernel")
+        raise InfrastructureError(f"there is no box here: {found.no_box}. Grade without one: {option.format('kernel')}")
     return wanted or found.strongest
 
 

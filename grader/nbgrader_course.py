@@ -33,15 +33,14 @@ RELEASE = (
     "nbgrader.preprocessors.ComputeChecksums",
     "nbgrader.preprocessors.CheckCellMetadata",
 )
+SANITIZE = ("grader.nbgrader_restore.RestoreCells",)  # in place of all of nbgrader's
 AUTOGRADE = (
     "grader.nbgrader_plugin.SecureExecute",  # in place of nbgrader's Execute
     "nbgrader.preprocessors.IgnorePattern",
     "nbconvert.preprocessors.ClearMetadataPreprocessor",
     "nbgrader.preprocessors.LimitOutput",
-    "nbgrader.preprocessors.SaveAutoGrades",
-    "grader.nbgrader_plugin.ExplainScores",  # added: comments beside the scores
+    "grader.nbgrader_plugin.ExplainScores",  # in place of nbgrader's SaveAutoGrades
     "nbgrader.preprocessors.AssignLatePenalties",
-    "nbgrader.preprocessors.CheckCellMetadata",
 )
 CONFIG = '''\
 """nbgrader's configuration for this course. Yours to change: `handgrad nbgrader init` leaves it alone from now on."""
@@ -55,8 +54,16 @@ c.GenerateAssignment.preprocessors = [
 {release}
 ]
 
+# Submissions are read whatever they are, and found under another name. RestoreCells does what nbgrader's own list does,
+# and more: each released cell is there once, as it was, whatever was deleted, copied, retyped or edited.
+c.Autograde.pre_convert_hook = "grader.nbgrader_submission.find_renamed"
+c.Autograde.exporter_class = "grader.nbgrader_plugin.SubmissionExporter"
+c.Autograde.sanitize_preprocessors = [
+{sanitize}
+]
+
 # nbgrader's own list, but for SecureExecute, which runs student code isolated and scores it out of its reach,
-# and ExplainScores, which says beside each score which mistake it was.
+# and ExplainScores, which saves the scores and says beside each which mistake it was.
 c.Autograde.autograde_preprocessors = [
 {autograde}
 ]
@@ -114,6 +121,7 @@ def config(course: Course, folder: Path) -> str:
         course="" if known else OWN_COURSE.format(variable=COURSE_VARIABLE, root=str(course.root)),
         course_id=course.config.course,
         release=_listed(RELEASE),
+        sanitize=_listed(SANITIZE),
         autograde=_listed(AUTOGRADE),
     )
 
