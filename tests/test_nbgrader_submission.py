@@ -1,0 +1,313 @@
+"""Whatever a student hands in is read as a sound notebook, and each released cell is there once, as it was."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import time
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbformat import NotebookNode
+from nbgrader.nbgraderformat import MetadataValidator
+from nbgrader.preprocessors import CheckCellMetadata, DeduplicateIds, OverwriteCells, OverwriteKernelspec
+from nbgrader_class import RIGHT, UNIT, answered, cell, read, released, released_folder
+
+from grader.nbgrader_comments import harmless
+from grader.nbgrader_restore import MISSING, RestoreCells
+from grader.nbgrader_submission import ABOUT, MOST_CELLS, TOO_LONG, find_renamed, read_submitted
+from grader.notebook import grade_id
+from grader.source import LONGEST
+
+
+def notebook_of(*cells: Any, **more: Any) -> bytes:
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells), **more}).encode()
+
+
+def code(source: Any, **more: Any) -> dict[str, Any]:
+    return {"cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": None, **more}
+
+
+def sound(notebook: NotebookNode) -> NotebookNode:
+    """The same, once nbformat has found nothing wrong and it has been to disk and back."""
+    nbformat.validate(notebook)
+    return nbformat.reads(nbformat.writes(notebook), as_version=4)
+
+
+UNREADABLE = {
+    "nothing": b"",
+    "half a notebook": notebook_of(code("x = 1"))[:-20],
+    "another language": b"def f(): pass",
+    "bytes": bytes(range(256)),
+    "an abyss": b"[" * 200_000,
+    "a number": b"7",
+    "a list": b"[]",
+    "null": b"null",
+    "no cells": b"{}",
+    "cells that are none": b'{"cells": "x = 1"}',
+    "a number of a million digits": b'{"cells": 1' + b"0" * 1_000_000 + b"}",
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_a_file_that_is_no_notebook_is_one_without_cells_that_says_so(what: str):
+    notebook = sound(read_submitted(UNREADABLE[what]))
+    (about,) = notebook.cells
+    assert about.source.startswith(ABOUT)
+    assert "hand" in about.source
+    assert len(about.source) < 400
+
+
+ODD = {
+    "lines": (code(["x = 1\n", "y = 2"]), "x = 1\ny = 2"),
+    "no source": ({"cell_type": "code"}, ""),
+    "a number for a source": (code(7), ""),
+    "lines that are none": (code(["x", 1, None, "y"]), "xy"),
+    "a lone surrogate": (code("x = '\ud800'"), "x = '?'"),
+    "another kind of cell": ({"cell_type": "heading", "source": "Title", "level": 2}, "Title"),
+    "a kind that is none": ({"cell_type": ["code"], "source": "x"}, "x"),
+    "outputs without end": (code("x", outputs=[{"output_type": "stream", "name": "stdout", "text": "y" * 10**7}]), "x"),
+    "outputs that are none": (code("x", outputs={"a": [1]}), "x"),
+    "an id that is none": (code("x", id="no id!"), "x"),
+    "an attachment": ({"cell_type": "markdown", "source": "x", "attachments": {"a.png": {}}}, "x"),
+    "metadata that are none": (code("x", metadata=[1]), "x"),
+    "a record that is none": (code("x", metadata={"nbgrader": "all points"}), "x"),
+    "a record of surprises": (
+        code("x", metadata={"nbgrader": {"points": 1e300, "grade_id": {"a": 1}, "\ud800": "\ud800"}}), "x",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_an_odd_cell_is_a_cell(what: str):
+    odd, source = ODD[what]
+    notebook = sound(read_submitted(notebook_of(odd, code("z"))))
+    assert [cell.source for cell in notebook.cells] == [source, "z"]
+    assert not any(cell.get("outputs") for cell in notebook.cells)
+
+
+def test_cells_keep_their_ids_once():
+    notebook = sound(read_submitted(notebook_of(code("x", id="a"), code("y", id="a"), code("z", id="b"))))
+    assert [cell.id for cell in notebook.cells][::2] == ["a", "b"]
+    assert notebook.cells[1].id != "a"
+
+
+def test_an_older_notebook_is_read_too():
+    old = {"nbformat": 3, "worksheets": [{"cells": [{"cell_type": "code", "input": "x = 1"}, 7]}]}
+    assert [cell.source for cell in sound(read_submitted(json.dumps(old).encode())).cells] == ["x = 1"]
+
+
+def test_what_is_far_too_much_is_left_out_and_said():
+    notebook = sound(read_submitted(notebook_of(code("x" * (LONGEST + 1)), code("y" * LONGEST))))
+    assert [len(cell.source) for cell in notebook.cells[1:]] == [len(TOO_LONG), LONGEST]
+    assert "longer than 1 MiB" in notebook.cells[0].source
+    many = sound(read_submitted(notebook_of(*[code("x")] * (MOST_CELLS + 1))))
+    assert len(many.cells) == MOST_CELLS + 1
+    assert f"more than {MOST_CELLS} cells" in many.cells[0].source
+
+
+def test_fifty_megabytes_in_one_cell_take_no_time():
+    data = notebook_of(code("x = 1  # " + "\n" * 50_000_000))
+    started = time.process_time()
+    assert read_submitted(data).cells[1].source == TOO_LONG
+    assert time.process_time() - started < 5
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(st.characters(), max_size=5),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from("cells cell_type source metadata nbgrader grade_id points worksheets id".split()),
+        inner, max_size=4,
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(JSON)
+@example({"cells": [{"metadata": {"nbgrader": {"grade_id": "lin_grad", "points": float("nan")}}}]})
+@example({"cells": [{"metadata": {"nbgrader": {"points": float("inf")}}}], "worksheets": [{"cells": [{}]}]})
+def test_no_json_at_all_stops_the_class(value: Any):
+    sound(read_submitted(json.dumps(value).encode()))
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_at_all_stop_the_class(data: bytes):
+    sound(read_submitted(data))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return released_folder(tmp_path_factory.mktemp("restore"))
+
+
+def resources(folder: Path) -> dict[str, Any]:
+    place = {"notebook": UNIT, "assignment": UNIT, "student": "s", "db_url": f"sqlite:///{folder / 'gradebook.db'}"}
+    return {"nbgrader": place}
+
+
+def restored(folder: Path, notebook: NotebookNode) -> NotebookNode:
+    """The notebook as it is graded, once nbgrader's own preprocessors have found nothing to repair in it."""
+    result, _ = RestoreCells().preprocess(read_submitted(json.dumps(notebook).encode()), resources(folder))
+    sound(result)
+    after = copy.deepcopy(result)
+    for theirs in (DeduplicateIds(), OverwriteKernelspec(), OverwriteCells(), CheckCellMetadata()):
+        after, _ = theirs.preprocess(after, resources(folder))
+    assert after == result
+    return result
+
+
+def without_metadata(notebook: NotebookNode) -> None:
+    for each in notebook.cells:
+        each.metadata = {}
+
+
+def everywhere(**changes: Any) -> Any:
+    def edit(notebook: NotebookNode) -> None:
+        for each in notebook.cells:
+            each.metadata.setdefault("nbgrader", {}).update(changes)
+
+    return edit
+
+
+def retyped(notebook: NotebookNode) -> None:
+    for i, each in enumerate(notebook.cells):
+        if grade_id(each).startswith("lin_grad"):
+            notebook.cells[i] = nbformat.v4.new_markdown_cell(each.source, metadata=each.metadata)
+            notebook.cells[i]["attachments"] = {"a.png": {"image/png": ""}}
+
+
+EDITS = {
+    "nothing": lambda notebook: None,
+    "no cells": lambda notebook: notebook.cells.clear(),
+    "half of the cells": lambda notebook: notebook.cells.__delitem__(slice(0, None, 2)),
+    "every cell twice": lambda notebook: notebook.cells.extend(copy.deepcopy(notebook.cells)),
+    "reversed": lambda notebook: notebook.cells.reverse(),
+    "emptied": lambda notebook: [each.__setitem__("source", "") for each in notebook.cells],
+    "retyped": retyped,
+    "without metadata": without_metadata,
+    "more points": everywhere(points=1000),
+    "fewer points": everywhere(points=-1),
+    "everything a solution": everywhere(solution=True, grade=True, locked=False),
+    "nothing graded": everywhere(grade=False, solution=False, locked=False, task=True),
+    "an older schema": everywhere(schema_version=1),
+    "a newer schema": everywhere(schema_version=99),
+    "an unknown name": everywhere(grade_id="mine"),
+    "no name at all": everywhere(grade_id=""),
+    "one name for all": everywhere(grade_id="lin_grad"),
+    "keys of one's own": everywhere(comment="full marks", score=3),
+    "checksums of one's own": everywhere(checksum="x"),
+    "edited tests": lambda notebook: [
+        each.__setitem__("source", "3.0") for each in notebook.cells if each.metadata.get("nbgrader", {}).get("locked")
+    ],
+}
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_each_released_cell_is_there_once_and_as_it_was(folder: Path, what: str):
+    was = released(folder)
+    notebook = answered(was, lin_grad=RIGHT)
+    EDITS[what](notebook)
+    result = restored(folder, notebook)
+    MetadataValidator().validate_nb(result)
+    for known in was.cells:
+        if known.cell_type != "code":
+            continue
+        now = cell(result, grade_id(known))
+        record = {key: value for key, value in known.metadata.nbgrader.items() if key != "cell_type"}
+        assert {**now.metadata.nbgrader, "task": False} == record
+        assert now.cell_type == "code"
+        assert known.metadata.nbgrader.solution or now.source == known.source
+    names = [grade_id(each) for each in result.cells if grade_id(each)]
+    assert len(names) == len(set(names))
+
+
+def test_what_was_repaired_is_said_at_the_top(folder: Path):
+    notebook = answered(released(folder), lin_grad=RIGHT)
+    retyped(notebook)
+    notebook.cells = [each for each in notebook.cells if grade_id(each) not in ("bmm_grad", "bmm_grad-a-g", "handgrad")]
+    notebook.cells.append(copy.deepcopy(cell(notebook, "lin_grad")))
+    cell(notebook, "bmm_grad-b-g").source = "2.0"
+    about = restored(folder, notebook).cells[0].source
+    for says in (
+        "`lin_grad` was of another type: it counts as code again",
+        "Missing, and added back: `handgrad`, `bmm_grad`, `bmm_grad-a-g`",
+        "`lin_grad` is there more than once",
+        "`bmm_grad-b-g` was changed, and is as it was released",
+    ):
+        assert says in about
+    assert not restored(folder, released(folder)).cells[0].source.startswith(ABOUT)
+
+
+def test_a_missing_answer_is_not_filled_in(folder: Path):
+    notebook = released(folder)
+    notebook.cells.clear()
+    assert cell(restored(folder, notebook), "lin_grad").source == MISSING
+
+
+def test_work_in_cells_that_lost_their_names_is_kept(folder: Path):
+    notebook = answered(released(folder), lin_grad=RIGHT)
+    without_metadata(notebook)
+    result = restored(folder, notebook)
+    assert RIGHT in [each.source for each in result.cells if not grade_id(each)]
+
+
+def test_a_notebook_under_another_name_is_found(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    place = tmp_path / "submitted" / "s" / UNIT
+    place.mkdir(parents=True)
+    (tmp_path / "source" / UNIT).mkdir(parents=True)
+    (tmp_path / "source" / UNIT / f"{UNIT}.ipynb").touch()
+    monkeypatch.chdir(tmp_path)
+    other = Path("submitted", "s", UNIT, "<b>Copy of 04.ipynb")
+    nbformat.write(answered(released(folder), lin_grad=RIGHT), other)
+    found = [str(other)]
+    find_renamed(UNIT, "*", found)
+    assert found == [str(other), f"submitted/s/{UNIT}/{UNIT}.ipynb"]
+    copied = read(place / f"{UNIT}.ipynb")
+    assert cell(copied, "lin_grad").source == RIGHT
+    assert "handed in as <code>&lt;b&gt;Copy of 04.ipynb</code>" in copied.cells[0].source
+    find_renamed(UNIT, "*", found)
+    assert len(found) == 2
+
+
+def test_a_link_is_not_followed_and_of_two_notebooks_none_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "source" / UNIT).mkdir(parents=True)
+    (tmp_path / "source" / UNIT / f"{UNIT}.ipynb").touch()
+    (tmp_path / "secret").write_text("{}")
+    (tmp_path / "link.ipynb").symlink_to(tmp_path / "secret")
+    monkeypatch.chdir(tmp_path)
+    for names in (["link.ipynb"], ["one.ipynb", "two.ipynb"], []):
+        before = list(names)
+        find_renamed(UNIT, "*", names)
+        assert names == before
+    assert not (tmp_path / f"{UNIT}.ipynb").exists()
+
+
+HOSTILE = [
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "&lt;script&gt;", "a `b` <i>c</i> ``d``", "`<b>`",
+    "$\\href{javascript:alert(1)}{x}$", "\\(x\\)", "$$<b>x</b>$$", "[x](javascript:alert(1))", "`` <b> `",
+    "![x](http://a.example/x.png)", "http://a.example", "**bold** __bold__ ~~gone~~ a*b*c", "```\n<b>\n```",
+    "\\begin{equation}<b>\\end{equation}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_comment_shows_a_students_text_and_makes_nothing_of_it(text: str):
+    page = MarkdownWithMath(renderer=IPythonRenderer(escape=False)).render(f"- w.g: {harmless(text)} [error]")
+    assert set(re.findall(r"<(\w+)", page)) <= {"ul", "li", "code"}
+    shown = unescape(re.sub(r"</?(ul|li|code)>", "", page))
+    assert " ".join(text.split()) in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    "text", ["every entry is 1/5 of what it should be, and bs = 5 here", "end it with `return ...`", "w.g[0,1]"]
+)
+def test_an_ordinary_sentence_stays_as_it_is(text: str):
+    assert harmless(text) == text
