@@ -212,7 +212,7 @@ def _landing(book: Gradebook, pending: Sequence[Path], staff: _Staff) -> Generat
     try:
         while len(desks) < staff.workers:
             desks.append(Desk(staff.isolation))
-        room = _Room(book, _grader(book.course, staff.seed), waiting, queue.SimpleQueue())
+        room = _Room(book, _grader(book.course, staff), waiting, queue.SimpleQueue())
         for desk in desks:
             threads.append(threading.Thread(target=room.serve, args=[desk], daemon=True))
             threads[-1].start()
@@ -225,11 +225,13 @@ def _landing(book: Gradebook, pending: Sequence[Path], staff: _Staff) -> Generat
             thread.join()
 
 
-def _grader(course: Course, seed: int | None) -> Grader:
+def _grader(course: Course, staff: _Staff) -> Grader:
     """A grader that has its references, so that threads can share it."""
     from .grading import Grader  # imports torch: only now, beside the workers, and not if all results are reused
 
-    grader = Grader(seed)
+    grader = Grader(staff.seed)
     for exercise in course.exercises:
         grader.trials(exercise)
+        if staff.isolation != "none":
+            grader.large(exercise)
     return grader

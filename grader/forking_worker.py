@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import time
 from dataclasses import replace
@@ -16,6 +17,7 @@ from .errors import InfrastructureError
 from .isolation import Isolation
 from .worker_process import GRACE, LINGER, START_LIMIT, Closing, Reply, WarmProcess, checked, how_it_ended
 
+STATUS = struct.Struct("<iii")
 STATUS_LIMIT = 5.0
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # no isolated child can send these, not even to itself
 
@@ -107,25 +109,27 @@ class ForkingWorker(Closing):
         if ours:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(child, signal.SIGKILL)
-        code, number = self._status()
+        code, number, milliseconds = self._status()
         if why == "late" or number == signal.SIGXCPU:
             return Reply("timeout")
         if why == "much":
             return Reply("crash", detail="it sent more than a reply may hold")
         reply = checked(frame, how_it_ended(code, number))
-        return replace(reply, killed=reply.end == "crash" and not ours and number in FROM_OUTSIDE)
+        killed = reply.end == "crash" and not ours and number in FROM_OUTSIDE
+        return replace(reply, killed=killed, cpu=milliseconds / 1000)
 
-    def _status(self) -> tuple[int, int]:
+    def _status(self) -> tuple[int, int, int]:
+        """The child's exit code, the signal that ended it, and its processor time in milliseconds."""
         data = b""
         try:
-            while len(data) < 8:
-                part = self.control.recv(8 - len(data))
+            while len(data) < STATUS.size:
+                part = self.control.recv(STATUS.size - len(data))
                 if not part:
                     raise self._lost()
                 data += part
         except OSError as error:
             raise self._lost() from error
-        return int.from_bytes(data[:4], "little"), int.from_bytes(data[4:], "little")
+        return STATUS.unpack(data)
 
     def _restart(self) -> None:
         self.close()

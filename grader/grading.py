@@ -17,15 +17,17 @@ from .course import CourseExercise
 from .diagnose import Diagnosis
 from .errors import InfrastructureError, ProtocolError
 from .judge import CELL_SHARE, Judge, calls, candidates, everywhere, is_right, metered, mistake  # noqa: F401
+from .large_case import UNSUSPICIOUS, LargeCase, large_trials, parted
 from .observation import read
 from .reference import make_trials
 from .results import LARGEST_SEED, ExerciseResult
 from .sampling import Array, Dtype, Function
-from .sandbox import Worker
+from .sandbox import Worker, is_isolated
 from .source import Source
 from .trial import Trial
 
 LONGEST_REASON = 200
+LEAST_TIME = 0.1
 FOR_DOMAINS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 
 
@@ -39,13 +41,25 @@ class Grader:
     def __init__(self, seed: int | None = None) -> None:
         self.seed = secrets.randbelow(LARGEST_SEED + 1) if seed is None else seed
         self._trials: dict[str, list[Trial]] = {}
+        self._large: dict[tuple[str, float, bool], tuple[Trial, ...]] = {}
 
     def trials(self, exercise: CourseExercise) -> list[Trial]:
         """This run's trials of an exercise."""
         if exercise.id not in self._trials:
-            rng = np.random.default_rng([self.seed, zlib.crc32(exercise.id.encode())])
-            self._trials[exercise.id] = make_trials(exercise.declaration, rng)
+            self._trials[exercise.id] = make_trials(exercise.declaration, self._random(exercise))
         return self._trials[exercise.id]
+
+    def large(self, exercise: CourseExercise, *, at_last: bool = False) -> tuple[Trial, ...]:
+        """This run's large trials of an exercise, for isolated code only; `at_last` if it may have measured."""
+        limit = exercise.course.policy.time_limit
+        key = (exercise.id, limit, at_last)
+        if key not in self._large:
+            first, rng = self.trials(exercise)[0], self._random(exercise, 1 + at_last)
+            self._large[key] = large_trials(exercise.declaration, first, limit, rng, at_last=at_last)
+        return self._large[key]
+
+    def _random(self, exercise: CourseExercise, *stream: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, zlib.crc32(exercise.id.encode()), *stream])
 
     def grade(self, exercise: CourseExercise, content: bytes | None, worker: Worker) -> ExerciseResult:
         """The verdict on one file, which is the case of one cell.
@@ -72,20 +86,32 @@ class Grader:
             return self._judged(exercise, source, worker)
         except InfrastructureError as error:
             return everywhere(exercise, Diagnosis("error", str(error)), "error")
-
-    def _judged(self, exercise: CourseExercise, source: Source, worker: Worker) -> ExerciseResult:
-        trials = self.trials(exercise)
-        reply = worker.run(_job(exercise, source, trials), exercise.course.policy.time_limit)
-        if reply.end == "timeout":
-            limit = exercise.course.policy.time_limit
-            return everywhere(exercise, Diagnosis("timeout", f"it was still running after {limit:g} seconds"))
-        if reply.end == "crash":
-            return everywhere(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
-        try:
-            observed = read(reply.frame)
-            return Judge(exercise, source, trials, observed).result()
         except ProtocolError as error:
             return everywhere(exercise, Diagnosis("crash", f"it tampered with the grader's messages: {error}"))
+
+    def _judged(self, exercise: CourseExercise, source: Source, worker: Worker) -> ExerciseResult:
+        trials, limit = self.trials(exercise), exercise.course.policy.time_limit
+        large = self.large(exercise) if is_isolated(worker) else ()
+        reply = worker.run(_job(exercise, source, calls(trials), large), limit)
+        if reply.end == "timeout":
+            says = f"it was still running after {limit:g} seconds{', perhaps on a large input' if large else ''}"
+            return everywhere(exercise, Diagnosis("timeout", says))
+        if reply.end == "crash":
+            return everywhere(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
+        observed, at_large = parted(read(reply.frame), len(calls(trials)), large)
+        result = at_large.judged(exercise, Judge(exercise, source, trials, observed).result(), source)
+        if large and reply.cpu > UNSUSPICIOUS and any(answer.status == "passed" for answer in result.answers):
+            return self._at_last(exercise, source, worker, reply.cpu).judged(exercise, result, source)
+        return result
+
+    def _at_last(self, exercise: CourseExercise, source: Source, worker: Worker, used: float) -> LargeCase:
+        """What becomes of the largest trials in the processor time that is left: a busy machine is nobody's fault."""
+        large, limit = self.large(exercise, at_last=True), exercise.course.policy.time_limit
+        job = _job(exercise, source, (), large, cpu_limit=max(limit - used, LEAST_TIME))
+        reply = worker.run(job, limit)
+        if reply.end == "answered":
+            return parted(read(reply.frame), 0, large)[1]
+        return LargeCase(large, late=reply.end == "timeout")
 
 
 def _decode(content: bytes) -> str:
@@ -96,15 +122,16 @@ def _decode(content: bytes) -> str:
     return content.decode(encoding)
 
 
-def _job(exercise: CourseExercise, source: Source, trials: Sequence[Trial]) -> bytes:
+def _job(
+    exercise: CourseExercise,
+    source: Source,
+    trials: Sequence[Trial],
+    large: Sequence[Trial],
+    cpu_limit: float | None = None,
+) -> bytes:
     arrays: list[np.ndarray] = []
-    asked = [
-        {
-            "arguments": [[name, _sent(value, arrays)] for name, value in trial.arguments.items()],
-            "meter": metered(trial),
-        }
-        for trial in calls(trials)
-    ]
+    asked = [_asked(trial, arrays, meter=metered(trial), after=True) for trial in trials]
+    asked += [_asked(trial, arrays, meter=False, after=False) for trial in large]
     policy = exercise.course.policy
     header = {
         "cells": source.cells,
@@ -112,10 +139,16 @@ def _job(exercise: CourseExercise, source: Source, trials: Sequence[Trial]) -> b
         "filename": exercise.file,
         "function": exercise.id,
         "time_limit": policy.time_limit,
+        "cpu_limit": cpu_limit,
         "memory_limit": policy.memory_limit,
         "calls": asked,
     }
     return protocol.pack(header, arrays)
+
+
+def _asked(trial: Trial, arrays: list[np.ndarray], **report: bool) -> dict[str, Any]:
+    """One call: its arguments, and what is to be reported of it."""
+    return {"arguments": [[name, _sent(value, arrays)] for name, value in trial.arguments.items()], **report}
 
 
 def _sent(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:

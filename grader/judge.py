@@ -87,14 +87,15 @@ def metered(trial: Trial) -> bool:
 
 def everywhere(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
     """The same verdict on every answer of a file."""
-    answers = [_answer_result(exercise, answer, diagnosis, status) for answer in exercise.declaration.answers]
+    answers = [answer_result(exercise, answer, diagnosis, status) for answer in exercise.declaration.answers]
     return ExerciseResult(exercise.id, exercise.unit, tuple(answers))
 
 
-def _answer_result(
+def answer_result(
     exercise: CourseExercise, answer: Answer, diagnosis: Verdict, status: Status = "failed",
     evidence: str = "", error: float | None = None,
 ) -> AnswerResult:  # fmt: skip
+    """The verdict on one answer as a result, with its points and hints."""
     declaration = exercise.declaration
     points = exercise.points / len(declaration.answers)
     if diagnosis is None:
@@ -133,7 +134,7 @@ class Judge:
         result = self._climbed(answer)
         if result.code is None or result.code in KEPT or self._autograd is None:
             return result
-        return _answer_result(self.exercise, answer, self._autograd)
+        return answer_result(self.exercise, answer, self._autograd)
 
     @cached_property
     def _autograd(self) -> Verdict:
@@ -144,10 +145,10 @@ class Judge:
     def _climbed(self, answer: Answer) -> AnswerResult:
         verdict = self._structure(answer) or self._shapes(answer) or self._conduct(answer)
         if verdict is not None:
-            return _answer_result(self.exercise, answer, verdict)
+            return answer_result(self.exercise, answer, verdict)
         pairs = self._pairs(answer)
         if all(self._right(answer, trial, array) for trial, array in pairs):
-            return _answer_result(self.exercise, answer, self._cost(answer))
+            return answer_result(self.exercise, answer, self._cost(answer))
         return self._named(answer, pairs)
 
     def _rounds(self) -> list[tuple[Trial, Call]]:
@@ -281,7 +282,7 @@ class Judge:
         evidence = evidence_of(self.exercise.declaration, answer, trial, array, expected)
         if self.exercise.course.policy.show_expected:
             evidence = f"{evidence}; expected {shown(expected)}, yours is {shown(array)}".removeprefix("; ")
-        return _answer_result(
+        return answer_result(
             self.exercise, answer, diagnosis, evidence=evidence, error=error if np.isfinite(error) else None
         )
 

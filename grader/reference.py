@@ -53,7 +53,7 @@ def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Genera
     if isinstance(declaration, Routine):
         return _routine_trial(declaration, setting, rng)
     for _ in range(REDRAWS):
-        trial = _exercise_trial(declaration, setting, rng, metered)
+        trial = exercise_trial(declaration, setting, rng, metered=metered)
         if metered or setting.index > 0 or confirmed(declaration, trial):
             return trial
     raise SpecError("autograd and finite differences of forward disagree")
@@ -116,7 +116,8 @@ def _forward_with(exercise: Exercise, trial: Trial, name: str, values: np.ndarra
     return out
 
 
-def _exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generator, metered: bool) -> Trial:
+def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generator, *, metered: bool = False) -> Trial:
+    """One trial as it is drawn, not confirmed by finite differences."""
     sampled = {name: sampler.sample(rng, setting) for name, sampler in exercise.samplers.items()}
     inputs = {name: _as_double(sampled[name]) for name in exercise.forward_names}
     out = _run_forward(exercise, inputs)
@@ -131,7 +132,9 @@ def _exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generat
         name: marked[argument.role] if isinstance(argument := exercise.inputs[name], Marker) else sampled[name]
         for name in exercise.taken
     }
-    expected = {answer.name: _expected(exercise, answer, arguments, inputs, out_g, out) for answer in exercise.answers}
+    expected = {
+        answer.name: right_answer(exercise, answer, arguments, inputs, out_g, out) for answer in exercise.answers
+    }
     return Trial(setting, arguments, expected, inputs, out, out_g, metered)
 
 
@@ -153,7 +156,7 @@ def _run_forward(exercise: Exercise, inputs: Mapping[str, Any]) -> torch.Tensor:
     return out
 
 
-def _expected(
+def right_answer(
     exercise: Exercise,
     answer: Answer,
     arguments: Mapping[str, Any],
@@ -161,6 +164,7 @@ def _expected(
     out_g: torch.Tensor,
     out: torch.Tensor,
 ) -> np.ndarray | None:
+    """The right array of one answer, in the precision of `inputs`; `None` where nothing may be stored."""
     if answer.kind == "value":
         return out.numpy()
     asked = asked_for(arguments)

@@ -30,7 +30,7 @@ Facts = dict[str, Any]
 def answer(header: Mapping[str, Any], inputs: Arrays) -> bytes:
     """The reply frame to one job."""
     results: Arrays = []
-    with capped_output() as printed, Clock(header["time_limit"]) as clock:
+    with capped_output() as printed, Clock(header["time_limit"], header.get("cpu_limit")) as clock:
         facts = _facts(header, inputs, results, printed, clock)
     return protocol.pack({**facts, "printed": printed.text()}, results)
 
@@ -66,7 +66,7 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
             raise
     facts["returned"] = _describe(returned, results)
     facts["stored"] = {name: _attributes(arguments[name], results) for name in given}
-    facts["after"] = {name: _describe(arguments[name], results) for name in given}
+    facts["after"] = {name: _describe(arguments[name], results) for name in given if call.get("after", True)}
     facts["work"], facts["peak"] = meter.work, meter.peak
     return facts
 

@@ -37,12 +37,14 @@ class Reply:
         frame: the reply frame, already well-formed; empty unless answered.
         detail: how it crashed, in a few words.
         killed: by a signal that neither the grader nor a limit sent.
+        cpu: seconds of processor time that the child took, where it had one of its own.
     """
 
     end: End
     frame: bytes = b""
     detail: str = ""
     killed: bool = False
+    cpu: float = 0.0
 
 
 class Worker(Protocol):

@@ -24,7 +24,7 @@ from .worker import answer
 if TYPE_CHECKING:
     from .confinement import Confinement
 
-STATUS = struct.Struct("<ii")
+STATUS = struct.Struct("<iii")
 READY, JOB, STARTED = b"R", b"J", b"P"
 FORBIDDEN = frozenset(
     (
@@ -72,10 +72,10 @@ def _oversee(control: socket.socket, pid: int) -> None:
     handle = os.pidfd_open(pid)
     socket.send_fds(control, [STARTED], [handle])
     os.close(handle)
-    _, status, _ = os.wait4(pid, 0)
+    _, status, used = os.wait4(pid, 0)
     _kill_strays()
     code = os.waitstatus_to_exitcode(status)
-    control.sendall(STATUS.pack(max(code, 0), max(-code, 0)))
+    control.sendall(STATUS.pack(max(code, 0), max(-code, 0), round(1000 * (used.ru_utime + used.ru_stime))))
 
 
 def _kill_strays() -> None:

@@ -1,0 +1,228 @@
+"""In a graded run a measurement fails, however exact it is; a formula passes, and so does a slow loop over entries."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from conftest import Grade, codes, make_job, solution, with_policy
+from measurements import AT_LARGE, MEASURED, SOURCES
+from test_sandbox import assert_still_honest
+
+from grader.course import Course
+from grader.exercise import Exercise, returned, stored
+from grader.grading import Grader
+from grader.ladders import STEPS
+from grader.large_case import UNSUSPICIOUS, large_trials, long_axes, most_entries
+from grader.reference import make_trials
+from grader.results import ExerciseResult
+from grader.sampling import normal, output
+from grader.sandbox import ForkingWorker, Worker, is_isolated
+from grader.trial import Trial
+
+LIMIT = 4.0
+LATE = 1.0
+LONG_AXES = {
+    "dout_dz": ("_0",),
+    "dout_dx": ("_0",),
+    "dloss_dx": ("_0",),
+    "input_grad": ("n",),
+    "weight_grad": ("n",),
+    "lin_grad": ("n",),
+    "linear_grad": ("n",),
+    "lin_grad_nd": ("n",),
+    "lin_grad_accumulate": ("n",),
+    "lin_grad_needed": ("n",),
+    "lin_grad_lean": ("n",),
+    "bmm_grad": ("k",),
+    "mse_grad": ("bs",),
+    "forward_and_backward": ("h", "bs"),
+}
+ENTRY_BY_ENTRY = set(
+    "dy_dx dz_dy pow_grad exp_grad log_grad inv_grad div_grad two_paths_grad relu_grad bias_grad".split()
+)
+
+
+@pytest.fixture(scope="module", params=["box", "kernel"])
+def isolated(request: pytest.FixtureRequest) -> Iterator[ForkingWorker]:
+    with ForkingWorker(request.param) as worker:
+        assert_still_honest(worker)
+        yield worker
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[ForkingWorker]:
+    with ForkingWorker("box") as worker:
+        assert_still_honest(worker)
+        yield worker
+
+
+@pytest.fixture(scope="module")
+def patient(course: Course) -> Course:
+    """The same course with the time limit of these tests."""
+    return with_policy(course, time_limit=LIMIT)
+
+
+def draw(exercise: Exercise, *, at_last: bool = False, limit: float = 10) -> tuple[Trial, ...]:
+    first = make_trials(exercise, np.random.default_rng(0))[0]
+    return large_trials(exercise, first, limit, np.random.default_rng(1), at_last=at_last)
+
+
+def test_every_exercise_has_its_long_axes_or_cannot_have_one(course: Course, grader: Grader) -> None:
+    """An axis that the output does not have, for as many inputs as possible; routines and Jacobians have none."""
+    found = {}
+    for exercise in course.exercises:
+        if isinstance(exercise.declaration, Exercise):
+            found[exercise.id] = long_axes(exercise.declaration, grader.trials(exercise)[0])
+    jacobians = {"df_dx", "df_db"}
+    assert {name: axes for name, axes in found.items() if axes} == LONG_AXES
+    assert {name for name, axes in found.items() if not axes} == ENTRY_BY_ENTRY | jacobians
+
+
+@pytest.mark.parametrize("name", ["slope", "numerical_grad", "df_dx", "relu_grad", "bias_grad"])
+def test_what_a_large_case_cannot_tell_has_none(name: str, course: Course, grader: Grader) -> None:
+    assert grader.large(course.find(name)) == grader.large(course.find(name), at_last=True) == ()
+
+
+@pytest.mark.parametrize("name", LONG_AXES)
+def test_one_axis_is_long_and_every_other_has_size_one(name: str, course: Course, grader: Grader) -> None:
+    exercise = with_policy(course, time_limit=10).find(name)
+    for at_last, most in ((False, 60_000), (True, most_entries(10))):
+        trials = grader.large(exercise, at_last=at_last)
+        assert len(trials) == len(LONG_AXES[name])
+        for trial, axis in zip(trials, LONG_AXES[name], strict=True):
+            assert [other for other, size in trial.setting.sizes.items() if size > 1] == [axis]
+            arrays = [value.values.size for value in trial.arguments.values() if hasattr(value, "values")]
+            share = most / len(trials) if at_last else most
+            assert max(arrays) <= share / 2
+            assert share / 2 - 1 <= sum(arrays) < share + 100
+
+
+def test_the_time_limit_is_as_far_from_loops_as_from_measurements() -> None:
+    """A loop takes time as E, a measurement as E squared: the ratios to the limit are each other's inverse."""
+    assert 340_000 < most_entries(10) < 350_000
+    for limit in (1, 3, 60):
+        loops = most_entries(limit) / most_entries(10) / (limit / 10)
+        measurements = (most_entries(limit) / most_entries(10)) ** 2 / (limit / 10)
+        assert loops * measurements == pytest.approx(1, rel=1e-3)
+
+
+def test_the_same_seed_draws_the_same_large_trials(course: Course) -> None:
+    first, second, other = (Grader(seed).large(course.find("mse_grad"))[0] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.expected["inp.g"], second.expected["inp.g"])
+    assert not np.array_equal(first.expected["inp.g"], other.expected["inp.g"])
+
+
+def test_a_forward_pass_whose_work_grows_with_the_square_has_no_large_case() -> None:
+    """Attention over 50,000 places would need 20 gigabytes here."""
+    attention = Exercise(
+        title="Attention",
+        forward=lambda q, k: (q @ k.t()).softmax(-1).sum(),
+        inputs={"q": normal("t d"), "k": normal("t d")},
+        answers=stored("q.g", "k.g"),
+    )
+    assert draw(attention) == ()
+
+
+def test_where_single_precision_is_not_enough_there_is_no_large_case() -> None:
+    """Nobody can be judged by what float32 cannot compute."""
+    cancelling = Exercise(
+        title="Cancelling",
+        forward=lambda x: ((x + 1000).pow(2).mean() - 1e6) ** 2,
+        inputs={"x": normal("n")},
+        answers=returned("x"),
+    )
+    assert draw(cancelling) == ()
+
+
+def test_an_output_of_its_own_for_every_entry_needs_no_large_case() -> None:
+    assert draw(Exercise("Sine", lambda x: x.sin(), {"x": normal("..."), "out": output()}, stored("x.g"))) == ()
+
+
+def test_only_isolated_code_is_given_a_large_case(worker: Worker, isolated: ForkingWorker) -> None:
+    assert not is_isolated(worker)
+    assert is_isolated(isolated)
+
+
+@pytest.mark.parametrize("source", MEASURED)
+def test_measurements_are_exact_enough_for_every_ordinary_trial(source: tuple[str, str], grade: Grade) -> None:
+    """So it is the large case that stops them."""
+    assert grade(source[0], SOURCES[source]).status == "passed"
+
+
+def judged(source: tuple[str, str], course: Course, grader: Grader, worker: Worker) -> ExerciseResult:
+    started = time.monotonic()
+    result = grader.grade(course.find(source[0]), SOURCES[source].encode(), worker)
+    assert time.monotonic() - started < 2 * LIMIT + LATE  # the second half only where the machine is busy
+    return result
+
+
+@pytest.mark.parametrize("source", MEASURED)
+def test_no_measurement_passes_in_a_graded_run(
+    source: tuple[str, str], patient: Course, grader: Grader, box: ForkingWorker
+) -> None:
+    for at_last in (False, True):  # drawn beforehand, as it takes time too
+        grader.large(patient.find(source[0]), at_last=at_last)
+    result = judged(source, patient, grader, box)
+    assert {answer.status for answer in result.answers} == {"failed"}
+    assert set(codes(result).values()) <= {"timeout", "memory"}
+
+
+@pytest.mark.parametrize("source", AT_LARGE)
+def test_what_is_not_right_at_large_is_wrong(
+    source: tuple[str, str], patient: Course, grader: Grader, isolated: ForkingWorker
+) -> None:
+    assert codes(judged(source, patient, grader, isolated))["inp.g"] == AT_LARGE[source]
+
+
+def test_a_measurement_is_told_kindly(patient: Course, grader: Grader, isolated: ForkingWorker) -> None:
+    result = judged(("lin_grad", "torch"), patient, grader, isolated)
+    answer = {answer.name: answer for answer in result.answers}["w.g"]
+    assert answer.code == "timeout"
+    assert re.fullmatch(
+        "too slow on a large input: w has [0-9]+ entries, and this looks like a measurement, one nudge per entry, "
+        "rather than a formula",
+        answer.message,
+    )
+    assert len(answer.hints) == STEPS
+    assert "forward pass" in answer.hints[0]
+
+
+def test_what_is_wrong_elsewhere_is_told_first(patient: Course, grader: Grader, box: ForkingWorker) -> None:
+    """A slow function with a mistake learns of the mistake, for the answer that has it."""
+    slow = SOURCES["lin_grad", "torch"]
+    wrong = slow.replace("given[name].g = measured[-1]", "given[name].g = measured[-1] * (2 if name == 'w' else 1)")
+    assert wrong != slow
+    found = codes(grader.grade(patient.find("lin_grad"), wrong.encode(), box))
+    assert found == {"inp.g": "timeout", "w.g": "wrong-factor", "b.g": "timeout"}
+
+
+def test_processor_time_is_reported_and_cannot_be_slept_away(isolated: ForkingWorker) -> None:
+    """What tells the two apart is measured outside the child."""
+    spin = (
+        "import time\ndef probe(x):\n    end = time.process_time() + 0.2\n    while time.process_time() < end: pass\n"
+    )
+    nap = "import time\ndef probe(x):\n    time.sleep(0.3)\n"
+    assert isolated.run(make_job(spin, {"x": 1}), 5).cpu >= 0.2
+    assert isolated.run(make_job(nap, {"x": 1}), 5).cpu < 0.2
+
+
+def test_most_submissions_are_called_once(
+    course: Course, grader: Grader, box: ForkingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A formula's processor time shows at once that nothing was measured."""
+    replies = []
+    run = ForkingWorker.run
+
+    def counted(self: ForkingWorker, job: bytes, limit: float) -> object:
+        replies.append(run(self, job, limit))
+        return replies[-1]
+
+    monkeypatch.setattr(ForkingWorker, "run", counted)
+    for _ in range(5):
+        assert grader.grade(course.find("lin_grad"), solution(course, "lin_grad"), box).status == "passed"
+    assert sum(reply.cpu <= UNSUSPICIOUS for reply in replies) >= 4
+    assert len(replies) <= 6
