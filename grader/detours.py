@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from .fault import REDUCTIONS, along, words
+from .fault import REDUCTIONS, along, name_of, words
 from .trace import Position, Step, Trace
 
 Sweep = Callable[[Trace], torch.Tensor]
@@ -46,6 +46,28 @@ def reduced_elsewhere(trace: Trace, wrt: str, skip: Uses) -> Iterator[tuple[str,
             says = f"{words(step)} is taken along axis {axis}, not along the axis it is given"
             yield says, _sweep(wrt, step.index, axis, skip)
         yield f"{words(step)} is taken over all entries, not along one axis", _sweep(wrt, step.index, None, skip)
+
+
+def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[str, str, Sweep]]:
+    """One operation on the way forward taken of another value, and its result used throughout; code, clause, sweep."""
+    values = trace.values()
+    for step in trace.steps:
+        for where, source in step.operands if step.key != trace.out else ():
+            for key in (*trace.inputs, trace.out):
+                if key != source and values[key].shape == step.operand(where).shape:
+                    code = "wrong-point" if len(step.operands) == 1 else "wrong-operand"
+                    says = f"{words(step)} is taken of {name_of(trace, key)}, not of {name_of(trace, source)}"
+                    yield code, says, _taken_of(wrt, step.index, where, key)
+
+
+def _taken_of(wrt: str, index: int, where: Position, key: str) -> Sweep:
+    def sweep(trace: Trace) -> torch.Tensor:
+        value = trace.values()[key]
+        if value.shape != trace.steps[index].operand(where).shape:
+            raise ValueError("the values have different shapes in this trial")
+        return trace.with_step(index, lambda step: step.with_operands({where: value})).backward(wrt)
+
+    return sweep
 
 
 def _sweep(wrt: str, index: int, axis: int | None, skip: Uses) -> Sweep:

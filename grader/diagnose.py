@@ -15,16 +15,19 @@ import numpy as np
 from .compare import agrees, scaled_error, share_wrong
 from .exercise import Answer, Misconception
 from .options import describe_options
-from .relations import MATCH, Pair, constant, passes_where, ratio, right_in, same_shape, varying_ratio
+from .partly import another_mask, not_zero, one_path
+from .ratios import ratio, slope_typed_in, varying_ratio
+from .relations import MATCH, Pair, constant, passes_where, right_in, same_shape
 from .shapes import describe, describe_guessed
 from .trial import IMPOSSIBLE, Candidate, Trial, Vague
 
 IMPRECISE = 0.05
+TINY, ZERO = 1e-9, 1e-5
 SPECIFIC = (
-    "inverted-mask overwritten transposed missing-upstream forward-value sum-for-mean mean-for-sum missing-batch-sum "
-    "extra-batch-sum missing-path missing-local value-for-gradient extra-factor wrong-sign reshape-for-transpose "
-    "inverse-for-transpose sum-of-products partial-batch wrong-operand wrong-point elementwise-for-matmul "
-    "diagonal-only summed-wrong-axis broadcast-accident shape-special wrong-factor wrong-local"
+    "inverted-mask overwritten transposed missing-upstream sum-for-mean mean-for-sum missing-batch-sum "
+    "extra-batch-sum missing-path wrong-sign missing-local forward-value value-for-gradient extra-factor "
+    "reshape-for-transpose inverse-for-transpose sum-of-products partial-batch wrong-operand wrong-point "
+    "elementwise-for-matmul diagonal-only summed-wrong-axis broadcast-accident shape-special wrong-factor wrong-local"
 ).split()
 
 
@@ -55,10 +58,11 @@ def diagnose(
     """
     if not pairs:
         return Diagnosis("unknown", "there is nothing to compare")
+    candidates = list(candidates)
     same_shapes = all(array.shape == right_in(answer, trial).shape for trial, array in pairs)
     if same_shapes and (typed_in := constant(pairs)):
         return Diagnosis("hard-coded", typed_in)
-    return matching(answer, pairs, candidates) or _without_candidates(answer, pairs, averages)
+    return matching(answer, pairs, candidates) or _without_candidates(answer, pairs, candidates, averages)
 
 
 def matching(answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate]) -> Diagnosis | None:
@@ -81,29 +85,41 @@ def _matches(candidate: Candidate, answer: Answer, pairs: Sequence[Pair]) -> boo
             continue
         except IMPOSSIBLE:
             return False
-        if not _near(array, computed):
+        right = right_in(answer, trial)
+        if not _near(array, computed, right):
             return False
-        told_apart = told_apart or not _near(computed, right_in(answer, trial))
+        told_apart = told_apart or not _near(computed, right, right)
     return told_apart
 
 
-def _near(array: np.ndarray, other: np.ndarray) -> bool:
-    error = scaled_error(array, other)
-    return error <= (MATCH if np.any(other) else 1e-6)
+def _near(array: np.ndarray, other: np.ndarray, right: np.ndarray) -> bool:
+    """Equal but for rounding; what a mistake computes as zero, next to the right answer, may be rounding too."""
+    size = float(np.abs(right).max(initial=0.0))
+    if np.abs(other).max(initial=0.0) > TINY * size:
+        return scaled_error(array, other) <= MATCH
+    return scaled_error(array, np.zeros_like(other)) <= ZERO * (size or 1.0)
 
 
-def _without_candidates(answer: Answer, pairs: Sequence[Pair], averages: bool) -> Diagnosis:
+def _without_candidates(
+    answer: Answer, pairs: Sequence[Pair], candidates: Sequence[Candidate], averages: bool
+) -> Diagnosis:
     wrong_shape = next(((t, a) for t, a in pairs if a.shape != right_in(answer, t).shape), None)
     if wrong_shape is not None and (says := same_shape(answer, pairs)):
         return Diagnosis("hard-coded", says)
     everywhere = wrong_shape is not None and wrong_shape[0] is pairs[0][0]
     if wrong_shape is not None and everywhere and (spread := _broadcast_accident(answer, *wrong_shape)):
         return spread
+    if found := another_mask(answer, pairs, candidates) or not_zero(answer, pairs):
+        return Diagnosis(*found)
     if all(scaled_error(array, right_in(answer, trial)) < IMPRECISE for trial, array in pairs):
         worst = max(scaled_error(array, right_in(answer, trial)) for trial, array in pairs)
         return Diagnosis("imprecise", f"it is nearly right, off by {worst:.1e} of the largest entry")
     if decoded := ratio(answer, pairs, averages):
         return Diagnosis(*decoded)
+    if says := slope_typed_in(answer, pairs):
+        return Diagnosis("hard-coded", says)
+    if found := one_path(answer, pairs, candidates, averages):
+        return Diagnosis(*found)
     if special := passes_where(answer, pairs, agrees):
         return Diagnosis(*special)
     if wrong_shape is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from .spelled import spelling
 from .trace import Position, Rule, Step, Trace
 
 UPSTREAM = "out_g"
@@ -14,6 +15,7 @@ CONTRACTIONS = {"matmul", "mm", "bmm", "__matmul__", "__rmatmul__"}
 SUMS = {"add", "sub", "__rsub__"}
 AVERAGES = {"mean"}
 REDUCTIONS = {"sum", *AVERAGES}
+NORMALISING = {"softmax", "log_softmax", "logsumexp"}
 EXPANSIONS = {"expand", "expand_as", "broadcast_to"}
 ALONG_AN_AXIS = set(
     "max min amax amin cumsum cumprod logcumsumexp softmax log_softmax logsumexp flip roll var std cat stack".split()
@@ -53,15 +55,16 @@ def name_of(trace: Trace, key: str) -> str:
 
 
 def words(step: Step) -> str:
-    """An operation in a learner's words: `mean`, `** 2`, the second `3 *`."""
+    """An operation in a learner's words: `mean`, `** 2`, the second `3 *`, `clamp lo, hi`."""
     constants = [value for value in step.args if isinstance(value, (int, float)) and not isinstance(value, bool)]
     text = step.label
     if constants and step.name not in RESHAPES | REDUCTIONS | ALONG_AN_AXIS:
-        text = f"{step.label} {constants[0]:g}"
+        numbers = ", ".join(map(spelling, constants))
+        text = f"{step.label} {numbers}"
         if step.name == "pow":
-            text = f"** {constants[0]:g}"
-        if step.name in {"__rdiv__", "__rtruediv__"}:
-            text = f"{constants[0]:g} /"
+            text = f"** {numbers}"
+        if step.name in {"__rdiv__", "__rtruediv__", "__rsub__"}:
+            text = f"{numbers} {step.label}"
     return f"{step.nth}`{text}`"
 
 

@@ -15,6 +15,7 @@ from .contraction_faults import contraction_faults
 from .fault import (
     CONTRACTIONS,
     EXPANSIONS,
+    NORMALISING,
     REDUCTIONS,
     RESHAPES,
     SUMS,
@@ -25,9 +26,11 @@ from .fault import (
     with_operand,
     words,
 )
+from .output_forms import output_form_faults
 from .pointwise_faults import broadcasting_faults, is_pointwise, pointwise_faults
 from .rearranging_faults import JOINS, rearranging_faults
 from .shapes import Sizes
+from .softmax_faults import softmax_faults
 from .trace import Position, Rule, Step, Trace
 
 
@@ -39,7 +42,10 @@ def local_faults(
     def fault(code: str, says: str, rule: Rule) -> Fault:
         return Fault(code, says, step.index, position, rule)
 
-    if step.name in CONTRACTIONS:
+    yield from output_form_faults(trace, step, position, fault, upstream_given=upstream_given)
+    if step.name in NORMALISING:
+        yield from softmax_faults(trace, step, position, sizes, fault, upstream_given=upstream_given)
+    elif step.name in CONTRACTIONS:
         yield from contraction_faults(step, position, sizes, fault)
     elif step.name in REDUCTIONS:
         yield from reduction_faults(step, position, fault)
@@ -60,8 +66,9 @@ def local_faults(
         yield fault("missing-upstream", says, lambda trace, step, g: step.vjp(position, torch.ones_like(g)))
         says = f"{name_of(trace, step.key)} stands where its gradient belongs, {part}"
         yield fault("value-for-gradient", says, lambda trace, step, g: step.vjp(position, step.value))
-    if step.name in SUMS or not is_pointwise(step, position):
-        says = f"every entry is also multiplied by {name_of(trace, dict(step.operands)[position])} itself"
+    source = dict(step.operands)[position]
+    if source in trace.inputs and (step.name in SUMS or not is_pointwise(step, position)):
+        says = f"every entry is also multiplied by {source} itself"
         yield fault("extra-factor", says, lambda trace, step, g: step.vjp(position, g) * step.operand(position))
     if step.name not in RESHAPES | JOINS:
         yield from _exchanged(trace, step, position, fault)

@@ -15,10 +15,11 @@ import numpy as np
 import torch
 
 from .compare import scaled_error
-from .detours import Sweep, Uses, idle_paths, reduced_elsewhere, used_often
+from .detours import Sweep, Uses, idle_paths, reduced_elsewhere, taken_of_another, used_often
 from .exercise import Answer, Exercise
 from .fault import AVERAGES, RESHAPES, Fault, name_of, words
 from .faults import local_faults, upstream_faults
+from .path_faults import drops, one_path_faults
 from .recording import record
 from .trace import Position, Step, Trace, Wrong
 from .trial import IMPOSSIBLE, Candidate, Trial
@@ -44,13 +45,20 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
             yield _candidate(exercise, answer, trace, fault.code, fault.says, sweep)
         for says, detour in reduced_elsewhere(trace, answer.wrt, skip):
             yield _candidate(exercise, answer, trace, "summed-wrong-axis", says, detour)
+    for code, says, detour in taken_of_another(trace, answer.wrt):
+        yield _candidate(exercise, answer, trace, code, says, detour)
     for step in trace.steps:
         says = f"this is {name_of(trace, step.key)}, a value of the forward pass"
         yield _candidate(exercise, answer, trace, "forward-value", says, partial(_value, index=step.index))
     yield from _paths(exercise, answer, trace)
+    for one in one_path_faults(trace, answer.wrt):
+        yield _candidate(exercise, answer, trace, one.fault.code, one.says(trace), one)
     yield from _products_of_derivatives(exercise, answer, trace)
     yield from _dropped_together(exercise, answer, trace)
     yield from _reshapes_skipped(exercise, answer, trace)
+    if exercise.gives_upstream and trace.out_g.shape == trace.inputs[answer.wrt].shape:
+        says = f"the forward pass is run on out.g, as if it were {answer.wrt}; its derivative belongs here"
+        yield _candidate(exercise, answer, trace, "wrong-local", says, _forward_of_upstream(answer.wrt))
 
 
 def faithful(exercise: Exercise, answer: Answer, trial: Trial) -> bool:
@@ -82,7 +90,9 @@ def _faults(exercise: Exercise, answer: Answer, trace: Trace, trial: Trial) -> I
                 )
 
 
-def _candidate(exercise: Exercise, answer: Answer, trace: Trace, code: str, says: str, sweep: Sweep) -> Candidate:
+def _candidate(
+    exercise: Exercise, answer: Answer, trace: Trace, code: str, says: str, sweep: Sweep, lacks: str = ""
+) -> Candidate:
     key = object()
 
     def compute(trial: Trial) -> np.ndarray:
@@ -90,7 +100,7 @@ def _candidate(exercise: Exercise, answer: Answer, trace: Trace, code: str, says
             raise ValueError("the forward pass takes other steps at these sizes")
         return trial.remember(key, lambda: _array(exercise, answer, trial, sweep))  # type: ignore[no-any-return]
 
-    return Candidate(code, says, compute)
+    return Candidate(code, says, compute, lacks=lacks)
 
 
 def _array(exercise: Exercise, answer: Answer, trial: Trial, sweep: Sweep) -> np.ndarray:
@@ -124,7 +134,8 @@ def _paths(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candida
                 )
                 skip = frozenset(dropped)
                 sweep = partial(Trace.backward, wrt=answer.wrt, skip=skip)
-                yield _candidate(exercise, answer, trace, "missing-path", says, sweep)
+                path = f"the path through {lost}"
+                yield _candidate(exercise, answer, trace, "missing-path", says, sweep, lacks=path)
                 if exercise.gives_upstream:
                     bare = _without_upstream(answer.wrt, skip, frozenset(uses) - skip)
                     says = f"out.g is missing on the path through {lost}"
@@ -183,18 +194,12 @@ def _dropped_together(exercise: Exercise, answer: Answer, trace: Trace) -> Itera
         if source in relevant
     ]
     for pair in itertools.combinations(places, 2):
-        drops = [_drops(trace, step, position) for step, position in pair]
-        for group in itertools.product(*drops):
+        ways = [drops(trace, step, position) for step, position in pair]
+        for group in itertools.product(*ways):
             wrong = tuple(Wrong(fault.step, fault.position, fault.rule) for fault in group)
             says = "; ".join(fault.says for fault in group)
             sweep = partial(Trace.backward, wrt=answer.wrt, wrong=wrong)
             yield _candidate(exercise, answer, trace, "missing-local", says, sweep)
-
-
-def _drops(trace: Trace, step: Step, position: Position) -> list[Fault]:
-    """The first two ways to leave this step's derivative out."""
-    faults = local_faults(trace, step, position, {})
-    return [fault for fault in faults if fault.code in {"missing-local", "sum-for-mean"}][:2]
 
 
 def _reshapes_skipped(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
@@ -208,16 +213,25 @@ def _reshapes_skipped(exercise: Exercise, answer: Answer, trace: Trace) -> Itera
 def _without(skipped: int, wrt: str) -> Sweep:
     def sweep(trace: Trace) -> torch.Tensor:
         leaf = trace.inputs[wrt].detach().clone().requires_grad_()
-        values: dict[str, torch.Tensor] = {**trace.inputs, wrt: leaf}
         with torch.enable_grad():
-            for step in trace.steps:
-                operands = {where: values[source] for where, source in step.operands}
-                values[step.key] = values[step.operands[0][1]] if step.index == skipped else step.apply(operands)
-            out = values[trace.out]
+            out = _forward(trace, {wrt: leaf}, skipped)
             (gradient,) = torch.autograd.grad((out * trace.out_g).sum(), leaf)
         return gradient
 
     return sweep
+
+
+def _forward_of_upstream(wrt: str) -> Sweep:
+    return lambda trace: _forward(trace, {wrt: trace.out_g})
+
+
+def _forward(trace: Trace, replaced: dict[str, torch.Tensor], skipped: int | None = None) -> torch.Tensor:
+    """The output with some inputs replaced, and with one operation left out."""
+    values: dict[str, torch.Tensor] = {**trace.inputs, **replaced}
+    for step in trace.steps:
+        operands = {where: values[source] for where, source in step.operands}
+        values[step.key] = values[step.operands[0][1]] if step.index == skipped else step.apply(operands)
+    return values[trace.out]
 
 
 def averages(exercise: Exercise, trial: Trial) -> bool:

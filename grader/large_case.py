@@ -25,7 +25,8 @@ from .meter import Meter, metered
 from .observation import Call, Observation, Raised
 from .reference import REDRAWS, exercise_trial, right_answer
 from .results import ExerciseResult
-from .sampling import Array, Setting
+from .sampling import Array
+from .setting import Setting
 from .shapes import guess_axes
 from .source import Source
 from .trial import Trial

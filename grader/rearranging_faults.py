@@ -9,6 +9,7 @@ import torch
 from .fault import Fault, Make, axis_of, words
 from .trace import Position, Rule, Step
 
+SELECTIONS = {"__getitem__", "gather", "index_select", "select", "take_along_dim"}
 PERMUTATIONS = {"permute", "movedim", "moveaxis", "transpose", "swapaxes", "swapdims", "t"}
 JOINS = {"cat", "concat", "concatenate", "stack"}
 
@@ -29,8 +30,27 @@ def rearranging_faults(step: Step, position: Position, fault: Make) -> Iterator[
         says = f"what {what} has joined is cut into equal parts, though the parts may differ in size"
         yield fault("shape-special", says, _equal_parts(position, first_is_larger=True))
         yield fault("shape-special", says, _equal_parts(position, first_is_larger=False))
+    if step.name in SELECTIONS:
+        yield from _carried(position, fault, what)
     if _is_moved(step, position) and bool((_copies(step, position) > 1).any()):
         yield from _repeated(position, fault)
+
+
+def _carried(position: Position, fault: Make, what: str) -> Iterator[Fault]:
+    """Something is carried back together with the gradient of the entries that were picked."""
+    carried: tuple[tuple[str, Callable[[torch.Tensor], torch.Tensor]], ...] = (
+        ("their values", lambda value: value),
+        ("one over their values", lambda value: 1 / value),
+        ("their exponentials", lambda value: value.exp()),
+        ("one over their exponentials", lambda value: (-value).exp()),
+    )
+    for name, change in carried:
+        says = f"the entries that {what} picks carry {name}, where only the rate belongs at which they are passed on"
+        yield fault("wrong-local", says, _carrying(position, change))
+
+
+def _carrying(position: Position, change: Callable[[torch.Tensor], torch.Tensor]) -> Rule:
+    return lambda trace, step, g: step.vjp(position, g * change(step.value))
 
 
 def _again_and_reshaped(position: Position) -> Rule:

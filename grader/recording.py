@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from .spelled import Spelled
 from .trace import Position, Step, Trace, with_replaced
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -20,11 +21,12 @@ IN_PLACE = {
 
 
 def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_g: torch.Tensor) -> Trace:
-    """Run `forward(**inputs)` once and note its operations."""
+    """Run `forward(**inputs)` once and note its operations; plain numbers in them remember the argument's name."""
     tensors = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    spelled = {name: Spelled(value, name) if type(value) is float else value for name, value in inputs.items()}
     recorder = _Recorder(tensors)
     with torch.no_grad(), recorder:
-        out = forward(**inputs)
+        out = forward(**spelled)
     return Trace(tensors, _told_apart(recorder.steps), recorder.keys[id(out)], out_g)
 
 

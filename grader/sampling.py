@@ -6,53 +6,17 @@ exercise is tried at several sizes. numpy is imported on first use: reading a sp
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from .shapes import ANY, BATCH, Axes, Sizes, alternatives, axes_of, expand_any, named_axes, shape_of
+from .setting import SPECIAL_TURNS, Setting
+from .shapes import Axes, alternatives, expand_any, shape_of
 
 if TYPE_CHECKING:
     import numpy as np
-
-DISTINCT_SIZES = (2, 3, 4, 5, 6, 7)
-LARGE_UPSTREAM_KIND = "a large upstream gradient"
-LARGER_KIND = "a larger case"
-LARGE_SIZES = (40, 48, 56, 44, 52)
-SPECIAL_TURNS = {2: 0, 3: 1, 4: 0}
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Where one trial takes place: its place in the series, its axis sizes, and the rank of `...`.
-
-    Args:
-        index: 0 for the first trial.
-        kind: a phrase a learner reads, such as `"a batch of one"`.
-        sizes: the size of each named axis.
-        rank: how many axes `...` stands for.
-    """
-
-    index: int
-    kind: str
-    sizes: Sizes
-    rank: int = 2
-
-    @property
-    def is_special(self) -> bool:
-        """What is special about it is its sizes or its upstream gradient, never its options."""
-        return self.index in SPECIAL_TURNS or self.kind == LARGER_KIND
-
-    @property
-    def turn(self) -> int:
-        """Which value has its turn, where an argument goes through several.
-
-        A special trial (a batch of one, a square, a large upstream gradient) repeats the turn of an ordinary one, so
-        that an answer that is wrong in it is wrong for what makes it special.
-        """
-        ordinary = self.index if self.index < 2 else self.index - len(SPECIAL_TURNS)
-        return SPECIAL_TURNS.get(self.index, ordinary)
 
 
 @dataclass(frozen=True)
@@ -145,19 +109,44 @@ def normal(spec: str, dtype: str = "float32", scale: float = 1.0) -> Sampler:
     return Sampler(spec, draw, differentiable=True)
 
 
+def uniform(spec: str, low: float, high: float) -> Sampler:
+    """Entries spread evenly between `low` and `high`; shape: `spec`."""
+    return Sampler(spec, lambda rng, _, shape: rng.uniform(low, high, shape).astype("float32"), differentiable=True)
+
+
 def positive(spec: str) -> Sampler:
     """Entries between 0.5 and 2.5, for logarithms and quotients; shape: `spec`."""
-    return Sampler(spec, lambda rng, _, shape: rng.uniform(0.5, 2.5, shape).astype("float32"), differentiable=True)
+    return uniform(spec, 0.5, 2.5)
 
 
-def away_from(kink: float, spec: str, gap: float = 0.2) -> Sampler:
-    """Entries on both sides of `kink`, none nearer than `gap`; shape: `spec`."""
+def away_from(kinks: float | tuple[float, ...], spec: str, gap: float = 0.2) -> Sampler:
+    """As many entries in each of the pieces that the rising `kinks` cut the line into; shape: `spec`.
+
+    None is nearer to a kink than `gap`, so two kinks must lie more than twice as far apart.
+    """
+    at = kinks if isinstance(kinks, tuple) else (kinks,)
 
     def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
-        sign = rng.choice([-1.0, 1.0], shape)
-        return (kink + sign * (gap + rng.gamma(2.0, 0.4, shape))).astype("float32")
+        reach = gap + rng.gamma(2.0, 0.4, (2, *shape))
+        between = [rng.uniform(low + gap, high - gap, shape) for low, high in itertools.pairwise(at)]
+        pieces = [at[0] - reach[0], *between, at[-1] + reach[1]]
+        entries: np.ndarray = pieces[0].astype("float32")
+        turns = _in_turn(rng, len(pieces), shape)
+        for i, piece in enumerate(pieces):
+            entries[turns == i] = piece[turns == i]
+        return entries
 
     return Sampler(spec, draw, differentiable=True)
+
+
+def signs(spec: str) -> Sampler:
+    """As many entries 1 as -1, the labels of two classes; shape: `spec`."""
+    return Sampler(spec, lambda rng, _, shape: (2 * _in_turn(rng, 2, shape) - 1).astype("float32"))
+
+
+def mask(spec: str) -> Sampler:
+    """As many entries 1 as 0; shape: `spec`."""
+    return Sampler(spec, lambda rng, _, shape: _in_turn(rng, 2, shape).astype("float32"))
 
 
 def spaced(spec: str, gap: float = 0.05) -> Sampler:
@@ -198,9 +187,27 @@ def accumulating(sampler: Sampler) -> Sampler:
     return replace(sampler, carries_g=True)
 
 
+def taking_turns(*samplers: Sampler) -> Sampler:
+    """An array drawn by each of these samplers in turn; they have one spec."""
+
+    def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> Any:
+        return samplers[setting.turn % len(samplers)].draw(rng, setting, shape)
+
+    return replace(samplers[0], draw=draw, turns=len(samplers))
+
+
+def tried(turns: int, sampler: Sampler) -> Sampler:
+    """The same draws, so many times: for short arrays that may miss a case."""
+    return replace(sampler, turns=turns)
+
+
 def number(low: float, high: float) -> Sampler:
-    """A Python float between `low` and `high`."""
-    return Sampler("", lambda rng, _setting, _shape: float(rng.uniform(low, high)))
+    """A Python float between `low` and `high`, one that float32 holds exactly."""
+
+    def draw(rng: np.random.Generator, _setting: Setting, _shape: tuple[int, ...]) -> float:
+        return float(rng.uniform(low, high, ()).astype("float32"))
+
+    return Sampler("", draw)
 
 
 def each_of(*values: Any) -> Sampler:
@@ -224,37 +231,13 @@ def _normal(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.
     return rng.standard_normal(shape).astype("float32")
 
 
+def _in_turn(rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> np.ndarray:
+    """The numbers below `count`, each as often as the others, in random places; shape: `shape`."""
+    places = rng.permutation(math.prod(shape)) + rng.integers(count)
+    return (places % count).reshape(shape)
+
+
 def _axes_in(spec: str, setting: Setting) -> Axes:
     """The axes that an array of this spec has in a trial."""
     specs = alternatives(spec)
     return expand_any(specs[setting.turn % len(specs)], setting.rank)
-
-
-def settings(specs: tuple[str, ...], rng: np.random.Generator, least: int = 0) -> list[Setting]:
-    """The series of trials for arguments with these specs, at least `least` of them.
-
-    Two with pairwise different sizes, one with a batch of one (where there is a batch), one square, one with a
-    large upstream gradient, then other sizes; `...` has rank 2, 1, 3, 2 in the first four, 2 in the rest.
-    """
-    anonymous = tuple(f"_{i}" for i in range(3)) if any(ANY in axes_of(spec) for spec in specs) else ()
-    axes = named_axes(specs) + anonymous
-    batch = {axis: 1 for axis in (BATCH, "_0") if axis in axes}
-    side = int(rng.integers(3, 6))
-    kinds = [
-        ("pairwise different sizes", _different(axes, rng), 2),
-        ("other sizes", _different(axes, rng), 1),
-        ("a batch of one" if batch else "more sizes", {**_different(axes, rng), **batch}, 3),
-        ("a square case", dict.fromkeys(axes, side), 2),
-        (LARGE_UPSTREAM_KIND, _different(axes, rng), 2),
-    ]
-    kinds += [("more sizes", _different(axes, rng), 2) for _ in range(least - len(kinds))]
-    return [Setting(i, kind, sizes, rank) for i, (kind, sizes, rank) in enumerate(kinds)]
-
-
-def large_setting(specs: tuple[str, ...], index: int) -> Setting:
-    """One trial large enough to tell an intermediate of every axis from the arguments themselves."""
-    return Setting(index, LARGER_KIND, dict(zip(named_axes(specs), LARGE_SIZES, strict=False)))
-
-
-def _different(axes: Axes, rng: np.random.Generator) -> dict[str, int]:
-    return {axis: int(size) for axis, size in zip(axes, rng.permutation(DISTINCT_SIZES), strict=False)}

@@ -99,3 +99,8 @@ def subsets(axes: Axes) -> Iterator[Axes]:
     """Every non-empty subset, the largest first."""
     for count in range(len(axes), 0, -1):
         yield from itertools.combinations(axes, count)
+
+
+def unbroadcast(g: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    """Sum `g` over the axes that broadcasting added to reach its shape from `shape`."""
+    return g.sum_to_size(shape) if shape else g.sum()

@@ -19,6 +19,7 @@ Rule = Callable[["Trace", "Step", torch.Tensor], torch.Tensor]
 SYMBOLS = {
     "matmul": "@", "mm": "@", "bmm": "@", "__matmul__": "@", "__rmatmul__": "@", "add": "+", "sub": "-",
     "__rsub__": "-", "mul": "*", "div": "/", "__rdiv__": "/", "__rtruediv__": "/", "neg": "-",
+    "__getitem__": "[...]",
 }  # fmt: skip
 
 

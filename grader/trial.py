@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .sampling import Array, Setting
+from .sampling import Array
+from .setting import Setting
 from .shapes import Axes
 
 if TYPE_CHECKING:
@@ -77,9 +78,11 @@ class Candidate:
         compute: the array this mistake gives in a trial; raises one of `IMPOSSIBLE` where it cannot be made, and of
             these `Vague` where it can, but not be recognised.
         hints: hints that fit this mistake.
+        lacks: the part of the right answer that it leaves out, in words, where all the rest is right.
     """
 
     code: str
     says: str
     compute: Callable[[Trial], np.ndarray]
     hints: tuple[str, ...] = ()
+    lacks: str = ""

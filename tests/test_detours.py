@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from test_graph_faults import Rule, verdict
@@ -41,3 +43,17 @@ def test_a_slip_in_a_gradient_without_its_idle_path_is_named(rule: Rule, code: s
     said = verdict(SPREAD, lambda v: rule(v) * v["out_g"].unsqueeze(v["dim"]))
     assert said.code == code
     assert says in said.says
+
+
+SILU = Exercise("x sigmoid(x)", lambda x: x * x.sigmoid(), {"x": normal("n m"), "out": output()}, stored("x.g"))
+
+
+def test_an_operation_taken_of_another_value_throughout_is_a_wrong_point() -> None:
+    """The gate is computed from out, and then used rightly in both places."""
+
+    def rule(v: dict[str, Any]) -> torch.Tensor:
+        gate = v["out"].sigmoid()
+        return v["out_g"] * (gate + v["x"] * gate * (1 - gate))
+
+    said = verdict(SILU, rule)
+    assert (said.code, said.says) == ("wrong-point", "`sigmoid` is taken of out, not of x")

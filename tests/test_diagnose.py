@@ -123,7 +123,7 @@ def test_candidates_are_ranked_by_how_specific_they_are() -> None:
     shuffled = [
         candidate(code, lambda t, r: r) for code in ("wrong-local", "transposed", "missing-local", "wrong-sign")
     ]
-    assert [c.code for c in ranked(shuffled)] == ["transposed", "missing-local", "wrong-sign", "wrong-local"]
+    assert [c.code for c in ranked(shuffled)] == ["transposed", "wrong-sign", "missing-local", "wrong-local"]
     assert set(SPECIFIC) <= set(VALUE_CODES)
     assert len(set(SPECIFIC)) == len(SPECIFIC)
 
@@ -157,3 +157,11 @@ def test_a_declared_misconception_that_fails_is_passed_over() -> None:
 def test_a_misconception_without_words_names_its_code() -> None:
     (found,) = declared((Misconception("transposed", "w.g", lambda w: w),), ANSWER)
     assert "transposed" in found.says
+
+
+def test_what_a_mistake_computes_as_zero_may_be_rounding_in_the_answer() -> None:
+    """Both are nothing next to the right answer, but neither is exactly zero."""
+    found = pairs(lambda t, r: np.full_like(r, 3e-8) * np.sign(r))
+    nothing = candidate("missing-upstream", lambda t, r: 1e-17 * r)
+    assert matching(ANSWER, found, [nothing]) is not None
+    assert matching(ANSWER, pairs(lambda t, r: 1e-3 * r), [nothing]) is None

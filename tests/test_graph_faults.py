@@ -19,7 +19,8 @@ from grader.exercise import Answer, Exercise, returned, returned_jacobian, store
 from grader.reference import make_trial, make_trials
 from grader.relations import MATCH
 from grader.results import VALUE_CODES
-from grader.sampling import Setting, accumulating, normal, output, upstream
+from grader.sampling import accumulating, normal, output, upstream
+from grader.setting import Setting
 from grader.trial import IMPOSSIBLE, Candidate, Trial
 
 Rule = Callable[[dict[str, Any]], torch.Tensor]

@@ -6,7 +6,7 @@ import pytest
 from conftest import Grade
 
 from grader.options import describe_options, options
-from grader.sampling import Setting
+from grader.setting import Setting
 from grader.trial import Trial
 
 UNSQUEEZED = "def sum_grad(inp, out, dim, keepdim):\n    g = out.g{}\n    inp.g = {}\n"

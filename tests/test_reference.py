@@ -11,11 +11,12 @@ import torch
 from conftest import ROOT
 
 from grader import finite_differences
+from grader.compare import scaled_error
 from grader.course import Course, load_course
 from grader.errors import SpecError
 from grader.exercise import Exercise, Routine, returned, returned_jacobian, stored
-from grader.reference import confirmed, gradcheck, loss_of, make_trials
-from grader.sampling import accumulating, normal, output, positive, upstream, wanted
+from grader.reference import autograd, confirmed, gradcheck, loss_of, make_trial, make_trials, steady
+from grader.sampling import Setting, accumulating, normal, output, positive, upstream, wanted
 from grader.trial import Trial
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -181,3 +182,30 @@ def test_a_trial_is_a_frozen_record(course: Course) -> None:
     _, trials = trials_of(course, "relu_grad", 0)
     with pytest.raises(dataclasses.FrozenInstanceError):
         trials[0].metered = True  # type: ignore[misc]
+
+
+SOFTMAX = Exercise("softmax", lambda x: x.softmax(-1), {"x": normal("bs c"), "out": output()}, stored("x.g"))
+TWO = Setting(2, "a batch of one", {"bs": 1, "c": 2})
+
+
+def lost(trial: Trial) -> float:
+    """The scaled error of an honest computation in single precision."""
+    out, g = (torch.from_numpy(values) for values in (trial.arguments["out"].values, trial.arguments["out"].g))
+    found = (out * g - (out * (out * g).sum(-1, keepdim=True))).numpy()
+    return scaled_error(found, trial.expected["x.g"])  # type: ignore[arg-type]
+
+
+def test_a_gradient_that_is_a_small_difference_of_large_numbers_is_drawn_again() -> None:
+    """Two classes whose upstream gradients are nearly the same: rounding alone would decide."""
+    rng = np.random.default_rng(1)
+    trial = make_trial(SOFTMAX, TWO, rng)
+    assert steady(SOFTMAX, trial)
+    close = torch.tensor([[0.7, 0.7001]], dtype=torch.float64)
+    expected = {"x.g": autograd(SOFTMAX, SOFTMAX.answers[0], trial.inputs, close)}
+    assert not steady(SOFTMAX, dataclasses.replace(trial, out_g=close, expected=expected, memo={}))
+
+
+def test_rounding_alone_never_spoils_a_right_answer() -> None:
+    """The smallest case, four hundred times."""
+    rng = np.random.default_rng(2)
+    assert max(lost(make_trial(SOFTMAX, TWO, rng)) for _ in range(400)) < 1e-5

@@ -10,23 +10,26 @@ import pytest
 from conftest import ROOT
 
 from grader.sampling import (
-    LARGE_UPSTREAM_KIND,
     Array,
-    Setting,
+    Sampler,
     accumulating,
     away_from,
     each_of,
     indices,
-    large_setting,
+    mask,
     normal,
     number,
     positive,
-    settings,
     shape,
+    signs,
     spaced,
+    taking_turns,
+    tried,
+    uniform,
     wanted,
     withheld,
 )
+from grader.setting import LARGE_UPSTREAM_KIND, Setting, large_setting, settings
 
 SEEDS = range(25)
 FIRST = Setting(0, "a test", {"bs": 40, "n": 30})
@@ -93,6 +96,48 @@ def test_values_keep_away_from_the_kink_on_both_sides() -> None:
     assert np.abs(values - 1).min() >= 0.299
     assert (values < 1).any()
     assert (values > 1).any()
+
+
+def test_every_piece_between_several_kinks_gets_as_many_entries() -> None:
+    """So that a mask which looks at one kink only is wrong somewhere in every trial."""
+    values = away_from((-1.0, 0.5, 2.0), "bs n", gap=0.3).sample(rng(), FIRST).values
+    assert np.abs(values[..., None] - np.array([-1.0, 0.5, 2.0])).min() >= 0.299
+    counts = np.histogram(values, [-np.inf, -1.0, 0.5, 2.0, np.inf])[0]
+    assert counts.tolist() == [300] * 4
+
+
+@pytest.mark.parametrize(("sampler", "values"), [(signs("bs n"), [-1, 1]), (mask("bs n"), [0, 1])])
+def test_labels_and_masks_are_balanced_and_have_no_gradient(sampler: Sampler, values: list[int]) -> None:
+    drawn = sampler.sample(rng(), FIRST).values
+    assert drawn.dtype == np.float32
+    assert [np.unique(drawn).tolist(), int((drawn == 1).sum())] == [values, 600]
+    assert not sampler.differentiable
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_short_mask_is_not_always_open_first(seed: int) -> None:
+    """Two entries: one is kept and one dropped, in either order; one entry: kept in some trials only."""
+    pair = mask("bs").sample(rng(seed), Setting(0, "", {"bs": 2})).values
+    assert sorted(pair.tolist()) == [0, 1]
+    draws = rng(seed)
+    single = [mask("bs").sample(draws, Setting(0, "", {"bs": 1})).values.item() for _ in range(30)]
+    assert set(single) == {0.0, 1.0}
+
+
+def test_uniform_values_fill_their_range() -> None:
+    values = uniform("bs n", -1.0, 3.0).sample(rng(), FIRST).values
+    assert (values.min() > -1, values.max() < 3, abs(values.mean() - 1) < 0.1) == (True, True, True)
+
+
+def test_samplers_take_turns() -> None:
+    sampler = taking_turns(uniform("bs", 0, 1), uniform("bs", 5, 6))
+    drawn = [sampler.sample(rng(), Setting(i, "", {"bs": 3})).values.max() for i in range(3)]
+    assert [value > 1 for value in drawn] == [False, True, False]
+    assert (sampler.spec, sampler.differentiable, sampler.turns) == ("bs", True, 2)
+
+
+def test_a_sampler_may_ask_for_more_trials() -> None:
+    assert (tried(9, signs("bs")).least_trials, tried(9, signs("bs")).spec) == (12, "bs")
 
 
 def test_positive_values_lie_between_their_bounds() -> None:
@@ -162,6 +207,7 @@ def test_a_number_lies_between_its_bounds() -> None:
     drawn = [number(0.5, 1.5).sample(rng(seed), FIRST) for seed in SEEDS]
     assert all(type(value) is float and 0.5 <= value <= 1.5 for value in drawn)
     assert len(set(drawn)) == len(drawn)
+    assert all(value == np.float32(value) for value in drawn)
 
 
 def test_the_same_seed_draws_the_same_values() -> None:

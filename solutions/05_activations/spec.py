@@ -1,7 +1,12 @@
 """Exercises of unit 05: activations, entry by entry."""
 
+import math
+
 from grader.exercise import Exercise, Misconception, stored
-from grader.sampling import away_from, output
+from grader.sampling import away_from, each_of, mask, normal, number, output, taking_turns
+
+# lo and hi for each trial: of either sign, so that no mask made from 0 or from |inp| fits.
+_RANGES = ((-0.75, 0.5), (0.25, 1.5), (-2.0, -0.5), (-0.5, 1.75))
 
 relu_grad = Exercise(
     title="ReLU, backwards",
@@ -29,6 +34,217 @@ relu_grad = Exercise(
             lambda inp, out_g: out_g * inp.sign(),
             says="closed entries pass out.g with a minus, where they should pass nothing",
             hints=("Nudge a negative entry: does out fall, or stay where it is?",),
+        ),
+    ),
+)
+
+shifted_relu_grad = Exercise(
+    title="A shifted ReLU, backwards",
+    forward=lambda inp: inp.clamp_min(0) - 0.5,
+    # Between 0 and 0.5 the gate is open although out is negative.
+    inputs={"inp": away_from((0.0, 0.5), "..."), "out": output()},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Two steps. By how much does the second one, the shift, change a nudge that comes through?",
+            "The gates are those of relu. Which of the two tensors still tells open from closed?",
+            "Take inp = 0.3: is its gate open, and what is the sign of out there?",
+        ),
+    },
+    misconceptions=(
+        Misconception(
+            "wrong-local",
+            "inp.g",
+            lambda inp, out_g: out_g * (inp > 0) - 0.5,
+            says="the 0.5 is subtracted from every gradient as well",
+            hints=(
+                "If out.g were zero everywhere, what would your answer be?",
+                "A constant moves the output once and for all. Does it move when you nudge inp?",
+            ),
+        ),
+        Misconception(
+            "wrong-local",
+            "inp.g",
+            lambda inp, out_g: out_g * ((inp > 0) * 1.0 - 0.5),
+            says="the 0.5 is subtracted from the slope as well",
+            hints=("What is the slope of a line, and what is it after you shift the line down?",),
+        ),
+    ),
+)
+
+sigmoid_grad = Exercise(
+    title="Sigmoid, backwards",
+    forward=lambda inp: inp.sigmoid(),
+    inputs={"inp": normal("..."), "out": output()},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Where is the S-curve steepest, and how steep is it far out on either side?",
+            "The slope can be read from the height: a product of two numbers that add up to 1.",
+            "One of the two is out itself, the other what is missing to 1; the loss's reaction multiplies them.",
+        ),
+    },
+)
+
+tanh_grad = Exercise(
+    title="Tanh, backwards",
+    forward=lambda inp: inp.tanh(),
+    inputs={"inp": normal("..."), "out": output()},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Tanh goes from -1 to 1. What is its slope in the middle, and what is it near the ends?",
+            "The slope can be read from out: it is 1 where out is 0, and it vanishes where out is 1 or -1.",
+            "Both ends lose alike, so the sign of out cannot matter. Which power forgets a sign?",
+        ),
+    },
+)
+
+silu_grad = Exercise(
+    title="SiLU, backwards",
+    forward=lambda inp: inp * inp.sigmoid(),
+    inputs={"inp": normal("..."), "out": output()},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Underline every inp in the forward pass. How many paths lead to out?",
+            "It is a product: hold one factor while the other moves, then the other way round, and add.",
+            "Compute the gate from inp first, and use its slope from sigmoid_grad; note that out is not the gate.",
+        ),
+    },
+    misconceptions=(
+        Misconception(
+            "wrong-local",
+            "inp.g",
+            lambda out, out_g: out_g * out * (1 - out),
+            says="this is the slope of sigmoid, with out as if it were the gate",
+            hints=(
+                "Is out between 0 and 1, as a sigmoid is? Compute the gate from inp.",
+                "inp is also a factor of its own: how many paths are there?",
+            ),
+        ),
+    ),
+)
+
+
+def _slope_of_tanh_approximation(inp, out_g):
+    """Of `inp * (1 + tanh(k * (inp + 0.044715 * inp**3))) / 2`, where k is the root of 2 / pi."""
+    k = (2 / math.pi) ** 0.5
+    bent = (k * (inp + 0.044715 * inp**3)).tanh()
+    return out_g * (1 + bent + inp * (1 - bent**2) * k * (1 + 3 * 0.044715 * inp**2)) / 2
+
+
+def _slope_of_sigmoid_approximation(inp, out_g):
+    """Of `inp * sigmoid(1.702 * inp)`."""
+    gate = (1.702 * inp).sigmoid()
+    return out_g * (gate + 1.702 * inp * gate * (1 - gate))
+
+
+gelu_grad = Exercise(
+    title="GELU, backwards",
+    forward=lambda inp: inp * (1 + (inp / 2**0.5).erf()) / 2,
+    inputs={"inp": normal("..."), "out": output()},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Underline every inp in the forward pass. How many paths lead to out?",
+            "A product again, of inp and Phi(inp). Phi is the area under the bell curve, up to inp: what is its slope?",
+            "The slope of an area is the height of its edge: the bell curve itself, with its factor in front.",
+        ),
+    },
+    misconceptions=(
+        Misconception(
+            "wrong-local",
+            "inp.g",
+            _slope_of_tanh_approximation,
+            says="this is the slope of the tanh approximation, close to that of the exact GELU but not the same",
+            hints=("Which function did the forward pass compute: erf or tanh?",),
+        ),
+        Misconception(
+            "wrong-local",
+            "inp.g",
+            _slope_of_sigmoid_approximation,
+            says="this is the slope of the approximation inp * sigmoid(1.702 inp)",
+            hints=("Which function did the forward pass compute: erf or sigmoid?",),
+        ),
+        Misconception(
+            "missing-local",
+            "inp.g",
+            lambda inp, out_g: out_g * ((1 + (inp / 2**0.5).erf()) / 2 + inp * (-(inp**2) / 2).exp()),
+            says="the bell curve lacks the factor that makes its area 1",
+            hints=("How high is your bell in the middle, and how steeply does Phi rise there?",),
+        ),
+    ),
+)
+
+clamp_grad = Exercise(
+    title="Clamping to a range, backwards",
+    forward=lambda inp, lo, hi: inp.clamp(lo, hi),
+    inputs={
+        "inp": taking_turns(*(away_from(bounds, "...") for bounds in _RANGES)),
+        "out": output(),
+        "lo": each_of(*(lo for lo, _ in _RANGES)),
+        "hi": each_of(*(hi for _, hi in _RANGES)),
+    },
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Nudge an entry below lo, one in between, and one above hi. Which of them moves out?",
+            "Relu's mask had one edge, this one has two. Compare inp with each of them.",
+            "An entry counts if both comparisons hold; mind that `and` is for single values, & is for tensors.",
+        ),
+    },
+    misconceptions=(
+        Misconception(
+            "wrong-local",
+            "inp.g",
+            lambda inp, out_g: out_g * (inp > 0),
+            says="the mask compares inp with 0, as relu's does, and not with lo and hi",
+            hints=("At which two values of inp does the graph of this function bend?",),
+        ),
+        Misconception(
+            "wrong-local",
+            "inp.g",
+            lambda inp, hi, out_g: out_g * (inp.abs() < hi),
+            says="the mask compares the size of inp with hi, as if lo were -hi",
+            hints=("Where does lo come into your answer?",),
+        ),
+        Misconception(
+            "wrong-local",
+            "inp.g",
+            lambda inp, lo, hi, out, out_g: (out_g * ((lo < inp) & (inp < hi))).where(out == inp, out),
+            says="lo and hi are filled in where the gate is closed, but a rate of 0 belongs there",
+            hints=("Nudge an entry that lies above hi: does out move at all?",),
+        ),
+    ),
+)
+
+dropout_grad = Exercise(
+    title="Dropout, backwards",
+    forward=lambda inp, mask, p: inp * mask / (1 - p),
+    inputs={"inp": normal("..."), "out": output(), "mask": mask("..."), "p": number(0.1, 0.4)},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Nudge an entry that was dropped, and one that was kept. By how much does out move in each case?",
+            "The mask was drawn on the way forward; the way back goes through the very same gates.",
+            "A kept entry was scaled on the way forward. A nudge of it was scaled as well: by how much?",
+        ),
+    },
+    misconceptions=(
+        Misconception(
+            "wrong-operand",
+            "inp.g",
+            lambda out, out_g, p: out_g * (out > 0) / (1 - p),
+            says="the mask is made from the sign of out, so that kept entries below zero are lost",
+            hints=("Dropout does not look at the values. What decided which entries were dropped?",),
+        ),
+        Misconception(
+            "wrong-local",
+            "inp.g",
+            lambda mask, out_g, p: out_g * mask / 1 - p,
+            says="it is divided by 1, and then p is subtracted: division comes before subtraction",
+            hints=("Which part must be worked out first? Say so with parentheses.",),
         ),
     ),
 )

@@ -1,0 +1,13 @@
+"""Sigmoid, backwards. The lesson is README.md in this folder."""
+
+
+def sigmoid_grad(inp, out):
+    """Store the gradient of the loss in `inp.g`.
+
+    Forward: `out = inp.sigmoid()`, entry by entry. The gradient of the loss with respect to `out` is
+    already in `out.g`.
+
+    inp: any shape
+    out: the shape of inp, and so is out.g
+    """
+    inp.g = ...

@@ -1,0 +1,13 @@
+"""The hinge loss, backwards. The lesson is README.md in this folder."""
+
+
+def hinge_grad(inp, targ):
+    """Store the gradient of the loss in `inp.g`.
+
+    Forward: `loss = (1 - targ * inp).clamp_min(0).mean()`. It lets an example be
+    as soon as `targ * inp` is larger than 1.
+
+    inp: (bs,), scores; inp.g has the same shape
+    targ: (bs,), each 1 or -1: the class
+    """
+    inp.g = ...

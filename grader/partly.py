@@ -1,0 +1,108 @@
+"""Answers that are partly right: one path off by a factor, another mask, entries where nothing should be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from .exercise import Answer
+from .ratios import decoded, one_ratio
+from .relations import MATCH, Pair, right_in
+from .trial import IMPOSSIBLE, Candidate, Trial
+
+LEAST_ZEROS = 0.1
+Found = tuple[str, str]
+
+
+def not_zero(answer: Answer, pairs: Sequence[Pair]) -> Found | None:
+    """Right wherever the right answer is not zero, and something where it is."""
+    rights = [right_in(answer, trial) for trial, _ in pairs]
+    if any(array.shape != right.shape for (_, array), right in zip(pairs, rights, strict=True)):
+        return None
+    zeros = sum(int((right == 0).sum()) for right in rights)
+    if zeros < LEAST_ZEROS * sum(right.size for right in rights):
+        return None
+    wrong = 0
+    for (_, array), right in zip(pairs, rights, strict=True):
+        off = _off(array, right)
+        if bool((off & (right != 0)).any()):
+            return None
+        wrong += int((off & (right == 0)).sum())
+    return ("wrong-local", f"it is right except where it must be 0: {_share(wrong, zeros)}") if wrong else None
+
+
+def _share(wrong: int, zeros: int) -> str:
+    return "there it never is" if wrong == zeros else f"there {wrong} of {zeros} entries are not"
+
+
+def another_mask(answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate]) -> Found | None:
+    """Each entry is either blocked or passed on in full, as it should be, but not the right ones."""
+    for candidate in candidates:
+        if candidate.code != "inverted-mask":
+            continue
+        try:
+            opened = [right_in(answer, trial) + candidate.compute(trial) for trial, _ in pairs]
+        except IMPOSSIBLE:
+            continue
+        if all(_is_masked(array, full) for (_, array), full in zip(pairs, opened, strict=True)):
+            return _which(answer, pairs)
+    return None
+
+
+def _is_masked(array: np.ndarray, full: np.ndarray) -> bool:
+    return array.shape == full.shape and not bool((_off(array, full) & (array != 0)).any())
+
+
+def _which(answer: Answer, pairs: Sequence[Pair]) -> Found | None:
+    """The first entry whose gate is wrong, with the input it belongs to."""
+    for trial, array in pairs:
+        right = right_in(answer, trial)
+        for index in np.argwhere(_off(array, right))[:1]:
+            place = tuple(int(i) for i in index)
+            value = _input(answer, trial, place)
+            state = "let through, and must be blocked" if array[place] else "blocked, and must be let through"
+            entry = f"{answer.wrt}[{','.join(map(str, place))}]" if place else answer.wrt
+            return "wrong-local", f"the mask is another one: {entry}{value} is {state}"
+    return None
+
+
+def _input(answer: Answer, trial: Trial, place: tuple[int, ...]) -> str:
+    return f" = {float(trial.inputs[answer.wrt][place]):.3g}"
+
+
+def one_path(
+    answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate], averages: bool
+) -> Found | None:  # fmt: skip
+    """One path counts with a factor of its own, and the others are right."""
+    for candidate in candidates:
+        if candidate.lacks and (known := _factors(answer, pairs, candidate)) and (found := decoded(known, averages)):
+            code, says = found
+            return code, says.replace("every entry", candidate.lacks).replace(
+                "it is divided", f"{candidate.lacks} is divided"
+            )
+    return None
+
+
+def _factors(answer: Answer, pairs: Sequence[Pair], candidate: Candidate) -> list[tuple[Trial, float]]:
+    """By how much the path counts that `candidate` leaves out, in each trial; empty if that is no single number."""
+    known = []
+    for trial, array in pairs:
+        try:
+            rest, right = candidate.compute(trial), right_in(answer, trial)
+        except IMPOSSIBLE:
+            return []
+        if array.shape != right.shape or rest.shape != right.shape:
+            return []
+        factor = one_ratio(array - rest, right - rest)
+        if factor is not None:
+            known.append((trial, factor))
+        elif np.any(right - rest):
+            return []
+    return known
+
+
+def _off(array: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Where two arrays differ by more than rounding."""
+    off: np.ndarray = np.abs(array - other) > MATCH * np.abs(other).max(initial=0.0)
+    return off

@@ -1,0 +1,79 @@
+"""Where trials take place: pairwise different sizes first, then others, and a few special cases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .shapes import ANY, BATCH, Axes, Sizes, axes_of, named_axes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+DISTINCT_SIZES = (2, 3, 4, 5, 6, 7)
+LARGE_UPSTREAM_KIND = "a large upstream gradient"
+LARGER_KIND = "a larger case"
+LARGE_SIZES = (40, 48, 56, 44, 52)
+SPECIAL_TURNS = {2: 0, 3: 1, 4: 0}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where one trial takes place: its place in the series, its axis sizes, and the rank of `...`.
+
+    Args:
+        index: 0 for the first trial.
+        kind: a phrase a learner reads, such as `"a batch of one"`.
+        sizes: the size of each named axis.
+        rank: how many axes `...` stands for.
+    """
+
+    index: int
+    kind: str
+    sizes: Sizes
+    rank: int = 2
+
+    @property
+    def is_special(self) -> bool:
+        """What is special about it is its sizes or its upstream gradient, never its options."""
+        return self.index in SPECIAL_TURNS or self.kind == LARGER_KIND
+
+    @property
+    def turn(self) -> int:
+        """Which value has its turn, where an argument goes through several.
+
+        A special trial (a batch of one, a square, a large upstream gradient) repeats the turn of an ordinary one, so
+        that an answer that is wrong in it is wrong for what makes it special.
+        """
+        ordinary = self.index if self.index < 2 else self.index - len(SPECIAL_TURNS)
+        return SPECIAL_TURNS.get(self.index, ordinary)
+
+
+def settings(specs: tuple[str, ...], rng: np.random.Generator, least: int = 0) -> list[Setting]:
+    """The series of trials for arguments with these specs, at least `least` of them.
+
+    Two with pairwise different sizes, one with a batch of one (where there is a batch), one square, one with a
+    large upstream gradient, then other sizes; `...` has rank 2, 1, 3, 2 in the first four, 2 in the rest.
+    """
+    anonymous = tuple(f"_{i}" for i in range(3)) if any(ANY in axes_of(spec) for spec in specs) else ()
+    axes = named_axes(specs) + anonymous
+    batch = {axis: 1 for axis in (BATCH, "_0") if axis in axes}
+    side = int(rng.integers(3, 6))
+    kinds = [
+        ("pairwise different sizes", _different(axes, rng), 2),
+        ("other sizes", _different(axes, rng), 1),
+        ("a batch of one" if batch else "more sizes", {**_different(axes, rng), **batch}, 3),
+        ("a square case", dict.fromkeys(axes, side), 2),
+        (LARGE_UPSTREAM_KIND, _different(axes, rng), 2),
+    ]
+    kinds += [("more sizes", _different(axes, rng), 2) for _ in range(least - len(kinds))]
+    return [Setting(i, kind, sizes, rank) for i, (kind, sizes, rank) in enumerate(kinds)]
+
+
+def large_setting(specs: tuple[str, ...], index: int) -> Setting:
+    """One trial large enough to tell an intermediate of every axis from the arguments themselves."""
+    return Setting(index, LARGER_KIND, dict(zip(named_axes(specs), LARGE_SIZES, strict=False)))
+
+
+def _different(axes: Axes, rng: np.random.Generator) -> dict[str, int]:
+    return {axis: int(size) for axis, size in zip(axes, rng.permutation(DISTINCT_SIZES), strict=False)}

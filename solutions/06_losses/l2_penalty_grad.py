@@ -1,0 +1,14 @@
+"""A penalty on large weights, backwards. The lesson is README.md in this folder."""
+
+
+def l2_penalty_grad(w, lam):
+    """Store the gradient of the penalty in `w.g`.
+
+    Forward: `penalty = lam * (w**2).sum()`, one number.
+
+    w: any shape, and so is w.g
+    lam: a positive float
+    """
+    ### BEGIN SOLUTION
+    w.g = 2 * lam * w
+    ### END SOLUTION

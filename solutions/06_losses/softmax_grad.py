@@ -1,0 +1,15 @@
+"""Softmax, backwards. The lesson is README.md in this folder."""
+
+
+def softmax_grad(inp, out):
+    """Store the gradient of the loss in `inp.g`.
+
+    Forward: `out = inp.softmax(-1)`, each row on its own. The gradient of the loss with respect to `out` is
+    already in `out.g`.
+
+    inp: (bs, c)
+    out: (bs, c), and so is out.g
+    """
+    ### BEGIN SOLUTION
+    inp.g = out * (out.g - (out.g * out).sum(-1, keepdim=True))
+    ### END SOLUTION

@@ -1,0 +1,3 @@
+def l2_penalty_grad(w, lam):
+    w.g = lam * w
+    w.g = w.g + w * lam

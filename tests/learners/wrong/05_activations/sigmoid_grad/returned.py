@@ -1,0 +1,3 @@
+# expect inp.g: returned-not-stored
+def sigmoid_grad(inp, out):
+    return out * (1 - out) * out.g

@@ -1,0 +1,3 @@
+# expect inp.g: sum-for-mean
+def hinge_grad(inp, targ):
+    inp.g = -targ * (1 - targ * inp > 0)

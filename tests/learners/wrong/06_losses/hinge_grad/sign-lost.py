@@ -1,0 +1,3 @@
+# expect inp.g: wrong-sign
+def hinge_grad(inp, targ):
+    inp.g = targ * (targ * inp < 1).float() / len(inp)

@@ -1,0 +1,3 @@
+# expect w.g: forward-value
+def l2_penalty_grad(w, lam):
+    w.g = lam * (w ** 2).sum()
