@@ -190,15 +190,19 @@ def grade(
         Literal["box", "kernel", "none"] | None,
         typer.Option(help="What learner code is kept in; the strongest that this machine offers, if left out."),
     ] = None,
+    gradebook: Annotated[str | None, typer.Option(metavar="URL", help="nbgrader's, to enter the scores in.")] = None,
     format: Format = "text",
 ) -> None:
     """Grade a class: one result file per student, and grades.csv."""
     from .batch_report import grade_with_progress
+    from .nbgrader_book import entering
 
-    code = grade_with_progress(
-        _course(), submissions, out,
-        workers=workers, timeout=timeout, seed=seed, isolation=isolation, as_json=format == "json",
-    )  # fmt: skip
+    course = _course()
+    with entering(course, gradebook, submissions, out):
+        code = grade_with_progress(
+            course, submissions, out,
+            workers=workers, timeout=timeout, seed=seed, isolation=isolation, as_json=format == "json",
+        )  # fmt: skip
     raise typer.Exit(code)
 
 
@@ -221,9 +225,7 @@ def build() -> None:
     from .build import build as build_course
 
     written = build_course(_authors_course())
-    for path in written:
-        print(path)
-    print(f"{len(written)} file(s) written." if written else "Everything is up to date.")
+    print(*written, f"{len(written)} file(s) written." if written else "Everything is up to date.", sep="\n")
 
 
 @app.command()

@@ -102,7 +102,7 @@ class Gradebook:
     def reuse(self, folder: Path, seed: int | None) -> bool:
         """Take over the stored result, if it was made from the same content, and from this seed if there is one."""
         try:
-            record = json.loads(self._file(folder.name).read_bytes())
+            record = json.loads(result_file(self.out, folder.name).read_bytes())
             if record["schema"] != SCHEMA or seed not in (None, record["seed"]) or _failures(record):
                 return False
             if record["made_from"] != self.made_from(read_submission(self.course, folder)):
@@ -115,7 +115,7 @@ class Gradebook:
     def enter(self, name: str, result: CourseResult) -> None:
         """Write the result of one student's folder."""
         record = to_json(result)
-        _write(self._file(name), dumps(record).encode())
+        _write(result_file(self.out, name), dumps(record).encode())
         self._count(name, record)
 
     def publish(self) -> None:
@@ -139,13 +139,6 @@ class Gradebook:
             seconds=seconds,
         )
 
-    def _file(self, name: str) -> Path:
-        """`<student>.json`; a name too long for that is cut, and kept apart from others by a hash."""
-        encoded = os.fsencode(name)
-        if len(encoded) > LONGEST_NAME:
-            name = f"{encoded[:LONGEST_NAME].decode('utf-8', 'ignore')}-{hashlib.sha256(encoded).hexdigest()[:12]}"
-        return self.out / f"{name}.json"
-
     def _count(self, name: str, record: Mapping[str, Any]) -> None:
         """Keep what the CSV and the summary need, from the record alone: a stored one and a new one give the same."""
         row = _Row(float(record["score"]), _line(self._cells(record)))
@@ -165,6 +158,14 @@ class Gradebook:
     def _most_frequent(self, exercise: str) -> tuple[Mistake, ...]:
         found = [Mistake(code, count) for (name, code), count in self.mistakes.items() if name == exercise]
         return tuple(sorted(found, key=lambda mistake: (-mistake.students, mistake.code)))
+
+
+def result_file(out: Path, name: str) -> Path:
+    """`<student>.json`; a name too long for that is cut, and kept apart from others by a hash."""
+    encoded = os.fsencode(name)
+    if len(encoded) > LONGEST_NAME:
+        name = f"{encoded[:LONGEST_NAME].decode('utf-8', 'ignore')}-{hashlib.sha256(encoded).hexdigest()[:12]}"
+    return out / f"{name}.json"
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A connection to nbgrader's database that only reads, and a sentence for everything that can go wrong with it."""
+"""nbgrader's database: a connection that only reads, and a sentence for everything that can go wrong with it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,11 @@ def connected(url: str) -> Iterator[Any]:
     Raises:
         UsageError: nbgrader is not installed, or this is not the address of its gradebook.
     """
-    try:
+    with needs_nbgrader():
         import nbgrader.api  # noqa: F401
         from sqlalchemy import create_engine, inspect
-        from sqlalchemy.exc import SQLAlchemyError
-    except ModuleNotFoundError as error:
-        raise UsageError("--gradebook needs nbgrader: install it with pip install 'handgrad[nbgrader]'") from error
-    _check_file(url)
-    try:
+    with explained(url, "read"):
+        _check_file(url)
         engine = create_engine(url)
         try:
             if not inspect(engine).has_table("submitted_notebook"):
@@ -38,12 +35,43 @@ def connected(url: str) -> Iterator[Any]:
                 yield connection
         finally:
             engine.dispose()
+
+
+@contextmanager
+def needs_nbgrader() -> Iterator[None]:
+    """Around imports that only instructors have.
+
+    Raises:
+        UsageError: nbgrader is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise UsageError("--gradebook needs nbgrader: install it with pip install 'handgrad[nbgrader]'") from error
+
+
+@contextmanager
+def explained(url: str, what: str) -> Iterator[None]:
+    """Around work on a database.
+
+    Args:
+        what: what is done to it: `read` or `written`.
+
+    Raises:
+        UsageError: it cannot be done.
+    """
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+    try:
+        yield
     except ModuleNotFoundError as error:
         raise UsageError(f"{shown(url)} needs the Python package {error.name}: install it with pip.") from error
+    except ArgumentError as error:
+        raise UsageError(f"--gradebook takes the address of a database, such as {EXAMPLE}") from error
     except SQLAlchemyError as error:
         why = str(getattr(error, "orig", None) or error).splitlines()[0]
         raise UsageError(
-            f"{shown(url)} cannot be read ({why}): correct it; an old gradebook needs nbgrader db upgrade first."
+            f"{shown(url)} cannot be {what} ({why}): correct it; an old gradebook needs nbgrader db upgrade first."
         ) from error
 
 
@@ -58,16 +86,13 @@ def _check_file(url: str) -> None:
     """To open a file that is not there would make one.
 
     Raises:
-        UsageError: this is no URL, or that of a file that is not there.
+        UsageError: this is the URL of a file that is not there.
+        ArgumentError: this is no URL.
     """
     from sqlalchemy import make_url
-    from sqlalchemy.exc import ArgumentError
 
-    try:
-        parsed = make_url(url)
-        kind = parsed.get_dialect().name
-    except ArgumentError as error:
-        raise UsageError(f"--gradebook takes the address of a database, such as {EXAMPLE}") from error
+    parsed = make_url(url)
+    kind = parsed.get_dialect().name
     name = parsed.database or ""
     if kind == "sqlite" and not name.startswith("file:") and not Path(name).is_file():
         missing = f"There is no gradebook {name}" if name else "This address names no file"

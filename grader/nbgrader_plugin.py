@@ -5,15 +5,13 @@ Named in `nbgrader_config.py`, in the places of nbgrader's own; see `handgrad nb
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from nbconvert.exporters import NotebookExporter
 from nbconvert.exporters.exporter import ResourcesDict
-from nbformat import NotebookNode, from_dict
+from nbformat import NotebookNode
 from nbgrader import utils
 from nbgrader.api import Gradebook
 from nbgrader.converters.base import NbGraderException
@@ -25,10 +23,9 @@ from .errors import HandgradError
 from .isolation import Isolation, choose, machine, weakness
 from .nbgrader_comments import comment
 from .nbgrader_office import Office
+from .nbgrader_outputs import enter, points
 from .nbgrader_submission import read_submitted
-from .notebook import answer_id, check_id, solution_id
-from .notebook_report import Report
-from .results import ExerciseResult
+from .notebook import answer_id, solution_id
 
 OFFICE, FINDINGS = "_handgrad_office", "handgrad"
 NOTHING: dict[str, Any] = {"comments": {}, "manual": []}
@@ -105,7 +102,7 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         findings: dict[str, str | None] = {}
         for exercise in _exercises(office, cells):
             result = office.verdict(exercise, sources)
-            _enter(exercise, result, cells)
+            enter(exercise, result, cells)
             findings[solution_id(exercise.id)] = comment(result)
         resources[FINDINGS] = {"comments": findings, "manual": self._left_to_people(code)}
         return nb, resources
@@ -114,7 +111,7 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         """Tests that are none of ours: they are not run, and a person gives the points."""
         others = [cell for cell in code if _is_test(cell) and not cell.outputs]
         for cell in others:
-            cell.outputs = [_points(0.0, cell)]
+            cell.outputs = [points(0.0, cell)]
         names = [cell.metadata["nbgrader"]["grade_id"] for cell in others]
         if names:
             self.log.warning("No test of handgrad's, so to be graded by hand: %s", ", ".join(names))
@@ -170,31 +167,3 @@ def _exercises(office: Office, cells: Mapping[str, NotebookNode]) -> Iterator[Co
     for exercise in office.course.exercises:
         if any(answer_id(exercise.id, answer.name) in cells for answer in exercise.declaration.answers):
             yield exercise
-
-
-def _enter(exercise: CourseExercise, result: ExerciseResult, cells: Mapping[str, NotebookNode]) -> None:
-    """Put the points in their cells, and what the student is told beside the answers."""
-    for answer in result.answers:
-        cell = cells.get(answer_id(exercise.id, answer.name))
-        if cell is not None:
-            cell.outputs = [_points(answer.score / answer.max_score, cell)]
-    beside = cells.get(check_id(exercise.id), cells.get(solution_id(exercise.id)))
-    if beside is not None:
-        report = Report(exercise, replace(result, printed=""))
-        shown = {"text/plain": repr(report), "text/html": report._repr_html_()}
-        beside.outputs = [from_dict({"output_type": "display_data", "data": shown, "metadata": {}})]  # type: ignore[no-untyped-call]
-
-
-def _points(share: float, cell: NotebookNode) -> NotebookNode:
-    """An output that nbgrader reads as this share of the cell's points: a plain float, and never more than all."""
-    most = float(cell.metadata["nbgrader"]["points"])
-    points = min(max(most * share, 0.0), most) if math.isfinite(share) else 0.0
-    output: NotebookNode = from_dict(  # type: ignore[no-untyped-call]
-        {
-            "output_type": "execute_result",
-            "data": {"text/plain": repr(points)},
-            "metadata": {},
-            "execution_count": cell.execution_count,
-        }
-    )
-    return output

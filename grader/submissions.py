@@ -15,7 +15,7 @@ from .text import one_line
 
 SIZE_LIMIT = 1 << 20
 MOST_NOTES = 20
-NOT_REPORTED = frozenset({"__pycache__", "__MACOSX", "README.md", "quiz.yaml"})
+NOT_REPORTED = frozenset({"__pycache__", "__MACOSX", "README.md", "quiz.yaml", "timestamp.txt"})
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,65 @@
+"""`handgrad grade --gradebook`: a class of plain files entered in nbgrader's gradebook, once it is graded."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .course import Course
+from .errors import InfrastructureError
+from .gradebook import result_file
+from .nbgrader_database import explained, needs_nbgrader, shown
+from .submissions import printable, read_submission, student_folders
+from .text import one_line
+
+
+@contextmanager
+def entering(course: Course, url: str | None, submissions: Path, out: Path) -> Iterator[None]:
+    """Open the gradebook before a class is graded, so that nothing is found out too late; enter the results after.
+
+    Args:
+        url: any SQLAlchemy URL that nbgrader accepts; `None` where nothing is to be entered.
+        out: the results folder that is graded into.
+
+    Raises:
+        UsageError: nbgrader is not installed, or this is no gradebook that can be written.
+        InfrastructureError: some students could not be entered; the others were.
+    """
+    if url is None:
+        yield
+        return
+    with needs_nbgrader():
+        from .nbgrader_entry import opened
+    with explained(url, "written"), opened(course, url):
+        pass
+    yield
+    with explained(url, "written"):
+        _enter(course, url, submissions, out)
+
+
+def _enter(course: Course, url: str, submissions: Path, out: Path) -> None:
+    from sqlalchemy.exc import DataError, IntegrityError
+
+    from .nbgrader_entry import opened
+
+    entered, failed = 0, {}
+    with opened(course, url) as entry:
+        for folder in student_folders(course, submissions, out)[0]:
+            student, path = printable(folder.name), result_file(out, folder.name)
+            if not path.is_file():
+                continue  # the run was ended before
+            try:
+                entry.enter(student, folder, read_submission(course, folder), json.loads(path.read_bytes()))
+                entered += 1
+            except (DataError, IntegrityError, ValueError) as error:
+                entry.forget()
+                failed[student] = str(getattr(error, "orig", None) or error).splitlines()[0]
+    units = ", ".join(entry.units) or "nothing was handed in"
+    print(f"Entered in {shown(url)}: {entered} students ({units}).", file=sys.stderr)
+    if failed:
+        name, why = next(iter(failed.items()))
+        says = f"{len(failed)} students could not be entered, {name} for one ({why}): put it right, and run it again."
+        raise InfrastructureError(one_line(says))

@@ -1,0 +1,128 @@
+"""One student's files as submissions in nbgrader's gradebook, an assignment for each unit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nbconvert.exporters.exporter import ResourcesDict
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook
+from nbgrader.preprocessors import AssignLatePenalties
+from nbgrader.utils import parse_utc
+from sqlalchemy.exc import SAWarning
+
+from .course import Course
+from .course_file import Unit
+from .nbgrader_comments import comment
+from .nbgrader_outputs import share_of
+from .nbgrader_pages import graded_notebook, write_page
+from .nbgrader_settings import Settings, settings_for
+from .nbgrader_units import prepared
+from .notebook import answer_id, solution_id
+from .results import ExerciseResult, exercise_from_json
+from .submissions import Submission
+
+TIMESTAMP = "timestamp.txt"
+LONGEST_TIMESTAMP = 100
+
+
+@contextmanager
+def opened(course: Course, url: str) -> Iterator[Entry]:
+    """A gradebook to enter a class in; made if it is not there."""
+    settings = settings_for(url)
+    with warnings.catch_warnings(), Gradebook(url, course.config.course) as gradebook:
+        warnings.simplefilter("ignore", SAWarning)  # of how nbgrader adds a submission
+        yield Entry(gradebook, url, course, settings)
+
+
+class Entry:
+    """Enters one student after the other."""
+
+    def __init__(self, gradebook: Gradebook, url: str, course: Course, settings: Settings) -> None:
+        self.gradebook, self.url, self.course, self.settings = gradebook, url, course, settings
+        self._released: dict[str, NotebookNode] = {}
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The units that something was entered for."""
+        return tuple(self._released)
+
+    def forget(self) -> None:
+        """Leave the gradebook as it was before the last student, who could not be entered."""
+        self.gradebook.db.rollback()
+
+    def enter(self, student: str, folder: Path, submission: Submission, record: Mapping[str, Any]) -> None:
+        """Enter a student's result for each unit that they handed in something of; manual scores stay as they are.
+
+        Args:
+            record: the student's `handgrad/result@1`.
+
+        Raises:
+            ValueError: the gradebook refuses something, such as a name that is too long.
+        """
+        for unit in self.course.config.units:
+            if any(entry.id in submission.files for entry in unit.exercises):
+                found = [exercise_from_json(each) for each in record["exercises"] if each["unit"] == unit.id]
+                self._enter_unit(unit, student, folder, submission, found)
+
+    def _enter_unit(
+        self, unit: Unit, student: str, folder: Path, submission: Submission, results: list[ExerciseResult]
+    ) -> None:
+        if unit.id not in self._released:
+            self._released[unit.id] = prepared(self.gradebook, self.url, self.course, unit)
+        stamp = _timestamp(folder, unit)
+        self.gradebook.update_or_create_student(student)
+        handed_in = self.gradebook.update_or_create_submission(
+            unit.id, student, **({} if stamp is None else {"timestamp": stamp})
+        )
+        notebook = self.gradebook.find_submission_notebook(unit.id, unit.id, student)
+        _score(notebook, results)
+        self.gradebook.db.commit()
+        if handed_in.total_seconds_late > 0 or notebook.late_submission_penalty is not None:
+            self._penalise(unit, student)
+        place = self.settings.autograded(student, unit.id)
+        if place is not None:
+            page = graded_notebook(self._released[unit.id], self.course, submission, results)
+            write_page(place / f"{unit.id}.ipynb", page, None if stamp is None else place / TIMESTAMP, stamp)
+
+    def _penalise(self, unit: Unit, student: str) -> None:
+        """Let nbgrader assign the late penalty, with the plugin that the instructor configured."""
+        place = {"notebook": unit.id, "assignment": unit.id, "student": student, "db_url": self.url}
+        nothing = NotebookNode(cells=[], metadata={})  # type: ignore[no-untyped-call]
+        AssignLatePenalties(config=self.settings.config).preprocess(nothing, ResourcesDict(nbgrader=place))
+        self.gradebook.db.expire_all()
+
+
+def _score(notebook: Any, results: list[ExerciseResult]) -> None:
+    """Set automatic scores and comments; what could not be graded is left to a person."""
+    released = notebook.notebook
+    names = {cell.id: cell.name for cell in (*released.grade_cells, *released.solution_cells)}
+    most = {cell.id: float(cell.max_score) for cell in released.grade_cells}
+    answers = {answer_id(result.id, answer.name): answer for result in results for answer in result.answers}
+    said = {solution_id(result.id): comment(result) for result in results}
+    for grade in notebook.grades:
+        answer = answers.get(names.get(grade.cell_id, ""))
+        if answer is not None:
+            share = answer.score / answer.max_score
+            grade.auto_score = None if answer.status == "error" else share_of(most[grade.cell_id], share)
+            grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
+    for entry in notebook.comments:
+        name = names.get(entry.cell_id, "")
+        if name in said:
+            entry.auto_comment = said[name]
+
+
+def _timestamp(folder: Path, unit: Unit) -> datetime | None:
+    """When it was handed in, where nbgrader or the instructor noted it: in the unit's folder, or in the student's."""
+    for place in (folder / unit.id, folder / "exercises" / unit.id, folder):
+        path = place / TIMESTAMP
+        if path.is_file() and not path.is_symlink():
+            with suppress(OSError, ValueError, OverflowError), path.open(encoding="utf-8") as file:
+                found: datetime | None = parse_utc(file.read(LONGEST_TIMESTAMP).strip())
+                return found
+    return None
