@@ -100,7 +100,7 @@ def _hints(hints: Sequence[str], shown: int, number: int = 1) -> str:
     rest = _hints(hints[1:], shown, number + 1)
     if number <= shown:
         return f"{_div(f'<b>{label}:</b> {_text(hints[0])}')}{rest}"
-    return f"<details><summary>{label}</summary>{_div(_text(hints[0]))}{rest}</details>"
+    return f'<details><summary style="display: list-item">{label}</summary>{_div(_text(hints[0]))}{rest}</details>'
 
 
 def _text(text: str) -> str:

@@ -133,7 +133,7 @@ def test_a_mistake_is_named_and_hints_come_one_at_a_time(run: Run):
     shown = run('check("lin_grad")')
     assert "  inp.g  ok\n  w.g    every entry is 1/" in shown.plain
     assert shown.plain.endswith('next hint: check("lin_grad", hints=2)\n  b.g    not attempted yet')
-    assert "<summary>hint 2 of 3</summary>" in shown.html
+    assert ">hint 2 of 3</summary>" in shown.html
     assert "hint 2/3: " in run('check("lin_grad", hints=2)').plain
     assert [run(f'score("lin_grad", "{name}")').plain for name in ("inp.g", "w.g", "b.g")] == ["1.0", "0.0", "0.0"]
 

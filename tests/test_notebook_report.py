@@ -92,7 +92,7 @@ def test_html_says_the_same_and_folds_the_other_hints_away_one_in_the_other():
         "\u25cb b.g not attempted yet",
     ]
     html = report(MEAN)._repr_html_()
-    assert html.index("<summary>hint 2 of 3</summary>") < html.index("<summary>hint 3 of 3</summary>")
+    assert html.index(">hint 2 of 3</summary>") < html.index(">hint 3 of 3</summary>")
     assert html.endswith("</details></details></div></div></div>")
     assert "<code>out.g</code>" in html
     assert "<details>" not in report(MEAN, hints=3)._repr_html_()
