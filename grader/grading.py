@@ -16,8 +16,10 @@ from . import protocol
 from .course import CourseExercise
 from .diagnose import Diagnosis
 from .errors import InfrastructureError, ProtocolError
+from .exercise import Exercise
 from .judge import CELL_SHARE, Judge, calls, candidates, everywhere, is_right, metered, mistake  # noqa: F401
-from .large_case import UNSUSPICIOUS, LargeCase, large_trials, parted
+from .large_case import TABLES_TAKE, UNSUSPICIOUS, LargeCase, parted
+from .large_trials import AT_FIRST, FOR_TABLES, entries_are_coupled, large_trials, most_entries
 from .observation import read
 from .reference import make_trials
 from .results import LARGEST_SEED, ExerciseResult
@@ -28,6 +30,7 @@ from .trial import Trial
 
 LONGEST_REASON = 200
 LEAST_TIME = 0.1
+ATTEMPTS = 3
 FOR_DOMAINS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 
 
@@ -41,7 +44,7 @@ class Grader:
     def __init__(self, seed: int | None = None) -> None:
         self.seed = secrets.randbelow(LARGEST_SEED + 1) if seed is None else seed
         self._trials: dict[str, list[Trial]] = {}
-        self._large: dict[tuple[str, float, bool], tuple[Trial, ...]] = {}
+        self._large: dict[tuple[str, int], tuple[Trial, ...]] = {}
 
     def trials(self, exercise: CourseExercise) -> list[Trial]:
         """This run's trials of an exercise."""
@@ -49,13 +52,12 @@ class Grader:
             self._trials[exercise.id] = make_trials(exercise.declaration, self._random(exercise))
         return self._trials[exercise.id]
 
-    def large(self, exercise: CourseExercise, *, at_last: bool = False) -> tuple[Trial, ...]:
-        """This run's large trials of an exercise, for isolated code only; `at_last` if it may have measured."""
-        limit = exercise.course.policy.time_limit
-        key = (exercise.id, limit, at_last)
+    def large(self, exercise: CourseExercise, entries: int = AT_FIRST) -> tuple[Trial, ...]:
+        """This run's trials of an exercise with so many entries, which only isolated code is given."""
+        key = (exercise.id, entries)
         if key not in self._large:
-            first, rng = self.trials(exercise)[0], self._random(exercise, 1 + at_last)
-            self._large[key] = large_trials(exercise.declaration, first, limit, rng, at_last=at_last)
+            first, rng = self.trials(exercise)[0], self._random(exercise, entries)
+            self._large[key] = large_trials(exercise.declaration, first, entries, rng)
         return self._large[key]
 
     def _random(self, exercise: CourseExercise, *stream: int) -> np.random.Generator:
@@ -99,19 +101,37 @@ class Grader:
         if reply.end == "crash":
             return everywhere(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
         observed, at_large = parted(read(reply.frame), len(calls(trials)), large)
-        result = at_large.judged(exercise, Judge(exercise, source, trials, observed).result(), source)
-        if large and reply.cpu > UNSUSPICIOUS and any(answer.status == "passed" for answer in result.answers):
-            return self._at_last(exercise, source, worker, reply.cpu).judged(exercise, result, source)
-        return result
+        result = Judge(exercise, source, trials, observed).result()
+        judged = at_large.judged(exercise, result, source)
+        passed = result.status == "passed"
+        if passed and at_large.lacked_memory and (tables := self._with_tables(exercise, source, worker)):
+            return tables.judged(exercise, result, source)
+        if reply.cpu <= UNSUSPICIOUS or not large or all(answer.code for answer in judged.answers):
+            return judged
+        entries = most_entries(limit) // len(large)
+        at_last, _ = self._called_again(exercise, source, worker, entries, max(limit - reply.cpu, LEAST_TIME))
+        return at_last.judged(exercise, judged, source)
 
-    def _at_last(self, exercise: CourseExercise, source: Source, worker: Worker, used: float) -> LargeCase:
-        """What becomes of the largest trials in the processor time that is left: a busy machine is nobody's fault."""
-        large, limit = self.large(exercise, at_last=True), exercise.course.policy.time_limit
-        job = _job(exercise, source, (), large, cpu_limit=max(limit - used, LEAST_TIME))
-        reply = worker.run(job, limit)
+    def _with_tables(self, exercise: CourseExercise, source: Source, worker: Worker) -> LargeCase | None:
+        """A smaller large case, where a table of all entries with all has room, if it is a right way to answer."""
+        declaration = exercise.declaration
+        if not isinstance(declaration, Exercise) or not entries_are_coupled(declaration, self.trials(exercise)[0]):
+            return None
+        for _ in range(ATTEMPTS):
+            case, cpu = self._called_again(exercise, source, worker, FOR_TABLES, None)
+            if cpu <= TABLES_TAKE:
+                return case
+        return None
+
+    def _called_again(
+        self, exercise: CourseExercise, source: Source, worker: Worker, entries: int, cpu_limit: float | None
+    ) -> tuple[LargeCase, float]:
+        """What becomes of trials with so many entries, and the processor time: a busy machine is nobody's fault."""
+        large, limit = self.large(exercise, entries), exercise.course.policy.time_limit
+        reply = worker.run(_job(exercise, source, (), large, cpu_limit), limit)
         if reply.end == "answered":
-            return parted(read(reply.frame), 0, large)[1]
-        return LargeCase(large, late=reply.end == "timeout")
+            return parted(read(reply.frame), 0, large)[1], reply.cpu
+        return LargeCase(large, late=reply.end == "timeout"), reply.cpu
 
 
 def _decode(content: bytes) -> str:

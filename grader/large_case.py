@@ -1,9 +1,7 @@
-"""The large case of a graded run: a formula is done with it at once, a measurement is not done in time.
+"""The large case of a graded run: what it says of answers that are right in every ordinary trial.
 
-Finite differences, a complex step and forward mode take a forward pass for each nudge. Entries that one output depends
-on must be nudged one by one: those along an axis that the output does not have. So one call more is made, in which
-such an axis is long and every other one has size one. A submission whose processor time shows that it cannot have
-measured is done. Only another one is called again, with as many entries as a loop over them can afford.
+Every submission is called with large trials after the ordinary ones. Where its processor time shows that it cannot have
+measured, that is all. Only another one is called again, with as many entries as a loop over them can afford.
 """
 
 from __future__ import annotations
@@ -11,120 +9,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-import torch
-
 from . import structure
 from .compare import scaled_error
 from .course import CourseExercise
 from .diagnose import Diagnosis
 from .errors import ProtocolError
-from .exercise import Answer, Declaration, Exercise
+from .exercise import Answer
 from .judge import answer_result
-from .meter import Meter, metered
 from .observation import Call, Observation, Raised
-from .reference import REDRAWS, exercise_trial, right_answer
 from .results import ExerciseResult
 from .sampling import Array
-from .setting import Setting
-from .shapes import guess_axes
 from .source import Source
 from .trial import Trial
 
-ENTRIES = 75_000  # for a time limit of one second
-ENTRIES_AT_FIRST = 60_000  # a table of an axis this long with itself is more than the usual memory limit
 UNSUSPICIOUS = 0.05  # seconds of processor time: a fork and all calls take 0.01 to 0.02, the fastest measurement 0.1
+TABLES_TAKE = 0.07  # seconds: a table of all entries with all takes 0.03, measuring all inputs in one batch 0.12
 RTOL = 1e-2  # a loop may add up hundreds of thousands of float32 numbers one by one
-SINGLE_PRECISION = 1e-4
-PROBE, MOST_WORK = 2048, 1024
-KIND = "a large input"
 TOO_SLOW = (
     "How often does your function run the forward pass to find one gradient?",
     "A formula takes about as much work as the forward pass itself, however many entries there are.",
     "If it is a loop over entries and no measurement, let one operation on whole arrays do the work of the loop.",
 )
-
-
-def large_trials(
-    declaration: Declaration, first: Trial, time_limit: float, rng: np.random.Generator, *, at_last: bool
-) -> tuple[Trial, ...]:
-    """The large trials of an exercise, without what the learner's function is not given.
-
-    None for routines, for Jacobians, and where each output depends on one entry of every input: two evaluations
-    measure all of these at once, at any size.
-
-    Args:
-        first: the first ordinary trial.
-        time_limit: seconds for everything.
-        at_last: for a submission that may have measured.
-    """
-    if not isinstance(declaration, Exercise):
-        return ()
-    axes = long_axes(declaration, first)
-    entries = most_entries(time_limit) // max(1, len(axes)) if at_last else ENTRIES_AT_FIRST
-    settings = [_setting(first, axis, entries) for axis in axes]
-    drawn = [_drawn(declaration, setting, rng) for setting in settings if _grows_evenly(declaration, setting, rng)]
-    return tuple(trial for trial in drawn if trial is not None)
-
-
-def most_entries(time_limit: float) -> int:
-    """How many entries tell loops from measurements in this time.
-
-    The time of a loop over entries grows as their number E, that of a measurement as its square. With E^3 growing as
-    the square of the limit, the loop is as far below the limit as the measurement is above it, whatever the limit is.
-    """
-    return int(ENTRIES * time_limit ** (2 / 3))
-
-
-def long_axes(exercise: Exercise, first: Trial) -> tuple[str, ...]:
-    """As few axes as will do, so that each differentiated input has one of them that the output does not have.
-
-    An input without such an axis is left out.
-    """
-    assert first.out is not None
-    summed = set(first.setting.sizes) - set(guess_axes(tuple(first.out.shape), first.setting.sizes))
-    owners = [summed & set(first.axes(answer.wrt) or ()) for answer in exercise.answers if answer.kind == "gradient"]
-    chosen: tuple[str, ...] = ()
-    while left := [axes for axes in owners if axes and axes.isdisjoint(chosen)]:
-        chosen += (max(first.setting.sizes, key=lambda axis: sum(axis in axes for axes in left)),)
-    return chosen
-
-
-def _setting(first: Trial, axis: str, entries: int) -> Setting:
-    """So many entries in all arguments together, and no more than half of them in one."""
-    arrays = sum(axis in (first.axes(name) or ()) for name in first.arguments)
-    return Setting(0, KIND, {**dict.fromkeys(first.setting.sizes, 1), axis: entries // max(2, arrays)})
-
-
-def _grows_evenly(exercise: Exercise, setting: Setting, rng: np.random.Generator) -> bool:
-    """The work of the reference grows with the entries, not with their square."""
-    sizes = {axis: min(size, PROBE) for axis, size in setting.sizes.items()}
-    meter = Meter()
-    with metered(meter, True):
-        exercise_trial(exercise, replace(setting, sizes=sizes), rng)
-    return meter.work <= MOST_WORK * PROBE
-
-
-def _drawn(exercise: Exercise, setting: Setting, rng: np.random.Generator) -> Trial | None:
-    """A trial in which single precision is enough to be right; none if there is no such."""
-    for _ in range(REDRAWS):
-        trial = exercise_trial(exercise, setting, rng)
-        if all(_is_benign(exercise, answer, trial) for answer in exercise.answers):
-            return replace(trial, inputs={}, out=None, out_g=None)
-    return None
-
-
-def _is_benign(exercise: Exercise, answer: Answer, trial: Trial) -> bool:
-    right = trial.expected[answer.name]
-    if right is None or trial.out_g is None:
-        return True
-    inputs = {name: _single(value) for name, value in trial.inputs.items()}
-    found = right_answer(exercise, answer, trial.arguments, inputs, trial.out_g.float(), exercise.forward(**inputs))
-    return found is not None and scaled_error(found, right) <= SINGLE_PRECISION
-
-
-def _single(value: object) -> object:
-    return value.float() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
 @dataclass(frozen=True)
@@ -142,6 +47,11 @@ class LargeCase:
     calls: Sequence[Call] = ()
     observed: Observation | None = None
     late: bool = False
+
+    @property
+    def lacked_memory(self) -> bool:
+        """A call asked for more memory than it may use."""
+        return any(call.error is not None and call.error.kind == "memory" for call in self.calls)
 
     def judged(self, exercise: CourseExercise, result: ExerciseResult, source: Source) -> ExerciseResult:
         """The result of the ordinary trials, less the answers that passed in them and fail here.

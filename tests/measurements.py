@@ -128,6 +128,12 @@ MORE = {
         w.g = all_of(v, lambda v: x @ v + c)
         b.g = all_of(c, lambda c: x @ v + c.unsqueeze(-2))
     """,
+    "all nudges of one of them in one batch": """
+        x, v, g = (t.double() for t in (inp, w, out.g))
+        nudges = torch.eye(v.numel(), dtype=v.dtype).view(-1, *v.shape)
+        w.g = ((x @ (v + nudges) - x @ v) * g).sum((1, 2)).view(v.shape).float()
+        inp.g, b.g = out.g @ w.t(), out.g.sum(0)
+    """,
     "nudges in small batches": """
         x, v, c, g = (t.double() for t in (inp, w, b, out.g))
         def all_of(t, f):

@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 from conftest import Grade, codes, make_job, solution, with_policy
 from measurements import AT_LARGE, MEASURED, SOURCES
+from test_learners import found_codes
 from test_sandbox import assert_still_honest
 
 from grader.course import Course
 from grader.exercise import Exercise, returned, stored
 from grader.grading import Grader
 from grader.ladders import STEPS
-from grader.large_case import UNSUSPICIOUS, large_trials, long_axes, most_entries
+from grader.large_case import UNSUSPICIOUS
+from grader.large_trials import AT_FIRST, entries_are_coupled, large_trials, most_entries
 from grader.reference import make_trials
 from grader.results import ExerciseResult
-from grader.sampling import normal, output
+from grader.sampling import Array, normal, output
 from grader.sandbox import ForkingWorker, Worker, is_isolated
 from grader.trial import Trial
 
@@ -40,10 +42,15 @@ LONG_AXES = {
     "bmm_grad": ("k",),
     "mse_grad": ("bs",),
     "forward_and_backward": ("h", "bs"),
+    "tied_weights_grad": ("m",),
+    "sum_grad": ("n",),
+    "var_grad": ("n",),
 }
-ENTRY_BY_ENTRY = set(
-    "dy_dx dz_dy pow_grad exp_grad log_grad inv_grad div_grad two_paths_grad relu_grad bias_grad".split()
-)
+WITHOUT = {
+    "a routine": ["slope", "numerical_grad"],
+    "a Jacobian": ["df_dx", "df_db"],
+    "entry by entry": ["dy_dx", "exp_grad", "div_grad", "bias_grad", "relu_grad", "add_grad", "permute_grad"],
+}
 
 
 @pytest.fixture(scope="module", params=["box", "kernel"])
@@ -66,39 +73,46 @@ def patient(course: Course) -> Course:
     return with_policy(course, time_limit=LIMIT)
 
 
-def draw(exercise: Exercise, *, at_last: bool = False, limit: float = 10) -> tuple[Trial, ...]:
+def draw(exercise: Exercise) -> tuple[Trial, ...]:
     first = make_trials(exercise, np.random.default_rng(0))[0]
-    return large_trials(exercise, first, limit, np.random.default_rng(1), at_last=at_last)
-
-
-def test_every_exercise_has_its_long_axes_or_cannot_have_one(course: Course, grader: Grader) -> None:
-    """An axis that the output does not have, for as many inputs as possible; routines and Jacobians have none."""
-    found = {}
-    for exercise in course.exercises:
-        if isinstance(exercise.declaration, Exercise):
-            found[exercise.id] = long_axes(exercise.declaration, grader.trials(exercise)[0])
-    jacobians = {"df_dx", "df_db"}
-    assert {name: axes for name, axes in found.items() if axes} == LONG_AXES
-    assert {name for name, axes in found.items() if not axes} == ENTRY_BY_ENTRY | jacobians
-
-
-@pytest.mark.parametrize("name", ["slope", "numerical_grad", "df_dx", "relu_grad", "bias_grad"])
-def test_what_a_large_case_cannot_tell_has_none(name: str, course: Course, grader: Grader) -> None:
-    assert grader.large(course.find(name)) == grader.large(course.find(name), at_last=True) == ()
+    return large_trials(exercise, first, AT_FIRST, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("name", LONG_AXES)
-def test_one_axis_is_long_and_every_other_has_size_one(name: str, course: Course, grader: Grader) -> None:
-    exercise = with_policy(course, time_limit=10).find(name)
-    for at_last, most in ((False, 60_000), (True, most_entries(10))):
-        trials = grader.large(exercise, at_last=at_last)
-        assert len(trials) == len(LONG_AXES[name])
-        for trial, axis in zip(trials, LONG_AXES[name], strict=True):
-            assert [other for other, size in trial.setting.sizes.items() if size > 1] == [axis]
-            arrays = [value.values.size for value in trial.arguments.values() if hasattr(value, "values")]
-            share = most / len(trials) if at_last else most
-            assert max(arrays) <= share / 2
-            assert share / 2 - 1 <= sum(arrays) < share + 100
+def test_an_axis_that_the_output_does_not_have_is_long(name: str, course: Course, grader: Grader) -> None:
+    """And every other one has size one."""
+    trials = grader.large(course.find(name))
+    assert len(trials) == len(LONG_AXES[name])
+    for trial, axis in zip(trials, LONG_AXES[name], strict=True):
+        assert [other for other, size in trial.setting.sizes.items() if size > 1] == [axis]
+        arrays = [value.values.size for value in trial.arguments.values() if isinstance(value, Array)]
+        assert max(arrays) <= AT_FIRST / 2
+        assert AT_FIRST / 2 <= sum(arrays) < AT_FIRST + 100
+
+
+@pytest.mark.parametrize("name", [name for names in WITHOUT.values() for name in names])
+def test_what_a_large_case_cannot_tell_has_none(name: str, course: Course, grader: Grader) -> None:
+    assert grader.large(course.find(name)) == ()
+
+
+def test_every_exercise_can_be_asked_for_its_large_case(course: Course, grader: Grader) -> None:
+    found = {exercise.id for exercise in course.exercises if grader.large(exercise)}
+    assert set(LONG_AXES) <= found
+
+
+def test_a_table_of_a_long_axis_with_itself_has_no_room(course: Course, grader: Grader) -> None:
+    """What is broadcast by accident fails at once, and takes no time from its diagnosis."""
+    longest = [max(grader.large(course.find(name))[0].setting.sizes.values()) for name in LONG_AXES]
+    assert min(longest) ** 2 * 4 > course.policy.memory_limit << 20
+
+
+@pytest.mark.parametrize(("name", "coupled"), [("var_grad", True), ("dloss_dx", True), ("lin_grad", False)])
+def test_entries_of_an_answer_may_depend_on_each_other(
+    name: str, coupled: bool, course: Course, grader: Grader
+) -> None:
+    exercise = course.find(name)
+    assert isinstance(exercise.declaration, Exercise)
+    assert entries_are_coupled(exercise.declaration, grader.trials(exercise)[0]) is coupled
 
 
 def test_the_time_limit_is_as_far_from_loops_as_from_measurements() -> None:
@@ -147,7 +161,7 @@ def test_only_isolated_code_is_given_a_large_case(worker: Worker, isolated: Fork
     assert is_isolated(isolated)
 
 
-@pytest.mark.parametrize("source", MEASURED)
+@pytest.mark.parametrize("source", MEASURED, ids=" ".join)
 def test_measurements_are_exact_enough_for_every_ordinary_trial(source: tuple[str, str], grade: Grade) -> None:
     """So it is the large case that stops them."""
     assert grade(source[0], SOURCES[source]).status == "passed"
@@ -160,18 +174,18 @@ def judged(source: tuple[str, str], course: Course, grader: Grader, worker: Work
     return result
 
 
-@pytest.mark.parametrize("source", MEASURED)
+@pytest.mark.parametrize("source", MEASURED, ids=" ".join)
 def test_no_measurement_passes_in_a_graded_run(
     source: tuple[str, str], patient: Course, grader: Grader, box: ForkingWorker
 ) -> None:
-    for at_last in (False, True):  # drawn beforehand, as it takes time too
-        grader.large(patient.find(source[0]), at_last=at_last)
+    exercise = patient.find(source[0])
+    grader.large(exercise, most_entries(LIMIT) // len(grader.large(exercise)))  # drawn before, as it takes time too
     result = judged(source, patient, grader, box)
     assert {answer.status for answer in result.answers} == {"failed"}
     assert set(codes(result).values()) <= {"timeout", "memory"}
 
 
-@pytest.mark.parametrize("source", AT_LARGE)
+@pytest.mark.parametrize("source", AT_LARGE, ids=" ".join)
 def test_what_is_not_right_at_large_is_wrong(
     source: tuple[str, str], patient: Course, grader: Grader, isolated: ForkingWorker
 ) -> None:
@@ -192,12 +206,42 @@ def test_a_measurement_is_told_kindly(patient: Course, grader: Grader, isolated:
 
 
 def test_what_is_wrong_elsewhere_is_told_first(patient: Course, grader: Grader, box: ForkingWorker) -> None:
-    """A slow function with a mistake learns of the mistake, for the answer that has it."""
+    """A slow function with a mistake: the answer that has it is told of the mistake."""
     slow = SOURCES["lin_grad", "torch"]
     wrong = slow.replace("given[name].g = measured[-1]", "given[name].g = measured[-1] * (2 if name == 'w' else 1)")
     assert wrong != slow
     found = codes(grader.grade(patient.find("lin_grad"), wrong.encode(), box))
     assert found == {"inp.g": "timeout", "w.g": "wrong-factor", "b.g": "timeout"}
+
+
+LOSS_BY_BROADCAST = """
+def forward_and_backward(inp, targ, w1, b1, w2, b2):
+    hidden = inp @ w1 + b1
+    active = hidden.clamp_min(0)
+    out = active @ w2 + b2
+    loss = (out - targ).pow(2).mean()
+    out_g = 2 * (out.squeeze(-1) - targ).unsqueeze(-1) / len(inp)
+    active_g = out_g @ w2.t() * (hidden > 0)
+    inp.g, w1.g, b1.g = active_g @ w1.t(), inp.t() @ active_g, active_g.sum(0)
+    w2.g, b2.g = active.t() @ out_g, out_g.sum(0)
+    return loss
+"""
+
+
+def test_a_wrong_answer_that_raises_at_large_takes_no_right_one_along(
+    patient: Course, grader: Grader, box: ForkingWorker
+) -> None:
+    """A loss of every prediction with every target has no room in a large batch: that is no gradient's fault."""
+    found = codes(grader.grade(patient.find("forward_and_backward"), LOSS_BY_BROADCAST.encode(), box))
+    assert {name: code for name, code in found.items() if code} == {"return": "broadcast-accident"}
+
+
+def test_a_table_is_a_right_way_where_entries_depend_on_each_other(
+    course: Course, grader: Grader, isolated: ForkingWorker
+) -> None:
+    """It has no room in a large case, and a smaller one shows that it takes no time."""
+    name = "right/08_shapes/var_grad/centring-matrix.py"
+    assert found_codes(name, course, grader, isolated) == {"inp.g": None}
 
 
 def test_processor_time_is_reported_and_cannot_be_slept_away(isolated: ForkingWorker) -> None:
