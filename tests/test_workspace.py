@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -86,9 +87,7 @@ def test_a_backup_keeps_the_bytes_of_a_file_that_is_no_text(course: Course) -> N
 
 def test_a_stub_and_even_a_unit_that_was_deleted_comes_back_without_a_backup(course: Course) -> None:
     exercise = course.find("mse_grad")
-    exercise.path.unlink()
-    (exercise.path.parent / "README.md").unlink()
-    exercise.path.parent.rmdir()
+    shutil.rmtree(exercise.path.parent)
     assert workspace.reset(exercise) is None
     assert exercise.path.read_text() == build.stub(exercise)
 

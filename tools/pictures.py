@@ -12,6 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from drawing import CELL_HEIGHT, CELL_WIDTH, Cell, Picture, height_of, row_middle, width_of
+from pictures_05_06 import beliefs, slopes
 
 LESSONS = Path(__file__).resolve().parent.parent / "exercises"
 Table = list[list[float]]
@@ -179,6 +180,8 @@ def rows() -> Picture:
 
 PICTURES: dict[str, Callable[[], Picture]] = {
     "03_one_example/jacobian.svg": jacobian,
+    "05_activations/slopes.svg": slopes,
+    "06_losses/beliefs.svg": beliefs,
     "07_network/graph.svg": network,
     "07_network/tied.svg": tied,
     "08_shapes/broadcast.svg": broadcast,

@@ -6,7 +6,7 @@ def l2_penalty_grad(w, lam):
 
     Forward: `penalty = lam * (w**2).sum()`, one number.
 
-    w: any shape, and so is w.g
+    w: any shape; w.g has the same
     lam: a positive float
     """
     w.g = ...

@@ -4,8 +4,7 @@
 def hinge_grad(inp, targ):
     """Store the gradient of the loss in `inp.g`.
 
-    Forward: `loss = (1 - targ * inp).clamp_min(0).mean()`. It lets an example be
-    as soon as `targ * inp` is larger than 1.
+    Forward: `loss = (1 - targ * inp).clamp_min(0).mean()`. An example costs nothing once `targ * inp` is 1 or more.
 
     inp: (bs,), scores; inp.g has the same shape
     targ: (bs,), each 1 or -1: the class

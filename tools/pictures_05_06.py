@@ -1,0 +1,113 @@
+"""Pictures of units 05 and 06: activations with their slopes, and a row of cross-entropy's gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from drawing import Picture
+
+Curve = Callable[[float], float]
+EDGE, STEPS = 4.0, 96
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def _area(x: float) -> float:
+    """The area under the bell curve, up to x."""
+    return (1 + math.erf(x / math.sqrt(2))) / 2
+
+
+def _bell(x: float) -> float:
+    return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+ACTIVATIONS: tuple[tuple[str, Curve, Curve], ...] = (
+    ("relu", lambda x: max(x, 0.0), lambda x: float(x > 0)),
+    ("sigmoid", _sigmoid, lambda x: _sigmoid(x) * (1 - _sigmoid(x))),
+    ("tanh", math.tanh, lambda x: 1 - math.tanh(x) ** 2),
+    ("silu", lambda x: x * _sigmoid(x), lambda x: _sigmoid(x) + x * _sigmoid(x) * (1 - _sigmoid(x))),
+    ("gelu", lambda x: x * _area(x), lambda x: _area(x) + x * _bell(x)),
+)
+
+
+def slopes() -> Picture:
+    """Five activations, each with its slope in the same axes."""
+    picture = Picture(
+        900,
+        236,
+        "Five activations and their slopes",
+        "relu steps from slope 0 to 1; sigmoid's slope is at most a quarter; tanh's reaches 1 at 0; the slopes of silu "
+        "and gelu dip below 0 on the left and rise above 1 on the right.",
+    )
+    for i, (name, value, slope) in enumerate(ACTIVATIONS):
+        _panel(picture, 18 + 175 * i, 46, name, value, slope)
+    picture.text(24, 220, "out, as inp goes from -4 to 4", "forward-fill small", "start")
+    picture.text(230, 220, "its slope: the local derivative", "backward-fill small", "start")
+    return picture
+
+
+def _panel(picture: Picture, left: float, top: float, name: str, value: Curve, slope: Curve) -> None:
+    """One pair of curves; heights from -1 to 2."""
+    width, height = 160.0, 150.0
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return left + (x + EDGE) / (2 * EDGE) * width, top + (2 - y) / 3 * height
+
+    picture.text(left + width / 2, top - 14, name, "code")
+    for y in (0, 1):
+        _line(picture, [place(-EDGE, y), place(EDGE, y)], "line" if y == 0 else "line dotted")
+        picture.text(left - 3, place(0, y)[1] + 4, str(y), "faint small", "end")
+    _line(picture, [place(0, -1), place(0, 2)], "line")
+    for curve, style in ((value, "forward"), (slope, "backward")):
+        pieces = (-EDGE, 0.0, 0.0, EDGE) if name == "relu" and curve is slope else (-EDGE, EDGE)
+        for start, end in zip(pieces[::2], pieces[1::2], strict=True):
+            _line(picture, [place(x, curve(x)) for x in _between(start, end) if -1 <= curve(x) <= 2], style)
+
+
+def _between(start: float, end: float) -> list[float]:
+    """Points from just after `start` to `end`."""
+    return [start + (end - start) * max(i / STEPS, 1e-9) for i in range(STEPS + 1)]
+
+
+def _line(picture: Picture, points: Sequence[tuple[float, float]], style: str) -> None:
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    dashes = ' stroke-dasharray="2 4"' if style.endswith("dotted") else ""
+    picture.parts.append(f'<polyline points="{path}" class="{style.split()[0]}"{dashes}/>')
+
+
+def beliefs() -> Picture:
+    """One row of cross-entropy's gradient: what the network believes, less what is true."""
+    picture = Picture(
+        760,
+        260,
+        "Belief less truth",
+        "The shares 0.09, 0.24 and 0.67, less the truth 1, 0 and 0, give the gradient -0.91, 0.24 and 0.67; "
+        "the bars above the line are together as long as the one below it.",
+    )
+    logits = (1.0, 2.0, 3.0)
+    total = sum(math.exp(z) for z in logits)
+    belief = [math.exp(z) / total for z in logits]
+    truth = [1.0, 0.0, 0.0]
+    gradient = [p - t for p, t in zip(belief, truth, strict=True)]
+    groups = (("belief: softmax(inp)", belief), ("truth: class 0", truth), ("gradient, before / bs", gradient))
+    for i, (name, values) in enumerate(groups):
+        left = 60 + 240 * i
+        picture.text(left + 75, 30, name)
+        _bars(picture, left, 140, values)
+        picture.text(left + 75, 242, ("adds up to 1", "adds up to 1", "adds up to 0")[i], "faint small")
+        if i < 2:
+            picture.text(left + 195, 145, ("less", "gives")[i])
+    return picture
+
+
+def _bars(picture: Picture, left: float, middle: float, values: Sequence[float]) -> None:
+    """One bar for each value, up or down from the line `middle`; 1 is 75 pixels."""
+    _line(picture, [(left - 8, middle), (left + 158, middle)], "line")
+    for i, value in enumerate(values):
+        size, x = abs(value) * 75, left + 50 * i + 6
+        picture.box(x, middle - size if value > 0 else middle, 38, max(size, 1), "marked" if value < 0 else "box", 0)
+        picture.text(x + 19, middle - size - 6 if value >= 0 else middle + size + 16, f"{value:.2f}", "small")
+        picture.text(x + 19, middle + 16 if value >= 0 else middle - 6, f"[{i}]", "code faint small")
