@@ -30,6 +30,7 @@ from .trial import Trial
 
 LONGEST_REASON = 200
 LEAST_TIME = 0.1
+PATIENCE = 3
 ATTEMPTS = 3
 FOR_DOMAINS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 
@@ -94,7 +95,7 @@ class Grader:
     def _judged(self, exercise: CourseExercise, source: Source, worker: Worker) -> ExerciseResult:
         trials, limit = self.trials(exercise), exercise.course.policy.time_limit
         large = self.large(exercise) if is_isolated(worker) else ()
-        reply = worker.run(_job(exercise, source, calls(trials), large), limit)
+        reply = worker.run(_job(exercise, source, calls(trials), large, limit), limit)
         if reply.end == "timeout":
             says = f"it was still running after {limit:g} seconds{', perhaps on a large input' if large else ''}"
             return everywhere(exercise, Diagnosis("timeout", says))
@@ -108,27 +109,30 @@ class Grader:
             return tables.judged(exercise, result, source)
         if reply.cpu <= UNSUSPICIOUS or not large or all(answer.code for answer in judged.answers):
             return judged
-        entries = most_entries(limit) // len(large)
-        at_last, _ = self._called_again(exercise, source, worker, entries, max(limit - reply.cpu, LEAST_TIME))
+        left = max(limit - reply.cpu, LEAST_TIME)
+        at_last, _ = self._called_again(exercise, source, worker, most_entries(limit) // len(large), left)
         return at_last.judged(exercise, judged, source)
 
     def _with_tables(self, exercise: CourseExercise, source: Source, worker: Worker) -> LargeCase | None:
         """A smaller large case, where a table of all entries with all has room, if it is a right way to answer."""
-        declaration = exercise.declaration
+        declaration, limit = exercise.declaration, exercise.course.policy.time_limit
         if not isinstance(declaration, Exercise) or not entries_are_coupled(declaration, self.trials(exercise)[0]):
             return None
         for _ in range(ATTEMPTS):
-            case, cpu = self._called_again(exercise, source, worker, FOR_TABLES, None)
+            case, cpu = self._called_again(exercise, source, worker, FOR_TABLES, limit)
             if cpu <= TABLES_TAKE:
                 return case
         return None
 
     def _called_again(
-        self, exercise: CourseExercise, source: Source, worker: Worker, entries: int, cpu_limit: float | None
+        self, exercise: CourseExercise, source: Source, worker: Worker, entries: int, cpu_limit: float
     ) -> tuple[LargeCase, float]:
-        """What becomes of trials with so many entries, and the processor time: a busy machine is nobody's fault."""
-        large, limit = self.large(exercise, entries), exercise.course.policy.time_limit
-        reply = worker.run(_job(exercise, source, (), large, cpu_limit), limit)
+        """What becomes of trials with so many entries, and the processor time that they took.
+
+        That is what is limited: a machine that is busy with something else is not the learner's fault.
+        """
+        large, time_limit = self.large(exercise, entries), PATIENCE * exercise.course.policy.time_limit
+        reply = worker.run(_job(exercise, source, (), large, time_limit, cpu_limit), time_limit)
         if reply.end == "answered":
             return parted(read(reply.frame), 0, large)[1], reply.cpu
         return LargeCase(large, late=reply.end == "timeout"), reply.cpu
@@ -147,6 +151,7 @@ def _job(
     source: Source,
     trials: Sequence[Trial],
     large: Sequence[Trial],
+    time_limit: float,
     cpu_limit: float | None = None,
 ) -> bytes:
     arrays: list[np.ndarray] = []
@@ -158,7 +163,7 @@ def _job(
         "cell_limit": None if source.file else policy.time_limit * CELL_SHARE,
         "filename": exercise.file,
         "function": exercise.id,
-        "time_limit": policy.time_limit,
+        "time_limit": time_limit,
         "cpu_limit": cpu_limit,
         "memory_limit": policy.memory_limit,
         "calls": asked,

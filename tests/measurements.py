@@ -204,6 +204,16 @@ SMALL_ONLY = {
         inp.g = out.g @ w.t() @ torch.eye(len(w))
         w.g, b.g = inp.t() @ out.g, out.g.sum(0)
     """),
+    "is busy, and lets no alarm through": ("timeout", """
+        sum(range(10**6))
+        inp.g, w.g, b.g = out.g @ w.t(), inp.t() @ out.g, out.g.sum(0)
+        while len(w) > 31_000:
+            try:
+                while True:
+                    pass
+            except BaseException:
+                pass
+    """),
     "is busy, and ends when called again": ("crash", """
         import sys
         frame = sys._getframe()
