@@ -22,25 +22,20 @@ class Clock:
 
     Args:
         seconds: for everything.
-        cpu_seconds: of processor time, for everything.
     """
 
-    def __init__(self, seconds: float, cpu_seconds: float | None = None) -> None:
+    def __init__(self, seconds: float) -> None:
         self.end = time.monotonic() + seconds
-        self.cpu_seconds = cpu_seconds
 
     def __enter__(self) -> Self:
         if hasattr(signal, "setitimer"):
             signal.signal(signal.SIGALRM, _ring)
-            signal.signal(signal.SIGPROF, _ring)
-            signal.setitimer(signal.ITIMER_PROF, self.cpu_seconds or 0)
         self.allow(None)
         return self
 
     def __exit__(self, *_: object) -> None:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.setitimer(signal.ITIMER_PROF, 0)
 
     def allow(self, seconds: float | None) -> None:
         """Begin a part that may take so long, or all that is left."""

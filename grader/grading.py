@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import secrets
+import time
 import tokenize
 import zlib
 from collections.abc import Sequence
@@ -30,7 +31,6 @@ from .trial import Trial
 
 LONGEST_REASON = 200
 LEAST_TIME = 0.1
-PATIENCE = 3
 ATTEMPTS = 3
 FOR_DOMAINS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 
@@ -94,6 +94,7 @@ class Grader:
 
     def _judged(self, exercise: CourseExercise, source: Source, worker: Worker) -> ExerciseResult:
         trials, limit = self.trials(exercise), exercise.course.policy.time_limit
+        deadline = time.monotonic() + limit
         large = self.large(exercise) if is_isolated(worker) else ()
         reply = worker.run(_job(exercise, source, calls(trials), large, limit), limit)
         if reply.end == "timeout":
@@ -105,34 +106,33 @@ class Grader:
         result = Judge(exercise, source, trials, observed).result()
         judged = at_large.judged(exercise, result, source)
         passed = result.status == "passed"
-        if passed and at_large.lacked_memory and (tables := self._with_tables(exercise, source, worker)):
+        if passed and at_large.lacked_memory and (tables := self._with_tables(exercise, source, worker, deadline)):
             return tables.judged(exercise, result, source)
         if reply.cpu <= UNSUSPICIOUS or not large or all(answer.code for answer in judged.answers):
             return judged
-        left = max(limit - reply.cpu, LEAST_TIME)
-        at_last, _ = self._called_again(exercise, source, worker, most_entries(limit) // len(large), left)
+        at_last, _ = self._called_again(exercise, source, worker, most_entries(limit) // len(large), deadline)
         return at_last.judged(exercise, judged, source)
 
-    def _with_tables(self, exercise: CourseExercise, source: Source, worker: Worker) -> LargeCase | None:
+    def _with_tables(
+        self, exercise: CourseExercise, source: Source, worker: Worker, deadline: float
+    ) -> LargeCase | None:
         """A smaller large case, where a table of all entries with all has room, if it is a right way to answer."""
-        declaration, limit = exercise.declaration, exercise.course.policy.time_limit
+        declaration = exercise.declaration
         if not isinstance(declaration, Exercise) or not entries_are_coupled(declaration, self.trials(exercise)[0]):
             return None
         for _ in range(ATTEMPTS):
-            case, cpu = self._called_again(exercise, source, worker, FOR_TABLES, limit)
+            case, cpu = self._called_again(exercise, source, worker, FOR_TABLES, deadline)
             if cpu <= TABLES_TAKE:
                 return case
         return None
 
     def _called_again(
-        self, exercise: CourseExercise, source: Source, worker: Worker, entries: int, cpu_limit: float
+        self, exercise: CourseExercise, source: Source, worker: Worker, entries: int, deadline: float
     ) -> tuple[LargeCase, float]:
-        """What becomes of trials with so many entries, and the processor time that they took.
-
-        That is what is limited: a machine that is busy with something else is not the learner's fault.
-        """
-        large, time_limit = self.large(exercise, entries), PATIENCE * exercise.course.policy.time_limit
-        reply = worker.run(_job(exercise, source, (), large, time_limit, cpu_limit), time_limit)
+        """What becomes of trials with so many entries in the time that is left, and the processor time they took."""
+        large = self.large(exercise, entries)
+        left = max(deadline - time.monotonic(), LEAST_TIME)
+        reply = worker.run(_job(exercise, source, (), large, left), left)
         if reply.end == "answered":
             return parted(read(reply.frame), 0, large)[1], reply.cpu
         return LargeCase(large, late=reply.end == "timeout"), reply.cpu
@@ -152,7 +152,6 @@ def _job(
     trials: Sequence[Trial],
     large: Sequence[Trial],
     time_limit: float,
-    cpu_limit: float | None = None,
 ) -> bytes:
     arrays: list[np.ndarray] = []
     asked = [_asked(trial, arrays, meter=metered(trial), after=True) for trial in trials]
@@ -164,7 +163,6 @@ def _job(
         "filename": exercise.file,
         "function": exercise.id,
         "time_limit": time_limit,
-        "cpu_limit": cpu_limit,
         "memory_limit": policy.memory_limit,
         "calls": asked,
     }

@@ -30,7 +30,7 @@ Facts = dict[str, Any]
 def answer(header: Mapping[str, Any], inputs: Arrays) -> bytes:
     """The reply frame to one job."""
     results: Arrays = []
-    with capped_output() as printed, Clock(header["time_limit"], header.get("cpu_limit")) as clock:
+    with capped_output() as printed, Clock(header["time_limit"]) as clock:
         facts = _facts(header, inputs, results, printed, clock)
     return protocol.pack({**facts, "printed": printed.text()}, results)
 

@@ -220,9 +220,6 @@ def _limit(header: dict[str, Any]) -> None:
         _, hard = resource.getrlimit(kind)
         lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (lowered, lowered))
-    if header.get("cpu_limit") is not None:  # for code that the clock could not stop: first SIGXCPU, which says why
-        seconds = int(header["cpu_limit"]) + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
 
 
 def _address_space() -> int:
