@@ -87,10 +87,10 @@ class Grader:
     def _grade(self, exercise: CourseExercise, source: Source, worker: Worker) -> ExerciseResult:
         try:
             return self._judged(exercise, source, worker)
-        except InfrastructureError as error:
-            return everywhere(exercise, Diagnosis("error", str(error)), "error")
         except ProtocolError as error:
             return everywhere(exercise, Diagnosis("crash", f"it tampered with the grader's messages: {error}"))
+        except InfrastructureError as error:
+            return everywhere(exercise, Diagnosis("error", str(error)), "error")
 
     def _judged(self, exercise: CourseExercise, source: Source, worker: Worker) -> ExerciseResult:
         trials, limit = self.trials(exercise), exercise.course.policy.time_limit
