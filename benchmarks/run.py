@@ -17,17 +17,24 @@ from pathlib import Path
 from statistics import median
 
 from memory import peaks
+from nbgrading import pace
 from watching import waits
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "benchmarks" / "README.md"
 LIN_GRAD = "04_linear/lin_grad.py"
+ONE_EXERCISE = """
+course: one
+title: One exercise
+units: [{id: 04_linear, title: A linear layer, exercises: [{id: lin_grad, points: 3}]}]
+"""
 REPEATS = 5
 CHECKS = 50
 SAVES = 10
 STUDENTS = 200
 CROWD = 10_000
 WORKERS = 2
+NOTEBOOKS, STOCK = 30, 4
 ROUNDS = 3
 TORCH = [sys.executable, "-c", "import torch"]
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -54,10 +61,14 @@ def at_least(what: str, value: float, limit: float, unit: str) -> Row:
     return Row(what, f"{value:.3g} {unit}", f"at least {limit:g} {unit}", value >= limit)
 
 
-def solved_course(folder: Path) -> Path:
-    """A course in which every exercise is solved."""
-    folder.mkdir()
-    shutil.copy(ROOT / "course.yaml", folder)
+def solved_course(folder: Path, config: str = "") -> Path:
+    """A course in which every exercise is solved.
+
+    Args:
+        config: another `course.yaml`.
+    """
+    folder.mkdir(parents=True)
+    (folder / "course.yaml").write_text(config or (ROOT / "course.yaml").read_text())
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "solutions", folder / "solutions", ignore=ignored)
     shutil.copytree(ROOT / "exercises", folder / "exercises", ignore=ignored)
@@ -209,12 +220,31 @@ def crowd(course: Path) -> list[Row]:
     ]
 
 
+def beside_nbgrader(course: Path) -> list[Row]:
+    """nbgrader with our preprocessors, and `handgrad grade`, each beside nbgrader as it comes."""
+    from grader.isolation import choose, machine
+
+    unit = pace(course, "04_linear", NOTEBOOKS, STOCK)
+    alone = solved_course(course.parent / "alone" / "course", ONE_EXERCISE)
+    one = pace(alone, "04_linear", STOCK, STOCK)
+    hand_in(alone, STUDENTS)
+    rate = median(grading_rate(alone, choose(machine())) for _ in range(ROUNDS))
+    what = "`nbgrader autograde 04_linear`"
+    return [
+        Row(f"{what}, a notebook, nbgrader as it comes", f"{unit.stock:.3g} s", "the yardstick", True),
+        at_least(f"{what}, handgrad's preprocessors, how many times faster", unit.stock / unit.ours, 20, "x"),
+        Row("a notebook of one exercise, nbgrader as it comes", f"{one.stock:.3g} s", "the yardstick", True),
+        at_least("`handgrad grade` on the same answers as files, how many times faster", rate * one.stock, 200, "x"),
+    ]
+
+
 PARTS: dict[str, Callable[[Path], list[Row]]] = {
     "learner": learner,
     "warm": warm_check,
     "watch": watched,
     "class": whole_class,
     "crowd": crowd,
+    "nbgrader": beside_nbgrader,
     "no-torch": without_torch,
 }
 
@@ -244,6 +274,9 @@ Made by `python benchmarks/run.py --write`, on {where}.
   references of the whole course) is over when the first result lands; writing results and gradebook is included.
   With and without isolation take turns, {ROUNDS} rounds each; the rates are medians.
 - Peak memory is the resident set's high-water mark. The {CROWD} submissions are alike those of the class.
+- nbgrader grades one notebook after the other, {STOCK} as it comes and {NOTEBOOKS} with handgrad's preprocessors, in
+  turn, {ROUNDS} rounds, every second notebook with a mistake; what grading one of them takes is subtracted. Both ways
+  must give the same scores.
 - What must not import torch is given in seconds: medians of {REPEATS} rounds.
 """
 
