@@ -15,7 +15,7 @@ HOW_TO_ANSWER = (
     "Each exercise has a cell below. Write your answers in it, run it (Shift+Enter), and then run the `check` under "
     "it, which says what is right. Each `score` shows the points of one answer."
 )
-_LINK = re.compile(r"(!?)\[([^\]]*)\]\(\s*<?([^)\s>]+)>?[^)]*\)")
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?([^)\s>]+)>?[^)]*\)")
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/]")
 _FENCED = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*\n?", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"(?:pytest|handgrad)\b")

@@ -88,8 +88,11 @@ def _exchanged_sizes(known: Sequence[tuple[Trial, float]]) -> tuple[str, str] | 
 def _scalar_ratio(known: Sequence[tuple[Trial, float]]) -> tuple[str, str] | None:
     """A factor made from an argument that is a plain number, such as 1 - p, or one that lacks it."""
     trial, first = known[0]
-    for factor, (name, _) in _scalars(trial).items():
-        left = [r / _scalars(t)[factor][1] for t, r in known]
+    made = [_scalars(t) for t, _ in known]
+    for factor, (name, _) in made[0].items():
+        if not all(factor in scalars for scalars in made):
+            continue
+        left = [r / scalars[factor][1] for (_, r), scalars in zip(known, made, strict=True)]
         if not all(math.isclose(rest, left[0], rel_tol=1e-4) for rest in left):
             continue
         here = f"{name} is {trial.arguments[name]:.4g} here"

@@ -23,7 +23,7 @@ from grader.results import ExerciseResult
 from grader.sandbox import MODE_VARIABLE, Worker, start_worker
 
 ROOT = Path(__file__).resolve().parent.parent
-TIME_LIMIT = 2.0
+TIME_LIMIT = 3.0
 SEED = 20240917
 
 Grade = Callable[..., ExerciseResult]
@@ -50,7 +50,7 @@ for name in ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", MODE_
 
 @pytest.fixture(scope="session")
 def course() -> Course:
-    """The real course; a file that hangs is stopped after two seconds."""
+    """The real course; a file that hangs is stopped after three seconds."""
     return with_policy(load_course(ROOT), time_limit=TIME_LIMIT)
 
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import codes
 from test_batch import LIN, MEAN, RELU_FILE, Crashing, hand_in
 
-from grader import batch
+from grader import batch, desk
 from grader.course import Course
 from grader.grading import Grader
 from grader.sandbox import Worker
@@ -43,7 +43,7 @@ def test_grading_and_resuming_hold_a_line_for_each_student(
 ) -> None:
     grader = Grader(1)
     monkeypatch.setattr(batch, "_grader", lambda course, seed: grader)
-    monkeypatch.setattr(batch, "start_worker", Crashing)
+    monkeypatch.setattr(desk, "start_worker", Crashing)
     for kept in (False, True):
         few, many = (peak(course, school / name, school / f"{name}-graded") for name in ("few", "many"))
         assert many - few < BYTES_PER_STUDENT * (MANY - FEW), f"kept: {kept}"

@@ -272,7 +272,7 @@ ODD_VALUES: dict[str, tuple[str, str]] = {
     "an ellipsis": ("...", "todo"),
     "the input itself": ("inp", "forward-value"),
     "very large": ("out.g * 1e38", "wrong-factor | not-finite"),
-    "very small": ("out.g * 1e-38", "missing-local | wrong-factor | unknown"),
+    "very small": ("out.g * 1e-38", "missing-local | wrong-factor | hard-coded | unknown"),
 }
 
 

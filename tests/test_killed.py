@@ -91,9 +91,10 @@ class Family:
 def children_of(process: int) -> list[int]:
     """The children of all threads of a process."""
     found: list[int] = []
-    for file in Path(f"/proc/{process}/task").glob("*/children"):
-        with suppress(OSError):
-            found += map(int, file.read_text().split())
+    with suppress(FileNotFoundError):  # it has ended
+        for file in Path(f"/proc/{process}/task").glob("*/children"):
+            with suppress(OSError):
+                found += map(int, file.read_text().split())
     return found
 
 

@@ -62,7 +62,8 @@ def test_a_folder_has_a_notebook_for_each_unit_and_building_it_again_changes_not
     first = build_folder(REAL, tmp_path / "nb")
     made = files(tmp_path / "nb")
     notebooks = [f"source/{unit.id}/{unit.id}.ipynb" for unit in REAL.config.units]
-    assert sorted(made) == sorted([*notebooks, "nbgrader_config.py"])
+    pictures = [f"source/{path.parent.name}/{path.name}" for path in REAL.root.glob("exercises/*/*.svg")]
+    assert sorted(made) == sorted([*notebooks, *pictures, "nbgrader_config.py"])
     assert sorted(str(file) for file in first.files) == sorted(made)
     again = build_folder(REAL, tmp_path / "nb")
     assert (again.files, again.backups, again.own_config) == ((), (), False)
@@ -227,8 +228,9 @@ def test_the_command_says_what_it_wrote_and_what_to_do_next(
     monkeypatch.chdir(tmp_path)
     assert run("nb", "--course", str(small.root), monkeypatch=monkeypatch) == 0
     out = capsys.readouterr().out
-    assert out == f"nb/{RELU}\nnb/nbgrader_config.py\n2 file(s) written.\n" + (
-        "next: cd nb, then nbgrader generate_assignment 05_activations\n"
+    assert out.startswith(f"nb/{RELU}\n")
+    assert out.endswith(
+        "nb/nbgrader_config.py\n3 file(s) written.\nnext: cd nb, then nbgrader generate_assignment 05_activations\n"
     )
     notebook = read(tmp_path / "nb" / RELU)
     notebook.cells[0].source = "# My own lesson"

@@ -135,6 +135,7 @@ def test_stock_nbgrader_grades_our_notebooks(stock: Path):
         rows = gradebook.execute(query).fetchall()
     gradebook.close()
     names = [f"forward_and_backward-{name}" for name in ("return", "inp-g", "w1-g", "b1-g", "w2-g", "b2-g")]
+    names += ["tied_weights_grad-inp-g", "tied_weights_grad-w-g"]
     scores = {student: {cell: score for owner, cell, score, _ in rows if owner == student} for student, *_ in rows}
     assert scores["right"] == dict.fromkeys(names, 1.0)
     assert scores["wrong"] == {**dict.fromkeys(names, 1.0), "forward_and_backward-b2-g": 0.0}

@@ -52,8 +52,8 @@ CUBE = Exercise("x**2, summed", lambda x: (x**2).sum(), {"x": normal("n m")}, re
     [
         (CLAMP, lambda v: (v["x"] > -0.5) * v["out_g"], "wrong-local", "only the lower edge"),
         (BOUNDS, lambda v: (v["x"] < 1.0) * v["out_g"], "wrong-local", "only the upper edge"),
-        (CLAMP, lambda v: v["out_g"].clamp(-0.5, 1.0), "wrong-local", "the forward pass is run on out.g"),
-        (TANH, lambda v: v["out_g"].tanh(), "wrong-local", "the forward pass is run on out.g"),
+        (CLAMP, lambda v: v["out_g"].clamp(-0.5, 1.0), "wrong-local", "is applied to the gradient"),
+        (TANH, lambda v: v["out_g"].tanh(), "wrong-local", "is applied to the gradient"),
         (RELU, lambda v: v["x"].sign() * v["out_g"], "wrong-local", "closed entries pass the gradient with a minus"),
         (GELU, lambda v: (-v["x"] ** 2).exp() * v["out_g"], "missing-local", "the 2 / sqrt(pi)"),
         (LEFT, lambda v: 3 * torch.ones_like(v["x"]), "hard-coded", "every entry is 3"),

@@ -128,6 +128,11 @@ def test_a_factor_can_come_from_a_plain_number(change: Change, code: str, says: 
     assert says in decoded[1]
 
 
+def test_a_number_that_is_a_share_in_some_trials_only_is_no_share() -> None:
+    found = pairs(lambda t, r: r * (2 + t.setting.index), p=(0.5, 1.5, 0.3, 2.0))
+    assert ratio(ANSWER, found, False) is None
+
+
 def p(trial: Trial) -> float:
     return float(trial.arguments["p"])
 

@@ -1,4 +1,4 @@
-# expect inp.g: broadcast-accident
+# expect inp.g: broadcast-accident | timeout
 import torch
 
 
