@@ -47,6 +47,9 @@ settings.load_profile("same")
 for name in ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", MODE_VARIABLE):
     os.environ.pop(name, None)
 
+# nbgrader asks for its database tool by name, which an environment that is not activated does not find.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+
 
 @pytest.fixture(scope="session")
 def course() -> Course:
