@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -35,6 +37,8 @@ LONGEST_TIMESTAMP = 100
 def opened(course: Course, url: str) -> Iterator[Entry]:
     """A gradebook to enter a class in; made if it is not there."""
     settings = settings_for(url)
+    tools = str(Path(sys.executable).parent)  # nbgrader runs alembic by name, wherever this environment is
+    os.environ["PATH"] = os.pathsep.join([tools, os.environ.get("PATH", "")])
     with warnings.catch_warnings(), Gradebook(url, course.config.course) as gradebook:
         warnings.simplefilter("ignore", SAWarning)  # of how nbgrader adds a submission
         yield Entry(gradebook, url, course, settings)
