@@ -12,7 +12,7 @@ from rich.text import Text
 from .course import Course, CourseExercise
 from .progress import by_unit, next_exercise
 from .render import Line, bars, exercise_report, next_step, printed
-from .results import CourseResult, ExerciseResult, dumps, to_json
+from .results import CourseResult, ExerciseResult, dumps
 from .session import Session
 
 STYLES = {"bold": "bold", "good": "green", "bad": "red", "todo": "yellow", "dim": "dim"}
@@ -21,7 +21,7 @@ MAX_WIDTH = 100
 
 def print_json(course: Course, results: list[ExerciseResult], seed: int) -> None:
     """The results of a learner's own check, as one record."""
-    print(dumps(to_json(CourseResult(course.config.course, "learner", tuple(results), seed, "none"))), end="")
+    print(dumps(CourseResult(course.config.course, "learner", tuple(results), seed, "none")), end="")
 
 
 def print_report(

@@ -19,6 +19,7 @@ from .worker_process import GRACE, LINGER, START_LIMIT, Closing, Reply, WarmProc
 
 STATUS = struct.Struct("<iii")
 STATUS_LIMIT = 5.0
+PIPE = 1 << 20  # bytes: as much as anybody may ask for
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # no isolated child can send these, not even to itself
 
 
@@ -86,7 +87,7 @@ class ForkingWorker(Closing):
     def _send(self, job: bytes) -> tuple[int, int]:
         """Hand over the job; the child's process handle and the readable end of its reply come back."""
         content = os.memfd_create("job")
-        result, theirs = os.pipe()
+        result, theirs = _pipe()
         try:
             _write_all(content, job)
             os.lseek(content, 0, os.SEEK_SET)
@@ -138,6 +139,16 @@ class ForkingWorker(Closing):
     def _lost(self) -> InfrastructureError:
         self._restart()
         return InfrastructureError("the warm process was lost and has been replaced: run the same command again.")
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe that holds an honest reply in one piece, where the kernel gives that much: nobody is woken twice."""
+    import fcntl  # not everywhere, as the rest of this module
+
+    ends = os.pipe()
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, PIPE)
+    return ends
 
 
 def _write_all(fd: int, data: bytes) -> None:

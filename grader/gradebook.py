@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from .text import no_formula, plain
 
 GRADES_FILE = "grades.csv"
 LONGEST_NAME = 200
+UNBLEMISHED = ("passed", "todo")
 
 
 @dataclass(frozen=True)
@@ -114,9 +116,8 @@ class Gradebook:
 
     def enter(self, name: str, result: CourseResult) -> None:
         """Write the result of one student's folder."""
-        record = to_json(result)
-        _write(result_file(self.out, name), dumps(record).encode())
-        self._count(name, record)
+        _write(result_file(self.out, name), dumps(result).encode())
+        self._count(name, to_json(result))
 
     def publish(self) -> None:
         """Write `grades.csv`."""
@@ -132,7 +133,7 @@ class Gradebook:
             graded=graded,
             reused=len(self.rows) - graded,
             mean_score=math.fsum(row.score for row in self.rows.values()) / len(self.rows),
-            max_score=_most_points(self.course),
+            max_score=self.max_score,
             mistakes={exercise.id: self._most_frequent(exercise.id) for exercise in self.course.exercises},
             errors=tuple(sorted(self.failures, key=lambda failure: failure.student)),
             strays=strays,
@@ -141,19 +142,24 @@ class Gradebook:
 
     def _count(self, name: str, record: Mapping[str, Any]) -> None:
         """Keep what the CSV and the summary need, from the record alone: a stored one and a new one give the same."""
-        row = _Row(float(record["score"]), _line(self._cells(record)))
-        found, failures = {(exercise, code) for exercise, _, code in _mistakes(record)}, _failures(record)
+        mistakes, failures = _mistakes(record), _failures(record)
+        row = _Row(float(record["score"]), _line(self._cells(record, mistakes)))
         self.rows[name] = row
-        self.mistakes.update(found)
+        self.mistakes.update({(exercise, code) for exercise, _, code in mistakes})
         self.failures.extend(failures)
 
-    def _cells(self, record: Mapping[str, Any]) -> list[str]:
+    def _cells(self, record: Mapping[str, Any], mistakes: list[tuple[str, str, str]]) -> list[str]:
         points = {each["id"]: None if each["status"] == "error" else each["score"] for each in record["exercises"]}
-        mistakes = "; ".join(f"{exercise} {answer}: {code}" for exercise, answer, code in _mistakes(record))
+        listed = "; ".join(f"{exercise} {answer}: {code}" for exercise, answer, code in mistakes)
         return [
-            no_formula(plain(record["student"])), _number(record["score"]), _number(_most_points(self.course)),
-            *(_number(points.get(exercise.id)) for exercise in self.course.exercises), no_formula(mistakes),
+            no_formula(plain(record["student"])), _number(record["score"]), _number(self.max_score),
+            *(_number(points.get(exercise.id)) for exercise in self.course.exercises), no_formula(listed),
         ]  # fmt: skip
+
+    @cached_property
+    def max_score(self) -> float:
+        """The points of the whole course."""
+        return sum(exercise.points for exercise in self.course.exercises)
 
     def _most_frequent(self, exercise: str) -> tuple[Mistake, ...]:
         found = [Mistake(code, count) for (name, code), count in self.mistakes.items() if name == exercise]
@@ -222,6 +228,7 @@ def _mistakes(record: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return [
         (exercise["id"], answer["name"], answer["code"])
         for exercise in record["exercises"]
+        if exercise["status"] not in UNBLEMISHED
         for answer in exercise["answers"]
         if answer["status"] == "failed"
     ]
@@ -232,6 +239,7 @@ def _failures(record: Mapping[str, Any]) -> tuple[Failure, ...]:
     messages = {
         exercise["id"]: answer["message"]
         for exercise in record["exercises"]
+        if exercise["status"] == "error"
         for answer in exercise["answers"]
         if answer["status"] == "error"
     }
@@ -243,10 +251,6 @@ def _line(cells: list[str]) -> str:
     text = io.StringIO(newline="")
     csv.writer(text).writerow(cells)
     return text.getvalue()
-
-
-def _most_points(course: Course) -> float:
-    return sum(exercise.points for exercise in course.exercises)
 
 
 def _number(points: float | None) -> str:

@@ -46,6 +46,7 @@ class Grader:
         self.seed = secrets.randbelow(LARGEST_SEED + 1) if seed is None else seed
         self._trials: dict[str, list[Trial]] = {}
         self._large: dict[tuple[str, int], tuple[Trial, ...]] = {}
+        self._absent: dict[str, ExerciseResult] = {}
 
     def trials(self, exercise: CourseExercise) -> list[Trial]:
         """This run's trials of an exercise."""
@@ -71,14 +72,20 @@ class Grader:
             content: the file's bytes, `None` where there is no such file.
         """
         if content is None:
-            says = f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
-            return everywhere(exercise, Diagnosis("todo", says))
+            return self._not_handed_in(exercise)
         try:
             source = Source.of_file(_decode(content), exercise.file)
         except (SyntaxError, LookupError, UnicodeError) as error:
             says = f"{exercise.file} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
             return everywhere(exercise, Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",)))
         return self._grade(exercise, source, worker)
+
+    def _not_handed_in(self, exercise: CourseExercise) -> ExerciseResult:
+        """One result for all who have not: most of a class, in most exercises."""
+        if exercise.id not in self._absent:
+            says = f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
+            self._absent[exercise.id] = everywhere(exercise, Diagnosis("todo", says))
+        return self._absent[exercise.id]
 
     def grade_cells(self, exercise: CourseExercise, cells: Sequence[str], worker: Worker) -> ExerciseResult:
         """The verdict on the code cells of a notebook, run in their order; an error in one does not stop the rest."""
@@ -100,7 +107,7 @@ class Grader:
         if reply.end == "timeout":
             says = f"it was still running after {limit:g} seconds{', perhaps on a large input' if large else ''}"
             return everywhere(exercise, Diagnosis("timeout", says))
-        if reply.end == "crash":
+        if reply.frame is None:
             return everywhere(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
         observed, at_large = parted(read(reply.frame), len(calls(trials)), large)
         result = Judge(exercise, source, trials, observed).result()
@@ -133,7 +140,7 @@ class Grader:
         large = self.large(exercise, entries)
         left = max(deadline - time.monotonic(), LEAST_TIME)
         reply = worker.run(_job(exercise, source, (), large, left), left)
-        if reply.end == "answered":
+        if reply.frame is not None:
             return parted(read(reply.frame), 0, large)[1], reply.cpu
         return LargeCase(large, late=reply.end == "timeout"), reply.cpu
 

@@ -114,18 +114,17 @@ class Observation:
         return None if value is None or value.array is None else self.arrays[value.array]
 
 
-def read(frame: bytes) -> Observation:
-    """Read a reply frame.
+def read(frame: protocol.Frame) -> Observation:
+    """Read a reply.
 
     Raises:
         ProtocolError: a field is missing, unknown or of another type, or an array is not what it claims.
     """
-    header, arrays = protocol.unpack(frame, protocol.MAX_REPLY_HEADER)
     try:
-        facts = Facts.model_validate(header)
+        facts = Facts.model_validate(frame.header)
     except (ValidationError, RecursionError) as error:
         raise ProtocolError("the reply is malformed") from error
-    observation = Observation(facts, tuple(arrays))
+    observation = Observation(facts, tuple(frame.arrays))
     for call in facts.calls:
         values = [call.returned, *call.after.values()]
         values += [value for found in call.stored.values() for value in found.values()]

@@ -12,7 +12,7 @@ from typing import Any
 
 from .course import Course, CourseExercise
 from .files import FOLDER, write_atomically
-from .results import AnswerResult, ExerciseResult, exercise_from_json, exercise_to_json
+from .results import AnswerResult, ExerciseResult, exercise_from_json
 
 VERSION = 1
 FILE = "progress.json"
@@ -79,7 +79,7 @@ class Progress:
         }
         self.exercises[exercise.id] = {
             "hash": content_hash(exercise.path),
-            "result": exercise_to_json(result),
+            "result": result.record,
             "hints": hints,
         }
 

@@ -10,7 +10,7 @@ import json
 import math
 import struct
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .errors import ProtocolError
 
 MAGIC = b"HGF1"
 PREFIX = struct.Struct("<4sIQ")
+ALIGNMENT = 16  # of the payload, so that arrays can be read where they lie
 MAX_HEADER = 4 << 20
 MAX_REPLY_HEADER = 2 << 20
 MAX_PAYLOAD = 64 << 20
@@ -27,6 +28,13 @@ MAX_ARRAYS = 1 << 14
 _NAMES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
 DTYPES = {name: np.dtype(name) for name in _NAMES}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}  # `dtype.name` is slow
+
+
+class Frame(NamedTuple):
+    """One frame, taken apart."""
+
+    header: dict[str, Any]
+    arrays: list[np.ndarray]
 
 
 def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
@@ -39,14 +47,17 @@ def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
     if unknown := {array.dtype.name for array in arrays if array.dtype not in NAMES}:
         raise ProtocolError(f"frames do not carry arrays of {', '.join(sorted(unknown))}")
     head = json.dumps({**header, "arrays": described}).encode()
-    payload = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
-    if len(head) > MAX_HEADER or len(payload) > MAX_PAYLOAD:
+    head += b" " * (-len(head) % ALIGNMENT)
+    size = sum(array.nbytes for array in arrays)
+    if len(head) > MAX_HEADER or size > MAX_PAYLOAD:
         raise ProtocolError("the frame is larger than the limit")
-    return PREFIX.pack(MAGIC, len(head), len(payload)) + head + payload
+    return b"".join(
+        [PREFIX.pack(MAGIC, len(head), size), head, *(np.ascontiguousarray(array).data for array in arrays)]
+    )
 
 
-def unpack(frame: bytes, max_header: int = MAX_HEADER) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """Header and arrays of one frame; arrays are read-only copies of exactly the promised sizes.
+def unpack(frame: bytes, max_header: int = MAX_HEADER) -> Frame:
+    """Take one frame apart; arrays are read-only views of exactly the promised sizes.
 
     Args:
         max_header: how many bytes of JSON are read at all.
@@ -62,7 +73,7 @@ def unpack(frame: bytes, max_header: int = MAX_HEADER) -> tuple[dict[str, Any], 
     if head_size > max_header:
         raise ProtocolError("the frame's header is too long")
     header = _header(frame[PREFIX.size : PREFIX.size + head_size])
-    return header, _arrays(header.pop("arrays", None), frame[PREFIX.size + head_size :])
+    return Frame(header, _arrays(header.pop("arrays", None), memoryview(frame)[PREFIX.size + head_size :]))
 
 
 def read_frame(stream: BinaryIO) -> bytes | None:
@@ -104,7 +115,7 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(name)
 
 
-def _arrays(described: object, payload: bytes) -> list[np.ndarray]:
+def _arrays(described: object, payload: memoryview) -> list[np.ndarray]:
     if not isinstance(described, list) or len(described) > MAX_ARRAYS:
         raise ProtocolError("the frame does not describe its arrays, or too many of them")
     arrays, offset = [], 0
@@ -114,13 +125,19 @@ def _arrays(described: object, payload: bytes) -> list[np.ndarray]:
         if size > len(payload) - offset:
             raise ProtocolError("an array is longer than the payload")
         try:
-            arrays.append(np.frombuffer(payload[offset : offset + size], dtype).reshape(shape))
+            array = np.frombuffer(payload[offset : offset + size], dtype).reshape(shape)
         except ValueError as error:
             raise ProtocolError("an array's shape is malformed") from error
+        arrays.append(array if array.flags.aligned else _read_only(array.copy()))
         offset += size
     if offset != len(payload):
         raise ProtocolError("the payload has bytes that belong to no array")
     return arrays
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
 
 
 def _layout(entry: object) -> tuple[np.dtype[Any], list[int]]:

@@ -145,13 +145,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """Attach the result, so that it also travels from an xdist worker to the controller."""
     report = yield
     if isinstance(item, AnswerItem) and call.when == "call" and "result" in vars(item.parent):
-        from .results import exercise_to_json
-
         report.handgrad = {
             "root": str(item.parent.sitting.root),
             "answer": item.name,
             "status": item.answer.status,
-            "exercise": exercise_to_json(item.parent.result),
+            "exercise": item.parent.result.record,
         }
         if item.parent.result.printed.strip() and item.config.option.capture != "no":
             report.sections.append(("your code printed", item.parent.result.printed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -57,7 +58,7 @@ class AnswerResult:
 
 @dataclass(frozen=True)
 class ExerciseResult:
-    """The verdicts on one exercise.
+    """The verdicts on one exercise; what follows from them is worked out once, however many students share it.
 
     Args:
         printed: what the learner's code printed.
@@ -70,20 +71,37 @@ class ExerciseResult:
     printed: str = ""
     notes: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def status(self) -> Status:
         """The gravest status among the answers: error, failed, todo, passed."""
         found = {answer.status for answer in self.answers}
         order: tuple[Status, ...] = ("error", "failed", "todo")
         return next((status for status in order if status in found), "passed")
 
-    @property
+    @cached_property
     def score(self) -> float:
         return sum(answer.score for answer in self.answers)
 
-    @property
+    @cached_property
     def max_score(self) -> float:
         return sum(answer.max_score for answer in self.answers)
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """This exercise as plain JSON values, not to be changed."""
+        return {
+            "id": self.id,
+            "unit": self.unit,
+            "status": self.status,
+            "score": round(self.score, 6),
+            "max_score": round(self.max_score, 6),
+            "answers": [_answer_json(answer) for answer in self.answers],
+        }
+
+    @cached_property
+    def line(self) -> str:
+        """This exercise as one line of JSON text."""
+        return _line(self.record)
 
 
 @dataclass(frozen=True)
@@ -133,32 +151,20 @@ def to_json(result: CourseResult) -> dict[str, Any]:
         "made_from": result.made_from,
         "score": round(result.score, 6),
         "max_score": round(result.max_score, 6),
-        "exercises": [exercise_to_json(exercise) for exercise in result.exercises],
+        "exercises": [exercise.record for exercise in result.exercises],
         "notes": list(result.notes),
     }
 
 
-def dumps(record: Mapping[str, Any]) -> str:
-    """A record as JSON text, one line for each exercise."""
-    head = {name: value for name, value in record.items() if name not in {"exercises", "notes"}}
-    exercises = ",\n  ".join(_line(exercise) for exercise in record["exercises"])
-    return f'{_line(head)[:-1]},\n "exercises": [\n  {exercises}\n ],\n "notes": {_line(record["notes"])}}}\n'
+def dumps(result: CourseResult) -> str:
+    """The record as JSON text, one line for each exercise."""
+    head = {name: value for name, value in to_json(result).items() if name not in {"exercises", "notes"}}
+    exercises = ",\n  ".join(exercise.line for exercise in result.exercises)
+    return f'{_line(head)[:-1]},\n "exercises": [\n  {exercises}\n ],\n "notes": {_line(result.notes)}}}\n'
 
 
 def _line(value: Any) -> str:
     return escaped(json.dumps(value, ensure_ascii=False, allow_nan=False))
-
-
-def exercise_to_json(exercise: ExerciseResult) -> dict[str, Any]:
-    """One exercise as plain JSON values."""
-    return {
-        "id": exercise.id,
-        "unit": exercise.unit,
-        "status": exercise.status,
-        "score": round(exercise.score, 6),
-        "max_score": round(exercise.max_score, 6),
-        "answers": [_answer_json(answer) for answer in exercise.answers],
-    }
 
 
 def _answer_json(answer: AnswerResult) -> dict[str, Any]:

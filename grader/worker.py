@@ -65,8 +65,9 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
         if isinstance(error, OutOfTime):
             raise
     facts["returned"] = _describe(returned, results)
+    after = call.get("after", True)
     facts["stored"] = {name: _attributes(arguments[name], results) for name in given}
-    facts["after"] = {name: _describe(arguments[name], results) for name in given if call.get("after", True)}
+    facts["after"] = {name: _describe(arguments[name], results) for name in given if after}
     facts["work"], facts["peak"] = meter.work, meter.peak
     return facts
 

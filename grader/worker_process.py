@@ -13,11 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Literal, Protocol, Self
+from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from .box import PACKAGES, command
 from .errors import InfrastructureError, ProtocolError
 from .isolation import Isolation
+
+if TYPE_CHECKING:
+    from .protocol import Frame
 
 START_LIMIT = 120.0
 GRACE = 0.6
@@ -34,14 +37,14 @@ class Reply:
 
     Args:
         end: `answered`, `timeout`, or `crash` (the process died or sent something malformed).
-        frame: the reply frame, already well-formed; empty unless answered.
+        frame: what was answered, a well-formed frame and nothing more; `None` for every other end.
         detail: how it crashed, in a few words.
         killed: by a signal that neither the grader nor a limit sent.
         cpu: seconds of processor time that the child took, where it had one of its own.
     """
 
     end: End
-    frame: bytes = b""
+    frame: Frame | None = None
     detail: str = ""
     killed: bool = False
     cpu: float = 0.0
@@ -148,10 +151,9 @@ def checked(frame: bytes, ended: str) -> Reply:
     if not frame:
         return Reply("crash", detail=ended)
     try:
-        protocol.unpack(frame, protocol.MAX_REPLY_HEADER)
+        return Reply("answered", protocol.unpack(frame, protocol.MAX_REPLY_HEADER))
     except ProtocolError as error:
         return Reply("crash", detail=ended or str(error))
-    return Reply("answered", frame)
 
 
 def how_it_ended(code: int, number: int) -> str:

@@ -11,7 +11,7 @@ from grader.class_model import Broken, ClassReport, Handed, Note
 from grader.class_tally import Tally
 from grader.course import PACKAGE
 from grader.course_file import read_course_file
-from grader.results import AnswerResult, CourseResult, ExerciseResult, dumps, to_json
+from grader.results import AnswerResult, CourseResult, ExerciseResult, dumps
 
 CONFIG = read_course_file(PACKAGE.parent / "course.yaml")
 RATIO = "every entry is 1/7 of what it should be, and bs = 7 here"
@@ -76,7 +76,7 @@ def write_folder(folder: Path, results: Iterable[CourseResult]) -> Path:
     """As `handgrad grade --out` does."""
     folder.mkdir(parents=True, exist_ok=True)
     for found in results:
-        (folder / f"{found.student}.json").write_text(dumps(to_json(found)), encoding="utf-8")
+        (folder / f"{found.student}.json").write_text(dumps(found), encoding="utf-8")
     (folder / "grades.csv").write_text("student\r\n")
     (folder / ".state.json").write_text("{}")
     return folder

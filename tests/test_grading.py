@@ -16,6 +16,7 @@ from conftest import SEED, Grade, codes, mode_worker, solution, with_policy
 from grader.course import Course
 from grader.errors import InfrastructureError
 from grader.grading import Grader
+from grader.protocol import Frame
 from grader.sandbox import Reply, Worker
 
 SOURCE_DISCUSSION = """
@@ -316,7 +317,7 @@ class Scripted:
     [
         (Reply("timeout"), "failed", "timeout"),
         (Reply("crash", detail="the process was ended by SIGSEGV"), "failed", "crash"),
-        (Reply("answered", b"nonsense"), "failed", "crash"),
+        (Reply("answered", Frame({"nonsense": True}, [])), "failed", "crash"),
         (InfrastructureError("the warm process was lost"), "error", "error"),
     ],
 )

@@ -33,7 +33,7 @@ from nbgrader_class import (
 from grader.course import Course, load_course
 from grader.nbgrader_course import build_folder
 from grader.nbgrader_entry import opened
-from grader.results import AnswerResult, ExerciseResult, exercise_to_json
+from grader.results import AnswerResult, ExerciseResult
 from grader.submissions import Submission
 
 WRONG = RIGHT.replace("sum(0)", "mean(0)")
@@ -172,7 +172,7 @@ def course(tmp_path: Path) -> Course:
 
 
 def record(*answers: AnswerResult) -> dict[str, Any]:
-    return {"exercises": [exercise_to_json(ExerciseResult("lin_grad", UNIT, answers))]}
+    return {"exercises": [ExerciseResult("lin_grad", UNIT, answers).record]}
 
 
 def entered(course: Course, url: str, student: str, submission: Submission, results: dict[str, Any]) -> None:

@@ -15,10 +15,10 @@ FLOATS = np.arange(6, dtype="float32").reshape(2, 3)
 TENSOR = {"kind": "tensor", "dtype": "float32", "shape": [2, 3], "array": 0}
 
 
-def reply(returned: dict[str, Any], *arrays: np.ndarray, **changes: Any) -> bytes:
+def reply(returned: dict[str, Any], *arrays: np.ndarray, **changes: Any) -> protocol.Frame:
     """A reply to one call that returned this value."""
     call = {"returned": returned, "stored": {}, "after": {}, "work": 0, "peak": 0}
-    return protocol.pack({"calls": [call], "printed": "", **changes}, arrays)
+    return protocol.unpack(protocol.pack({"calls": [call], "printed": "", **changes}, arrays))
 
 
 def test_a_tensor_is_read_with_its_contents() -> None:
@@ -71,7 +71,7 @@ def test_values_are_checked_wherever_they_stand(place: str) -> None:
     call: dict[str, Any] = {"returned": {"kind": "none"}, "stored": {}, "after": {}, "work": 0, "peak": 0}
     call[place] = {"w": {"g": wrong}} if place == "stored" else {"w": wrong}
     with pytest.raises(ProtocolError, match="does not hold"):
-        read(protocol.pack({"calls": [call], "printed": ""}))
+        read(protocol.Frame({"calls": [call], "printed": ""}, []))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_reply_with_another_field_or_type_is_refused(changes: dict[str, Any]) 
 def test_work_and_memory_cannot_be_negative() -> None:
     call = {"returned": {"kind": "none"}, "stored": {}, "after": {}, "work": -1, "peak": 0}
     with pytest.raises(ProtocolError):
-        read(protocol.pack({"calls": [call], "printed": ""}))
+        read(protocol.Frame({"calls": [call], "printed": ""}, []))
 
 
 def test_a_value_nested_without_end_is_refused() -> None:

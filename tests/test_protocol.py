@@ -101,7 +101,7 @@ def well_formed(frame: bytes) -> bool:
     except ProtocolError:
         accepted = False
     try:
-        read = observation.read(frame)
+        read = observation.read(protocol.unpack(frame))
         assert isinstance(read, observation.Observation)
         assert accepted
     except ProtocolError:

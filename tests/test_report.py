@@ -24,7 +24,7 @@ from class_results import (
 from test_report_page import Page
 
 from grader import cli
-from grader.results import dumps, to_json
+from grader.results import dumps
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -116,18 +116,18 @@ def test_no_cell_of_the_table_is_a_formula(run: Run, tmp_path: Path) -> None:
 
 
 BROKEN = {
-    "cut off": (dumps(to_json(CLASS[0]))[:200], "it is no valid JSON"),
+    "cut off": (dumps(CLASS[0])[:200], "it is no valid JSON"),
     "empty": ("", "it is no valid JSON"),
     "deep": ("[" * 100_000, "it is no valid JSON"),
     "other": ('{"name": "package"}', "it is no handgrad/result@1 (schema: field required)"),
     "status": (
-        dumps(to_json(CLASS[0])).replace('"passed"', '"perfect"'),
+        dumps(CLASS[0]).replace('"passed"', '"perfect"'),
         "it is no handgrad/result@1 (exercises.0.answers.0",
     ),
-    "nan": (dumps(to_json(CLASS[0])).replace('"score": 1.0', '"score": NaN'), "slope has a score that is no number"),
-    "twice": (dumps(to_json(replace(CLASS[0], exercises=CLASS[0].exercises[:1] * 2))), "it lists an exercise twice"),
-    "none": (re.sub(r'"answers": \[.*\]', '"answers": []', dumps(to_json(CLASS[0]))), "slope has no answers"),
-    "same": (dumps(to_json(CLASS[0])), "it holds ada, who has a record already"),
+    "nan": (dumps(CLASS[0]).replace('"score": 1.0', '"score": NaN'), "slope has a score that is no number"),
+    "twice": (dumps(replace(CLASS[0], exercises=CLASS[0].exercises[:1] * 2)), "it lists an exercise twice"),
+    "none": (re.sub(r'"answers": \[.*\]', '"answers": []', dumps(CLASS[0])), "slope has no answers"),
+    "same": (dumps(CLASS[0]), "it holds ada, who has a record already"),
 }
 
 
