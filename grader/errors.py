@@ -37,3 +37,29 @@ class InfrastructureError(HandgradError):
 
 class ProtocolError(InfrastructureError):
     """Bytes that are not a well-formed frame."""
+
+
+class ReadError(HandgradError):
+    """A line of a file that cannot be understood.
+
+    Args:
+        line: counted from 1.
+        problem: what is wrong there and what to do, without the line.
+    """
+
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(f"line {line}: {problem}")
+        self.line, self.problem = line, problem
+
+
+class ExpressionError(HandgradError):
+    """A formula that cannot be read or worked out.
+
+    Args:
+        message: what is wrong and what to write, without the formula's name.
+        code: the public code of the mistake.
+    """
+
+    def __init__(self, message: str, code: str = "syntax-error") -> None:
+        super().__init__(message)
+        self.code = code
