@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
-from . import audit_words
+from . import audit_quiz, audit_words
 from .audit_numbers import numbers
-from .build import is_stale, solution_file, stub, worked
+from .build import is_stale, solution_file, stub, worked, worked_text
 from .course import COURSE_FILE, Course, CourseExercise
 from .course_file import Unit
 from .errors import CourseError, SpecError
@@ -20,7 +20,7 @@ from .sandbox import Worker
 
 LESSON = "README.md"
 ANYWHERE = (LESSON, "*.svg")
-IN_A_UNIT = {"exercises": (*ANYWHERE, "quiz.yaml"), "solutions": (*ANYWHERE, "quiz.yaml", "spec.py")}
+IN_A_UNIT = {"exercises": ANYWHERE, "solutions": (*ANYWHERE, "spec.py")}
 LADDERS_FILE = "grader/ladders.py"
 
 
@@ -63,7 +63,7 @@ def audit(course: Course, grader: Grader, worker: Worker, progress: Progress | N
 def _is_declared(exercise: CourseExercise) -> bool:
     """The spec can be read and has a declaration; if not, `_declarations` says so."""
     try:
-        return exercise.id in exercise.course.declarations(exercise.unit)
+        return exercise.is_quiz or exercise.id in exercise.course.declarations(exercise.unit)
     except SpecError:
         return False
 
@@ -122,26 +122,37 @@ def _without_file(error: Exception, *files: object) -> str:
 def _exercise(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[Finding]:
     """Every proof about one exercise; a proof that cannot be made is a finding and stops no other."""
     spec, solution = _spec(exercise.unit), solution_file(exercise)
-    declaration = exercise.declaration
-    proofs: tuple[tuple[str, str, Proof], ...] = (
-        (solution, "", lambda: audit_words.signature(exercise)),
-        (exercise.file, "", lambda: _stub(exercise, grader, worker)),
-        (solution, "", lambda: _solution(exercise, grader, worker)),
-        (spec, f"{exercise.id}: ", lambda: audit_words.hints(declaration)),
-        (spec, f"{exercise.id}: ", lambda: audit_words.giveaways(exercise)),
-        (spec, f"{exercise.id}: ", lambda: numbers(exercise, grader)),
-    )
-    for file, about, proof in proofs:
+    for file, about, proof in _proofs(exercise, grader, worker):
         try:
             for says in proof():
                 yield Finding(file, about + says)
         except CourseError as error:
             yield Finding(solution, f"{_without_file(error, solution)}.")
         except SpecError as error:
-            yield Finding(spec, f"{exercise.id}: {_without_file(error)}; correct the declaration.")
+            about, declared_in = ("", solution) if exercise.is_quiz else (f"{exercise.id}: ", spec)
+            yield Finding(declared_in, f"{about}{_without_file(error, exercise.solution)}; correct the declaration.")
         except Exception as error:  # a declaration may hold any code: whatever it raises is the author's to see
             failure = f"{type(error).__name__}: {error}"
             yield Finding(spec, f"{exercise.id}: its declaration fails ({failure}); correct it.")
+
+
+def _proofs(exercise: CourseExercise, grader: Grader, worker: Worker) -> tuple[tuple[str, str, Proof], ...]:
+    """The file that each proof is about, what its findings begin with, and the proof."""
+    spec, solution = _spec(exercise.unit), solution_file(exercise)
+    if exercise.is_quiz:
+        return (
+            (solution, "", lambda: audit_quiz.questions(exercise)),
+            (exercise.file, "", lambda: _stub(exercise, grader, worker)),
+            (solution, "", lambda: _solution(exercise, grader, worker)),
+        )
+    return (
+        (solution, "", lambda: audit_words.signature(exercise)),
+        (exercise.file, "", lambda: _stub(exercise, grader, worker)),
+        (solution, "", lambda: _solution(exercise, grader, worker)),
+        (spec, f"{exercise.id}: ", lambda: audit_words.hints(exercise.function)),
+        (spec, f"{exercise.id}: ", lambda: audit_words.giveaways(exercise)),
+        (spec, f"{exercise.id}: ", lambda: numbers(exercise, grader)),
+    )
 
 
 def _stub(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[str]:
@@ -157,7 +168,7 @@ def _stub(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[
 
 def _solution(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[str]:
     """The worked solution passes every answer."""
-    text = "\n".join(worked(exercise).lines)
+    text = worked_text(exercise) if exercise.is_quiz else "\n".join(worked(exercise).lines)
     for answer in grader.grade(exercise, text.encode(), worker).answers:
         if answer.status != "passed":
             yield f"{_told(answer)}: {answer.message}; correct the solution or its declaration."
@@ -175,11 +186,12 @@ def _files(course: Course) -> Iterator[Finding]:
             yield Finding(f"exercises/{unit.id}/{LESSON}", "the unit has no lesson: write it in this file.")
             continue
         text = lesson.read_text(encoding="utf-8", errors="replace")
-        for entry in unit.exercises:
-            if f"{entry.id}.py" not in text:
-                says = f"it does not mention {entry.id}.py: list it among the unit's exercises."
+        for name in (exercise.name for exercise in course.exercises if exercise.unit == unit.id):
+            if name not in text:
+                says = f"it does not mention {name}: list it among the unit's exercises."
                 yield Finding(f"exercises/{unit.id}/{LESSON}", says)
-    known = set(chain.from_iterable((exercise.path, exercise.solution) for exercise in course.exercises))
+    known = set(chain.from_iterable((e.path, e.solution) for e in course.exercises))
+    known |= {exercise.quiz_keys for exercise in course.exercises if exercise.is_quiz and exercise.quiz_keys.is_file()}
     units = {unit.id for unit in course.config.units}
     for name, folder in (("exercises", course.root / "exercises"), ("solutions", course.solutions)):
         for path in _visible(folder):

@@ -27,18 +27,18 @@ def numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     Raises:
         SpecError: no trial can be made from the declaration.
     """
-    unknown = list(_unknown_names(exercise.declaration))
+    unknown = list(_unknown_names(exercise.function))
     yield from unknown
     if unknown:
         return
     trials = grader.trials(exercise)
     yield from _references(exercise, trials, np.random.default_rng(grader.seed))
     others = Grader(grader.seed + 1).trials(exercise)
-    for answer in exercise.declaration.answers:
+    for answer in exercise.function.answers:
         for what, rule in _wrong_arrays(answer, trials[0]):
             if _slips_through(exercise, answer, rule, trials, others):
                 yield f"{answer.name} passes as {what}, which is not right elsewhere: let the samplers vary more."
-        for misconception in exercise.declaration.misconceptions:
+        for misconception in exercise.function.misconceptions:
             if misconception.answer == answer.name:
                 yield from _misconception(exercise, answer, misconception, trials)
 
@@ -58,7 +58,7 @@ def _named(misconception: Misconception) -> str:
 
 def _references(exercise: CourseExercise, trials: Sequence[Trial], rng: np.random.Generator) -> Iterator[str]:
     """Autograd, finite differences and gradcheck agree; a routine accepts its own reference."""
-    declaration = exercise.declaration
+    declaration = exercise.function
     if isinstance(declaration, Routine):
         for trial, answer in itertools.product(trials, declaration.answers):
             if not is_right(exercise, answer, trial, _reference(answer, trial)):
@@ -137,7 +137,7 @@ def _slips_through(
     pairs = _pairs(exercise, answer, rule, trials)
     if not all(is_right(exercise, answer, trial, array) for trial, array in pairs):
         return False
-    if isinstance(exercise.declaration, Routine) and exercise.declaration.accepts is not None:
+    if isinstance(exercise.function, Routine) and exercise.function.accepts is not None:
         return False
     asked = (trial for trial in (*trials, *others) if trial.expected[answer.name] is not None)
     return not all(agrees(rule(trial), _reference(answer, trial), "float64") for trial in asked)
@@ -147,7 +147,7 @@ def _pairs(
     exercise: CourseExercise, answer: Answer, rule: Rule, trials: Sequence[Trial]
 ) -> list[tuple[Trial, np.ndarray]]:
     """Each trial that asks for the answer, with what a learner's code would send for this rule."""
-    dtype = "float64" if isinstance(exercise.declaration, Routine) else "float32"
+    dtype = "float64" if isinstance(exercise.function, Routine) else "float32"
     with np.errstate(all="ignore"):
         return [(trial, rule(trial).astype(dtype)) for trial in trials if trial.expected[answer.name] is not None]
 

@@ -61,10 +61,10 @@ def giveaways(exercise: CourseExercise) -> Iterator[str]:
     Raises:
         CourseError: the worked solution cannot be read.
     """
-    patterns = {formula: _pattern(formula) for formula in formulas(worked(exercise))}
-    for what, text in _texts(exercise.declaration):
-        for formula, pattern in patterns.items():
-            if pattern.search(_normal(text)):
+    found = formulas(worked(exercise))
+    for what, text in _texts(exercise.function):
+        for formula in found:
+            if gives_away(formula, text):
                 yield f"{what} gives the formula away ({formula}): ask for it instead."
 
 
@@ -92,6 +92,11 @@ def formulas(solution: Worked) -> list[str]:
     return [text for text in dict.fromkeys(texts) if len(re.sub(r"\s", "", text)) >= SHORTEST]
 
 
+def gives_away(formula: str, text: str) -> bool:
+    """The text contains the formula, however it is spaced."""
+    return bool(_pattern(formula).search(_normal(text)))
+
+
 def _pattern(formula: str) -> re.Pattern[str]:
     """The formula with any whitespace between its parts, not in the middle of a longer word."""
     parts = re.findall(r"\w+|\S", _normal(formula))
@@ -111,7 +116,7 @@ def signature(exercise: CourseExercise) -> Iterator[str]:
     """
     function = worked(exercise).function
     taken = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-    declared = list(exercise.declaration.taken)
+    declared = list(exercise.function.taken)
     if taken != declared:
         yield f"it takes ({', '.join(taken)}), but spec.py declares ({', '.join(declared)}): make them the same."
         return

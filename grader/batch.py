@@ -231,7 +231,5 @@ def _grader(course: Course, staff: _Staff) -> Grader:
 
     grader = Grader(staff.seed)
     for exercise in course.exercises:
-        grader.trials(exercise)
-        if staff.isolation != "none":
-            grader.large(exercise)
+        grader.prepare(exercise, isolated=staff.isolation != "none")
     return grader

@@ -10,19 +10,23 @@ from pathlib import Path
 from .course import Course, CourseExercise
 from .errors import CourseError
 from .files import keep_copy, write_atomically
+from .quiz_keys import computed, keys_text
+from .quiz_sheet import blank, solved, variant_of
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
 
 
 def derived(course: Course) -> dict[Path, str]:
-    """The text of every file under `exercises/` that exists because of one under `solutions/`.
+    """The text of every file that exists because of one under `solutions/`: stubs, answer sheets, computed keys.
 
     Raises:
         CourseError: a solution cannot be turned into a stub; names the file and the line.
         SpecError: a declaration cannot be used.
     """
-    return {exercise.path: stub(exercise) for exercise in course.exercises}
+    keys = {exercise.quiz_keys: computed_keys(exercise) for exercise in course.exercises if exercise.is_quiz}
+    stubs = {exercise.path: stub(exercise) for exercise in course.exercises}
+    return {**{path: text for path, text in keys.items() if text}, **stubs}
 
 
 def stale(course: Course) -> list[Path]:
@@ -50,7 +54,9 @@ def build(course: Course) -> list[Path]:
 
 
 def worked_text(exercise: CourseExercise) -> str:
-    """The worked solution without its marks."""
+    """The worked solution as a learner sees it who has solved the exercise: no marks; the questions they were asked."""
+    if exercise.is_quiz:
+        return solved(exercise.unit, exercise.quiz, variant_of(exercise.path)).rstrip()
     lines = exercise.solution.read_text(encoding="utf-8").rstrip().splitlines()
     return "\n".join(line for line in lines if line.strip() not in (BEGIN, END))
 
@@ -84,7 +90,7 @@ class Worked:
 
 def solution_file(exercise: CourseExercise) -> str:
     """The worked solution's path as messages name it."""
-    return f"solutions/{exercise.unit}/{exercise.id}.py"
+    return f"solutions/{exercise.unit}/{exercise.name}"
 
 
 def worked(exercise: CourseExercise) -> Worked:
@@ -101,13 +107,28 @@ def worked(exercise: CourseExercise) -> Worked:
     return Worked(file, lines, function, begin, end)
 
 
-def stub(exercise: CourseExercise) -> str:
+def computed_keys(exercise: CourseExercise) -> str:
+    """The content of a quiz's file of computed keys, empty if it needs none.
+
+    Raises:
+        SpecError: a listing cannot be run.
+    """
+    keys = computed(exercise.quiz)
+    return keys_text(keys) if keys else ""
+
+
+def stub(exercise: CourseExercise, variant: int = 0) -> str:
     """The learner's file: the worked solution with one line for each answer in place of its marked region.
+
+    Args:
+        variant: which numbers an answer sheet asks about.
 
     Raises:
         CourseError: there is no solution to derive it from, or what is left is not Python.
         SpecError: the declaration cannot be used.
     """
+    if exercise.is_quiz:
+        return blank(exercise.unit, exercise.quiz, variant)
     solution = worked(exercise)
     lines, begin = solution.lines, solution.begin
     indent = lines[begin - 1].partition(BEGIN)[0]
@@ -125,7 +146,7 @@ def stub(exercise: CourseExercise) -> str:
 
 def placeholders(exercise: CourseExercise) -> list[str]:
     """The lines that stand where the answers are to be written, one for each."""
-    answers = exercise.declaration.answers
+    answers = exercise.function.answers
     return [f"{answer.name} = ..." if answer.stored else "return ..." for answer in answers]
 
 

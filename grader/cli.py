@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -275,10 +275,11 @@ def _session(course: Course) -> Session:
     return Session(course)
 
 
-def _checked(session: Session, chosen: Iterable[CourseExercise]) -> list[ExerciseResult]:
+def _checked(session: Session, chosen: Sequence[CourseExercise]) -> list[ExerciseResult]:
     from .console import Spinner
 
-    session.warm_up()
+    if not all(exercise.is_quiz for exercise in chosen):
+        session.warm_up()
     results = []
     try:
         with Spinner("checking") as say:

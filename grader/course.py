@@ -7,14 +7,16 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
-from .course_file import CourseFile, Policy, read_course_file
+from .course_file import CourseFile, Policy, Unit, read_course_file
 from .errors import CourseError, SpecError, UsageError
 from .exercise import Declaration, Exercise, Routine
+from .quiz import KEYS_FILE, QUIZ_FILE, Quiz, read_quiz
 from .results import AnswerResult, ExerciseResult, Status
 
 COURSE_FILE = "course.yaml"
@@ -24,18 +26,28 @@ PACKAGE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class CourseExercise:
-    """One exercise of a course: its place, its points, and (loaded on first use) its declaration."""
+    """One exercise of a course: its place, its points, and (loaded on first use) its declaration.
+
+    Args:
+        is_quiz: it is the quiz of its unit, an answer sheet; if not, a function to write.
+    """
 
     id: str
     unit: str
     points: float
     stretch: bool
     course: Course = field(repr=False, compare=False)
+    is_quiz: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return QUIZ_FILE if self.is_quiz else f"{self.id}.py"
 
     @property
     def file(self) -> str:
         """The learner's file, relative to the course folder, with forward slashes."""
-        return f"exercises/{self.unit}/{self.id}.py"
+        return f"exercises/{self.unit}/{self.name}"
 
     @property
     def path(self) -> Path:
@@ -43,7 +55,12 @@ class CourseExercise:
 
     @property
     def solution(self) -> Path:
-        return self.course.solutions / self.unit / f"{self.id}.py"
+        return self.course.solutions / self.unit / self.name
+
+    @property
+    def quiz_keys(self) -> Path:
+        """The file of a quiz's computed answers, if it needs any."""
+        return self.solution.with_name(KEYS_FILE)
 
     def unread(self, why: str, status: Status = "error") -> ExerciseResult:
         """The result for a file that was not even read: no points, and why."""
@@ -53,8 +70,28 @@ class CourseExercise:
         return ExerciseResult(self.id, self.unit, answers)
 
     @cached_property
-    def declaration(self) -> Declaration:
-        """The record in the unit's `spec.py`.
+    def declaration(self) -> Declaration | Quiz:
+        """The record in the unit's `spec.py`; the questions in its `quiz.yaml`.
+
+        Raises:
+            SpecError: what declares it cannot be read.
+        """
+        return self.quiz if self.is_quiz else self.function
+
+    @cached_property
+    def quiz(self) -> Quiz:
+        """The questions of a quiz.
+
+        Raises:
+            SpecError: they cannot be read, or this is a function to write.
+        """
+        if not self.is_quiz:
+            raise SpecError(f"{self.id} is no quiz.")
+        return read_quiz(self.solution)
+
+    @cached_property
+    def function(self) -> Declaration:
+        """The declaration of a function to write.
 
         Raises:
             SpecError: the spec cannot be read, or does not declare this exercise.
@@ -89,11 +126,13 @@ class Course:
     @cached_property
     def exercises(self) -> tuple[CourseExercise, ...]:
         """Every exercise in teaching order."""
-        return tuple(
-            CourseExercise(entry.id, unit.id, entry.points, entry.stretch, self)
-            for unit in self.config.units
-            for entry in unit.exercises
-        )
+        return tuple(chain.from_iterable(self._of(unit) for unit in self.config.units))
+
+    def _of(self, unit: Unit) -> Iterator[CourseExercise]:
+        for entry in unit.exercises:
+            yield CourseExercise(entry.id, unit.id, entry.points, entry.stretch, self)
+        if unit.quiz is not None:
+            yield CourseExercise(unit.quiz_id, unit.id, unit.quiz, False, self, is_quiz=True)
 
     def spec(self, unit: str) -> Path:
         return self.solutions / unit / "spec.py"
@@ -134,7 +173,7 @@ class Course:
     def _matching(self, target: str) -> tuple[CourseExercise, ...]:
         target = target.split("::")[0]
         named = target.strip("/")
-        found = tuple(e for e in self.exercises if named in (e.id, e.unit, e.file, e.file.removesuffix(".py")))
+        found = tuple(e for e in self.exercises if named in (e.id, e.unit, e.file, e.file.rpartition(".")[0]))
         if found:
             return found
         path = Path(target).resolve()

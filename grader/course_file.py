@@ -40,11 +40,20 @@ class Entry(_Part):
 
 
 class Unit(_Part):
-    """One unit: a folder of `exercises/`."""
+    """One unit: a folder of `exercises/`.
+
+    Args:
+        quiz: the points of its quiz; without them it has none.
+    """
 
     id: str = Field(pattern=r"^\d\d_[a-z0-9_]+$")
     title: str
     exercises: tuple[Entry, ...] = Field(min_length=1)
+    quiz: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+    @property
+    def quiz_id(self) -> str:
+        return f"quiz_{self.id}"
 
 
 class CourseFile(_Part):
@@ -83,7 +92,7 @@ def _parse(path: Path, text: str) -> CourseFile:
 def _check_unique(config: CourseFile) -> None:
     seen: set[str] = set()
     for unit in config.units:
-        for name in (unit.id, *[entry.id for entry in unit.exercises]):
+        for name in (unit.id, unit.quiz_id, *[entry.id for entry in unit.exercises]):
             if name in seen:
                 raise ValueError(f"{name} is listed twice")
             seen.add(name)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from .course import CourseExercise
 from .exercise import Answer, Exercise, Routine
+from .quiz import Quiz
+from .quiz_sheet import variant_of
 from .sampling import Marker
 from .shapes import ANY, alternatives, axes_of
 
@@ -14,7 +16,7 @@ from .shapes import ANY, alternatives, axes_of
 def formula(exercise: CourseExercise) -> str:
     """The forward pass as text, `inp @ w + b`; the title where it is no single expression."""
     declaration = exercise.declaration
-    if isinstance(declaration, Routine):
+    if not isinstance(declaration, Exercise):
         return declaration.title
     body = _lambda_body(exercise.course.spec(exercise.unit), exercise.id)
     if body is None:
@@ -26,6 +28,8 @@ def formula(exercise: CourseExercise) -> str:
 def asked(exercise: CourseExercise, answer: Answer) -> str:
     """What is asked of one answer, with its shape."""
     declaration = exercise.declaration
+    if isinstance(declaration, Quiz):
+        return " ".join(declaration.asked(answer.name, variant_of(exercise.path)).ask.split())
     if isinstance(declaration, Routine):
         return f"{exercise.id}({', '.join(declaration.taken)}): {declaration.title}"
     text = formula(exercise)

@@ -217,8 +217,9 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def _course_digest(course: Course, isolated: bool) -> str:
-    """A hash of the course as it grades: its configuration, specs and solutions, the grader's version, isolation."""
-    paths = sorted(path for path in course.solutions.rglob("*.py") if "__pycache__" not in path.parts)
+    """A hash of the course as it grades: its configuration, its solutions/, the grader's version, isolation."""
+    kinds = {".py", ".yaml", ".json"}
+    paths = sorted(p for p in course.solutions.rglob("*") if p.suffix in kinds and "__pycache__" not in p.parts)
     sources = [(path.relative_to(course.solutions).as_posix(), path.read_bytes()) for path in paths]
     return hashlib.sha256(repr((__version__, isolated, course.config.model_dump_json(), sources)).encode()).hexdigest()
 

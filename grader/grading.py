@@ -22,6 +22,7 @@ from .judge import CELL_SHARE, Judge, calls, candidates, everywhere, is_right, m
 from .large_case import TABLES_TAKE, UNSUSPICIOUS, LargeCase, parted
 from .large_trials import AT_FIRST, FOR_TABLES, entries_are_coupled, large_trials, most_entries
 from .observation import read
+from .quiz_grading import grade_sheet
 from .reference import make_trials
 from .results import LARGEST_SEED, ExerciseResult
 from .sampling import Array, Dtype, Function
@@ -48,10 +49,18 @@ class Grader:
         self._large: dict[tuple[str, int], tuple[Trial, ...]] = {}
         self._absent: dict[str, ExerciseResult] = {}
 
+    def prepare(self, exercise: CourseExercise, *, isolated: bool) -> None:
+        """Load what grading this exercise takes, so that threads can share it."""
+        if exercise.is_quiz:
+            _ = exercise.quiz
+        else:
+            self.trials(exercise)
+            _ = self.large(exercise) if isolated else ()
+
     def trials(self, exercise: CourseExercise) -> list[Trial]:
         """This run's trials of an exercise."""
         if exercise.id not in self._trials:
-            self._trials[exercise.id] = make_trials(exercise.declaration, self._random(exercise))
+            self._trials[exercise.id] = make_trials(exercise.function, self._random(exercise))
         return self._trials[exercise.id]
 
     def large(self, exercise: CourseExercise, entries: int = AT_FIRST) -> tuple[Trial, ...]:
@@ -59,7 +68,7 @@ class Grader:
         key = (exercise.id, entries)
         if key not in self._large:
             first, rng = self.trials(exercise)[0], self._random(exercise, entries)
-            self._large[key] = large_trials(exercise.declaration, first, entries, rng)
+            self._large[key] = large_trials(exercise.function, first, entries, rng)
         return self._large[key]
 
     def _random(self, exercise: CourseExercise, *stream: int) -> np.random.Generator:
@@ -70,7 +79,10 @@ class Grader:
 
         Args:
             content: the file's bytes, `None` where there is no such file.
+            worker: runs them; an answer sheet is only read.
         """
+        if exercise.is_quiz:
+            return grade_sheet(exercise, exercise.quiz, content)
         if content is None:
             return self._not_handed_in(exercise)
         try:
@@ -124,7 +136,7 @@ class Grader:
         self, exercise: CourseExercise, source: Source, worker: Worker, deadline: float
     ) -> LargeCase | None:
         """A smaller large case, where a table of all entries with all has room, if it is a right way to answer."""
-        declaration = exercise.declaration
+        declaration = exercise.function
         if not isinstance(declaration, Exercise) or not entries_are_coupled(declaration, self.trials(exercise)[0]):
             return None
         for _ in range(ATTEMPTS):

@@ -36,7 +36,7 @@ def candidates(exercise: CourseExercise, answer: Answer, trial: Trial) -> list[C
     Args:
         trial: the first trial; it remembers the list.
     """
-    declaration = exercise.declaration
+    declaration = exercise.function
 
     def derived() -> list[Candidate]:
         graph = graph_faults.candidates(declaration, answer, trial) if isinstance(declaration, Exercise) else ()
@@ -48,7 +48,7 @@ def candidates(exercise: CourseExercise, answer: Answer, trial: Trial) -> list[C
 
 def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
     """The array is a right answer in this trial, whatever it took to compute it."""
-    declaration, expected = exercise.declaration, trial.expected[answer.name]
+    declaration, expected = exercise.function, trial.expected[answer.name]
     if isinstance(declaration, Routine) and declaration.accepts is not None:
         return bool(np.isfinite(array).all()) and bool(declaration.accepts(float(array), **trial.inputs))
     precise = isinstance(declaration, Routine) and array.dtype == np.float64
@@ -64,7 +64,7 @@ def mistake(
         first: the first trial of the run.
         pairs: each trial with the learner's array in it.
     """
-    declaration = exercise.declaration
+    declaration = exercise.function
     doubles = [(trial, array.real.astype("float64")) for trial, array in pairs]
     if own := matching(answer, doubles, declared(declaration.misconceptions, answer)):
         return own
@@ -87,7 +87,7 @@ def metered(trial: Trial) -> bool:
 
 def everywhere(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
     """The same verdict on every answer of a file."""
-    answers = [answer_result(exercise, answer, diagnosis, status) for answer in exercise.declaration.answers]
+    answers = [answer_result(exercise, answer, diagnosis, status) for answer in exercise.function.answers]
     return ExerciseResult(exercise.id, exercise.unit, tuple(answers))
 
 
@@ -96,7 +96,7 @@ def answer_result(
     evidence: str = "", error: float | None = None,
 ) -> AnswerResult:  # fmt: skip
     """The verdict on one answer as a result, with its points and hints."""
-    declaration = exercise.declaration
+    declaration = exercise.function
     points = exercise.points / len(declaration.answers)
     if diagnosis is None:
         return AnswerResult(answer.name, "passed", points, points)
@@ -126,7 +126,7 @@ class Judge:
             return replace(everywhere(exercise, whole), printed=facts.printed, notes=notes)
         if len(facts.calls) != len(self.trials) + 1:
             raise ProtocolError("the reply answers another number of calls")
-        answers = tuple(self.judge(answer) for answer in exercise.declaration.answers)
+        answers = tuple(self.judge(answer) for answer in exercise.function.answers)
         return ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
 
     def judge(self, answer: Answer) -> AnswerResult:
@@ -164,7 +164,7 @@ class Judge:
         return None
 
     def _raised(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
-        names = ", ".join(self.exercise.declaration.taken)
+        names = ", ".join(self.exercise.function.taken)
         diagnosis = structure.raised(error, self.source, trial, signature=f"{self.exercise.id}({names})")
         if diagnosis.code == "error" and trial.setting.is_special and self._right_elsewhere(answer):
             return Diagnosis("shape-special", f"in {trial.setting.kind} it stops with {diagnosis.says}")
@@ -189,7 +189,7 @@ class Judge:
 
     def _numbers(self, answer: Answer) -> bool:
         """A plain number will do: the answer of a routine that returns one."""
-        return isinstance(self.exercise.declaration, Routine) and self.trials[0].expected[answer.name].ndim == 0  # type: ignore[union-attr]
+        return isinstance(self.exercise.function, Routine) and self.trials[0].expected[answer.name].ndim == 0  # type: ignore[union-attr]
 
     def _array(self, answer: Answer, call: Call) -> np.ndarray | None:
         return self.observed.array(structure.value_of(answer, call))
@@ -250,7 +250,7 @@ class Judge:
         """Right, but at what cost: memory that must not be held, work that was not asked for."""
         for trial, call in self._rounds():
             if trial.metered:
-                axes = named_axes([self.exercise.declaration.never_holds])
+                axes = named_axes([self.exercise.function.never_holds])
                 entries = int(np.prod(shape_of(axes, trial.setting.sizes)))
                 if call.peak >= LARGEST_SHARE * entries * 4:
                     says = (
@@ -267,7 +267,7 @@ class Judge:
             if trial.setting == self.trials[0].setting and (asked := asked_for(trial.arguments)) is not None
         }
         everything = asked_for(self.trials[0].arguments)
-        if any(self._structure(other) is not None for other in self.exercise.declaration.answers):
+        if any(self._structure(other) is not None for other in self.exercise.function.answers):
             return None
         if everything is not None and 0 < work[everything] <= work[everything - {answer.wrt}]:
             return Diagnosis("extra-work", f"{answer.name} is worked out even when it is not asked for")
@@ -279,7 +279,7 @@ class Judge:
         expected = trial.expected[answer.name]
         assert expected is not None
         error = scaled_error(array, expected)
-        evidence = evidence_of(self.exercise.declaration, answer, trial, array, expected)
+        evidence = evidence_of(self.exercise.function, answer, trial, array, expected)
         if self.exercise.course.policy.show_expected:
             evidence = f"{evidence}; expected {shown(expected)}, yours is {shown(array)}".removeprefix("; ")
         return answer_result(

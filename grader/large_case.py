@@ -60,7 +60,7 @@ class LargeCase:
         """
         blame = result.status == "passed"
         answers = []
-        for answer, found in zip(exercise.declaration.answers, result.answers, strict=True):
+        for answer, found in zip(exercise.function.answers, result.answers, strict=True):
             wrong = None if found.code else self._verdict(answer, source, blame=blame)
             answers.append(found if wrong is None else answer_result(exercise, answer, wrong))
         return replace(result, answers=tuple(answers))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .course import CourseExercise
 
 SITTINGS = pytest.StashKey[dict[Path, Sitting]]()
-EXERCISES, COURSE = "exercises", "course.yaml"
+EXERCISES, COURSE, QUIZ = "exercises", "course.yaml", "quiz.yaml"
 
 
 def _sitting(config: pytest.Config, root: Path) -> Sitting:
@@ -61,7 +61,10 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 def _open(config: pytest.Config, folder: Path, argument: str) -> None:
-    """Start the worker, open the course, and see whether it has what the argument names."""
+    """Start the worker, open the course, and see whether it has what the argument names.
+
+    A quiz alone needs no worker.
+    """
     from .errors import CourseError
 
     if not (folder.parent / COURSE).is_file():
@@ -69,7 +72,8 @@ def _open(config: pytest.Config, folder: Path, argument: str) -> None:
         raise CourseError(says)
     sitting = _sitting(config, folder.parent)
     controls_others = bool(getattr(config.option, "numprocesses", None)) and not hasattr(config, "workerinput")
-    if sitting.worker is None and not config.option.collectonly and not controls_others:
+    is_quiz = _path(config, argument).name == QUIZ
+    if sitting.worker is None and not (is_quiz or config.option.collectonly or controls_others):
         from .sandbox import start_worker
 
         sitting.worker = start_worker("none")
@@ -96,7 +100,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[
     """Take exercise files out of the hands of every other collector: they are never imported here."""
     collected = yield
     root = file_path.parent.parent.parent
-    if file_path.suffix != ".py" or file_path.parent.parent.name != EXERCISES or not (root / COURSE).is_file():
+    is_ours = file_path.parent.parent.name == EXERCISES and (root / COURSE).is_file()
+    if not is_ours or not (file_path.suffix == ".py" or file_path.name == QUIZ):
         return collected
     sitting = _sitting(parent.config, root)
     exercise = sitting.course.at(file_path)

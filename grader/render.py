@@ -83,7 +83,8 @@ def _answers(
     exercise: CourseExercise, answers: Sequence[AnswerResult], width: int, seen: dict[str, int], step: Step
 ) -> Iterator[Line]:
     first = answers[0]
-    names = ", ".join(answer.name for answer in answers)
+    *many, names = textwrap.wrap(", ".join(answer.name for answer in answers), width - LABEL, break_on_hyphens=False)
+    yield from (((f"  {line}", ""),) for line in many)
     if first.status == "passed":
         yield (("  ", ""), (f"{names:<{LABEL - 3}}", ""), (" ok", "good"))
         return

@@ -29,7 +29,8 @@ VALUE_CODES = (
     "wrong-point wrong-operand value-for-gradient forward-value inverse-for-transpose inverted-mask "
     "overwritten hard-coded shape-special not-linear wrong-local unknown"
 ).split()
-CODES = frozenset(STRUCTURE_CODES + VALUE_CODES)
+QUIZ_CODES = "rate-for-change wrong-graph".split()
+CODES = frozenset(STRUCTURE_CODES + VALUE_CODES + QUIZ_CODES)
 
 
 @dataclass(frozen=True)

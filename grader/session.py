@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 from .course import Course, CourseExercise
 from .errors import HandgradError, InfrastructureError, SpecError
 from .progress import Progress
+from .quiz_grading import grade_sheet
 from .results import ExerciseResult
 from .sandbox import Worker, start_worker
 
@@ -64,7 +65,8 @@ class Session:
         Raises:
             SpecError: the exercise's own declaration is broken; names it.
         """
-        worker = self.warm_up()
+        if not exercise.is_quiz:
+            self.warm_up()
         try:
             content = exercise.path.read_bytes()
         except FileNotFoundError:
@@ -73,7 +75,7 @@ class Session:
             return exercise.unread(
                 f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and try again"
             )
-        return _graded(exercise, lambda: self.grader.grade(exercise, content, worker))
+        return _graded(exercise, lambda: self._verdict(exercise, content))
 
     def check_cells(self, exercise: CourseExercise, cells: Sequence[str]) -> ExerciseResult:
         """The verdict on what a notebook's cells define, run in this order.
@@ -83,6 +85,12 @@ class Session:
         """
         worker = self.warm_up()
         return _graded(exercise, lambda: self.grader.grade_cells(exercise, cells, worker))
+
+    def _verdict(self, exercise: CourseExercise, content: bytes | None) -> ExerciseResult:
+        """An answer sheet needs neither torch nor the worker."""
+        if exercise.is_quiz:
+            return grade_sheet(exercise, exercise.quiz, content)
+        return self.grader.grade(exercise, content, self.warm_up())
 
     def close(self) -> None:
         """End the worker process."""
@@ -95,6 +103,8 @@ def _graded(exercise: CourseExercise, grade: Callable[[], ExerciseResult]) -> Ex
     try:
         return grade()
     except SpecError as error:
+        if exercise.is_quiz:
+            raise
         raise SpecError(f"{exercise.course.spec(exercise.unit)}: {exercise.id}: {error}") from error
     except HandgradError:
         raise

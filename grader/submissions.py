@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from .course import Course, CourseExercise
@@ -15,7 +14,7 @@ from .text import one_line
 
 SIZE_LIMIT = 1 << 20
 MOST_NOTES = 20
-NOT_REPORTED = frozenset({"__pycache__", "__MACOSX", "README.md", "quiz.yaml", "timestamp.txt"})
+NOT_REPORTED = frozenset({"__pycache__", "__MACOSX", "README.md", "timestamp.txt"})
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,8 @@ def _shown(name: str) -> str:
 def read_submission(course: Course, folder: Path) -> Submission:
     """Read one student's folder: `<unit>/<id>.py`, the same below `exercises/`, or `<id>.py`.
 
+    A quiz is `<unit>/quiz.yaml`, or `quiz_<unit>.yaml`.
+
     Links to folders are not followed, nor is any link that leads out of the submission.
     """
     files: dict[str, bytes | Unread] = {}
@@ -138,8 +139,8 @@ def _places(course: Course) -> dict[str, dict[str, CourseExercise]]:
     """The folders of a submission where exercise files may lie, and which; where there are two, the first counts."""
     units: dict[str, dict[str, CourseExercise]] = {}
     for exercise in course.exercises:
-        units.setdefault(exercise.unit, {})[f"{exercise.id}.py"] = exercise
-    anywhere = dict(chain.from_iterable(known.items() for known in units.values()))
+        units.setdefault(exercise.unit, {})[exercise.name] = exercise
+    anywhere = {f"{exercise.id}{Path(exercise.name).suffix}": exercise for exercise in course.exercises}
     return {
         **units,
         **{f"exercises/{unit}": known for unit, known in units.items()},
@@ -157,7 +158,7 @@ def _why_ignored(
     if exercise is None or not os.path.isfile(entry.path):
         return "this course has no exercise there"
     if exercise.id in files:
-        return f"another {exercise.id}.py was handed in too, and that one was graded"
+        return f"another {exercise.name} was handed in too, and that one was graded"
     return ""
 
 
@@ -168,5 +169,5 @@ def _content(entry: os.DirEntry[str]) -> bytes | Unread:
     except OSError as error:
         return Unread("error", f"the file cannot be read ({error.strerror}): check its permissions")
     if len(content) > SIZE_LIMIT:
-        return Unread("failed", "the file was not read: it is larger than 1 MiB; hand in the code alone")
+        return Unread("failed", "the file was not read: it is larger than 1 MiB; hand in the answers alone")
     return content

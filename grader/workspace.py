@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,10 @@ from . import build
 from .course import COURSE_FILE, Course, CourseExercise, bundled, load_course
 from .errors import InfrastructureError, UsageError
 from .files import keep_copy, write_atomically
+from .quiz import QUIZ_FILE
+from .quiz_sheet import variant_of
 
+VARIANTS = 9999
 PYTEST_INI = """\
 [pytest]
 testpaths = exercises
@@ -18,6 +22,8 @@ testpaths = exercises
 
 def init(target: Path) -> Course:
     """Make a workspace in `target`: the lessons and stubs of the bundled course, without its solutions.
+
+    Every answer sheet gets a variant of its own.
 
     Raises:
         UsageError: there is something in `target` already.
@@ -30,17 +36,23 @@ def init(target: Path) -> Course:
         folder = target / "exercises" / unit.id
         folder.mkdir(parents=True)
         for lesson in sorted((source.root / "exercises" / unit.id).iterdir()):
-            if lesson.is_file() and lesson.suffix != ".py":
+            if lesson.is_file() and lesson.suffix != ".py" and lesson.name != QUIZ_FILE:
                 shutil.copyfile(lesson, folder / lesson.name)
     for exercise in source.exercises:
-        (target / exercise.file).write_text(build.stub(exercise), encoding="utf-8")
+        text = build.stub(exercise, new_variant())
+        (target / exercise.file).write_text(text, encoding="utf-8")
     (target / "pytest.ini").write_text(PYTEST_INI, encoding="utf-8")
     shutil.copyfile(source.root / COURSE_FILE, target / COURSE_FILE)  # last: it makes the folder a course
     return load_course(target)
 
 
+def new_variant() -> int:
+    """The number of a variant that nobody has chosen."""
+    return 1 + secrets.randbelow(VARIANTS)
+
+
 def reset(exercise: CourseExercise) -> Path | None:
-    """Put the stub back; what was there is kept, and the backup's path returned.
+    """Put the stub back, an answer sheet with its old variant; what was there is kept, and the backup's path returned.
 
     Raises:
         InfrastructureError: the folder cannot be written; nothing has changed then.
@@ -49,7 +61,7 @@ def reset(exercise: CourseExercise) -> Path | None:
         raise InfrastructureError(f"{exercise.path} is a folder: move it away, and the stub can be put back.")
     try:
         backup = keep_copy(exercise.path, exercise.course.root)
-        write_atomically(exercise.path, build.stub(exercise).encode())
+        write_atomically(exercise.path, build.stub(exercise, variant_of(exercise.path)).encode())
     except OSError as error:
         raise InfrastructureError(
             f"{exercise.path} cannot be put back ({error.strerror}): make its folder writable. Nothing has changed."
