@@ -17,6 +17,7 @@ import pytest
 from hypothesis import settings
 
 from grader import protocol
+from grader.build import worked_text
 from grader.course import Course, load_course
 from grader.grading import Grader
 from grader.results import ExerciseResult
@@ -89,7 +90,8 @@ def codes(result: ExerciseResult) -> dict[str, str | None]:
 
 def solution(course: Course, exercise_id: str) -> bytes:
     """The worked solution of an exercise."""
-    return course.find(exercise_id).solution.read_bytes()
+    exercise = course.find(exercise_id)
+    return worked_text(exercise).encode() if exercise.is_quiz else exercise.solution.read_bytes()
 
 
 MODES = ("fork", "spawn") if sys.platform == "linux" else ("spawn",)

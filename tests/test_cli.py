@@ -21,6 +21,7 @@ from golden import assert_golden
 from test_session import RIGHT, KeptWorker
 
 from grader import __version__, batch_report, cli, workspace
+from grader.build import stub
 from grader.course import Course, bundled, load_course
 from grader.results import SCHEMA_FILE
 from grader.sandbox import Worker
@@ -215,7 +216,7 @@ def test_check_of_what_is_right_is_ok_and_exits_with_zero(here: Run, course: Cou
     done = here("check", "lin_grad")
     assert done.returncode == 0
     assert "inp.g, w.g, b.g ok" in done.stdout
-    assert "04_linear  ##............  3 of 20" in done.stdout
+    assert "04_linear  #.............  3 of 39" in done.stdout
     assert done.stdout.splitlines()[-1] == "next: exercises/01_slopes/slope.py"
 
 
@@ -412,6 +413,8 @@ def test_a_learners_folder_cannot_be_built_or_audited(course: Course, command: s
 
 def test_build_writes_what_is_stale_and_then_nothing(course: Course) -> None:
     shutil.copytree(bundled() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__"))
+    for exercise in course.exercises:
+        exercise.path.write_text(stub(exercise), encoding="utf-8")
     write(course, "slope", "stale")
     first, second = (handgrad("build", cwd=course.root) for _ in range(2))
     assert first.stdout.splitlines() == [str(course.find("slope").path), "1 file(s) written."]
@@ -420,7 +423,7 @@ def test_build_writes_what_is_stale_and_then_nothing(course: Course) -> None:
 
 BROKEN = {
     "not yaml": (lambda text: text + "a: [\n", "not valid YAML"),
-    "a wrong setting": (lambda text: text.replace("points: 2", "pointz: 2", 1), "line 50"),
+    "a wrong setting": (lambda text: text.replace("points: 2", "pointz: 2", 1), "line 52"),
     "empty": (lambda text: "", "line 1"),
     "a list": (lambda text: "[1, 2]", "line 1"),
     "twice the same": (lambda text: text.replace("id: mse_grad", "id: slope"), "slope is listed twice"),

@@ -66,6 +66,8 @@ def test_every_answer_of_the_course_is_asked_for_in_one_line(course: Course) -> 
             assert "\n" not in text
             assert "lambda" not in text
             assert answer.wrt in text, exercise.id
+            if exercise.is_quiz:
+                continue
             if answer.kind == "jacobian":
                 assert text.startswith("the Jacobian of ")
             if answer.kind == "value" and not text.startswith(exercise.id):

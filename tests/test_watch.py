@@ -95,7 +95,7 @@ def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     terminal.press("h")
     terminal.wait_for("hint 2/3")
     save(folder / SLOPE, RIGHT.replace("f(x + h)", "f(h + x)"))
-    terminal.wait_for("Solved.", "1 of 5")
+    terminal.wait_for("Solved.", "1 of 17")
     terminal.press("s")
     terminal.wait_for("+ the worked solution", "f(h + x)", "f(x + h)")
     terminal.press("n")
@@ -103,7 +103,7 @@ def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     terminal.press("s")
     terminal.wait_for("does not pass yet")
     terminal.press("l")
-    terminal.wait_for("1 of 5", "07_network", "1/1", "pick_h", LEGEND)
+    terminal.wait_for("1 of 17", "07_network", "1/1", "pick_h", LEGEND)
     terminal.press("n")
     save(folder / SLOPE, WRONG)
     terminal.wait_for(SLOPE, "hint 1/3")
@@ -170,7 +170,7 @@ def test_progress_is_remembered_and_a_broken_state_is_set_aside(folder: Path) ->
     assert json.loads(state.read_text())["exercises"]["slope"]["result"]["status"] == "passed"
     second = Terminal(folder)
     try:
-        second.wait_for(CENTRAL, "1 of 5")
+        second.wait_for(CENTRAL, "1 of 17")
     finally:
         second.close()
 

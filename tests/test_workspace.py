@@ -12,6 +12,7 @@ from grader import build, workspace
 from grader.course import Course, bundled, load_course
 from grader.errors import InfrastructureError, UsageError
 from grader.files import write_atomically
+from grader.quiz_sheet import variant_of
 
 
 @pytest.fixture
@@ -35,7 +36,25 @@ def test_a_new_workspace_is_the_bundled_course(course: Course) -> None:
     assert course.config == source.config
     assert course.solutions == source.solutions
     for exercise in source.exercises:
-        assert (course.root / exercise.file).read_text() == build.stub(exercise)
+        text = (course.root / exercise.file).read_text()
+        assert text == build.stub(exercise, variant_of(course.root / exercise.file))
+        assert exercise.is_quiz == ("variant: " in text)
+
+
+def test_every_workspace_has_variants_of_its_own(course: Course, tmp_path: Path) -> None:
+    other = workspace.init(tmp_path / "other")
+    first, second = ([variant_of(e.path) for e in one.exercises if e.is_quiz] for one in (course, other))
+    assert first != second
+    assert all(0 < variant <= workspace.VARIANTS for variant in (*first, *second))
+
+
+def test_a_reset_answer_sheet_keeps_its_variant(course: Course) -> None:
+    exercise = course.find("quiz_04_linear")
+    exercise.path.write_text("variant: 17\nwhat_is_g: grad\n")
+    backup = workspace.reset(exercise)
+    assert backup is not None
+    assert backup.read_text() == "variant: 17\nwhat_is_g: grad\n"
+    assert exercise.path.read_text() == build.stub(exercise, 17)
 
 
 def test_parents_are_made_and_an_empty_folder_will_do(tmp_path: Path) -> None:
@@ -108,7 +127,7 @@ def test_a_reset_that_cannot_write_changes_nothing_and_leaves_no_litter(
     assert exercise.path.read_text() == "mine"
     assert {p.name for p in exercise.path.parent.iterdir()} == {
         "README.md",
-        *(f"{e.id}.py" for e in course.exercises if e.unit == exercise.unit),
+        *(e.name for e in course.exercises if e.unit == exercise.unit),
     }
 
 
