@@ -13,6 +13,7 @@ import typer
 from . import __version__, report_command
 from .errors import HandgradError, InfrastructureError, UsageError
 from .nbgrader_cli import app as nbgrader_app
+from .quiz_command import quiz
 
 if TYPE_CHECKING:
     from .course import Course, CourseExercise
@@ -177,6 +178,9 @@ def solution(exercise_id: ExerciseId) -> None:
     print(worked_text(exercise))
 
 
+app.command()(quiz)
+
+
 @app.command()
 def grade(
     submissions: Annotated[
@@ -223,8 +227,9 @@ def doctor() -> None:
 def build() -> None:
     """For authors: derive the stubs in exercises/ from solutions/."""
     from .build import build as build_course
+    from .course import open_authors_course
 
-    written = build_course(_authors_course())
+    written = build_course(open_authors_course(Path.cwd()))
     print(*written, f"{len(written)} file(s) written." if written else "Everything is up to date.", sep="\n")
 
 
@@ -232,8 +237,9 @@ def build() -> None:
 def audit() -> None:
     """For authors: prove that every exercise of the course is sound."""
     from .console import Spinner
+    from .course import open_authors_course
 
-    course = _authors_course()
+    course = open_authors_course(Path.cwd())
     from .audit import audit as audit_course
 
     with _session(course) as session, Spinner("auditing") as say:
@@ -260,13 +266,6 @@ def _course() -> Course:
     from .course import open_course
 
     return open_course(Path.cwd())
-
-
-def _authors_course() -> Course:
-    course = _course()
-    if course.solutions.parent != course.root:
-        raise UsageError(f"{course.root} has no solutions/: only a course author's folder can be built and audited.")
-    return course
 
 
 def _session(course: Course) -> Session:

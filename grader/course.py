@@ -227,6 +227,19 @@ def notebook_course(start: Path) -> Course:
     return load_course(Path(named) if named else find_root(start) or bundled())
 
 
+def open_authors_course(start: Path) -> Course:
+    """The course that `start` lies in, with its own solutions.
+
+    Raises:
+        CourseError: there is none, or its `course.yaml` cannot be used.
+        UsageError: it is a learner's.
+    """
+    course = open_course(start)
+    if course.solutions.parent != course.root:
+        raise UsageError(f"{course.root} has no solutions/: only a course author's folder can be built and audited.")
+    return course
+
+
 def load_course(root: Path) -> Course:
     """Read a course folder.
 

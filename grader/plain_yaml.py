@@ -63,7 +63,7 @@ def read_map(text: str) -> Map:
     try:
         found = _Reader(text).document()
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        line = min(error.problem_mark.line + 1 if error.problem_mark else 1, len(text.splitlines()) or 1)
         why = f"this is not valid YAML ({error.problem})"
         raise ReadError(line, f"{why}: indent with spaces, and put text with special signs in quotes") from error
     except yaml.YAMLError as error:

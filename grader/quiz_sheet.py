@@ -174,7 +174,7 @@ def _question(number: int, name: str, question: Question, variant: int) -> list[
     return [f"# {line}".rstrip() for line in lines]
 
 
-def how_to_answer(question: Question) -> str:
+def how_to_answer(question: Question | Posed) -> str:
     """What kind of answer is wanted, in a sentence."""
     if isinstance(question, Choice):
         return "Answer with one of the words on the left."

@@ -51,8 +51,11 @@ def new_variant() -> int:
     return 1 + secrets.randbelow(VARIANTS)
 
 
-def reset(exercise: CourseExercise) -> Path | None:
-    """Put the stub back, an answer sheet with its old variant; what was there is kept, and the backup's path returned.
+def reset(exercise: CourseExercise, variant: int | None = None) -> Path | None:
+    """Put the stub back; what was there is kept, and the backup's path returned.
+
+    Args:
+        variant: of a new answer sheet; the old sheet's own if left out.
 
     Raises:
         InfrastructureError: the folder cannot be written; nothing has changed then.
@@ -61,7 +64,8 @@ def reset(exercise: CourseExercise) -> Path | None:
         raise InfrastructureError(f"{exercise.path} is a folder: move it away, and the stub can be put back.")
     try:
         backup = keep_copy(exercise.path, exercise.course.root)
-        write_atomically(exercise.path, build.stub(exercise, variant_of(exercise.path)).encode())
+        text = build.stub(exercise, variant_of(exercise.path) if variant is None else variant)
+        write_atomically(exercise.path, text.encode())
     except OSError as error:
         raise InfrastructureError(
             f"{exercise.path} cannot be put back ({error.strerror}): make its folder writable. Nothing has changed."

@@ -33,6 +33,7 @@ COMMANDS = [
     "list",
     "reset",
     "solution",
+    "quiz",
     "grade",
     "report",
     "doctor",
@@ -147,7 +148,7 @@ def test_a_command_line_that_makes_no_sense_is_wrong_usage(tmp_path: Path, argum
 
 @pytest.mark.parametrize(
     "arguments",
-    ["check", "hint slope", "list", "reset slope", "solution slope", "grade .", "build", "audit"],
+    ["check", "hint slope", "list", "reset slope", "solution slope", "quiz", "grade .", "build", "audit"],
 )
 def test_outside_a_course_every_command_says_how_to_get_one(tmp_path: Path, arguments: str) -> None:
     assert "handgrad init my-course" in one_sentence(handgrad(*arguments.split(), cwd=tmp_path), 2)
