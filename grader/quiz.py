@@ -8,7 +8,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -173,7 +173,12 @@ def options(name: str, question: Choice | Choices, variant: int) -> dict[str, st
     """The text of each choice by its label, in the order that this variant has drawn."""
     texts = {label: right if isinstance(right, str) else right.text for label, right in question.right.items()}
     texts |= {label: wrong.text for label, wrong in question.wrong.items()}
-    return {label: texts[label] for label in sorted(texts, key=lambda label: _pick(variant, name, label))}
+    return {label: texts[label] for label in shuffled(name, texts, variant)}
+
+
+def shuffled(name: str, labels: Iterable[str], variant: int) -> list[str]:
+    """The labels in the order that this variant has drawn for a question."""
+    return sorted(labels, key=lambda label: _pick(variant, name, label))
 
 
 def filled(question: Question, values: Values) -> Question:

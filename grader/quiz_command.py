@@ -15,15 +15,23 @@ if TYPE_CHECKING:
 
 def quiz(
     unit: Annotated[str, typer.Argument(metavar="[UNIT]", help="A unit, such as 04_linear; the next open one.")] = "",
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="For authors: write FILE.xml for Moodle, or FILE.zip in QTI 2.1."),
+    ] = None,
+    variant: Annotated[int, typer.Option(min=0, help="Which numbers to export.")] = 0,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Begin again with other numbers; the old sheet is kept.")
     ] = False,
 ) -> None:
     """Take a unit's quiz, one question at a time."""
-    from .course import open_course
+    from .course import open_authors_course, open_course
 
-    course = open_course(Path.cwd())
+    course = open_course(Path.cwd()) if export is None else open_authors_course(Path.cwd())
     found = quizzes(course, unit)
+    if export is not None:
+        _export(course, found, export, variant)
+        return
     raise typer.Exit(_take(course, found, bool(unit), fresh))
 
 
@@ -38,6 +46,25 @@ def quizzes(course: Course, unit: str) -> list[CourseExercise]:
         units = [exercise.unit for exercise in course.exercises if exercise.is_quiz]
         raise UsageError(f"{unit or 'this course'} has no quiz. Units with one: {', '.join(units) or 'none yet'}.")
     return found
+
+
+def _export(course: Course, found: list[CourseExercise], target: Path, variant: int) -> None:
+    from .files import write_atomically
+    from .moodle_xml import moodle_xml
+    from .qti import qti_package
+    from .questions import Expression
+    from .quiz_items import items
+
+    formats = {".xml": ("Moodle XML", moodle_xml), ".zip": ("a QTI 2.1 package", qti_package)}
+    if target.suffix not in formats:
+        raise UsageError(f"{target} has no known ending: name FILE.xml for Moodle XML, or FILE.zip for QTI.")
+    name, written_as = formats[target.suffix]
+    questions = items(found, variant)
+    write_atomically(target, written_as(course.config.course, questions))
+    print(f"{len(questions)} questions written to {target}, as {name}.")
+    formulas = [q for exercise in found for q in exercise.quiz.questions.values() if isinstance(q, Expression)]
+    if formulas:
+        print(f"{len(formulas)} of them ask for a formula, which nobody can judge there: they became multiple choice.")
 
 
 def _take(course: Course, found: list[CourseExercise], named: bool, fresh: bool) -> int:
