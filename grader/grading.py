@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import protocol
+from . import protocol, quiz_grading
 from .course import CourseExercise
 from .diagnose import Diagnosis
 from .errors import InfrastructureError, ProtocolError
@@ -22,7 +22,6 @@ from .judge import CELL_SHARE, Judge, calls, candidates, everywhere, is_right, m
 from .large_case import TABLES_TAKE, UNSUSPICIOUS, LargeCase, parted
 from .large_trials import AT_FIRST, FOR_TABLES, entries_are_coupled, large_trials, most_entries
 from .observation import read
-from .quiz_grading import grade_sheet
 from .reference import make_trials
 from .results import LARGEST_SEED, ExerciseResult
 from .sampling import Array, Dtype, Function
@@ -82,7 +81,7 @@ class Grader:
             worker: runs them; an answer sheet is only read.
         """
         if exercise.is_quiz:
-            return grade_sheet(exercise, exercise.quiz, content)
+            return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
         if content is None:
             return self._not_handed_in(exercise)
         try:
@@ -101,6 +100,8 @@ class Grader:
 
     def grade_cells(self, exercise: CourseExercise, cells: Sequence[str], worker: Worker) -> ExerciseResult:
         """The verdict on the code cells of a notebook, run in their order; an error in one does not stop the rest."""
+        if exercise.is_quiz:
+            return quiz_grading.grade_cells(exercise, exercise.quiz, cells)
         return self._grade(exercise, Source.of_cells(cells), worker)
 
     def _grade(self, exercise: CourseExercise, source: Source, worker: Worker) -> ExerciseResult:

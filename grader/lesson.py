@@ -19,6 +19,7 @@ _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?([^)\s>]+)>?[^)]*
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/]")
 _FENCED = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*\n?", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"(?:pytest|handgrad)\b")
+_QUIZ = re.compile(r"^- `quiz\.yaml`[^\n]*(\n  [^\n]*)*", re.MULTILINE)
 _NEXT = re.compile(r"^Next: \[[^\n]*\n?", re.MULTILINE)
 
 
@@ -46,6 +47,7 @@ def notebook_lesson(course: Course, unit: Unit) -> Lesson:
     text = _FENCED.sub(_without_commands, _read(course, unit))
     for entry in unit.exercises:
         text = text.replace(f"`{entry.id}.py`", f"`{entry.id}`")
+    text = _QUIZ.sub(f"- `{unit.quiz_id}`: the quiz of this unit; its questions stand at the end.", text)
     files: dict[Path, None] = {}
     text = _LINK.sub(lambda found: _link(found, course, unit, files), _NEXT.sub("", text))
     return Lesson(text.strip(), tuple(files))

@@ -8,15 +8,17 @@ from typing import Any
 
 from nbformat import NotebookNode, from_dict
 
-from .build import placeholders, worked
+from .build import BEGIN, END, placeholders, worked
 from .course import Course, CourseExercise
 from .course_file import Unit
 from .lesson import Lesson
+from .quiz_cells import assignment, markdown
 
 LESSON_ID, SETUP_ID = "lesson", "handgrad"
 SETUP = "import torch\n\nfrom grader.notebook_cells import check, score  # pip install handgrad"
 MARK = "handgrad"
 LONGEST_ID = 64
+HOW_TO_ANSWER = "Answer in the cell below, in place of each `...`: a word or a formula in quotes, a number without."
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -78,7 +80,7 @@ def stub_of(cell: NotebookNode) -> str | None:
 def _exercise_cells(exercise: CourseExercise) -> list[dict[str, Any]]:
     answers = exercise.declaration.answers
     points = exercise.points / len(answers)
-    stub = {"stub": "\n".join(placeholders(exercise))}
+    stub = {"stub": "\n".join(_placeholders(exercise))}
     return [
         _markdown(title_id(exercise.id), _title(exercise)),
         _code(solution_id(exercise.id), _solution(exercise), stub, solution=True, locked=False),
@@ -95,14 +97,21 @@ def _exercise_cells(exercise: CourseExercise) -> list[dict[str, Any]]:
     ]
 
 
+def _placeholders(exercise: CourseExercise) -> list[str]:
+    return assignment(exercise.id, exercise.quiz) if exercise.is_quiz else placeholders(exercise)
+
+
 def _title(exercise: CourseExercise) -> str:
     points = f"{exercise.points:g} point{'' if exercise.points == 1 else 's'}"
     stretch = ", a stretch exercise: the unit is complete without it" if exercise.stretch else ""
-    return f"## `{exercise.id}`: {exercise.declaration.title}\n\n{points}{stretch}"
+    title = f"## `{exercise.id}`: {exercise.declaration.title}\n\n{points}{stretch}"
+    return f"{title}\n\n{HOW_TO_ANSWER}\n\n{markdown(exercise.quiz)}" if exercise.is_quiz else title
 
 
 def _solution(exercise: CourseExercise) -> str:
     """The worked solution with its marks, without the docstring that heads the file."""
+    if exercise.is_quiz:
+        return "\n".join([BEGIN, *assignment(exercise.id, exercise.quiz, solved=True), END])
     lines = worked(exercise).lines
     first = ast.parse("\n".join(lines)).body[0]
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):

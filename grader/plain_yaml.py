@@ -147,6 +147,11 @@ def _end(found: Items | Map, otherwise: int) -> int:
     return max((part.end for part in parts), default=otherwise)
 
 
+def text_at(value: str, line: int) -> Text:
+    """A text that stands in a line of something else than YAML."""
+    return _text(value, line, 0, 0, quoted=True)
+
+
 def _text(value: str, line: int, start: int, end: int, *, quoted: bool) -> Text:
     text = Text(value)
     text.line, text.start, text.end, text.quoted = line, start, end, quoted

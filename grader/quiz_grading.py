@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Sequence
 
 from .course import CourseExercise
 from .errors import ReadError
 from .plain_yaml import Text
 from .quiz import Quiz
+from .quiz_cells import sheet_in
 from .quiz_mistakes import mistake_in
 from .quiz_sheet import Sheet, decoded, read_sheet
 from .results import AnswerResult, ExerciseResult, Status
@@ -17,6 +19,7 @@ TODO = "not answered yet"
 SHOWN = 40
 UNREADABLE = frozenset(("syntax-error", "wrong-type"))
 BROKEN = "Look at that line and at the one above it. handgrad reset puts a fresh sheet there and keeps this one."
+BROKEN_CELL = "Compare that cell with the one that you were given: one name, one answer, one comma in each line."
 
 
 def grade_sheet(exercise: CourseExercise, quiz: Quiz, content: bytes | None) -> ExerciseResult:
@@ -28,11 +31,23 @@ def grade_sheet(exercise: CourseExercise, quiz: Quiz, content: bytes | None) -> 
     if content is None:
         says = f"{exercise.file} is not there: get a sheet with: handgrad reset {exercise.id}"
         return _everywhere(exercise, quiz, "todo", "todo", says)
+    return _judged(exercise, quiz, lambda: read_sheet(decoded(content), quiz), BROKEN)
+
+
+def grade_cells(exercise: CourseExercise, quiz: Quiz, cells: Sequence[str]) -> ExerciseResult:
+    """The verdict on every question, as a notebook's cells answer them: in one assignment, which is not run."""
+    return _judged(exercise, quiz, lambda: sheet_in(exercise.id, quiz, cells), BROKEN_CELL)
+
+
+def _judged(exercise: CourseExercise, quiz: Quiz, read: Callable[[], Sheet | None], hint: str) -> ExerciseResult:
     try:
-        sheet = read_sheet(decoded(content), quiz)
+        sheet = read()
     except ReadError as error:
         says = plain(f"line {error.line}: {error.problem}")
-        return _everywhere(exercise, quiz, "failed", "syntax-error", says, (BROKEN,))
+        return _everywhere(exercise, quiz, "failed", "syntax-error", says, (hint,))
+    if sheet is None:
+        says = f"no cell answers the quiz: write your answers into {exercise.id} = dict(...), and run that cell"
+        return _everywhere(exercise, quiz, "todo", "todo", says)
     answers = tuple(_answer(exercise, quiz, sheet, name) for name in quiz.questions)
     return ExerciseResult(exercise.id, exercise.unit, answers)
 

@@ -9,10 +9,10 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from . import quiz_grading
 from .course import Course, CourseExercise
 from .errors import HandgradError, InfrastructureError, SpecError
 from .progress import Progress
-from .quiz_grading import grade_sheet
 from .results import ExerciseResult
 from .sandbox import Worker, start_worker
 
@@ -83,13 +83,15 @@ class Session:
         Raises:
             SpecError: the exercise's own declaration is broken; names it.
         """
+        if exercise.is_quiz:
+            return _graded(exercise, lambda: quiz_grading.grade_cells(exercise, exercise.quiz, cells))
         worker = self.warm_up()
         return _graded(exercise, lambda: self.grader.grade_cells(exercise, cells, worker))
 
     def _verdict(self, exercise: CourseExercise, content: bytes | None) -> ExerciseResult:
         """An answer sheet needs neither torch nor the worker."""
         if exercise.is_quiz:
-            return grade_sheet(exercise, exercise.quiz, content)
+            return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
         return self.grader.grade(exercise, content, self.warm_up())
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from grader.build import stub, worked
 from grader.course import CourseExercise, load_course
 from grader.nbgrader_course import build_folder
 from grader.notebook import grade_id
+from grader.quiz_cells import assignment
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)
@@ -72,7 +73,10 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_released_exercise_is_the_stub_of_the_exercises_folder(released: Path, exercise: CourseExercise):
     notebook = read(released / exercise.unit / f"{exercise.unit}.ipynb")
     solution = cell(notebook, exercise.id)
-    assert stub(exercise).endswith(f"\n{solution.source}\n")
+    if exercise.is_quiz:
+        assert solution.source.splitlines() == assignment(exercise.id, exercise.quiz)
+    else:
+        assert stub(exercise).endswith(f"\n{solution.source}\n")
     assert (solution.metadata.get("editable", True), solution.metadata.deletable) == (True, False)
     assert all(
         cell.metadata.editable is False for cell in notebook.cells if grade_id(cell).startswith(f"{exercise.id}-")
@@ -83,6 +87,12 @@ def test_a_released_exercise_is_the_stub_of_the_exercises_folder(released: Path,
 def test_a_release_holds_no_solution_no_hidden_test_and_no_seed(released: Path, exercise: CourseExercise):
     text = (released / exercise.unit / f"{exercise.unit}.ipynb").read_text(encoding="utf-8")
     assert not re.search(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS)|\bseed|\breference", text)
+    if exercise.is_quiz:
+        told = [text for question in exercise.quiz.questions.values() for text in (question.because, *question.hints)]
+        told += [mistake.says for question in exercise.quiz.questions.values() for mistake in question.wrong.values()]
+        assert [words for words in told if words in text] == []
+        assert not set(assignment(exercise.id, exercise.quiz, solved=True)[2:-1]) & set(text.split("\\n"))
+        return
     solution = worked(exercise)
     region = [line.strip() for line in solution.lines[solution.begin : solution.end - 1]]
     taught = (ROOT / "exercises" / exercise.unit / "README.md").read_text(encoding="utf-8")

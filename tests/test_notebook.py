@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 from nbgrader.nbgraderformat import MetadataValidator
 
 from grader.build import stub
-from grader.course import load_course
+from grader.course import CourseExercise, load_course
 from grader.course_file import Unit
 from grader.lesson import notebook_lesson
 from grader.notebook import answer_id, check_id, grade_id, is_derived, solution_id, source_notebook, stub_of, title_id
@@ -27,6 +27,10 @@ UNITS = pytest.mark.parametrize("unit", REAL.config.units, ids=lambda unit: unit
 
 def built(unit: Unit) -> NotebookNode:
     return source_notebook(REAL, unit, notebook_lesson(REAL, unit))
+
+
+def exercises_of(unit: Unit) -> list[CourseExercise]:
+    return [exercise for exercise in REAL.exercises if exercise.unit == unit.id]
 
 
 def cell(notebook: NotebookNode, name: str) -> NotebookNode:
@@ -46,10 +50,9 @@ def test_it_is_valid_for_nbformat_and_for_nbgrader_and_the_same_each_time(unit: 
 @UNITS
 def test_each_exercise_has_its_cells_in_order(unit: Unit):
     expected = ["lesson", "handgrad"]
-    for entry in unit.exercises:
-        answers = REAL.find(entry.id).declaration.answers
-        expected += [title_id(entry.id), solution_id(entry.id), check_id(entry.id)]
-        expected += [answer_id(entry.id, answer.name) for answer in answers]
+    for exercise in exercises_of(unit):
+        expected += [title_id(exercise.id), solution_id(exercise.id), check_id(exercise.id)]
+        expected += [answer_id(exercise.id, answer.name) for answer in exercise.declaration.answers]
     notebook = built(unit)
     assert [grade_id(cell) for cell in notebook.cells] == expected
     assert all(is_derived(cell) for cell in notebook.cells)
@@ -65,16 +68,16 @@ def test_the_grade_cells_are_worth_what_the_course_says(unit: Unit):
             exercise_id, answer = ast.literal_eval(cell.source.removeprefix("score"))
             assert grade_id(cell) == answer_id(exercise_id, answer)
             points[exercise_id] += record.points
-    assert points == pytest.approx({entry.id: entry.points for entry in unit.exercises})
+    assert points == pytest.approx({exercise.id: exercise.points for exercise in exercises_of(unit)})
 
 
 def owner(cell: NotebookNode) -> str | None:
     """The exercise that a cell of code defines, if it is a solution cell."""
-    found = re.search(r"^def (\w+)", cell.source, re.MULTILINE)
-    return found[1] if found and cell.cell_type == "code" else None
+    found = re.search(r"^def (\w+)|^(quiz_\w+) = dict\(", cell.source, re.MULTILINE)
+    return (found[1] or found[2]) if found and cell.cell_type == "code" else None
 
 
-@pytest.mark.parametrize("exercise", REAL.exercises, ids=lambda exercise: exercise.id)
+@pytest.mark.parametrize("exercise", [e for e in REAL.exercises if not e.is_quiz], ids=lambda exercise: exercise.id)
 def test_the_solution_cell_is_the_worked_file_and_its_stub_the_one_of_the_exercises(exercise):
     (unit,) = (unit for unit in REAL.config.units if unit.id == exercise.unit)
     solution = cell(built(unit), exercise.id)

@@ -13,6 +13,7 @@ from conftest import codes, mode_worker, solution
 from grader.course import Course
 from grader.grading import Grader
 from grader.isolation import machine
+from grader.quiz_cells import assignment
 from grader.results import ExerciseResult
 from grader.sandbox import Worker, start_worker
 from grader.source import LONGEST
@@ -155,5 +156,7 @@ def test_a_file_that_is_far_too_long_is_the_learners_doing(course: Course, worke
 
 def test_every_worked_solution_of_a_unit_passes_in_one_notebook(course: Course, worker: Worker, grader: Grader) -> None:
     exercises = course.select(["04_linear"])
-    cells = [solution(course, exercise.id).decode() for exercise in exercises]
+    *functions, quiz = exercises
+    cells = [solution(course, exercise.id).decode() for exercise in functions]
+    cells.append("\n".join(assignment(quiz.id, quiz.quiz, solved=True)))
     assert {grader.grade_cells(exercise, cells, worker).status for exercise in exercises} == {"passed"}
