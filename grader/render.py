@@ -156,7 +156,7 @@ def next_step(exercise: CourseExercise | None) -> Line:
     """The next thing to do."""
     if exercise is None:
         return (("Every exercise is solved.", "good"),)
-    return (("next: ", ""), (exercise.file, "bold"))
+    return (("next: ", ""), (f"handgrad quiz {exercise.unit}" if exercise.is_quiz else exercise.file, "bold"))
 
 
 def as_text(lines: Iterable[Line]) -> str:
