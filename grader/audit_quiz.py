@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .audit_words import gives_away
+from .audit_words import formulas, gives_away
+from .build import worked
 from .course import CourseExercise
-from .questions import Choice, Choices, Expression, Mistake, Posed
+from .questions import Choice, Choices, Expression, Mistake, Posed, Question
 from .quiz import PLACEHOLDER, Quiz, Values, every_values, values_text
 from .quiz_keys import computed
 from .quiz_mistakes import mistake_in
@@ -26,6 +27,7 @@ def questions(exercise: CourseExercise) -> Iterator[str]:
     if keys != quiz.keys:
         yield "the computed answers of its predictions are out of date: write them with: handgrad build"
     quiz = Quiz(quiz.questions, keys)
+    yield from _giveaways(exercise)
     if len(quiz.questions) < FEWEST:
         yield f"it has {len(quiz.questions)} questions: ask at least {FEWEST}."
     for name, question in quiz.questions.items():
@@ -35,6 +37,24 @@ def questions(exercise: CourseExercise) -> Iterator[str]:
         for values in every_values(question):
             for says in _posed(quiz.with_values(name, values)):
                 yield f"{_named(name, values)}: {says}"
+
+
+def _giveaways(quiz: CourseExercise) -> Iterator[str]:
+    """Questions that contain an answer to an exercise of their unit."""
+    exercises = [e for e in quiz.course.exercises if e.unit == quiz.unit and not e.is_quiz]
+    found = {formula for exercise in exercises for formula in formulas(worked(exercise), final=True)}
+    for name, question in quiz.quiz.questions.items():
+        for formula in sorted(found):
+            if any(gives_away(formula, text) for text in _asked(question)):
+                yield f"{name} contains the answer to an exercise ({formula}): ask in other words."
+
+
+def _asked(question: Question) -> Iterator[str]:
+    """Everything that is read before an answer is given."""
+    yield from (question.ask, question.listing, *question.hints)
+    if isinstance(question, (Choice, Choices)):
+        yield from (right if isinstance(right, str) else right.text for right in question.right.values())
+        yield from (wrong.text for wrong in question.wrong.values())
 
 
 def _named(name: str, values: Values) -> str:

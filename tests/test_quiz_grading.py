@@ -17,8 +17,9 @@ import pytest
 
 from grader import workspace
 from grader.audit import Finding, audit
+from grader.audit_quiz import questions
 from grader.batch import grade_folder
-from grader.build import build, stale, stub, worked_out
+from grader.build import build, stale, stub, worked_text
 from grader.course import Course, CourseExercise, CourseFile, load_course
 from grader.errors import CourseError, SpecError
 from grader.formula import asked, formula
@@ -159,7 +160,7 @@ def test_a_hostile_sheet_gets_one_clear_sentence_at_once(judge: Judge, content: 
 def test_every_verdict_fits_the_published_record(judge: Judge) -> None:
     schema = json.loads(SCHEMA_FILE.read_text())
     for content, _ in HOSTILE.values():
-        record = to_json(CourseResult("handgrad", "s1", (judge(content),)))
+        record = to_json(CourseResult("handgrad", "s1", (judge(content),), seed=1, isolation="none"))
         jsonschema.validate(record, schema)
 
 
@@ -211,16 +212,16 @@ def test_a_class_is_graded_with_its_quizzes(real: Course, tmp_path: Path) -> Non
     course = with_quiz(real)
     exercise = course.find(f"quiz_{UNIT}")
     hand_in = {
-        "ada/01_slopes/quiz.yaml": worked_out(exercise),
+        "ada/01_slopes/quiz.yaml": worked_text(exercise),
         "bob/exercises/01_slopes/quiz.yaml": "variant: 0\nhow_far: 4\ncalls: 1\n",
-        "cyd/quiz_01_slopes.yaml": worked_out(exercise),
-        "dan/quiz.yaml": worked_out(exercise),
+        "cyd/quiz_01_slopes.yaml": worked_text(exercise),
+        "dan/quiz.yaml": worked_text(exercise),
         "eve/01_slopes/quiz.yaml": "variant: 0\nhow_far: [",
     }
     for name, text in hand_in.items():
         (tmp_path / "in" / name).parent.mkdir(parents=True)
         (tmp_path / "in" / name).write_text(text)
-    summary = grade_folder(course, tmp_path / "in", tmp_path / "out", workers=1)
+    summary = grade_folder(course, tmp_path / "in", tmp_path / "out", workers=1, isolation="none")
     rows = list(csv.DictReader((tmp_path / "out/grades.csv").read_text(encoding="utf-8-sig").splitlines()))
     assert [row["quiz_01_slopes"] for row in rows] == ["3", "0", "3", "0", "0"]
     assert rows[1]["mistakes"] == "quiz_01_slopes how_far: rate-for-change; quiz_01_slopes calls: used-autograd"
@@ -241,7 +242,7 @@ def test_a_changed_question_is_graded_anew(real: Course, tmp_path: Path) -> None
         source = tmp_path / f"solutions/{UNIT}/quiz.yaml"
         source.write_text(source.read_text().replace(old, new) if old else source.read_text())
         fresh = replace(course, _specs={})
-        counts.append(grade_folder(fresh, tmp_path / "in", tmp_path / "out", workers=1).graded)
+        counts.append(grade_folder(fresh, tmp_path / "in", tmp_path / "out", workers=1, isolation="none").graded)
     assert counts == [1, 0, 1]
 
 
@@ -317,7 +318,7 @@ def test_build_writes_sheets_and_computed_keys(root: Path, findings: Callable[[]
         ("  wrong: {'{n}': {code: missing-path, says: One more.}}\n", "", "added (n=2): it declares no wrong answer"),
         ("    - b[j] feeds", "    - It is df @ weight. b[j] feeds", ""),
         ("    - The summed index stands last", "    - df@weight? It stands", "hint 2 of other_storage gives"),
-        ("kind: predict", "kind: predikt", "line 308: added is of no known kind: did you mean predict?"),
+        ("kind: predict", "kind: predikt", ": added is of no known kind: did you mean predict?"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_quiz_is_found(
@@ -349,6 +350,14 @@ def test_a_sheet_that_is_stale_and_a_lesson_that_hides_the_quiz_are_found(
         ),
         Finding(SHEET, "it is not what its worked solution gives: write it with: handgrad build"),
     ]
+
+
+def test_a_question_that_holds_the_answer_to_an_exercise_is_found(real: Course, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "solutions/04_linear", tmp_path / "04_linear")
+    edit(tmp_path / "04_linear/quiz.yaml", "For b.g the rows of out.g are added up.", "We write b.g = out.g.sum(0).")
+    exercise = replace(real, solutions=tmp_path, _specs={}).find("quiz_04_linear")
+    says = "why_sum_0 contains the answer to an exercise (out.g.sum(0)): ask in other words."
+    assert list(questions(exercise)) == [says]
 
 
 def test_too_few_questions_are_found(root: Path, findings: Callable[[], list[Finding]]) -> None:

@@ -330,6 +330,7 @@ def test_control_keys_leave_with_everything_saved(
     one.until("3 of 12")
     one.until("answer> ")
     if keys == "\x03":
+        time.sleep(1)  # a signal that comes while the prompt is still being printed waits for the next key
         os.killpg(one.process.pid, signal.SIGINT)
     else:
         one.type(keys)
