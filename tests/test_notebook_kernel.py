@@ -291,3 +291,14 @@ def test_only_a_cell_that_asks_for_nothing_but_verdicts_is_left_out():
     assert OURS.fullmatch(' check("lin_grad", hints=2)\nscore("lin_grad", "w.g") \n')
     for cell in ("", SETUP, 'x = check("lin_grad")', 'check("lin_grad")\nx = 1', "checked(3)", "def check(x): pass"):
         assert not OURS.fullmatch(cell)
+
+
+def test_a_quiz_is_checked_and_scored_by_what_its_cell_says(run: Run):
+    run('quiz_01_slopes = dict(\n    variant=0,\n    how_far=4,\n    grad_shape=("bs", "n"),\n    calls=...,\n)')
+    shown = run('check("quiz_01_slopes")')
+    said = " ".join(shown.plain.split())
+    assert "4 is not it. That is the rate, for a whole unit of x. The step was 0.001." in said
+    assert "grad_shape" in shown.html
+    assert [run(f'score("quiz_01_slopes", "{name}")').plain for name in ("how_far", "grad_shape", "calls")] == [
+        "0.0", "0.25", "0.0"
+    ]  # fmt: skip
