@@ -56,8 +56,8 @@ MEANINGS: Mapping[str, str] = {
     "not-linear": "The answer is not linear in the upstream gradient, as every gradient is.",
     "wrong-local": "One operation's derivative is wrong; the rest of the chain is right.",
     "unknown": "Wrong, in no way that could be recognised.",
-    "rate-for-change": "A derivative, which is a rate, was taken for a change, or a change for a rate.",
-    "wrong-graph": "A gradient was ascribed to another computation than the one that was differentiated.",
+    "rate-for-change": "A rate of change was taken for the change itself.",
+    "wrong-graph": "Another graph than the one that was run.",
     UNNAMED: "Wrong; no code was recorded with the score.",
 }
 
