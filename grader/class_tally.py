@@ -63,9 +63,9 @@ class Tally:
     def __init__(self, config: CourseFile | None = None, units: Collection[str] = ()) -> None:
         self._units = frozenset(units)
         self._config = config
-        entries = [(unit.id, entry) for unit in config.units for entry in unit.exercises] if config else []
-        self._place = {(unit, entry.id): i for i, (unit, entry) in enumerate(entries)}
-        self._stretch = {(unit, entry.id) for unit, entry in entries if entry.stretch}
+        known = config.units if config else ()
+        self._place = {key: place for place, key in enumerate((unit.id, name) for unit in known for name in unit.ids)}
+        self._stretch = {(unit.id, entry.id) for unit in known for entry in unit.exercises if entry.stretch}
         self._seen: set[str] = set()
         self._names: set[str] = set()
         self._exercises: dict[Key, _Exercise] = {}

@@ -55,6 +55,11 @@ class Unit(_Part):
     def quiz_id(self) -> str:
         return f"quiz_{self.id}"
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Its exercises in teaching order, the quiz last."""
+        return (*(entry.id for entry in self.exercises), *(() if self.quiz is None else (self.quiz_id,)))
+
 
 class CourseFile(_Part):
     """The content of `course.yaml`."""

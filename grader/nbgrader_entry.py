@@ -70,7 +70,7 @@ class Entry:
             ValueError: the gradebook refuses something, such as a name that is too long.
         """
         for unit in self.course.config.units:
-            if any(entry.id in submission.files for entry in unit.exercises):
+            if any(name in submission.files for name in unit.ids):
                 found = [exercise_from_json(each) for each in record["exercises"] if each["unit"] == unit.id]
                 self._enter_unit(unit, student, folder, submission, found)
 

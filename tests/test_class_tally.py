@@ -58,6 +58,23 @@ def test_a_mistake_is_counted_once_for_each_student_with_an_example() -> None:
     ]  # fmt: skip
 
 
+def test_a_quiz_is_counted_by_its_questions_and_stands_last_in_its_unit() -> None:
+    quiz = ExerciseResult(
+        "quiz_01_slopes", "01_slopes", (wrong("zero_step", "imprecise", "0.0 is not it"), passed("b"))
+    )
+    found = CourseResult("handgrad", "zoe", (quiz, *CLASS[0].exercises), 7, "box")
+    slopes, linear, _ = counted([found, *CLASS[1:]]).units
+    assert [exercise.id for exercise in slopes.exercises] == ["slope", "quiz_01_slopes"]
+    assert [unit.id for unit in counted([found]).units][:2] == ["01_slopes", "04_linear"]
+    assert slopes.exercises[1].counts == Counts(wrong=1, untried=6)
+    assert [(answer.name, answer.counts.wrong) for answer in slopes.exercises[1].answers] == [
+        ("zero_step", 1),
+        ("b", 0),
+    ]
+    assert slopes.finished == 0, "whoever has not answered the quiz is not through"
+    assert linear.exercises[0].id == "lin_grad"
+
+
 def test_an_example_that_was_measured_is_preferred() -> None:
     measured = (wrong("b.g", "mean-for-sum", "small", "nudge b[0] by 1e-4: ..."), *RIGHT[1:])
     lin = counted([*CLASS, result("zoe", passed("inp.g"), *measured)]).units[1].exercises[0]

@@ -30,6 +30,7 @@ from nbgrader_class import (
     totals,
 )
 
+from grader.build import worked_text
 from grader.course import Course, load_course
 from grader.nbgrader_course import build_folder
 from grader.nbgrader_entry import opened
@@ -164,6 +165,25 @@ def test_the_assignment_can_still_be_released_and_its_notebooks_graded(graded: P
     nbformat.write(notebook, path)
     nbgrader("autograde", UNIT, "--student=cyd", cwd=graded)
     assert totals(graded)["cyd"] == 3.0
+
+
+def test_a_quiz_alone_is_entered_with_a_score_for_each_question(tmp_path: Path):
+    listed = small_course(tmp_path).root / "course.yaml"
+    listed.write_text(listed.read_text() + "    quiz: 4.75\n")
+    course = load_course(tmp_path)
+    build_folder(course, tmp_path)
+    quiz = course.find(f"quiz_{UNIT}")
+    solved = worked_text(quiz).replace("what_is_g: attribute", "what_is_g: grad")
+    folder = hand_in(course.root, "ann")
+    (folder / "quiz.yaml").write_text(solved)
+    handgrad("grade", "submissions", "--out", "out", "--gradebook", URL, cwd=tmp_path)
+    found = {name: score for name, score in scores(tmp_path)["ann"].items() if name.startswith(quiz.id)}
+    assert found == {f"{quiz.id}-{name}": 0.0 if name == "what_is_g" else 0.25 for name in quiz.quiz.questions}
+    said = comments(tmp_path)["ann"][quiz.id] or ""
+    assert said.startswith("- what_is_g: grad is not it. PyTorch knows nothing of .g.")
+    assert "[wrong-attribute]" in said
+    page = read(tmp_path / "autograded" / "ann" / UNIT / f"{UNIT}.ipynb")
+    assert cell(page, quiz.id).source == solved
 
 
 @pytest.fixture
