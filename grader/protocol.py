@@ -57,7 +57,7 @@ def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
 
 
 def unpack(frame: bytes, max_header: int = MAX_HEADER) -> Frame:
-    """Take one frame apart; arrays are read-only views of exactly the promised sizes.
+    """Take one frame apart; arrays are views of exactly the promised sizes.
 
     Args:
         max_header: how many bytes of JSON are read at all.
@@ -128,16 +128,11 @@ def _arrays(described: object, payload: memoryview) -> list[np.ndarray]:
             array = np.frombuffer(payload[offset : offset + size], dtype).reshape(shape)
         except ValueError as error:
             raise ProtocolError("an array's shape is malformed") from error
-        arrays.append(array if array.flags.aligned else _read_only(array.copy()))
+        arrays.append(np.require(array, requirements="A"))
         offset += size
     if offset != len(payload):
         raise ProtocolError("the payload has bytes that belong to no array")
     return arrays
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array
 
 
 def _layout(entry: object) -> tuple[np.dtype[Any], list[int]]:

@@ -10,6 +10,8 @@ FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 
 def plain(text: str) -> str:
     """The text with every character that is not printable replaced, line ends and tabs aside."""
+    if text.isprintable():
+        return text
     return "".join(c if c in "\n\t" or c.isprintable() else REPLACEMENT for c in text)
 
 
