@@ -25,11 +25,13 @@ class Progress:
     Args:
         path: the state file.
         exercises: by exercise id: the file's hash, its last verdicts, and hints seen by answer.
+        met: by code and exercise id: how often a mistake was met, less how often it was got over in a review.
         notes: what a person should be told of the state file itself.
     """
 
     path: Path
     exercises: dict[str, dict[str, Any]] = field(default_factory=dict)
+    met: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @classmethod
@@ -42,6 +44,7 @@ class Progress:
                 raise ValueError(f"version {state['version']}")
             entries = {str(key): _sound(value) for key, value in state["exercises"].items()}
             progress.exercises = {key: entry for key, entry in entries.items() if entry is not None}
+            progress.met = _counts(state.get("met"))
         except FileNotFoundError:
             return progress
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -70,8 +73,14 @@ class Progress:
             return None
 
     def record(self, exercise: CourseExercise, result: ExerciseResult) -> None:
-        """Remember a verdict; hints seen of another mistake are forgotten."""
+        """Remember a verdict; hints seen of another mistake are forgotten, and a mistake that is new is counted."""
         before = self.exercises.get(exercise.id, {}).get("hints", {})
+        last = self._last_codes(exercise)
+        for code in {
+            each.code for each in result.answers if each.status == "failed" and each.code != last.get(each.name)
+        }:
+            where = self.met.setdefault(str(code), {})
+            where[exercise.id] = where.get(exercise.id, 0) + 1
         hints = {
             answer.name: before[answer.name]
             for answer in result.answers
@@ -82,6 +91,22 @@ class Progress:
             "result": result.record,
             "hints": hints,
         }
+
+    def _last_codes(self, exercise: CourseExercise) -> dict[str, str | None]:
+        """The code of each answer when it was last looked at, whatever has become of the file since."""
+        try:
+            last = exercise_from_json(self.exercises[exercise.id]["result"])
+        except (KeyError, TypeError, AttributeError):
+            return {}
+        return {answer.name: answer.code for answer in last.answers}
+
+    def got_over(self, code: str) -> None:
+        """One time less that a mistake was met, where it was met most: the learner was tried, and did not make it."""
+        where = self.met.get(code)
+        if where:
+            most = max(where, key=lambda name: where[name])
+            where[most] -= 1
+            self.met[code] = {name: times for name, times in where.items() if times > 0}
 
     def hints_seen(self, exercise: CourseExercise, answer: AnswerResult) -> int:
         """How many hints on this mistake have been shown; the first one comes with the verdict of a failure."""
@@ -100,7 +125,9 @@ class Progress:
 
     def save(self) -> None:
         """Write the state whole or not at all; a folder that cannot be written is noted."""
-        text = json.dumps({"version": VERSION, "exercises": self.exercises}, indent=1, ensure_ascii=False)
+        text = json.dumps(
+            {"version": VERSION, "exercises": self.exercises, "met": self.met}, indent=1, ensure_ascii=False
+        )
         try:
             write_atomically(self.path, text.encode())
         except OSError as error:
@@ -113,6 +140,15 @@ def content_hash(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return ""
+
+
+def _counts(found: Any) -> dict[str, dict[str, int]]:
+    """How often each mistake was met, without what is no such count."""
+    return {
+        str(code): {str(name): times for name, times in where.items() if type(times) is int and times > 0}
+        for code, where in (found.items() if isinstance(found, dict) else ())
+        if isinstance(where, dict)
+    }
 
 
 def _sound(entry: Any) -> dict[str, Any] | None:

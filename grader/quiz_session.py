@@ -1,4 +1,4 @@
-"""One learner and one quiz: what is still open, and what an answer leads to; every answer is on disk at once."""
+"""One learner and one quiz: questions as this learner has them, what an answer leads to, and what is still open."""
 
 from __future__ import annotations
 
@@ -21,17 +21,66 @@ LETTERS = "".join(letter for letter in string.ascii_lowercase if letter not in "
 
 
 @dataclass
-class QuizSession:
-    """A quiz as it is being taken; the sheet is read anew for every answer, so that an editor may be open beside it.
+class Practice:
+    """Questions of a quiz, asked and judged; nothing is written down.
 
     Args:
         exercise: the quiz.
-        variant: the variant of a sheet that has to be made.
+        variant: which numbers are asked for.
     """
 
     exercise: CourseExercise
     variant: int
     hints: dict[str, int] = field(default_factory=dict)
+
+    def posed(self, name: str) -> Posed:
+        """A question as this learner has it."""
+        return self.exercise.quiz.posed(name, self.variant)
+
+    def answer(self, name: str, typed: str) -> Mistake | None:
+        """Judge an answer.
+
+        Raises:
+            UsageError: it is to be written down, and the file is no answer sheet any more.
+            InfrastructureError: it is to be written down, and cannot be.
+        """
+        return mistake_in(self.posed(name), self.spelt_out(name, typed))
+
+    def spelt_out(self, name: str, typed: str) -> str:
+        """What was typed, with the words of choices that were named by their letters."""
+        question = self.posed(name)
+        if not isinstance(question, (Choice, Choices)):
+            return typed.strip()
+        by_letter = self.lettered(name, question)
+        labels = list(by_letter.values())
+        parts = typed.replace(",", " ").split()
+        if len(parts) == 1 and parts[0].lower() not in labels and set(parts[0].lower()) <= by_letter.keys():
+            parts = list(parts[0])
+        return ", ".join(by_letter.get(part.strip(".)").lower(), part) for part in parts)
+
+    def lettered(self, name: str, question: Choice | Choices) -> dict[str, str]:
+        """The word of each choice by its letter."""
+        return dict(zip(LETTERS, options(name, question, self.variant), strict=False))
+
+    def next_hint(self, name: str) -> tuple[int, int, str] | None:
+        """The number of the next hint, how many there are, and the hint; `None` once all have been shown."""
+        hints = self.posed(name).hints
+        seen = self.hints.get(name, 0)
+        if seen == len(hints):
+            return None
+        self.hints[name] = seen + 1
+        return seen + 1, len(hints), hints[seen]
+
+
+@dataclass
+class QuizSession(Practice):
+    """A quiz as it is being taken: every answer is on disk at once.
+
+    The sheet is read anew for every answer, so that an editor may be open beside it.
+
+    Args:
+        variant: which numbers a sheet has that has to be made; from then on it is what the sheet says.
+    """
 
     @property
     def names(self) -> list[str]:
@@ -64,8 +113,9 @@ class QuizSession:
             raise self._broken(error) from error
 
     def posed(self, name: str) -> Posed:
-        """A question as this learner has it."""
-        return self.exercise.quiz.posed(name, self.sheet().variant)
+        """A question as the sheet has it."""
+        self.variant = self.sheet().variant
+        return super().posed(name)
 
     def open(self) -> list[str]:
         """The questions that are not answered, or not yet right, in order."""
@@ -77,46 +127,15 @@ class QuizSession:
         ]
 
     def answer(self, name: str, typed: str) -> Mistake | None:
-        """Judge an answer and write it down; one that cannot be read is not written.
-
-        Raises:
-            UsageError: the file is no answer sheet any more.
-            InfrastructureError: it cannot be written.
-        """
+        """Judge an answer and write it down; one that cannot be read is not written."""
         text = self.text()
-        question = self.posed(name)
-        answer = self.spelt_out(name, question, typed.strip())
-        mistake = mistake_in(question, answer)
+        answer, mistake = self.spelt_out(name, typed), super().answer(name, typed)
         if len(answer) <= LONGEST and (mistake is None or mistake.code not in UNREADABLE):
             try:
                 self._write(with_answer(text, self.exercise.quiz, name, answer))
             except ReadError as error:
                 raise self._broken(error) from error
         return mistake
-
-    def spelt_out(self, name: str, question: Posed, typed: str) -> str:
-        """The words of choices that were named by their letters."""
-        if not isinstance(question, (Choice, Choices)):
-            return typed
-        labels = list(self.lettered(name, question).values())
-        by_letter = dict(self.lettered(name, question))
-        parts = typed.replace(",", " ").split()
-        if len(parts) == 1 and parts[0].lower() not in labels and set(parts[0].lower()) <= by_letter.keys():
-            parts = list(parts[0])
-        return ", ".join(by_letter.get(part.strip(".)").lower(), part) for part in parts)
-
-    def lettered(self, name: str, question: Choice | Choices) -> dict[str, str]:
-        """The word of each choice by its letter."""
-        return dict(zip(LETTERS, options(name, question, self.sheet().variant), strict=False))
-
-    def next_hint(self, name: str) -> tuple[int, int, str] | None:
-        """The number of the next hint, how many there are, and the hint; `None` once all have been shown."""
-        hints = self.posed(name).hints
-        seen = self.hints.get(name, 0)
-        if seen == len(hints):
-            return None
-        self.hints[name] = seen + 1
-        return seen + 1, len(hints), hints[seen]
 
     def result(self) -> ExerciseResult:
         """The verdict on the sheet as it is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from rich.padding import Padding
 from rich.syntax import Syntax
@@ -13,9 +13,9 @@ from rich.syntax import Syntax
 from .console import columns, out, terminal
 from .errors import UsageError
 from .progress import UnitProgress, next_exercise
-from .questions import Choice, Choices, Expression, Posed
+from .questions import Choice, Choices, Expression, Mistake, Posed
 from .quiz_grading import UNREADABLE
-from .quiz_session import QuizSession
+from .quiz_session import Practice, QuizSession
 from .quiz_sheet import how_to_answer
 from .render import Line, Style, bars, next_step
 from .results import ExerciseResult
@@ -24,6 +24,8 @@ from .text import plain
 
 PROMPT = "answer> "
 HELP = "Enter: leave it for later · hint (or h) · quit (or q): your answers are saved"
+HELP_IN_REVIEW = "Enter: leave it · hint (or h) · quit (or q); your answer sheets stay as they are"
+LEFT_OPEN = Mistake(code="todo", says="It was left for later.")
 AGAIN = "Try the ones that are not right yet? [Y/n] "
 
 
@@ -33,41 +35,58 @@ class Left(Exception):
 
 def take(session: Session, taking: QuizSession) -> int:
     """Ask every open question until all are right or the learner leaves; returns the exit code."""
+    code = sat(lambda: _rounds(session, taking))
+    result = _closing(session, taking)
+    return 0 if result.status == "passed" else code or 1
+
+
+def sat(ask: Callable[[], None]) -> int:
+    """Ask until it is done or the learner leaves; 130 if by Ctrl-C, 1 if otherwise, 0 if it is done."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  # so that answers can be edited and recalled
     if hasattr(sys.stdin, "reconfigure"):
         sys.stdin.reconfigure(errors="replace")
-    code = 1
     try:
-        _rounds(taking)
+        ask()
     except Left:
         print()
+        return 1
     except KeyboardInterrupt:
         print()
-        code = 130
-    result = _closing(session, taking)
-    return 0 if result.status == "passed" else code
+        return 130
+    return 0
 
 
-def _rounds(taking: QuizSession) -> None:
+def _rounds(session: Session, taking: QuizSession) -> None:
     count = len(taking.names)
     waiting = taking.open()
     if len(waiting) < count:
-        out(_text(f"{count - len(waiting)} of {count} are right already.", "good"))
+        out(wrapped(f"{count - len(waiting)} of {count} are right already.", "good"))
     if waiting:
-        out(_text(HELP, "dim"))
+        out(wrapped(HELP, "dim"))
     while waiting:
         for name in waiting:
-            _ask(taking, name)
+            ask(taking, name, f"{taking.names.index(name) + 1} of {count}")
+            session.progress.record(taking.exercise, taking.result())
         waiting = taking.open()
         if waiting and (not sys.stdin.isatty() or _read(AGAIN).lower().startswith("n")):
             raise Left
 
 
-def _ask(taking: QuizSession, name: str) -> None:
-    """One question, until it has been answered or left for later."""
+def ask(taking: Practice, name: str, place: str) -> Mistake | None:
+    """One question, until it has been answered or left for later.
+
+    Args:
+        place: which of how many it is.
+
+    Returns:
+        The mistake in the answer; `LEFT_OPEN` where there is no answer.
+
+    Raises:
+        Left: the learner leaves the quiz.
+    """
     question = taking.posed(name)
-    _show(taking, name, question)
+    _show(taking, name, question, place)
     while typed := _read(PROMPT):
         if typed.lower() in _commands(question, "quit"):
             raise Left
@@ -76,13 +95,14 @@ def _ask(taking: QuizSession, name: str) -> None:
             continue
         mistake = taking.answer(name, typed)
         if mistake is None:
-            out(_text(question.because, first="Right. ", first_style="good"))
-            return
+            out(wrapped(question.because, first="Right. ", first_style="good"))
+            return None
         if mistake.code not in UNREADABLE:
-            out(_text(mistake.says, first="Not yet. ", first_style="bad"))
-            return
+            out(wrapped(mistake.says, first="Not yet. ", first_style="bad"))
+            return mistake
         says = f"There is no choice {typed!r}." if isinstance(question, (Choice, Choices)) else mistake.says
-        out(_text(f"{says} {_how(question)}", "bad"))
+        out(wrapped(f"{says} {_how(question)}", "bad"))
+    return LEFT_OPEN
 
 
 def _commands(question: Posed, word: str) -> set[str]:
@@ -99,18 +119,17 @@ def _read(prompt: str) -> str:
         raise Left from None
 
 
-def _hint(taking: QuizSession, name: str) -> None:
+def _hint(taking: Practice, name: str) -> None:
     found = taking.next_hint(name)
     if found is None:
-        out(_text(f"No more hints; the lesson: exercises/{taking.exercise.unit}/README.md", "dim"))
+        out(wrapped(f"No more hints; the lesson: exercises/{taking.exercise.unit}/README.md", "dim"))
     else:
         number, count, hint = found
-        out(_text(f"hint {number}/{count}: {hint}", "bold"))
+        out(wrapped(f"hint {number}/{count}: {hint}", "bold"))
 
 
-def _show(taking: QuizSession, name: str, question: Posed) -> None:
-    number = taking.names.index(name) + 1
-    out([(("", ""),), ((f"{number} of {len(taking.names)}", "bold"), (f"  {name}", "dim")), *_text(question.ask)])
+def _show(taking: Practice, name: str, question: Posed, place: str) -> None:
+    out([(("", ""),), ((place, "bold"), (f"  {name}", "dim")), *wrapped(question.ask)])
     if question.listing:
         code = Syntax(question.listing.rstrip(), "python", theme="ansi_dark", background_color="default")
         terminal().print(Padding(code, (1, 0, 1, 4)))
@@ -119,8 +138,8 @@ def _show(taking: QuizSession, name: str, question: Posed) -> None:
         texts |= {label: wrong.text for label, wrong in question.wrong.items()}
         out([] if question.listing else [(("", ""),)])
         for letter, label in taking.lettered(name, question).items():
-            out(_text(texts[label], first=f"  {letter}  "))
-    out(_text(_how(question), "dim"))
+            out(wrapped(texts[label], first=f"  {letter}  "))
+    out(wrapped(_how(question), "dim"))
 
 
 def _how(question: Posed) -> str:
@@ -131,8 +150,8 @@ def _how(question: Posed) -> str:
     return how_to_answer(question)
 
 
-def _text(text: str, style: Style = "", first: str = "", first_style: Style = "bold") -> Iterator[Line]:
-    """Wrapped paragraphs, behind what stands before them."""
+def wrapped(text: str, style: Style = "", first: str = "", first_style: Style = "bold") -> Iterator[Line]:
+    """Paragraphs as wide as the terminal, behind what stands before them."""
     width, indent = max(columns(), 20), " " * len(first)
     for paragraph in plain(text).split("\n\n"):
         for line in textwrap.wrap(paragraph, width - len(first), break_long_words=False, break_on_hyphens=False):
