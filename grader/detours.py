@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from .fault import REDUCTIONS, along, name_of, words
-from .trace import Position, Step, Trace
+from .trace import Place, Position, Step, Trace
 
 Sweep = Callable[[Trace], torch.Tensor]
 Uses = frozenset[tuple[int, Position]]
@@ -36,20 +36,25 @@ def idle_paths(trace: Trace, wrt: str) -> Uses:
     return idle
 
 
-def reduced_elsewhere(trace: Trace, wrt: str, skip: Uses) -> Iterator[tuple[str, Sweep]]:
-    """A sum or mean whose axis is kept, taken over other axes on the way forward; what is said, and the sweep."""
+def reduced_elsewhere(trace: Trace, wrt: str, skip: Uses) -> Iterator[tuple[int, str, Sweep]]:
+    """A sum or mean whose axis is kept, taken over other axes on the way forward; its step, a clause, the sweep."""
     for step in trace.steps:
         rank = step.value.dim()
         if step.name not in REDUCTIONS or not rank or rank != step.operand(step.operands[0][0]).dim():
             continue
         for axis in range(rank):
             says = f"{words(step)} is taken along axis {axis}, not along the axis it is given"
-            yield says, _sweep(wrt, step.index, axis, skip)
-        yield f"{words(step)} is taken over all entries, not along one axis", _sweep(wrt, step.index, None, skip)
+            yield step.index, says, _sweep(wrt, step.index, axis, skip)
+        says = f"{words(step)} is taken over all entries, not along one axis"
+        yield step.index, says, _sweep(wrt, step.index, None, skip)
 
 
-def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[str, str, Sweep]]:
-    """One operation on the way forward taken of another value, and its result used throughout; code, clause, sweep."""
+def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[Place, str, str, Sweep]]:
+    """One operation on the way forward taken of another value, and its result used throughout.
+
+    Yields:
+        The place, the code, the clause and the sweep.
+    """
     values = trace.values()
     for step in trace.steps:
         for where, source in step.operands if step.key != trace.out else ():
@@ -57,7 +62,7 @@ def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[str, str, Sweep]]
                 if key != source and values[key].shape == step.operand(where).shape:
                     code = "wrong-point" if len(step.operands) == 1 else "wrong-operand"
                     says = f"{words(step)} is taken of {name_of(trace, key)}, not of {name_of(trace, source)}"
-                    yield code, says, _taken_of(wrt, step.index, where, key)
+                    yield (step.index, where), code, says, _taken_of(wrt, step.index, where, key)
 
 
 def _taken_of(wrt: str, index: int, where: Position, key: str) -> Sweep:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .ratios import ratio, slope_typed_in, varying_ratio
 from .relations import MATCH, Pair, constant, passes_where, right_in, same_shape
 from .shapes import describe, describe_guessed
 from .trial import IMPOSSIBLE, Candidate, Trial, Vague
+
+if TYPE_CHECKING:
+    from .trace import Place
 
 IMPRECISE = 0.05
 TINY, ZERO = 1e-9, 1e-5
@@ -39,11 +42,13 @@ class Diagnosis:
         code: from the public vocabulary.
         says: the fact, a clause about the answer.
         hints: hints of its own, if any.
+        at: the places of the forward graph that it names; empty where it names none.
     """
 
     code: str
     says: str
     hints: tuple[str, ...] = ()
+    at: tuple[Place, ...] = ()
 
 
 def diagnose(
@@ -68,7 +73,13 @@ def diagnose(
 def matching(answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate]) -> Diagnosis | None:
     """The first candidate whose numbers are the learner's; the arguments are those of `diagnose`."""
     found = (candidate for candidate in candidates if _matches(candidate, answer, pairs))
-    return next((Diagnosis(candidate.code, candidate.says, candidate.hints) for candidate in found), None)
+    return next((Diagnosis(one.code, one.says, one.hints, one.at) for one in found), None)
+
+
+def places(answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate], code: str) -> tuple[Place, ...]:
+    """Where in the forward graph a mistake with this code gives the learner's numbers; empty if nowhere."""
+    found = (candidate for candidate in candidates if candidate.at and candidate.code == code)
+    return next((candidate.at for candidate in found if _matches(candidate, answer, pairs)), ())
 
 
 def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -118,8 +129,9 @@ def _without_candidates(
         return Diagnosis(*decoded)
     if says := slope_typed_in(answer, pairs):
         return Diagnosis("hard-coded", says)
-    if found := one_path(answer, pairs, candidates, averages):
-        return Diagnosis(*found)
+    if on_path := one_path(answer, pairs, candidates, averages):
+        code, says, at = on_path
+        return Diagnosis(code, says, at=at)
     if special := passes_where(answer, pairs, agrees):
         return Diagnosis(*special)
     if wrong_shape is not None:

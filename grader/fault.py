@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from .spelled import spelling
-from .trace import Position, Rule, Step, Trace
+from .trace import Place, Position, Rule, Step, Trace
 
 UPSTREAM = "out_g"
 CONTRACTIONS = {"matmul", "mm", "bmm", "__matmul__", "__rmatmul__"}
@@ -41,6 +41,11 @@ class Fault:
     position: Position | None
     rule: Rule
 
+    @property
+    def place(self) -> Place:
+        """Where in the forward graph it happens."""
+        return self.step, self.position
+
 
 Make = Callable[[str, str, Rule], Fault]
 
@@ -56,6 +61,11 @@ def name_of(trace: Trace, key: str) -> str:
 
 def words(step: Step) -> str:
     """An operation in a learner's words: `mean`, `** 2`, the second `3 *`, `clamp lo, hi`."""
+    return f"{step.nth}`{spelt(step)}`"
+
+
+def spelt(step: Step) -> str:
+    """An operation as a learner spells it, without quotes: mean, ** 2, clamp lo, hi."""
     constants = [value for value in step.args if isinstance(value, (int, float)) and not isinstance(value, bool)]
     text = step.label
     if constants and step.name not in RESHAPES | REDUCTIONS | ALONG_AN_AXIS:
@@ -65,7 +75,7 @@ def words(step: Step) -> str:
             text = f"** {numbers}"
         if step.name in {"__rdiv__", "__rtruediv__", "__rsub__"}:
             text = f"{numbers} {step.label}"
-    return f"{step.nth}`{text}`"
+    return text
 
 
 def with_operand(position: Position, where: Position, change: Callable[[torch.Tensor], torch.Tensor]) -> Rule:

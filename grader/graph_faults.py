@@ -21,7 +21,7 @@ from .fault import AVERAGES, RESHAPES, Fault, name_of, words
 from .faults import local_faults, upstream_faults
 from .path_faults import drops, one_path_faults
 from .recording import record
-from .trace import Position, Step, Trace, Wrong
+from .trace import Place, Position, Step, Trace, Wrong
 from .trial import IMPOSSIBLE, Candidate, Trial
 
 FAITHFUL = 1e-6
@@ -35,24 +35,25 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     """
     if answer.kind == "value":
         return
-    trace = _trace(exercise, trial)
+    trace = trace_of(exercise, trial)
     if not faithful(exercise, answer, trial):
         return
     for skip in dict.fromkeys((idle_paths(trace, answer.wrt), Uses())):
         for fault in _faults(exercise, answer, trace, trial):
             wrong = (Wrong(fault.step, fault.position, fault.rule),)
             sweep = partial(Trace.backward, wrt=answer.wrt, wrong=wrong, skip=skip)
-            yield _candidate(exercise, answer, trace, fault.code, fault.says, sweep)
-        for says, detour in reduced_elsewhere(trace, answer.wrt, skip):
-            yield _candidate(exercise, answer, trace, "summed-wrong-axis", says, detour)
-    for code, says, detour in taken_of_another(trace, answer.wrt):
-        yield _candidate(exercise, answer, trace, code, says, detour)
+            yield _candidate(exercise, answer, trace, fault.code, fault.says, sweep, at=(fault.place,))
+        for index, says, detour in reduced_elsewhere(trace, answer.wrt, skip):
+            yield _candidate(exercise, answer, trace, "summed-wrong-axis", says, detour, at=((index, None),))
+    for place, code, says, detour in taken_of_another(trace, answer.wrt):
+        yield _candidate(exercise, answer, trace, code, says, detour, at=(place,))
     for step in trace.steps:
         says = f"this is {name_of(trace, step.key)}, a value of the forward pass"
-        yield _candidate(exercise, answer, trace, "forward-value", says, partial(_value, index=step.index))
+        value = partial(_value, index=step.index)
+        yield _candidate(exercise, answer, trace, "forward-value", says, value, at=((step.index, None),))
     yield from _paths(exercise, answer, trace)
     for one in one_path_faults(trace, answer.wrt):
-        yield _candidate(exercise, answer, trace, one.fault.code, one.says(trace), one)
+        yield _candidate(exercise, answer, trace, one.fault.code, one.says(trace), one, at=(one.fault.place, one.path))
     yield from _products_of_derivatives(exercise, answer, trace)
     yield from _dropped_together(exercise, answer, trace)
     yield from _reshapes_skipped(exercise, answer, trace)
@@ -71,7 +72,8 @@ def faithful(exercise: Exercise, answer: Answer, trial: Trial) -> bool:
     return expected is not None and scaled_error(right, expected) < FAITHFUL
 
 
-def _trace(exercise: Exercise, trial: Trial) -> Trace:
+def trace_of(exercise: Exercise, trial: Trial) -> Trace:
+    """The forward pass in one trial, recorded once."""
     assert trial.out_g is not None
     out_g = trial.out_g
     return trial.remember("trace", lambda: record(exercise.forward, trial.inputs, out_g))  # type: ignore[no-any-return]
@@ -91,21 +93,22 @@ def _faults(exercise: Exercise, answer: Answer, trace: Trace, trial: Trial) -> I
 
 
 def _candidate(
-    exercise: Exercise, answer: Answer, trace: Trace, code: str, says: str, sweep: Sweep, lacks: str = ""
-) -> Candidate:
+    exercise: Exercise, answer: Answer, trace: Trace, code: str, says: str, sweep: Sweep,
+    lacks: str = "", *, at: tuple[Place, ...] = (),
+) -> Candidate:  # fmt: skip
     key = object()
 
     def compute(trial: Trial) -> np.ndarray:
-        if _trace(exercise, trial).plan != trace.plan:
+        if trace_of(exercise, trial).plan != trace.plan:
             raise ValueError("the forward pass takes other steps at these sizes")
         return trial.remember(key, lambda: _array(exercise, answer, trial, sweep))  # type: ignore[no-any-return]
 
-    return Candidate(code, says, compute, lacks=lacks)
+    return Candidate(code, says, compute, lacks=lacks, at=at)
 
 
 def _array(exercise: Exercise, answer: Answer, trial: Trial, sweep: Sweep) -> np.ndarray:
     """What a faulty sweep gives in a trial, on top of a `.g` that was there before."""
-    trace = _trace(exercise, trial)
+    trace = trace_of(exercise, trial)
     gradient = sweep(trace).detach().numpy() if answer.kind == "gradient" else _jacobian(trace, answer, sweep)
     prior = trial.arguments[answer.wrt].g if answer.stored else None
     return gradient if prior is None or prior.shape != gradient.shape else gradient + prior
@@ -135,11 +138,11 @@ def _paths(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candida
                 skip = frozenset(dropped)
                 sweep = partial(Trace.backward, wrt=answer.wrt, skip=skip)
                 path = f"the path through {lost}"
-                yield _candidate(exercise, answer, trace, "missing-path", says, sweep, lacks=path)
+                yield _candidate(exercise, answer, trace, "missing-path", says, sweep, path, at=dropped)
                 if exercise.gives_upstream:
                     bare = _without_upstream(answer.wrt, skip, frozenset(uses) - skip)
                     says = f"out.g is missing on the path through {lost}"
-                    yield _candidate(exercise, answer, trace, "missing-upstream", says, bare)
+                    yield _candidate(exercise, answer, trace, "missing-upstream", says, bare, at=dropped)
 
 
 def _without_upstream(wrt: str, bare: Uses, others: Uses) -> Sweep:
@@ -160,7 +163,7 @@ def _products_of_derivatives(exercise: Exercise, answer: Answer, trace: Trace) -
         if step.name == "mul" and len(positions) == 2 and step.value.shape == trace.inputs[answer.wrt].shape:
             says = "the derivative of a product is not the product of the derivatives"
             sweep = _derivatives_multiplied(answer.wrt, step, positions)
-            yield _candidate(exercise, answer, trace, "wrong-local", says, sweep)
+            yield _candidate(exercise, answer, trace, "wrong-local", says, sweep, at=((step.index, None),))
 
 
 def _derivatives_multiplied(wrt: str, step: Step, positions: list[Position]) -> Sweep:
@@ -199,7 +202,8 @@ def _dropped_together(exercise: Exercise, answer: Answer, trace: Trace) -> Itera
             wrong = tuple(Wrong(fault.step, fault.position, fault.rule) for fault in group)
             says = "; ".join(fault.says for fault in group)
             sweep = partial(Trace.backward, wrt=answer.wrt, wrong=wrong)
-            yield _candidate(exercise, answer, trace, "missing-local", says, sweep)
+            at = tuple(fault.place for fault in group)
+            yield _candidate(exercise, answer, trace, "missing-local", says, sweep, at=at)
 
 
 def _reshapes_skipped(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
@@ -207,7 +211,8 @@ def _reshapes_skipped(exercise: Exercise, answer: Answer, trace: Trace) -> Itera
     for step in trace.steps:
         if step.name in RESHAPES and len(step.operands) == 1:
             says = f"without {words(step)} the shapes broadcast against each other"
-            yield _candidate(exercise, answer, trace, "broadcast-accident", says, _without(step.index, answer.wrt))
+            sweep = _without(step.index, answer.wrt)
+            yield _candidate(exercise, answer, trace, "broadcast-accident", says, sweep, at=((step.index, None),))
 
 
 def _without(skipped: int, wrt: str) -> Sweep:
@@ -236,4 +241,4 @@ def _forward(trace: Trace, replaced: dict[str, torch.Tensor], skipped: int | Non
 
 def averages(exercise: Exercise, trial: Trial) -> bool:
     """The forward pass takes a mean."""
-    return any(step.name in AVERAGES for step in _trace(exercise, trial).steps)
+    return any(step.name in AVERAGES for step in trace_of(exercise, trial).steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -109,12 +109,13 @@ def answer_result(
 
 @dataclass(frozen=True)
 class Judge:
-    """Climbs the rungs for one file or notebook whose reply is in."""
+    """Climbs the rungs for one file or notebook whose reply is in; `named` are the mistakes found by their numbers."""
 
     exercise: CourseExercise
     source: Source
     trials: Sequence[Trial]
     observed: Observation
+    named: dict[str, Diagnosis] = field(default_factory=dict, compare=False)
 
     def result(self) -> ExerciseResult:
         """The verdict on every answer."""
@@ -200,9 +201,8 @@ class Judge:
         Raises:
             ProtocolError: there is none where there must be one.
         """
-        asked = [(trial, call) for trial, call in self._rounds()[:-1] if trial.expected[answer.name] is not None]
-        pairs = [(trial, array) for trial, call in asked if (array := self._array(answer, call)) is not None]
-        if not asked or len(pairs) < len(asked):
+        pairs = self.arrays(answer)
+        if not pairs or len(pairs) < sum(trial.expected[answer.name] is not None for trial in self.trials):
             raise ProtocolError("an answer has no contents")
         return pairs
 
@@ -287,4 +287,13 @@ class Judge:
         )
 
     def _diagnosis(self, answer: Answer, pairs: Sequence[tuple[Trial, np.ndarray]]) -> Diagnosis:
-        return mistake(self.exercise, answer, self.trials[0], pairs)
+        self.named[answer.name] = mistake(self.exercise, answer, self.trials[0], pairs)
+        return self.named[answer.name]
+
+    def arrays(self, answer: Answer) -> list[tuple[Trial, np.ndarray]]:
+        """Each trial in which the learner's code left an array where one is expected, with that array."""
+        rounds = zip(self.trials, self.observed.facts.calls, strict=False)
+        found = [
+            (trial, self._array(answer, call)) for trial, call in rounds if trial.expected[answer.name] is not None
+        ]
+        return [(trial, array) for trial, array in found if array is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from .exercise import Answer
 from .ratios import decoded, one_ratio
 from .relations import MATCH, Pair, right_in
 from .trial import IMPOSSIBLE, Candidate, Trial
+
+if TYPE_CHECKING:
+    from .trace import Place
 
 LEAST_ZEROS = 0.1
 Found = tuple[str, str]
@@ -73,14 +77,14 @@ def _input(answer: Answer, trial: Trial, place: tuple[int, ...]) -> str:
 
 def one_path(
     answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate], averages: bool
-) -> Found | None:  # fmt: skip
-    """One path counts with a factor of its own, and the others are right."""
+) -> tuple[str, str, tuple[Place, ...]] | None:  # fmt: skip
+    """One path counts with a factor of its own, and the others are right; the code, the clause, the path."""
     for candidate in candidates:
         if candidate.lacks and (known := _factors(answer, pairs, candidate)) and (found := decoded(known, averages)):
             code, says = found
-            return code, says.replace("every entry", candidate.lacks).replace(
-                "it is divided", f"{candidate.lacks} is divided"
-            )
+            path = candidate.lacks
+            says = says.replace("every entry", path).replace("it is divided", f"{path} is divided")
+            return code, says, candidate.at
     return None
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 Position = tuple[int | str, ...]
+Place = tuple[int, Position | None]  # a step, and which of its operands, where it is about one
 Rule = Callable[["Trace", "Step", torch.Tensor], torch.Tensor]
 
 SYMBOLS = {

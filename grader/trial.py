@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
+    from .trace import Place
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -79,6 +81,7 @@ class Candidate:
             these `Vague` where it can, but not be recognised.
         hints: hints that fit this mistake.
         lacks: the part of the right answer that it leaves out, in words, where all the rest is right.
+        at: where in the forward graph it is made; empty where it is about no operation.
     """
 
     code: str
@@ -86,3 +89,4 @@ class Candidate:
     compute: Callable[[Trial], np.ndarray]
     hints: tuple[str, ...] = ()
     lacks: str = ""
+    at: tuple[Place, ...] = ()

@@ -1,4 +1,4 @@
-"""Plain SVG for the lessons: boxes, arrows, words and grids of numbers, readable on light and on dark pages."""
+"""Plain SVG: boxes, arrows, words and grids of numbers, readable on light and on dark pages."""
 
 from __future__ import annotations
 
@@ -38,10 +38,24 @@ text { fill: #1f2328; font: 14px system-ui, -apple-system, "Segoe UI", sans-seri
 }
 """
 
+SCOPE = "handgrad-drawing"
+INLINE_STYLE = """
+text { fill: currentColor; font: 14px system-ui, -apple-system, "Segoe UI", sans-serif; }
+.code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+.faint { opacity: 0.75; }
+.small { font-size: 12px; }
+.box { fill: rgba(127, 127, 127, 0.12); stroke: currentColor; stroke-opacity: 0.5; }
+.marked { fill: rgba(201, 80, 16, 0.3); stroke: rgb(201, 80, 16); stroke-width: 2; }
+.forward { stroke: currentColor; stroke-opacity: 0.55; stroke-width: 1.4; fill: none; }
+.backward { stroke: rgb(201, 80, 16); stroke-width: 2.2; fill: none; }
+.forward-fill { fill: currentColor; opacity: 0.55; }
+.backward-fill { fill: rgb(201, 80, 16); }
+"""
+
 
 @dataclass
 class Picture:
-    """One picture on a page of its own colour, so that it can be read wherever it is shown.
+    """One picture, on a page of its own colour or inside another page.
 
     Args:
         width: in pixels, as all lengths here.
@@ -73,6 +87,11 @@ class Picture:
         self.text(x, y + (-2 if below else 5), name, "code")
         if below:
             self.text(x, y + 15, below, "code faint small")
+
+    def line(self, start: tuple[float, float], end: tuple[float, float], style: str) -> None:
+        """A straight line."""
+        (x1, y1), (x2, y2) = start, end
+        self.parts.append(f'<path d="M {x1:.1f} {y1:.1f} L {x2:.1f} {y2:.1f}" class="{style}"/>')
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float], style: str, bend: float = 0) -> None:
         """An arrow; `bend` moves its middle to the left of its direction."""
@@ -110,6 +129,14 @@ class Picture:
             "</svg>",
         ]
         return "\n".join(lines) + "\n"
+
+    def inline(self) -> str:
+        """The picture as an element of an HTML page, in the page's own colours."""
+        rules = "".join(f".{SCOPE} {rule}" for rule in INLINE_STYLE.strip().splitlines())
+        head = f'<svg class="{SCOPE}" viewBox="0 0 {self.width} {self.height}" role="img"'
+        size = f'width="{self.width}" height="{self.height}" style="max-width: 100%; height: auto"'
+        words = f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>"
+        return f"{head} {size}>{words}<style>{rules}</style>{''.join(self.parts)}</svg>"
 
 
 def width_of(rows: Sequence[Sequence[float]]) -> float:
