@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,9 +15,9 @@ from .nbgrader_cli import app as nbgrader_app
 from .quiz_command import quiz
 
 if TYPE_CHECKING:
-    from .course import Course, CourseExercise
-    from .results import ExerciseResult
+    from .course import Course
     from .session import Session
+    from .shown import Shown
 
 app = typer.Typer(
     name="handgrad",
@@ -88,19 +87,29 @@ def _root(
 
 
 @app.command()
-def check(targets: Targets = None, format: Format = "text") -> None:
+def check(
+    targets: Targets = None,
+    show: Annotated[
+        bool,
+        typer.Option(
+            "--show", help="Draw each wrong answer as a heat map, and where in the forward pass it goes wrong."
+        ),
+    ] = False,
+    format: Annotated[
+        Literal["text", "json", "html"],
+        typer.Option("--format", help="Text for people, JSON for programs, or a page of HTML with the pictures."),
+    ] = "text",
+) -> None:
     """Check exercises and say which mistake each wrong answer is."""
-    from .console import print_json, print_report
+    from .checking import checked, put
     from .results import exit_code
 
     course = _course()
     chosen = course.select(targets or [])
     with _session(course) as session:
-        results = _checked(session, chosen)
-        if format == "json":
-            print_json(course, results, session.grader.seed)
-        else:
-            print_report(session, chosen, results, list_all=len(chosen) > 1)
+        album: list[Shown] | None = [] if show or format == "html" else None
+        results = checked(session, chosen, album)
+        put(session, chosen, results, album, format)
     raise typer.Exit(exit_code(results))
 
 
@@ -110,13 +119,14 @@ def hint(
     answer_name: Annotated[str, typer.Argument(metavar="[ANSWER]", help="One answer, such as w.g.")] = "",
 ) -> None:
     """Show the next hint for an answer, one step at a time."""
+    from .checking import last_result
     from .console import columns, out
     from .render import answer_in_need, hints
 
     course = _course()
     exercise = course.find(exercise_id)
     with _session(course) as session:
-        answer = answer_in_need(_last_result(session, exercise), answer_name)
+        answer = answer_in_need(last_result(session, exercise), answer_name)
         if answer is None:
             out([((f"{exercise.file} passes: there is nothing to hint at.", "good"),)])
             return
@@ -168,11 +178,12 @@ def reset(
 def solution(exercise_id: ExerciseId) -> None:
     """Show the worked solution of an exercise that you have passed."""
     from .build import worked_text
+    from .checking import last_result
 
     course = _course()
     exercise = course.find(exercise_id)
     with _session(course) as session:
-        result = _last_result(session, exercise)
+        result = last_result(session, exercise)
     if result.status != "passed":
         raise UsageError(f"{exercise.file} does not pass yet: first get a hint with: handgrad hint {exercise.id}")
     print(worked_text(exercise))
@@ -294,29 +305,3 @@ def _session(course: Course) -> Session:
     from .session import Session
 
     return Session(course)
-
-
-def _checked(session: Session, chosen: Sequence[CourseExercise]) -> list[ExerciseResult]:
-    from .console import Spinner
-
-    if not all(exercise.is_quiz for exercise in chosen):
-        session.warm_up()
-    results = []
-    try:
-        with Spinner("checking") as say:
-            for exercise in chosen:
-                say(exercise.file)
-                results.append(session.check(exercise))
-                session.progress.record(exercise, results[-1])
-    except KeyboardInterrupt:
-        print("handgrad: stopped. What was finished is kept.", file=sys.stderr)
-        raise
-    finally:
-        session.progress.save()
-    return results
-
-
-def _last_result(session: Session, exercise: CourseExercise) -> ExerciseResult:
-    """The last verdict if the file is still the same, else a new one."""
-    known = session.progress.result(exercise)
-    return known if known is not None else _checked(session, [exercise])[0]

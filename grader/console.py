@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -12,32 +12,67 @@ from rich.text import Text
 from .course import Course, CourseExercise
 from .progress import by_unit, next_exercise
 from .render import Line, bars, exercise_report, next_step, printed
-from .results import CourseResult, ExerciseResult, dumps
+from .results import CourseResult, ExerciseResult, dumps, to_json
 from .session import Session
 
-STYLES = {"bold": "bold", "good": "green", "bad": "red", "todo": "yellow", "dim": "dim"}
+if TYPE_CHECKING:
+    from .shown import Shown
+
+STYLES = {
+    "bold": "bold", "good": "green", "bad": "red", "todo": "yellow", "dim": "dim", "mark": "bold magenta",
+    "cold1": "white on color(60)", "cold2": "white on color(61)", "cold3": "white on color(26)",
+    "cold4": "bold white on color(27)",
+    "hot1": "white on color(95)", "hot2": "white on color(130)", "hot3": "white on color(166)",
+    "hot4": "bold white on color(202)",
+}  # fmt: skip
 MAX_WIDTH = 100
 
 
-def print_json(course: Course, results: list[ExerciseResult], seed: int) -> None:
-    """The results of a learner's own check, as one record."""
-    print(dumps(CourseResult(course.config.course, "learner", tuple(results), seed, "none")), end="")
+def print_json(
+    course: Course, results: Sequence[ExerciseResult], seed: int, album: Sequence[Shown] | None = None
+) -> None:
+    """The results of a learner's own check as one record; with pictures, inside another that has both."""
+    result = CourseResult(course.config.course, "learner", tuple(results), seed, "none")
+    if album is None:
+        print(dumps(result), end="")
+    else:
+        from .picture_json import dumps_shown
+
+        print(dumps_shown(to_json(result), album), end="")
 
 
 def print_report(
-    session: Session, chosen: Iterable[CourseExercise], results: Iterable[ExerciseResult], *, list_all: bool
-) -> None:
-    """Each exercise, then the progress of their units and the next thing to do."""
+    session: Session, chosen: Iterable[CourseExercise], results: Iterable[ExerciseResult],
+    album: Sequence[Shown] | None = None, *, list_all: bool,
+) -> None:  # fmt: skip
+    """Each exercise, then the progress of their units and the next thing to do.
+
+    Args:
+        album: what there is to see of each exercise, if it is to be shown.
+    """
     width, chosen = columns(), list(chosen)
+    pictures = {seen.exercise: seen for seen in album or ()}
     for exercise, result in zip(chosen, results, strict=True):
         seen = {answer.name: session.progress.hints_seen(exercise, answer) for answer in result.answers}
         out(exercise_report(exercise, result, width, seen))
         if not list_all:
             out(printed(result, width))
+        if exercise.id in pictures and (not list_all or pictures[exercise.id].is_drawn):
+            out(_pictures(pictures[exercise.id], width))
+    if list_all and pictures and not any(seen.is_drawn for seen in pictures.values()):
+        out([(("In none of these is there an array to draw.", ""),)])
     progress = session.progress
     out(bars(by_unit(session.course, progress, [exercise.unit for exercise in chosen]), width))
     out([next_step(next_exercise(progress, chosen) or next_exercise(progress, session.course.exercises))])
     out([((note, "todo"),) for note in progress.notes])
+
+
+def _pictures(seen: Shown, width: int) -> Iterator[Line]:
+    from .picture_lines import picture_lines
+
+    yield ()
+    yield from picture_lines(seen, width)
+    yield ()
 
 
 def listed(session: Session, exercise: CourseExercise) -> Line:

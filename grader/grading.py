@@ -8,7 +8,7 @@ import secrets
 import time
 import tokenize
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from .trial import Trial
 LONGEST_REASON = 200
 LEAST_TIME = 0.1
 ATTEMPTS = 3
+Onlooker = Callable[[Judge], None]
 FOR_DOMAINS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 
 
@@ -73,12 +74,15 @@ class Grader:
     def _random(self, exercise: CourseExercise, *stream: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, zlib.crc32(exercise.id.encode()), *stream])
 
-    def grade(self, exercise: CourseExercise, content: bytes | None, worker: Worker) -> ExerciseResult:
+    def grade(
+        self, exercise: CourseExercise, content: bytes | None, worker: Worker, onlooker: Onlooker | None = None
+    ) -> ExerciseResult:
         """The verdict on one file, which is the case of one cell.
 
         Args:
             content: the file's bytes, `None` where there is no such file.
             worker: runs them; an answer sheet is only read.
+            onlooker: told of whoever judged, once that is done.
         """
         if exercise.is_quiz:
             return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
@@ -89,7 +93,7 @@ class Grader:
         except (SyntaxError, LookupError, UnicodeError) as error:
             says = f"{exercise.file} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
             return everywhere(exercise, Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",)))
-        return self._grade(exercise, source, worker)
+        return self._grade(exercise, source, worker, onlooker)
 
     def _not_handed_in(self, exercise: CourseExercise) -> ExerciseResult:
         """One result for all who have not: most of a class, in most exercises."""
@@ -98,21 +102,27 @@ class Grader:
             self._absent[exercise.id] = everywhere(exercise, Diagnosis("todo", says))
         return self._absent[exercise.id]
 
-    def grade_cells(self, exercise: CourseExercise, cells: Sequence[str], worker: Worker) -> ExerciseResult:
+    def grade_cells(
+        self, exercise: CourseExercise, cells: Sequence[str], worker: Worker, onlooker: Onlooker | None = None
+    ) -> ExerciseResult:
         """The verdict on the code cells of a notebook, run in their order; an error in one does not stop the rest."""
         if exercise.is_quiz:
             return quiz_grading.grade_cells(exercise, exercise.quiz, cells)
-        return self._grade(exercise, Source.of_cells(cells), worker)
+        return self._grade(exercise, Source.of_cells(cells), worker, onlooker)
 
-    def _grade(self, exercise: CourseExercise, source: Source, worker: Worker) -> ExerciseResult:
+    def _grade(
+        self, exercise: CourseExercise, source: Source, worker: Worker, onlooker: Onlooker | None
+    ) -> ExerciseResult:
         try:
-            return self._judged(exercise, source, worker)
+            return self._judged(exercise, source, worker, onlooker)
         except ProtocolError as error:
             return everywhere(exercise, Diagnosis("crash", f"it tampered with the grader's messages: {error}"))
         except InfrastructureError as error:
             return everywhere(exercise, Diagnosis("error", str(error)), "error")
 
-    def _judged(self, exercise: CourseExercise, source: Source, worker: Worker) -> ExerciseResult:
+    def _judged(
+        self, exercise: CourseExercise, source: Source, worker: Worker, onlooker: Onlooker | None
+    ) -> ExerciseResult:
         trials, limit = self.trials(exercise), exercise.course.policy.time_limit
         deadline = time.monotonic() + limit
         large = self.large(exercise) if is_isolated(worker) else ()
@@ -123,7 +133,10 @@ class Grader:
         if reply.frame is None:
             return everywhere(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
         observed, at_large = parted(read(reply.frame), len(calls(trials)), large)
-        result = Judge(exercise, source, trials, observed).result()
+        judge = Judge(exercise, source, trials, observed)
+        result = judge.result()
+        if onlooker is not None:
+            onlooker(judge)
         judged = at_large.judged(exercise, result, source)
         passed = result.status == "passed"
         if passed and at_large.lacked_memory and (tables := self._with_tables(exercise, source, worker, deadline)):

@@ -11,18 +11,20 @@ import gc
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .course import CourseExercise, notebook_course
 from .errors import InfrastructureError, UsageError
 from .results import ExerciseResult
 from .session import Session
+from .shown import Shown
 
 NO_NOTEBOOK = "check and score work in a notebook, on the cells that were run; for files use: handgrad check"
+T = TypeVar("T")
 OURS = re.compile(r"\s*(?:(?:check|score)\([^\n]*\)\s*)+")
 
 
@@ -43,8 +45,8 @@ def check(exercise_id: str, hints: int = 1) -> None:
 
     from .notebook_report import Report
 
-    exercise, result = _verdicts().of(exercise_id, _cells(shell), anew=True)
-    display(Report(exercise, result, hints))  # type: ignore[no-untyped-call]
+    exercise, result, seen = _verdicts().seen(exercise_id, _cells(shell))
+    display(Report(exercise, result, hints, seen))  # type: ignore[no-untyped-call]
 
 
 def score(exercise_id: str, answer: str) -> float:
@@ -74,11 +76,8 @@ class Verdicts:
         self.session = Session(notebook_course(Path.cwd()))
         self._known: dict[str, tuple[list[str], ExerciseResult]] = {}
 
-    def of(self, exercise_id: str, cells: list[str], *, anew: bool = False) -> tuple[CourseExercise, ExerciseResult]:
-        """The verdict on what these cells define.
-
-        Args:
-            anew: grade even if no other cell was run since the last verdict.
+    def of(self, exercise_id: str, cells: list[str]) -> tuple[CourseExercise, ExerciseResult]:
+        """The verdict on what these cells define: the last one, if no other cell was run since.
 
         Raises:
             UsageError: there is no such exercise.
@@ -86,21 +85,33 @@ class Verdicts:
         exercise = self.session.course.find(exercise_id)
         run = [cell for cell in cells if cell]
         before, result = self._known.get(exercise.id, (None, None))
-        if anew or result is None or result.status == "error" or before != run:
-            result = self._graded(exercise, cells)
+        if result is None or result.status == "error" or before != run:
+            result = self._asked(exercise, lambda: self.session.check_cells(exercise, cells))
             self._known[exercise.id] = run, result
         return exercise, result
 
-    def _graded(self, exercise: CourseExercise, cells: list[str]) -> ExerciseResult:
+    def seen(self, exercise_id: str, cells: list[str]) -> tuple[CourseExercise, ExerciseResult, Shown]:
+        """The verdict on what these cells define, given anew, with pictures of what is wrong.
+
+        Raises:
+            UsageError: there is no such exercise.
+        """
+        exercise = self.session.course.find(exercise_id)
+        result, seen = self._asked(exercise, lambda: self.session.see_cells(exercise, cells))
+        self._known[exercise.id] = [cell for cell in cells if cell], result
+        return exercise, result, seen
+
+    def _asked(self, exercise: CourseExercise, ask: Callable[[], T]) -> T:
+        """What the session answers, in peace."""
         if exercise.is_quiz:
-            return self.session.check_cells(exercise, cells)
+            return ask()
         self.session.warm_up()
         try:
             with _undisturbed():
                 if "grader" not in vars(self.session):
                     _ = self.session.grader
                     gc.unfreeze()  # what the learner leaves behind must still be collected
-                return self.session.check_cells(exercise, cells)
+                return ask()
         except KeyboardInterrupt:
             self.session.close()  # the worker may be in the middle of a job
             raise

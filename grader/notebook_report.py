@@ -9,8 +9,10 @@ from html import escape
 
 from .course import CourseExercise
 from .formula import formula
+from .picture_html import pictures_html
 from .render import alike, as_text, exercise_report, printed
 from .results import AnswerResult, ExerciseResult, Status
+from .shown import Shown
 from .text import plain
 
 WIDTH, WIDEST = 80, 200
@@ -34,11 +36,15 @@ class Report:
 
     Args:
         hints: how many hints to show of each answer; HTML has the others folded away.
+        shown: pictures of what is wrong, only in HTML.
+        of_notebook: it stands in a notebook, where the cells were checked.
     """
 
     exercise: CourseExercise
     result: ExerciseResult
     hints: int = 1
+    shown: Shown | None = None
+    of_notebook: bool = True
 
     def __repr__(self) -> str:
         seen = {answer.name: self.hints for answer in self.result.answers}
@@ -52,10 +58,22 @@ class Report:
         groups = [_group(group, self.hints) for group in alike(self.result)]
         said = self._noise(WIDEST)
         noise = [_div(f"<pre>{escape(said)}</pre>", "margin-top: 0.5em; overflow-x: auto")] if said else []
-        then = [_div(_text(step), "margin-top: 0.5em; opacity: 0.8")] if (step := next_step(self.result)) else []
+        step = next_step(self.result) if self.of_notebook else ""
+        then = [_div(_text(step), "margin-top: 0.5em; opacity: 0.8")] if step else []
         edge = f"border-left: 4px solid {COLOUR[self.result.status]}; padding: 0.2em 0 0.2em 0.8em"
-        body = "".join([_div(title), *groups, *noise, *then])
-        return _div(body, f"{edge}; margin: 0.3em 0; max-width: 48em; line-height: 1.45; overflow-wrap: anywhere")
+        body = "".join([_div(title), *groups, *self._pictures(), *noise, *then])
+        widest = "48em" if self.shown is None else "60em"
+        return _div(body, f"{edge}; margin: 0.3em 0; max-width: {widest}; line-height: 1.45; overflow-wrap: anywhere")
+
+    def _pictures(self) -> list[str]:
+        """What there is to draw, folded away in a notebook; nothing where nothing is."""
+        if self.shown is None or not (self.shown.is_drawn or (self.result.status == "failed" and not self.of_notebook)):
+            return []
+        drawn = pictures_html(self.shown)
+        if not self.of_notebook:
+            return [drawn]
+        summary = '<summary style="display: list-item">see the mistake</summary>'
+        return [f'<details style="margin-top: 0.5em">{summary}{drawn}</details>']
 
     def _noise(self, width: int) -> str:
         """What the cells printed, and what of them was passed over, unless that did no harm."""

@@ -70,8 +70,8 @@ def confirmed(exercise: Exercise, trial: Trial) -> bool:
         if answer.kind == "value":
             continue
         exact = autograd(exercise, answer, trial.inputs, trial.out_g)
-        measured = _measured(exercise, answer, trial)
-        if scaled_error(measured, exact) > AGREEMENT:
+        by_nudges = measured(exercise, answer, trial)
+        if scaled_error(by_nudges, exact) > AGREEMENT:
             return False
     return True
 
@@ -130,7 +130,8 @@ def _gradient(out: torch.Tensor, leaf: torch.Tensor, out_g: torch.Tensor | None)
     return np.zeros(leaf.shape) if gradient is None else gradient.numpy()
 
 
-def _measured(exercise: Exercise, answer: Answer, trial: Trial) -> np.ndarray:
+def measured(exercise: Exercise, answer: Answer, trial: Trial) -> np.ndarray:
+    """The answer by finite differences of `forward`; shape: that of `autograd`."""
     values = trial.inputs[answer.wrt].numpy()
     if answer.kind == "gradient":
         return finite_differences.gradient(lambda v: loss_of(exercise, trial, answer.wrt, v), values)

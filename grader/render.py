@@ -17,7 +17,10 @@ from .progress import UnitProgress
 from .results import AnswerResult, ExerciseResult
 from .text import plain
 
-Style = Literal["", "bold", "good", "bad", "todo", "dim"]
+Style = Literal[
+    "", "bold", "good", "bad", "todo", "dim", "mark",
+    "cold1", "cold2", "cold3", "cold4", "hot1", "hot2", "hot3", "hot4",
+]  # fmt: skip
 Line = tuple[tuple[str, Style], ...]
 Step = Callable[[CourseExercise, AnswerResult, int], str]
 LABEL = 9

@@ -15,9 +15,11 @@ from .errors import HandgradError, InfrastructureError, SpecError
 from .progress import Progress
 from .results import ExerciseResult
 from .sandbox import Worker, start_worker
+from .shown import Picture, Shown, undrawn
 
 if TYPE_CHECKING:
-    from .grading import Grader
+    from .grading import Grader, Onlooker
+    from .judge import Judge
 
 
 class Session:
@@ -59,8 +61,11 @@ class Session:
             self._worker = start_worker("none")
         return self._worker
 
-    def check(self, exercise: CourseExercise) -> ExerciseResult:
+    def check(self, exercise: CourseExercise, onlooker: Onlooker | None = None) -> ExerciseResult:
         """The verdict on the learner's file as it is now.
+
+        Args:
+            onlooker: told of whoever judged, once that is done.
 
         Raises:
             SpecError: the exercise's own declaration is broken; names it.
@@ -75,9 +80,38 @@ class Session:
             return exercise.unread(
                 f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and try again"
             )
-        return _graded(exercise, lambda: self._verdict(exercise, content))
+        return _graded(exercise, lambda: self._verdict(exercise, content, onlooker))
 
-    def check_cells(self, exercise: CourseExercise, cells: Sequence[str]) -> ExerciseResult:
+    def see(self, exercise: CourseExercise) -> tuple[ExerciseResult, Shown]:
+        """The verdict on the learner's file as it is now, and the pictures of what is wrong.
+
+        Raises:
+            SpecError: the exercise's own declaration is broken; names it.
+        """
+        return self._seen(exercise, lambda onlooker: self.check(exercise, onlooker))
+
+    def see_cells(self, exercise: CourseExercise, cells: Sequence[str]) -> tuple[ExerciseResult, Shown]:
+        """The same for what a notebook's cells define."""
+        return self._seen(exercise, lambda onlooker: self.check_cells(exercise, cells, onlooker))
+
+    def _seen(
+        self, exercise: CourseExercise, check: Callable[[Onlooker], ExerciseResult]
+    ) -> tuple[ExerciseResult, Shown]:
+        judges: list[Judge] = []
+        result = check(judges.append)
+        if not judges:
+            return result, undrawn(result)
+        from .picturing import shown
+
+        try:
+            return result, shown(exercise, result, judges[-1])
+        except Exception as error:  # the verdict stands without its picture
+            says = f"the picture could not be drawn ({type(error).__name__}: {error}): please report it"
+            return result, Shown(exercise.id, (Picture(exercise.id, note=says),))
+
+    def check_cells(
+        self, exercise: CourseExercise, cells: Sequence[str], onlooker: Onlooker | None = None
+    ) -> ExerciseResult:
         """The verdict on what a notebook's cells define, run in this order.
 
         Raises:
@@ -86,13 +120,13 @@ class Session:
         if exercise.is_quiz:
             return _graded(exercise, lambda: quiz_grading.grade_cells(exercise, exercise.quiz, cells))
         worker = self.warm_up()
-        return _graded(exercise, lambda: self.grader.grade_cells(exercise, cells, worker))
+        return _graded(exercise, lambda: self.grader.grade_cells(exercise, cells, worker, onlooker))
 
-    def _verdict(self, exercise: CourseExercise, content: bytes | None) -> ExerciseResult:
+    def _verdict(self, exercise: CourseExercise, content: bytes | None, onlooker: Onlooker | None) -> ExerciseResult:
         """An answer sheet needs neither torch nor the worker."""
         if exercise.is_quiz:
             return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
-        return self.grader.grade(exercise, content, self.warm_up())
+        return self.grader.grade(exercise, content, self.warm_up(), onlooker)
 
     def close(self) -> None:
         """End the worker process."""

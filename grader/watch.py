@@ -23,7 +23,7 @@ from .session import Session
 
 KEYS = (
     ("h", "hint"), ("n", "next"), ("l", "list"), ("a", "check all"),
-    ("s", "solution"), ("r", "reset"), ("q", "quit"),
+    ("p", "picture"), ("s", "solution"), ("r", "reset"), ("q", "quit"),
 )  # fmt: skip
 SETTLING = 30  # milliseconds in which an editor may write a file more than once
 RESIZED = "resized"
@@ -80,8 +80,11 @@ class _Watch:
         elif self.asked:
             self._reset(event)
         else:
-            action = {"h": self._hint, "n": self._next, "l": self._list, "a": self._all, "s": self._solution}
-            action.get(event.lower(), self._ask if event.lower() == "r" else self._draw)()
+            actions = {
+                "h": self._hint, "n": self._next, "l": self._list, "a": self._all,
+                "p": self._picture, "s": self._solution, "r": self._ask,
+            }  # fmt: skip
+            actions.get(event.lower(), self._draw)()
 
     def _saved(self, paths: frozenset[Path]) -> None:
         """Check what has changed since it was last seen, the first such file in teaching order on the screen."""
@@ -166,6 +169,16 @@ class _Watch:
         yield from bars(by_unit(self.course, self.session.progress, units), columns())
         yield next_step(next_exercise(self.session.progress, self.course.exercises))
 
+    def _picture(self) -> None:
+        """What is wrong, drawn; the file is checked once more for it."""
+        from .picture_lines import picture_lines
+
+        result, seen = self.session.see(self.current)
+        self.session.progress.record(self.current, result)
+        self.session.progress.save()
+        head: Line = ((self.current.file, "bold"),)
+        self._show(lambda: [head, (), *picture_lines(seen, columns())])
+
     def _solution(self) -> None:
         if self._result().status != "passed":
             self._say(f"{self.current.file} does not pass yet; h gives a hint.")
@@ -204,7 +217,7 @@ class _Watch:
     def _legend(self) -> Line:
         parts: list[tuple[str, Style]] = []
         for key, word in KEYS:
-            parts += [(key, "bold"), (f" {word}   ", "dim")]
+            parts += [(key, "bold"), (f" {word}  ", "dim")]
         return tuple(parts)
 
 
