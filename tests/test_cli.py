@@ -18,6 +18,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from golden import assert_golden
+from test_picture_html import ELSEWHERE, Page
 from test_session import RIGHT, KeptWorker
 
 from grader import __version__, batch_report, cli, workspace
@@ -251,6 +252,72 @@ def test_check_json_validates_against_the_published_schema_and_is_all_of_stdout(
     assert [answer["code"] for answer in record["exercises"][1]["answers"]] == [None, "mean-for-sum", "todo"]
     jsonschema.validate(record, json.loads(SCHEMA_FILE.read_text()))
     assert (record["student"], record["isolation"], record["made_from"]) == ("learner", "none", None)
+
+
+def test_check_draws_what_is_wrong_when_asked(here: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    plain, drawn = here("check", "lin_grad"), here("check", "lin_grad", "--show", columns=60)
+    assert (drawn.returncode, drawn.stderr) == (1, "")
+    assert "forward pass" not in plain.stdout
+    assert re.search(r"^  yours \(n=\d, m=\d\)", drawn.stdout, re.MULTILINE)
+    assert "where it is off" in drawn.stdout
+    assert "measured" not in drawn.stdout
+    assert "<== w.g" in drawn.stdout
+    assert "  b.g  it is not attempted yet, so there is nothing to draw" in drawn.stdout
+    assert max(map(len, drawn.stdout.splitlines())) <= 60
+    assert "\x1b" not in drawn.stdout
+
+
+def test_a_course_that_shows_expected_values_has_them_measured(here: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    settings = course.root / "course.yaml"
+    settings.write_text(settings.read_text().replace("show_expected: false", "show_expected: true"))
+    drawn = here("check", "lin_grad", "--show")
+    for title in ("yours (n=", "measured (n=", "yours - measured (n="):
+        assert title in drawn.stdout
+
+
+def test_of_several_exercises_only_those_with_an_array_are_drawn(here: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    assert here("check", "lin_grad", "slope", "--show").stdout.count("nothing to draw") == 1
+    none = here("check", "slope", "mse_grad", "--show").stdout
+    assert "In none of these is there an array to draw." in none
+
+
+def test_of_a_quiz_there_is_nothing_to_draw_and_one_line_says_so(here: Run, course: Course) -> None:
+    quiz = next(exercise for exercise in course.exercises if exercise.is_quiz)
+    assert here("check", quiz.id, "--show").stdout.count("nothing to draw") == 1
+    quiz.path.write_text(quiz.path.read_text().replace(": null", ": by_4"))
+    assert here("check", quiz.id, "--show").stdout.count("there is no array to draw") == 1
+    assert "there is no array to draw" in here("check", quiz.id, "--format", "html").stdout
+
+
+def test_check_show_json_holds_the_record_and_beside_it_the_numbers(here: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    record = json.loads(here("check", "lin_grad", "--show", "--format", "json").stdout)
+    jsonschema.validate(record["result"], json.loads(SCHEMA_FILE.read_text()))
+    (seen,) = record["shown"]
+    assert [(answer["name"], len(answer["grids"])) for answer in seen["answers"]] == [("w.g", 2), ("b.g", 0)]
+    yours, standing = seen["answers"][0]["grids"]
+    assert yours["axes"] == ["n", "m"]
+    assert {entry for row in standing["values"] for entry in row} == {"too small"}
+    assert [node["marked"] for node in seen["graph"]["nodes"] if node["label"] == "@"] == [["w.g"]]
+
+
+def test_check_html_is_one_page_of_ascii_that_asks_for_nothing(here: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    write(course, "slope", "def slope(f, x, h:\n")
+    done = here("check", "lin_grad", "slope", "mse_grad", "--format", "html")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.isascii()
+    assert done.stdout.startswith("<!DOCTYPE html>")
+    assert not ELSEWHERE.search(done.stdout)
+    words = " ".join(Page(done.stdout.partition("\n")[2]).words)
+    for said in ("yours (n=", "where it is off", "forward pass", "not attempted yet", "there is no array to draw"):
+        assert said in words
+    assert "default-src 'none'" in done.stdout
+    assert "color-scheme: light dark" in done.stdout
+    assert "width=device-width" in done.stdout
 
 
 def test_check_says_when_progress_cannot_be_remembered(here: Run, course: Course) -> None:

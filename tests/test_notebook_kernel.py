@@ -134,6 +134,9 @@ def test_a_mistake_is_named_and_hints_come_one_at_a_time(run: Run):
     assert "  inp.g  ok\n  w.g    every entry is 1/" in shown.plain
     assert shown.plain.endswith('next hint: check("lin_grad", hints=2)\n  b.g    not attempted yet')
     assert ">hint 2 of 3</summary>" in shown.html
+    assert ">see the mistake</summary>" in shown.html
+    assert "where it is off" in shown.html
+    assert "Marked: @ for w.g." in shown.html
     assert "hint 2/3: " in run('check("lin_grad", hints=2)').plain
     assert [run(f'score("lin_grad", "{name}")').plain for name in ("inp.g", "w.g", "b.g")] == ["1.0", "0.0", "0.0"]
 
@@ -267,7 +270,9 @@ def is_alive(pid: int) -> bool:
 def test_a_verdict_is_used_again_by_scores_but_never_an_error(monkeypatch: pytest.MonkeyPatch):
     statuses: Iterator[Status] = iter(("error", "passed", "failed", "todo"))
 
-    def grade(_session: Session, exercise: CourseExercise, _cells: list[str]) -> ExerciseResult:
+    def grade(
+        _session: Session, exercise: CourseExercise, _cells: list[str], _onlooker: object = None
+    ) -> ExerciseResult:
         answers = tuple(AnswerResult(answer.name, next(statuses), 0, 1) for answer in exercise.declaration.answers)
         return ExerciseResult(exercise.id, exercise.unit, answers)
 
@@ -275,9 +280,10 @@ def test_a_verdict_is_used_again_by_scores_but_never_an_error(monkeypatch: pytes
     monkeypatch.setattr(Session, "check_cells", grade)
     monkeypatch.setattr(Session, "warm_up", lambda _session: None)
     verdicts = Verdicts()
-    asked = [(["a"], False), (["a"], False), (["a", ""], False), (["a", "b"], False), (["a", "b"], True)]
-    given = [verdicts.of("relu_grad", cells, anew=anew)[1].status for cells, anew in asked]
-    assert given == ["error", "passed", "passed", "failed", "todo"]
+    given = [verdicts.of("relu_grad", cells)[1].status for cells in (["a"], ["a"], ["a", ""], ["a", "b"])]
+    assert given == ["error", "passed", "passed", "failed"]
+    assert verdicts.seen("relu_grad", ["a", "b"])[1].status == "todo"
+    assert verdicts.of("relu_grad", ["a", "b"])[1].status == "todo"
 
 
 def test_outside_a_notebook_one_sentence_says_what_to_use(capsys: pytest.CaptureFixture[str]):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from grader.course import load_course
 from grader.notebook_report import COLOUR, Report
 from grader.results import AnswerResult, ExerciseResult, Status
+from grader.shown import Grid, Picture
+from grader.shown import Shown as Seen
 
 ROOT = Path(__file__).resolve().parent.parent
 LIN_GRAD = load_course(ROOT).find("lin_grad")
@@ -79,6 +83,23 @@ def test_as_text_it_is_what_handgrad_check_says_with_the_steps_of_a_notebook():
         "         hint 3/3: It is in `out.g`.",
         "         no more hints; the lesson is at the top of this notebook",
     ]
+
+
+def test_pictures_are_folded_away_under_the_verdict():
+    grid = Grid("yours", ("n", "m"), (1, 2), "values", np.array([[1.0, -2.0]]), 2.0)
+    seen = Seen("lin_grad", (Picture("w.g", "a square case", (grid,)),))
+    plain, drawn = report(MEAN), replace(report(MEAN), shown=seen)
+    html = drawn._repr_html_()
+    assert ">see the mistake</summary>" in html
+    assert html.index("hint 2 of 3") < html.index("see the mistake") < html.index("yours (n=1, m=2)")
+    assert "see the mistake" not in plain._repr_html_()
+    assert repr(drawn) == repr(plain)
+
+
+def test_where_nothing_is_drawn_nothing_is_folded_away():
+    seen = Seen("lin_grad", (Picture("b.g", note="it is not attempted yet"),))
+    assert replace(report(MEAN, TODO), shown=seen)._repr_html_().count("<details>") == 2
+    assert "see the mistake" not in replace(report(PASSED), shown=Seen("lin_grad"))._repr_html_()
 
 
 def test_html_says_the_same_and_folds_the_other_hints_away_one_in_the_other():

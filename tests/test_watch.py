@@ -89,11 +89,13 @@ def save(path: Path, text: str) -> None:
 
 
 def test_a_sitting(terminal: Terminal, folder: Path) -> None:
-    """Edit, see the verdict, hint, solve, compare, next, list, reset, quit."""
+    """Edit, see the verdict, hint, picture, solve, compare, next, list, reset, quit."""
     save(folder / SLOPE, WRONG)
     terminal.wait_for(SLOPE, "hint 1/3", LEGEND)
     terminal.press("h")
     terminal.wait_for("hint 2/3")
+    terminal.press("p")
+    terminal.wait_for("return  pairwise different sizes", "yours", "where it is off", LEGEND)
     save(folder / SLOPE, RIGHT.replace("f(x + h)", "f(h + x)"))
     terminal.wait_for("Solved.", "1 of 17")
     terminal.press("s")

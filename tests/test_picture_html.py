@@ -1,0 +1,150 @@
+"""Pictures as HTML: whole, escaped, in the page's own colours, and in need of nothing from anywhere."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from test_picture_lines import graph, grid, three
+
+from grader.graph_layout import HEIGHT, MARKED_HEIGHT, WIDTH, layout
+from grader.graph_svg import graph_svg
+from grader.picture_html import ABOVE, BELOW, STRONGEST, pictures_html
+from grader.shown import Graph, Node, Picture, Shown
+
+VOID = {"meta"}
+ELSEWHERE = re.compile(r"https?:|//|\bsrc=|\bhref=|url\(|@import|<script|<link|<img", re.IGNORECASE)
+
+
+class Page(HTMLParser):
+    """Checks that every element is closed, and keeps the rows of the tables and all the words."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.rows: list[list[tuple[str, str]]] = []
+        self.words: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag == "td":
+            self.rows[-1].append(("", dict(attrs)["style"] or ""))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None: ...
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words.append(data)
+        if self.open and self.open[-1] == "td":
+            self.rows[-1][-1] = (data, self.rows[-1][-1][1])
+
+
+def page(*pictures: Picture, drawn: Graph | None = None) -> Page:
+    html = pictures_html(Shown("lin_grad", pictures, drawn))
+    assert not ELSEWHERE.search(html)
+    return Page(html)
+
+
+def tint(cell: tuple[str, str]) -> str:
+    found = re.search(r"background: ([^;]*);", cell[1])
+    assert found is not None
+    return found[1]
+
+
+def test_each_cell_holds_its_number_and_is_tinted_by_sign_and_size() -> None:
+    cells = {cell[0]: tint(cell) for row in page(three()).rows for cell in row}
+    assert cells["2.00"] == f"rgba({ABOVE}, {STRONGEST:.2f})"
+    assert cells["\N{MINUS SIGN}2.00"] == f"rgba({BELOW}, {STRONGEST:.2f})"
+    assert cells["0.50"] == f"rgba({ABOVE}, {STRONGEST / 4:.2f})"
+    assert cells["0"] == cells["."] == "none"
+
+
+def test_headings_name_the_axes() -> None:
+    words = page(three()).words
+    assert {"yours (n=2, m=3)", "measured (n=2, m=3)", "yours - measured (n=2, m=3)", "n \\ m"} <= set(words)
+
+
+def test_what_is_not_finite_and_how_entries_stand_is_seen() -> None:
+    odd = grid("yours", np.array([[np.nan, -np.inf, 1.0]]))
+    standing = grid("where it is off", np.array([[4.0, 4.0, 0.0]]), kind="standing")
+    found = page(Picture("w.g", "", (odd, standing)))
+    cells = [(cell[0], tint(cell) != "none") for row in found.rows for cell in row]
+    assert cells == [("nan", True), ("\N{MINUS SIGN}inf", True), ("1.00", True), ("!", True), ("!", True), (".", False)]
+    assert "not finite" in "".join(found.words)
+
+
+def test_names_are_escaped() -> None:
+    nodes = {"<b>": Node("<b>", "<b>", "(1,)"), "%0": Node("%0", "<i>&", "()", ("<b>",))}
+    found = page(Picture("<w>", "", (), "a & b"), drawn=Graph(nodes, "%0"))
+    assert {"<w>", "a & b", "<b>", "out = <i>&"} <= set(found.words)
+
+
+def test_text_can_be_read_on_the_strongest_tint_in_light_and_in_dark() -> None:
+    def linear(share: float) -> float:
+        return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+
+    def light(colour: list[float]) -> float:
+        return sum(weight * linear(part / 255) for weight, part in zip((0.2126, 0.7152, 0.0722), colour, strict=True))
+
+    for tinted in (ABOVE, BELOW):
+        parts = [int(part) for part in tinted.split(", ")]
+        for paper, ink in ((255, 0), (0, 255)):
+            ground = light([STRONGEST * part + (1 - STRONGEST) * paper for part in parts])
+            brighter, darker = sorted((ground, light([ink] * 3)), reverse=True)
+            assert (brighter + 0.05) / (darker + 0.05) >= 4.5
+
+
+def test_the_graph_marks_what_is_named_and_describes_itself() -> None:
+    nodes = dict(graph().nodes)
+    nodes["%1"] = Node("%1", "sin", "(bs=2, m=4)", ("%0",), marked=("inp.g",))
+    svg = graph_svg(Graph(nodes, "%2"))
+    assert svg.count('class="marked"') == 1
+    assert svg.count('class="backward"') == 1
+    assert "Marked: sin for inp.g." in svg
+    assert "Marked: nothing." in graph_svg(graph())
+    Page(svg)
+
+
+def chain(length: int) -> Graph:
+    """A long chain whose first value is used at every step, and an input of its own at each."""
+    nodes = [Node("x", "x", "()")]
+    for i in range(length):
+        nodes.append(Node(f"p{i}", f"p{i}", "()"))
+        before = f"%{i - 1}" if i else "x"
+        nodes.append(Node(f"%{i}", "f", "()", tuple(dict.fromkeys((before, "x", f"p{i}")))))
+    return Graph({node.key: node for node in nodes}, f"%{length - 1}")
+
+
+@pytest.mark.parametrize("drawn", [graph(), chain(2), chain(6)], ids=["diamond", "short", "long"])
+def test_no_box_lies_on_another_and_no_way_crosses_one(drawn: Graph) -> None:
+    found = layout(drawn)
+    boxes = {key: found.places[key] for key in drawn.nodes}
+    for key, (x, y) in boxes.items():
+        assert WIDTH / 2 <= x <= found.width - WIDTH / 2
+        assert HEIGHT / 2 <= y <= found.height - HEIGHT / 2
+        assert all(abs(x - x2) > WIDTH or abs(y - y2) > MARKED_HEIGHT for k, (x2, y2) in boxes.items() if k != key)
+    for node in drawn.nodes.values():
+        for source in node.operands:
+            way = found.way(source, node.key)
+            assert (way[0], way[-1]) == (boxes[source], boxes[node.key])
+            for x, y in way[1:-1]:
+                assert all(abs(x - bx) > WIDTH / 2 or abs(y - by) > HEIGHT / 2 for bx, by in boxes.values())
+                assert 0 <= x <= found.width
+
+
+def test_arrows_point_down_to_the_output() -> None:
+    found = layout(graph())
+    for node in graph().nodes.values():
+        assert all(found.places[source][1] < found.places[node.key][1] for source in node.operands)
+    assert max(y for _, y in found.places.values()) == found.places["%2"][1]
