@@ -35,6 +35,7 @@ COMMANDS = [
     "reset",
     "solution",
     "quiz",
+    "review",
     "grade",
     "report",
     "doctor",
