@@ -11,9 +11,7 @@ import numpy as np
 from .shapes import Axes, describe
 from .shown import Grid, Picture
 
-STANDINGS = ("right", "too small", "too large", "wrong sign", "not finite")
-MARKS = ".<>x!"
-NO_NUMBER = "_"
+RIGHT, NOT_FINITE = "right", "not finite"
 NAMELESS = "axis "
 
 
@@ -23,7 +21,7 @@ class Cell:
 
     Args:
         level: from -1 to 1, 0 for zero and for what is no number.
-        mark: `right`, another of `STANDINGS`, or empty for a value.
+        mark: `RIGHT` where there is no difference, `NOT_FINITE`, or empty for a number.
     """
 
     text: str
@@ -80,7 +78,7 @@ def bands(picture: Picture, room: Room) -> Iterator[Band]:
 
 def heading(grid: Grid) -> str:
     """The title with the shape, and the power of ten that its numbers leave out."""
-    unit = _power(_largest(grid.values)) if grid.kind in ("values", "difference") else 0
+    unit = 0 if grid.shaded else _power(_largest(grid.values))
     shape = f" {describe(grid.shape, grid.axes)}" if grid.shape else ""
     return f"{grid.title}{shape}{f', in 1e{unit}' if unit else ''}"
 
@@ -104,7 +102,7 @@ def _side_by_side(grids: Sequence[Grid], room: Room) -> Iterator[Band]:
     for number, index in enumerate(sorted(chosen)):
         caption = ", ".join(f"{_name(grids[0].axes, axis)} = {i}" for axis, i in enumerate(index))
         if number == 0 and len(chosen) < len(every):
-            compared = grids[-1].kind in ("difference", "standing")
+            compared = grids[-1].kind == "difference"
             which = "those furthest off" if compared else "the first ones"
             along = " and ".join(_name(grids[0].axes, axis) for axis in range(len(leading)))
             caption = f"{len(chosen)} of {len(every)} slices along {along} are shown, {which}\n{caption}"
@@ -116,11 +114,10 @@ def _side_by_side(grids: Sequence[Grid], room: Room) -> Iterator[Band]:
 
 def _furthest_off(grid: Grid, every: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """All slices, those in which most is wrong first."""
-    if grid.values is None or grid.kind not in ("difference", "standing"):
+    if grid.kind != "difference":
         return list(every)
-    off = np.nan_to_num(np.abs(grid.values), nan=np.inf) if grid.kind == "difference" else grid.values != 0
-    most = np.max if grid.kind == "difference" else np.sum
-    return sorted(every, key=lambda index: -float(most(off[index], initial=0)))
+    off = np.nan_to_num(np.abs(grid.values), nan=np.inf)
+    return sorted(every, key=lambda index: -float(np.max(off[index], initial=0)))
 
 
 def _table(grid: Grid, index: tuple[int, ...], room: Room) -> Table:
@@ -133,22 +130,18 @@ def _table(grid: Grid, index: tuple[int, ...], room: Room) -> Table:
 
 
 def _cells(grid: Grid, index: tuple[int, ...], height: int, width: int) -> tuple[tuple[Cell, ...], ...]:
-    if grid.values is None:
-        return tuple(tuple(Cell(NO_NUMBER) for _ in range(width)) for _ in range(height))
     values = np.atleast_2d(grid.values[index])[:height, :width]
     unit, decimals = _power(_largest(grid.values)), _decimals(_largest(grid.values))
     return tuple(tuple(_cell(grid, float(value), unit, decimals) for value in row) for row in values)
 
 
 def _cell(grid: Grid, value: float, unit: int, decimals: int) -> Cell:
-    if grid.kind == "standing":
-        return Cell(MARKS[int(value)], mark=STANDINGS[int(value)])
     if not math.isfinite(value):
-        return Cell(f"{value:g}", mark=STANDINGS[-1])
+        return Cell(f"{value:g}", mark=NOT_FINITE)
     if value == 0:
-        return Cell(MARKS[0], mark=STANDINGS[0]) if grid.kind == "difference" else Cell("0")
+        return Cell(".", mark=RIGHT) if grid.kind == "difference" else Cell("0")
     level = value / grid.limit if grid.limit else 0.0
-    text = f"{value / 10.0**unit:.{decimals}f}"
+    text = f"{value:+.0f}" if grid.shaded else f"{value / 10.0**unit:.{decimals}f}"
     return Cell(text if text.strip("-0.") else text.lstrip("-"), max(-1.0, min(1.0, level)))
 
 
@@ -157,9 +150,7 @@ def _name(axes: Axes, axis: int) -> str:
     return f"{NAMELESS}{axis}" if known.startswith("_") or known.isdigit() else known
 
 
-def _largest(array: np.ndarray | None) -> float:
-    if array is None:
-        return 0.0
+def _largest(array: np.ndarray) -> float:
     finite = np.abs(array[np.isfinite(array)])
     return float(finite.max(initial=0.0))
 

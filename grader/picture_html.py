@@ -6,19 +6,13 @@ from collections.abc import Iterable
 from html import escape
 
 from .graph_svg import graph_svg
-from .grids import MARKS as SIGNS
-from .grids import NAMELESS, STANDINGS, Cell, Room, Table, bands, left_out
+from .grids import NAMELESS, NOT_FINITE, Cell, Room, Table, bands, left_out
 from .shown import Graph, Picture, Shown, without_repeats
 
 # Text keeps the page's own colour: against either tint it has a contrast of 4.5 on white and on black alike.
 BELOW, ABOVE = "31, 119, 208", "201, 80, 16"
 STRONGEST = 0.9
-OFF = {
-    "too small": "214, 158, 46",
-    "too large": "201, 80, 16",
-    "wrong sign": "152, 80, 205",
-    "not finite": "215, 50, 60",
-}
+BROKEN = "215, 50, 60"
 ROOM = Room(rows=24, columns=24, slices=6)
 
 
@@ -36,21 +30,11 @@ def _picture(picture: Picture) -> str:
     said = picture.where if picture.grids else picture.note
     head = _div(f'<b>{escape(picture.answer)}</b>&ensp;<span style="opacity: 0.8">{escape(said)}</span>')
     parts = []
-    marks: set[str] = set()
     for band in bands(picture, ROOM):
-        marks |= {cell.mark for table in band.tables for row in table.rows for cell in row}
         parts += [_div(escape(line), "opacity: 0.8") for line in band.caption.splitlines()]
         tables = "".join(_figure(table) for table in band.tables)
         parts.append(_div(tables, "display: flex; flex-wrap: wrap; gap: 0.4em 1.6em; margin: 0.3em 0"))
-    if any(grid.kind == "standing" for grid in picture.grids):
-        parts.append(_legend(marks))
     return _div("".join([head, *parts]), "margin: 0.6em 0")
-
-
-def _legend(marks: set[str]) -> str:
-    names = ((sign, name) for sign, name in zip(SIGNS, STANDINGS, strict=True) if name in marks)
-    words = "&emsp;".join(f"{_tinted('span', Cell(sign, mark=name))} {name}" for sign, name in names)
-    return _div(words, "opacity: 0.9; font-size: 90%")
 
 
 def _figure(table: Table) -> str:
@@ -90,8 +74,8 @@ def _tinted(tag: str, cell: Cell) -> str:
 
 
 def _tint(cell: Cell) -> str:
-    if cell.mark in OFF:
-        return f"rgba({OFF[cell.mark]}, 0.6)"
+    if cell.mark == NOT_FINITE:
+        return f"rgba({BROKEN}, 0.6)"
     if cell.mark or not cell.level:
         return "none"
     return f"rgba({ABOVE if cell.level > 0 else BELOW}, {STRONGEST * abs(cell.level):.2f})"

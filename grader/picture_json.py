@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .grids import STANDINGS
 from .shown import Graph, Grid, Picture, Shown
 from .text import escaped
 
@@ -32,24 +31,20 @@ def _picture(picture: Picture) -> dict[str, Any]:
 
 
 def _grid(grid: Grid) -> dict[str, Any]:
-    """An array as nested lists; `nan` and `inf` as strings, how an entry stands in words."""
-    values = None if grid.values is None else grid.values.tolist()
+    """An array as nested lists; `nan` and `inf` as strings."""
     return {
         "title": grid.title,
         "kind": grid.kind,
+        "shaded": grid.shaded,
         "axes": [None if axis.startswith("_") or axis.isdigit() else axis for axis in grid.axes],
         "shape": list(grid.shape),
-        "values": _entries(values, words=grid.kind == "standing"),
+        "values": _entries(grid.values.tolist()),
     }
 
 
-def _entries(values: Any, *, words: bool) -> Any:
+def _entries(values: Any) -> Any:
     if isinstance(values, list):
-        return [_entries(value, words=words) for value in values]
-    if values is None:
-        return None
-    if words:
-        return STANDINGS[int(values)]
+        return [_entries(value) for value in values]
     return values if math.isfinite(values) else f"{values:g}"
 
 

@@ -6,8 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from .grids import MARKS as SIGNS
-from .grids import NAMELESS, STANDINGS, Band, Cell, Room, Table, bands, left_out
+from .grids import NAMELESS, NOT_FINITE, RIGHT, Band, Cell, Room, Table, bands, left_out
 from .render import Line, Style
 from .shown import OUT, Graph, Node, Picture, Shown, without_repeats
 
@@ -16,13 +15,7 @@ STEPS = 4
 FAINT = 0.05
 COLD: tuple[Style, ...] = ("cold1", "cold2", "cold3", "cold4")
 HOT: tuple[Style, ...] = ("hot1", "hot2", "hot3", "hot4")
-MEANS: dict[str, Style] = {
-    "right": "dim",
-    "too small": "todo",
-    "too large": "todo",
-    "wrong sign": "bad",
-    "not finite": "bad",
-}
+MEANS: dict[str, Style] = {RIGHT: "dim", NOT_FINITE: "bad"}
 COMPACT = "each cell: the sign, and the size in ninths of the largest entry"
 WAY = "from the output back to the inputs; <== is where it goes wrong"
 Block = list[Line]
@@ -54,29 +47,13 @@ def _picture(picture: Picture, width: int) -> Iterator[Line]:
     yield from _said(picture.where, width, picture.answer)
     room = width - len(INDENT)
     columns = max((room - 6) // 3, 3)
-    marks: set[str] = set()
     for band in bands(picture, Room(columns=columns)):
-        marks |= {cell.mark for table in band.tables for row in table.rows for cell in row}
         if band.caption:
             for line in band.caption.splitlines():
                 yield from _said(line, width)
         yield from _packed(_blocks(band, room), room)
         if any(_is_compact(table, room) for table in band.tables):
             yield from _said(COMPACT, width)
-    if any(grid.kind == "standing" for grid in picture.grids):
-        yield from _legend(marks, width)
-
-
-def _legend(marks: set[str], width: int) -> Iterator[Line]:
-    """What the signs mean that are there."""
-    entries = [(sign, name) for sign, name in zip(SIGNS, STANDINGS, strict=True) if name in marks]
-    line: Line = ((INDENT, ""),)
-    for sign, name in entries:
-        if _length(line) + len(sign) + len(name) + 1 > width:
-            yield line
-            line = ((INDENT, ""),)
-        line = (*line, (sign, MEANS[name]), (f" {name}{GAP}", "dim"))
-    yield line
 
 
 def _said(text: str, width: int, name: str = "") -> Iterator[Line]:

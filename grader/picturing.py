@@ -27,9 +27,10 @@ from .trace import Place
 from .trial import IMPOSSIBLE, Trial
 
 RIGHT = "its numbers are right, so there is nothing to draw"
+SHADES, NEXT_TO_NOTHING = 4, 1e-6
 KEPT_BACK = (
-    "This course keeps expected values back (show_expected in course.yaml): drawn is where an answer is off "
-    "(too small or too large in size, whatever the sign), not by how much."
+    "This course keeps expected values back (show_expected in course.yaml): they are drawn in shades from "
+    f"-{SHADES} to +{SHADES}, in place of numbers."
 )
 MANY_RIGHT = "More than one answer is right here, so there is no other array to compare it with."
 
@@ -79,22 +80,28 @@ def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tup
     """The grids, and what should be known of them."""
     expected, sizes = _expected(answer, trial), trial.setting.sizes
     axes, shape = _axes(answer, trial, expected), expected.shape
-    own = Grid("yours", axes if yours.shape == shape else guess_axes(yours.shape, sizes), yours.shape, "values", yours)
+    own = Grid("yours", axes if yours.shape == shape else guess_axes(yours.shape, sizes), yours)
     if getattr(judge.exercise.function, "accepts", None) is not None:
         return (replace(own, limit=limit_of(yours)),), MANY_RIGHT
-    if not judge.exercise.course.policy.show_expected:
-        drawn = replace(own, limit=limit_of(yours))
-        if yours.shape != shape:
-            return (drawn, Grid("what it should be", axes, shape, "shape")), ""
-        return (drawn, Grid("where it is off", axes, shape, "standing", standings(yours, expected))), KEPT_BACK
     right, title, note = _right_one(judge, answer, trial)
     limit = limit_of(yours, right)
-    both = replace(own, limit=limit), Grid(title, axes, shape, "values", right, limit)
-    if yours.shape != shape:
-        return both, note
+    compared = [Grid(title, axes, right, limit=limit)]
+    if yours.shape == shape:
+        with np.errstate(all="ignore"):
+            off = np.where(_agree(yours, expected), 0.0, yours - right)
+        compared.append(Grid(f"yours - {title}", axes, off, "difference", limit_of(off)))
+    if not judge.exercise.course.policy.show_expected:
+        compared, note = [shaded(grid) for grid in compared], f"{note} {KEPT_BACK}".strip()
+    return (replace(own, limit=limit), *compared), note
+
+
+def shaded(grid: Grid) -> Grid:
+    """The grid without its numbers: each entry's sign and how large it is, in `SHADES` steps; 0 only for nothing."""
+    if not grid.limit:
+        return replace(grid, shaded=True)
     with np.errstate(all="ignore"):
-        difference = np.where(_agree(yours, expected), 0.0, yours - right)
-    return (*both, Grid(f"yours - {title}", axes, shape, "difference", difference, limit_of(difference))), note
+        steps = np.ceil(SHADES * np.abs(grid.values) / grid.limit - NEXT_TO_NOTHING)
+    return replace(grid, values=np.sign(grid.values) * steps, limit=float(SHADES), shaded=True)
 
 
 def _expected(answer: Answer, trial: Trial) -> np.ndarray:
@@ -122,16 +129,6 @@ def _axes(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:
         return guess_axes(right.shape, trial.setting.sizes)
     rest = right.shape[: right.ndim - len(known)]
     return (*guess_axes(rest, trial.setting.sizes), *known)
-
-
-def standings(yours: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """How each entry stands to the right one: an index of `grids.STANDINGS`; shape: that of both."""
-    with np.errstate(all="ignore"):
-        found = np.where(np.abs(yours) < np.abs(right), 1.0, 2.0)
-        found[yours * right < 0] = 3.0
-    found[_agree(yours, right)] = 0.0
-    found[~np.isfinite(yours)] = 4.0
-    return found
 
 
 def _agree(yours: np.ndarray, right: np.ndarray) -> np.ndarray:

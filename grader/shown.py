@@ -22,7 +22,7 @@ WHY = {
     "wrong-type": "it is no tensor, so there is nothing to draw",
 }
 NOTHING = "there is no array to draw"
-Kind = Literal["values", "difference", "standing", "shape"]
+Kind = Literal["values", "difference"]
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,22 @@ class Grid:
     Args:
         title: what it is, in a word or two.
         axes: a name for each axis; one that begins with `_` is no name.
-        kind: values; differences, 0 where there is none to speak of; how each entry stands, an index of
-            `grids.STANDINGS`; or only the shape.
-        values: float64, of this shape; `None` where only the shape is known.
+        kind: values, or differences, 0 where there is none to speak of.
+        values: float64.
         limit: the value at either end of the colour scale.
+        shaded: the values are whole numbers from `-limit` to `limit`: shades, in place of numbers that are kept back.
     """
 
     title: str
     axes: Axes
-    shape: tuple[int, ...]
+    values: np.ndarray
     kind: Kind = "values"
-    values: np.ndarray | None = None
     limit: float = 0.0
+    shaded: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
 
 
 @dataclass(frozen=True)

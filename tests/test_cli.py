@@ -261,8 +261,8 @@ def test_check_draws_what_is_wrong_when_asked(here: Run, course: Course) -> None
     assert (drawn.returncode, drawn.stderr) == (1, "")
     assert "forward pass" not in plain.stdout
     assert re.search(r"^  yours \(n=\d, m=\d\)", drawn.stdout, re.MULTILINE)
-    assert "where it is off" in drawn.stdout
-    assert "measured" not in drawn.stdout
+    assert re.search(r"^  yours - measured \(n=\d, m=\d\)", drawn.stdout, re.MULTILINE)
+    assert "in shades" in drawn.stdout
     assert "<== w.g" in drawn.stdout
     assert "  b.g  it is not attempted yet, so there is nothing to draw" in drawn.stdout
     assert max(map(len, drawn.stdout.splitlines())) <= 60
@@ -276,6 +276,7 @@ def test_a_course_that_shows_expected_values_has_them_measured(here: Run, course
     drawn = here("check", "lin_grad", "--show")
     for title in ("yours (n=", "measured (n=", "yours - measured (n="):
         assert title in drawn.stdout
+    assert "in shades" not in drawn.stdout
 
 
 def test_of_several_exercises_only_those_with_an_array_are_drawn(here: Run, course: Course) -> None:
@@ -298,10 +299,11 @@ def test_check_show_json_holds_the_record_and_beside_it_the_numbers(here: Run, c
     record = json.loads(here("check", "lin_grad", "--show", "--format", "json").stdout)
     jsonschema.validate(record["result"], json.loads(SCHEMA_FILE.read_text()))
     (seen,) = record["shown"]
-    assert [(answer["name"], len(answer["grids"])) for answer in seen["answers"]] == [("w.g", 2), ("b.g", 0)]
-    yours, standing = seen["answers"][0]["grids"]
+    assert [(answer["name"], len(answer["grids"])) for answer in seen["answers"]] == [("w.g", 3), ("b.g", 0)]
+    yours, measured, difference = seen["answers"][0]["grids"]
     assert yours["axes"] == ["n", "m"]
-    assert {entry for row in standing["values"] for entry in row} == {"too small"}
+    assert [grid["shaded"] for grid in (yours, measured, difference)] == [False, True, True]
+    assert {entry for row in difference["values"] for entry in row} <= {float(i) for i in range(-4, 5) if i}
     assert [node["marked"] for node in seen["graph"]["nodes"] if node["label"] == "@"] == [["w.g"]]
 
 
@@ -314,7 +316,7 @@ def test_check_html_is_one_page_of_ascii_that_asks_for_nothing(here: Run, course
     assert done.stdout.startswith("<!DOCTYPE html>")
     assert not ELSEWHERE.search(done.stdout)
     words = " ".join(Page(done.stdout.partition("\n")[2]).words)
-    for said in ("yours (n=", "where it is off", "forward pass", "not attempted yet", "there is no array to draw"):
+    for said in ("yours (n=", "in shades", "forward pass", "not attempted yet", "there is no array to draw"):
         assert said in words
     assert "default-src 'none'" in done.stdout
     assert "color-scheme: light dark" in done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +22,9 @@ YOURS = np.array([[0.5, -1.0, 0.0], [0.25, -0.01, 1.0]])
 RIGHT = np.array([[1.0, -2.0, 0.0], [0.5, -0.02, 2.0]])
 
 
-def grid(title: str, values: np.ndarray, axes: str = "n m", limit: float | None = None, **kind: str) -> Grid:
+def grid(title: str, values: np.ndarray, axes: str = "n m", limit: float | None = None, **more: Any) -> Grid:
     found = limit_of(values) if limit is None else limit
-    return Grid(title, tuple(axes.split()), values.shape, values=values, limit=found, **kind)  # type: ignore[arg-type]
+    return Grid(title, tuple(axes.split()), values, limit=found, **more)
 
 
 def three() -> Picture:
@@ -85,7 +86,7 @@ def test_in_a_narrow_window_they_stand_one_below_the_other() -> None:
 @pytest.mark.parametrize("count", [1, 7, 30, 400])
 def test_no_line_is_wider_than_the_window(width: int, count: int) -> None:
     values = np.linspace(-3, 3, 2 * count).reshape(2, count)
-    off = grid("where it is off", np.arange(2.0 * count).reshape(2, count) % 5, kind="standing")
+    off = grid("yours - measured", np.arange(2.0 * count).reshape(2, count) % 5, kind="difference", shaded=True)
     grids = (grid("yours", values), grid("measured", -values), off)
     picture = Picture("w.g", "more sizes", grids, "a note " * 30)
     found = text(Shown("lin_grad", (picture,), graph()), width)
@@ -133,11 +134,10 @@ def test_every_style_is_one_that_the_console_knows() -> None:
     assert {style for line in shown(three(), drawn=graph()) for _, style in line} <= {"", *STYLES}
 
 
-def test_how_entries_stand_is_said_by_signs_with_a_legend_of_those_there() -> None:
-    standing = grid("where it is off", np.array([[0.0, 1.0, 3.0]]), kind="standing")
-    found = text(Shown("lin_grad", (Picture("w.g", "", (standing,)),)), 60)
-    assert "    0 . < x" in found
-    assert found.splitlines()[-1].split("   ") == ["  . right", "< too small", "x wrong sign"]
+def test_shades_are_whole_numbers_with_their_sign() -> None:
+    off = grid("yours - measured", np.array([[0.0, 1.0, -4.0]]), kind="difference", shaded=True)
+    found = text(Shown("lin_grad", (Picture("w.g", "", (off,)),)), 60)
+    assert "    0  . +1 -4" in found
 
 
 def test_a_note_that_several_answers_share_is_said_once() -> None:

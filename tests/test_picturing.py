@@ -11,15 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import SEED, with_policy
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 
 from grader.course import Course
 from grader.grading import Grader
-from grader.grids import STANDINGS
+from grader.grids import limit_of
 from grader.judge import Judge
 from grader.picture_html import pictures_html
 from grader.picture_json import dumps_shown
 from grader.picture_lines import picture_lines
-from grader.picturing import KEPT_BACK, MANY_RIGHT, RIGHT, shown, standings
+from grader.picturing import KEPT_BACK, MANY_RIGHT, RIGHT, shaded, shown
 from grader.render import as_text
 from grader.results import AnswerResult, ExerciseResult
 from grader.sandbox import Worker
@@ -56,7 +59,6 @@ def picture(found: Shown, answer: str) -> Picture:
 
 
 def values(grid: Grid) -> np.ndarray:
-    assert grid.values is not None
     return grid.values
 
 
@@ -96,29 +98,31 @@ def test_where_both_agree_the_difference_is_nothing_at_all(see: See) -> None:
     assert np.any(difference != 0)
 
 
-def test_a_course_that_keeps_expected_values_back_shows_only_where_it_is_off(
+def test_a_course_that_keeps_expected_values_back_draws_them_in_shades(
     see: See, course: Course, grader: Grader
 ) -> None:
     found = see("lin_grad", AVERAGED, expected=False)
     drawn = picture(found, "w.g")
-    _, standing = drawn.grids
-    assert (standing.kind, standing.title, drawn.note) == ("standing", "where it is off", KEPT_BACK)
-    assert {STANDINGS[int(entry)] for entry in values(standing).flat} == {"too small"}
+    yours, measured, difference = drawn.grids
+    assert [grid.shaded for grid in drawn.grids] == [False, True, True]
+    assert drawn.note.endswith(KEPT_BACK)
     right = grader.trials(course.find("lin_grad"))[0].expected["w.g"]
     assert right is not None
+    assert np.array_equal(np.sign(values(measured)), np.sign(right))
+    assert np.array_equal(np.sign(values(difference)), np.sign(values(yours) - right))
     numbers = [float(number) for number in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", dumps_shown({}, [found]))]
-    assert len(numbers) == right.size
+    assert len(numbers) == 3 * right.size
     assert not any(np.isclose(number, right, rtol=1e-4).any() for number in numbers)
 
 
-def test_how_an_entry_stands() -> None:
-    yours = np.array([1.0, 0.5, 3.0, -1.0, np.nan, 0.0, 0.1, 1 + 1e-7])
-    right = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0])
-    assert [STANDINGS[int(i)] for i in standings(yours, right)] == [
-        "right", "too small", "too large", "wrong sign", "not finite", "too small", "too large", "right",
-    ]  # fmt: skip
-    assert standings(np.array(2.0), np.array(1.0)) == 2
-    assert standings(np.full(2, 1e-9), np.zeros(2)).tolist() == [0, 0]
+@given(arrays("float64", array_shapes(max_side=4), elements=st.floats(-1e6, 1e6)))
+def test_a_shade_keeps_the_sign_and_the_order_and_a_quarter_of_the_size(array: np.ndarray) -> None:
+    found = shaded(Grid("measured", ("n",) * array.ndim, array, limit=limit_of(array)))
+    steps = values(found)
+    assert set(steps.flat) <= set(range(-4, 5))
+    assert np.all(steps * array >= 0)
+    assert np.all(np.abs(array) <= (np.abs(steps) + 1e-5) / 4 * limit_of(array))
+    assert np.all(np.abs(array) >= (np.abs(steps) - 1) / 4 * limit_of(array))
 
 
 @pytest.mark.parametrize("expected", [True, False])
@@ -128,8 +132,7 @@ def test_a_wrong_shape_is_shown_beside_the_right_one_without_a_difference(see: S
     assert (yours.axes, other.axes) == (("bs",), ("m",))
     sizes = dict(part.split("=") for part in picture(found, "b.g").where.split(", ") if "=" in part)
     assert (yours.shape, other.shape) == ((int(sizes["bs"]),), (int(sizes["m"]),))
-    assert (other.kind, other.title) == (("values", "measured") if expected else ("shape", "what it should be"))
-    assert (other.values is None) is not expected
+    assert (other.title, other.shaded) == ("measured", not expected)
     assert marked(found) == {"+": ("b.g",)}
 
 
@@ -143,10 +146,10 @@ def test_three_axes_keep_their_names(see: See) -> None:
 
 def test_what_is_not_finite_is_drawn_as_it_is(see: See) -> None:
     source = "def relu_grad(inp, out):\n    inp.g = out.g / (inp > 0)\n"
-    yours, standing = picture(see("relu_grad", source, expected=False), "inp.g").grids
+    yours, _, difference = picture(see("relu_grad", source, expected=False), "inp.g").grids
     off = ~np.isfinite(values(yours))
     assert off.any()
-    assert set(values(standing)[off]) == {float(STANDINGS.index("not finite"))}
+    assert np.array_equal(~np.isfinite(values(difference)), off)
     assert np.isfinite(yours.limit)
 
 
