@@ -95,7 +95,7 @@ def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     terminal.press("h")
     terminal.wait_for("hint 2/3")
     terminal.press("p")
-    terminal.wait_for("return  pairwise different sizes", "yours", "measured", "in shades", LEGEND)
+    terminal.wait_for("return  pairwise different sizes", "yours - right", "in shades", LEGEND)
     save(folder / SLOPE, RIGHT.replace("f(x + h)", "f(h + x)"))
     terminal.wait_for("Solved.", "1 of 17")
     terminal.press("s")
