@@ -15,7 +15,7 @@ import numpy as np
 from .compare import agrees, scaled_error, share_wrong
 from .exercise import Answer, Misconception
 from .options import describe_options
-from .partly import another_mask, not_zero, one_path
+from .partly import another_mask, by_upstream, not_zero, one_path
 from .ratios import ratio, slope_typed_in, varying_ratio
 from .relations import MATCH, Pair, constant, passes_where, right_in, same_shape
 from .shapes import describe, describe_guessed
@@ -132,6 +132,8 @@ def _without_candidates(
     if on_path := one_path(answer, pairs, candidates, averages):
         code, says, at = on_path
         return Diagnosis(code, says, at=at)
+    if found := by_upstream(answer, pairs):
+        return Diagnosis(*found)
     if special := passes_where(answer, pairs, agrees):
         return Diagnosis(*special)
     if wrong_shape is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,8 @@ def _share(wrong: int, zeros: int) -> str:
 
 def another_mask(answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate]) -> Found | None:
     """Each entry is either blocked or passed on in full, as it should be, but not the right ones."""
+    if not any(np.any(array) for _, array in pairs):
+        return None
     for candidate in candidates:
         if candidate.code != "inverted-mask":
             continue
@@ -104,6 +107,38 @@ def _factors(answer: Answer, pairs: Sequence[Pair], candidate: Candidate) -> lis
         elif np.any(right - rest):
             return []
     return known
+
+
+def by_upstream(answer: Answer, pairs: Sequence[Pair]) -> Found | None:
+    """What the answer makes of the upstream gradient, seen where only that has changed."""
+    for (trial, array), (other, changed) in itertools.combinations(pairs, 2):
+        if trial.inputs is not other.inputs or trial.out_g is other.out_g or trial.out_g is None or other.out_g is None:
+            continue
+        rights = right_in(answer, trial), right_in(answer, other)
+        if array.shape != rights[0].shape or not bool(_off(array, rights[0]).any()) or not np.any(array):
+            continue
+        if not bool(_off(changed, array).any()):
+            return "missing-upstream", "it stays the same when another out.g arrives: out.g is not in it"
+        upstream = np.asarray(trial.out_g), np.asarray(other.out_g)
+        if not _entry_by_entry(array, changed, *upstream) or one_ratio(array, rights[0]) is not None:
+            continue
+        if _entry_by_entry(*rights, *upstream):
+            return "wrong-local", _slopes(answer, trial, array, rights[0], upstream[0])
+        return "diagonal-only", "each entry uses only its own entry of out.g, but it moves other outputs as well"
+    return None
+
+
+def _entry_by_entry(array: np.ndarray, changed: np.ndarray, g: np.ndarray, other: np.ndarray) -> bool:
+    """Each entry is its own upstream gradient, times something that does not depend on any."""
+    return array.shape == g.shape == changed.shape and not bool(_off(array * other, changed * g).any())
+
+
+def _slopes(answer: Answer, trial: Trial, array: np.ndarray, right: np.ndarray, g: np.ndarray) -> str:
+    """The entry that is furthest off, with the local derivative that was used there and the right one."""
+    place = tuple(int(i) for i in np.unravel_index(int(np.abs(array - right).argmax()), right.shape))
+    used, slope = (float(values[place] / g[place]) for values in (array, right))
+    at = f"{answer.wrt}[{','.join(map(str, place))}]" if place else answer.wrt
+    return f"out.g is in it, but the slope at {at}{_input(answer, trial, place)} is {slope:.3g}, not {used:.3g}"
 
 
 def _off(array: np.ndarray, other: np.ndarray) -> np.ndarray:

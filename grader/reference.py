@@ -16,7 +16,7 @@ from .compare import scaled_error
 from .errors import SpecError
 from .exercise import Answer, Declaration, Exercise, Routine, is_differentiable, specs_of
 from .sampling import Array, Dtype, Function, Marker
-from .setting import LARGE_UPSTREAM_KIND, Setting, large_setting, settings
+from .setting import LARGE_UPSTREAM_KIND, OTHER_UPSTREAM_KIND, Setting, large_setting, settings
 from .shapes import guess_axes
 from .trial import Trial, asked_for
 
@@ -41,7 +41,38 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
     if declaration.never_holds:
         large = large_setting(specs, len(trials))
         trials.append(make_trial(declaration, large, rng, metered=True))
+    if isinstance(declaration, Exercise) and _like_its_upstream(declaration, trials[0]):
+        trials.append(_with_other_upstream(declaration, trials[0], len(trials), rng))
     return trials
+
+
+def _like_its_upstream(exercise: Exercise, trial: Trial) -> bool:
+    """The upstream gradient is given, and some answer has its shape: it may be used entry by entry."""
+    assert trial.out_g is not None
+    shape = tuple(trial.out_g.shape)
+    return exercise.gives_upstream and any(
+        array is not None and array.shape == shape for array in trial.expected.values()
+    )
+
+
+def _with_other_upstream(exercise: Exercise, trial: Trial, index: int, rng: np.random.Generator) -> Trial:
+    """The same inputs with another upstream gradient: what an answer makes of it can be seen entry by entry."""
+    assert trial.out is not None
+    upstream = _upstream(exercise, trial.setting, tuple(trial.out.shape), rng)
+    arguments = dict(trial.arguments)
+    for name, argument in exercise.inputs.items():
+        if isinstance(argument, Marker) and name in arguments:
+            given = trial.arguments[name]
+            arguments[name] = (
+                replace(given, g=upstream) if argument.role == "output" else replace(given, values=upstream)
+            )
+    out_g = torch.from_numpy(upstream.astype("float64"))
+    expected = {
+        answer.name: right_answer(exercise, answer, arguments, trial.inputs, out_g, trial.out)
+        for answer in exercise.answers
+    }
+    setting = replace(trial.setting, index=index, kind=OTHER_UPSTREAM_KIND)
+    return replace(trial, setting=setting, arguments=arguments, expected=expected, out_g=out_g, memo={})
 
 
 def _without(trial: Trial, argument: str, chosen: tuple[str, ...], left_out: str) -> Trial:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 DISTINCT_SIZES = (2, 3, 4, 5, 6, 7)
 LARGE_UPSTREAM_KIND = "a large upstream gradient"
+OTHER_UPSTREAM_KIND = "another upstream gradient"
 LARGER_KIND = "a larger case"
 LARGE_SIZES = (40, 48, 56, 44, 52)
 SPECIAL_TURNS = {2: 0, 3: 1, 4: 0}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -81,9 +84,39 @@ def test_what_should_be_zero_and_is_not_is_said(rule: Rule, says: str) -> None:
     assert says in said.says
 
 
-def test_an_answer_that_is_wrong_elsewhere_too_is_none_of_these() -> None:
-    said = verdict(RELU, lambda v: v["out_g"] * (v["x"] + 3))
-    assert said.code == "unknown"
+COSINE = Exercise("cos", lambda x: x.cos(), {"x": normal("n m"), "out": output()}, stored("x.g"))
+RUNNING = Exercise("softmax", lambda x: x.softmax(-1), {"x": normal("bs c"), "out": output()}, stored("x.g"))
+
+
+def test_any_other_slope_is_shown_beside_the_right_one() -> None:
+    """The upstream gradient is used entry by entry, as it must be: what multiplies it is the local derivative."""
+    said = verdict(COSINE, lambda v: v["out_g"] * (v["x"] ** 3 - 1))
+    assert said.code == "wrong-local"
+    at, right, used = (float(text) for text in re.findall(r"(?:= |is |not )(-?[\d.]+)", said.says.split("slope", 1)[1]))
+    assert right == pytest.approx(-math.sin(at), abs=0.02)
+    assert used == pytest.approx(at**3 - 1, abs=0.05)
+
+
+def test_an_answer_that_stays_the_same_lacks_the_upstream_gradient_whatever_else_is_wrong() -> None:
+    said = verdict(COSINE, lambda v: v["x"] ** 3 - 1)
+    assert (said.code, "another out.g" in said.says) == ("missing-upstream", True)
+
+
+def test_an_answer_that_uses_only_its_own_upstream_entry_is_diagonal_where_outputs_mix() -> None:
+    said = verdict(RUNNING, lambda v: v["out_g"] * (v["x"] ** 3 - 1))
+    assert said.code == "diagonal-only"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda v: v["out_g"] ** 3 * v["x"],
+        lambda v: v["out_g"] * v["x"] + 0.3,
+        lambda v: v["out_g"].sum(-1, keepdim=True) * v["x"] ** 3,
+    ],
+)
+def test_of_anything_else_nothing_is_claimed(rule: Rule) -> None:
+    assert verdict(COSINE, rule).code == "unknown"
 
 
 def test_a_measured_answer_is_still_called_imprecise() -> None:

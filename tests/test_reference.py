@@ -209,3 +209,22 @@ def test_rounding_alone_never_spoils_a_right_answer() -> None:
     """The smallest case, four hundred times."""
     rng = np.random.default_rng(2)
     assert max(lost(make_trial(SOFTMAX, TWO, rng)) for _ in range(400)) < 1e-5
+
+
+def test_the_first_inputs_come_back_with_another_upstream_gradient() -> None:
+    """Where an answer is shaped like the output, so that its entries can be followed one by one."""
+    trials = make_trials(SOFTMAX, np.random.default_rng(3))
+    (again,) = (trial for trial in trials[1:] if trial.inputs is trials[0].inputs)
+    assert (again.arguments["x"], again.out) == (trials[0].arguments["x"], trials[0].out)
+    assert not np.array_equal(again.arguments["out"].g, trials[0].arguments["out"].g)
+    np.testing.assert_array_equal(again.out_g, again.arguments["out"].g)  # type: ignore[arg-type]
+    np.testing.assert_allclose(
+        again.expected["x.g"], autograd(SOFTMAX, SOFTMAX.answers[0], again.inputs, again.out_g), rtol=1e-12
+    )  # type: ignore[arg-type]
+
+
+def test_no_trial_is_added_where_no_answer_is_shaped_like_the_output() -> None:
+    layer = Exercise(
+        "x @ w", lambda x, w: x @ w, {"x": normal("bs n"), "out": output(), "w": normal("n m")}, stored("w.g")
+    )
+    assert len({id(trial.inputs) for trial in make_trials(layer, np.random.default_rng(3))}) == 5
