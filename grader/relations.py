@@ -141,8 +141,9 @@ def passes_where(
     answer: Answer, pairs: Sequence[Pair], agree: Callable[[np.ndarray, np.ndarray], bool]
 ) -> tuple[str, str] | None:
     """Code and clause where an answer is right in some trials, and something tells these from the others."""
-    right = [trial for trial, array in pairs if agree(array, right_in(answer, trial))]
-    wrong = [trial for trial, array in pairs if not agree(array, right_in(answer, trial))]
+    told = [(trial, array) for trial, array in pairs if np.any(right_in(answer, trial))] or pairs  # zeros come easily
+    right = [trial for trial, array in told if agree(array, right_in(answer, trial))]
+    wrong = [trial for trial, array in told if not agree(array, right_in(answer, trial))]
     if not right or not wrong:
         return None
     for trials, clause in ((right, "it is right only in {}"), (wrong, "it is right except in {}")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,22 @@ def test_an_answer_that_is_right_for_some_sizes_only_is_shape_special(right_in: 
     assert special is not None
     assert special[0] == code
     assert says in special[1]
+
+
+def test_a_trial_whose_right_answer_is_zero_proves_nothing() -> None:
+    """Zeros come easily: they do not make an answer right for that size."""
+
+    def change(trial: Trial, right: np.ndarray) -> np.ndarray:
+        return right if trial.setting.kind == "a batch of one" else right + 1
+
+    found = pairs(change)
+    nothing = [
+        (replace(t, expected={"w.g": 0 * r}) if t.setting.kind == "a batch of one" else t, a)
+        for (t, a), (_, r) in zip(found, pairs(change), strict=True)
+    ]
+    nothing = [(t, 0 * a if t.setting.kind == "a batch of one" else a) for t, a in nothing]
+    assert passes_where(ANSWER, found, agrees) is not None
+    assert passes_where(ANSWER, nothing, agrees) is None
 
 
 def test_an_answer_that_is_right_for_one_integer_only_is_hard_coded() -> None:
