@@ -19,6 +19,7 @@ from .detours import Sweep, Uses, idle_paths, reduced_elsewhere, taken_of_anothe
 from .exercise import Answer, Exercise
 from .fault import AVERAGES, RESHAPES, Fault, name_of, words
 from .faults import local_faults, upstream_faults
+from .other_passes import with_other_inputs, with_other_steps
 from .path_faults import drops, one_path_faults
 from .recording import record
 from .trace import Place, Position, Step, Trace, Wrong
@@ -38,6 +39,8 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     trace = trace_of(exercise, trial)
     if not faithful(exercise, answer, trial):
         return
+    for code, says, sweep in with_other_inputs(trace, answer.wrt):
+        yield _candidate(exercise, answer, trace, code, says, sweep)
     for skip in dict.fromkeys((idle_paths(trace, answer.wrt), Uses())):
         for fault in _faults(exercise, answer, trace, trial):
             wrong = (Wrong(fault.step, fault.position, fault.rule),)
@@ -55,6 +58,8 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     for one in one_path_faults(trace, answer.wrt):
         yield _candidate(exercise, answer, trace, one.fault.code, one.says(trace), one, at=(one.fault.place, one.path))
     yield from _products_of_derivatives(exercise, answer, trace)
+    for code, says, sweep in with_other_steps(trace, answer.wrt):
+        yield _candidate(exercise, answer, trace, code, says, sweep)
     yield from _dropped_together(exercise, answer, trace)
     yield from _reshapes_skipped(exercise, answer, trace)
     if exercise.gives_upstream and trace.out_g.shape == trace.inputs[answer.wrt].shape:

@@ -27,7 +27,11 @@ def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_
     recorder = _Recorder(tensors)
     with torch.no_grad(), recorder:
         out = forward(**spelled)
-    return Trace(tensors, _told_apart(recorder.steps), recorder.keys[id(out)], out_g)
+
+    def again(changed: Mapping[str, torch.Tensor]) -> Trace:
+        return record(forward, {**inputs, **changed}, out_g)
+
+    return Trace(tensors, _told_apart(recorder.steps), recorder.keys[id(out)], out_g, again)
 
 
 def _told_apart(steps: list[Step]) -> tuple[Step, ...]:

@@ -125,12 +125,15 @@ class Trace:
         inputs: its differentiable and other tensor inputs by name.
         steps: its operations in order.
         out: the key of its output.
+        out_g: the upstream gradient, shaped like the output.
+        again: records the same forward pass with some inputs exchanged.
     """
 
     inputs: Mapping[str, torch.Tensor]
     steps: tuple[Step, ...]
     out: str
     out_g: torch.Tensor
+    again: Callable[[Mapping[str, torch.Tensor]], Trace] = field(compare=False, repr=False)
     memo: dict[Any, torch.Tensor] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property

@@ -1,0 +1,107 @@
+"""The right gradient of a forward pass that is not quite the given one: an input left out, a shape not brought in line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from .detours import Sweep
+from .fault import AVERAGES, RESHAPES, SUMS, words
+from .trace import Step, Trace
+
+Slip = tuple[str, str, Sweep]
+PRODUCTS = {"mul", "div"}
+
+
+def with_other_inputs(trace: Trace, wrt: str) -> Iterator[Slip]:
+    """An input is left out, or its places are counted from 1."""
+    for name, value in trace.inputs.items():
+        if name == wrt:
+            continue
+        if not value.is_floating_point():
+            says = f"{name} is taken as if it were counted from 1: each place is one too small"
+            yield "wrong-operand", says, _with_input(wrt, name, lambda places: places - 1)
+            continue
+        for code, constant in (("wrong-point", 0.0), ("missing-local", 1.0)):
+            says = f"{name} is left out: this is what {constant:g} in its place gives"
+            yield code, says, _with_input(wrt, name, partial(torch.full_like, fill_value=constant))
+
+
+def with_other_steps(trace: Trace, wrt: str) -> Iterator[Slip]:
+    """A constant is left out, or a shape is not brought in line with another."""
+    for step in trace.steps:
+        yield from _constant_left_out(step, wrt)
+        if step.name in RESHAPES and len(step.operands) == 1:
+            yield from _not_rearranged(trace, step, wrt)
+
+
+def _with_input(wrt: str, name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Sweep:
+    def sweep(trace: Trace) -> torch.Tensor:
+        other = replace(trace.again({name: change(trace.inputs[name])}), out_g=trace.out_g)
+        return _something(other.backward(wrt))
+
+    return sweep
+
+
+def _something(gradient: torch.Tensor) -> torch.Tensor:
+    """The gradient, unless nothing is left of it: zeros come from elsewhere, too."""
+    if not bool(gradient.any()):
+        raise ValueError("nothing is left of the gradient")
+    return gradient
+
+
+def _constant_left_out(step: Step, wrt: str) -> Iterator[Slip]:
+    """A number that is added, or multiplied with, is forgotten for all that comes later."""
+    constants = [i for i, value in enumerate(step.args) if type(value) in (int, float) or isinstance(value, float)]
+    if len(step.operands) != 1 or len(constants) != 1 or step.name not in SUMS | PRODUCTS:
+        return
+    code, instead = ("wrong-point", 0.0) if step.name in SUMS else ("missing-local", 1.0)
+    sweep = _with_step(wrt, step.index, partial(_with_constant, place=constants[0], constant=instead))
+    yield code, f"the number of {words(step)} is left out from there on", sweep
+
+
+def _with_constant(step: Step, place: int, constant: float) -> Step:
+    return replace(step, args=(*step.args[:place], constant, *step.args[place + 1 :]))
+
+
+def _with_step(wrt: str, index: int, change: Callable[[Step], Step]) -> Sweep:
+    return lambda trace: _something(trace.with_step(index, change).backward(wrt))
+
+
+def _not_rearranged(trace: Trace, step: Step, wrt: str) -> Iterator[Slip]:
+    """A shape is not brought in line with another, so that the two broadcast against each other."""
+    try:
+        other = trace.with_step(step.index, _as_it_was)
+    except RuntimeError:
+        return
+    later = zip(trace.steps[step.index + 1 :], other.steps[step.index + 1 :], strict=True)
+    if all(there.value.numel() <= here.value.numel() for here, there in later):
+        return
+    says = f"{words(step)} is left out, so that two shapes are broadcast against each other"
+    yield "broadcast-accident", says, _with_step(wrt, step.index, _as_it_was)
+    yield "broadcast-accident", f"{says}, and added up", _added_up(wrt, step.index)
+
+
+def _as_it_was(step: Step) -> Step:
+    def nothing(value: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        return value
+
+    return replace(step, func=nothing)
+
+
+def _added_up(wrt: str, index: int) -> Sweep:
+    """Where the forward pass averages, it still divides by the right count, not by that of the broadcast entries."""
+
+    def sweep(trace: Trace) -> torch.Tensor:
+        other, times = trace.with_step(index, _as_it_was), 1.0
+        for here, there in zip(trace.steps, other.steps, strict=True):
+            if here.name in AVERAGES:
+                (position, _), *_ = here.operands
+                times *= there.operand(position).numel() / here.operand(position).numel()
+        return _something(other.backward(wrt) * times)
+
+    return sweep
