@@ -55,5 +55,9 @@ def one_path_faults(trace: Trace, wrt: str) -> Iterator[OnePath]:
 
 def drops(trace: Trace, step: Step, position: Position) -> list[Fault]:
     """The first two ways to leave this step's derivative out."""
-    faults = local_faults(trace, step, position, {})
-    return [fault for fault in faults if fault.code in {"missing-local", "sum-for-mean"}][:2]
+    key = (step.index, position)
+    if key not in trace.memo:
+        faults = local_faults(trace, step, position, {})
+        trace.memo[key] = [fault for fault in faults if fault.code in {"missing-local", "sum-for-mean"}][:2]
+    found: list[Fault] = trace.memo[key]
+    return found

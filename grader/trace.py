@@ -15,6 +15,7 @@ import torch
 
 Position = tuple[int | str, ...]
 Place = tuple[int, Position | None]  # a step, and which of its operands, where it is about one
+Use = tuple[int, Position]
 Rule = Callable[["Trace", "Step", torch.Tensor], torch.Tensor]
 
 SYMBOLS = {
@@ -90,16 +91,56 @@ class Step:
 
         `replaced` evaluates the derivative at other values.
         """
-        values = {where: self.operand(where) for where, _ in self.operands} | dict(replaced or {})
+        if replaced:
+            return _pulled_back(*self._differentiable(position, replaced), g)
+        again = position in self._graphs  # what is asked for once is not worth more than that
+        slope = self._slope(position) if again and g.shape == self.value.shape else None
+        return _pulled_back(*self._graph(position), g) if slope is None else g * slope
+
+    def _slope(self, position: Position) -> torch.Tensor | None:
+        """The derivative entry by entry, where each entry of the value depends on one of the operand's alone."""
+        if position not in self._slopes:
+            graph, some = self._graph(position), torch.linspace(1, 2, self.value.numel(), dtype=self.value.dtype)
+            slope = None
+            if self.operand(position).shape == self.value.shape:
+                found, some = _pulled_back(*graph, torch.ones_like(self.value)), some.view(self.value.shape)
+                slope = found if torch.allclose(_pulled_back(*graph, some), found * some, 1e-12, 0) else None
+            self._slopes[position] = slope
+        return self._slopes[position]
+
+    @cached_property
+    def _slopes(self) -> dict[Position, torch.Tensor | None]:
+        return {}
+
+    def _graph(self, position: Position) -> tuple[torch.Tensor, torch.Tensor]:
+        """The operand and the value for autograd, at the recorded values: made once, as many sweeps come by."""
+        if position not in self._graphs:
+            self._graphs[position] = self._differentiable(position, {})
+        return self._graphs[position]
+
+    @cached_property
+    def _graphs(self) -> dict[Position, tuple[torch.Tensor, torch.Tensor]]:
+        return {}
+
+    def _differentiable(
+        self, position: Position, replaced: Mapping[Position, torch.Tensor]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        values = {where: self.operand(where) for where, _ in self.operands} | dict(replaced)
         leaf = values[position].detach().clone().requires_grad_()
         with torch.enable_grad():
-            value = self.apply({**values, position: leaf})
-            if value.shape != g.shape:
-                raise ValueError("the upstream gradient has another shape than the value")
-            if not value.requires_grad:
-                return torch.zeros_like(leaf)
-            (gradient,) = torch.autograd.grad((value * g).sum(), leaf, allow_unused=True)
-        return torch.zeros_like(leaf) if gradient is None else gradient
+            return leaf, self.apply({**values, position: leaf})
+
+
+def _pulled_back(leaf: torch.Tensor, value: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+    """The gradient of `(value * g).sum()` with respect to `leaf`."""
+    if value.shape != g.shape:
+        raise ValueError("the upstream gradient has another shape than the value")
+    if not value.requires_grad:
+        return torch.zeros_like(leaf)
+    with torch.enable_grad():
+        total = (value * g).sum()
+    (gradient,) = torch.autograd.grad(total, leaf, allow_unused=True, retain_graph=True)
+    return torch.zeros_like(leaf) if gradient is None else gradient
 
 
 @dataclass(frozen=True)
@@ -127,6 +168,7 @@ class Trace:
         out: the key of its output.
         out_g: the upstream gradient, shaped like the output.
         again: records the same forward pass with some inputs exchanged.
+        memo: what was worked out from this trace once and is kept.
     """
 
     inputs: Mapping[str, torch.Tensor]
@@ -134,7 +176,13 @@ class Trace:
     out: str
     out_g: torch.Tensor
     again: Callable[[Mapping[str, torch.Tensor]], Trace] = field(compare=False, repr=False)
-    memo: dict[Any, torch.Tensor] = field(default_factory=dict, compare=False, repr=False)
+    memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def rows(self) -> tuple[Trace, ...]:
+        """The same pass with 1 arriving at one entry of the output, 0 at the others: one for each row of a Jacobian."""
+        basis = torch.eye(self.out_g.numel(), dtype=self.out_g.dtype)
+        return tuple(replace(self, out_g=row.reshape(self.out_g.shape), memo={}) for row in basis)
 
     @cached_property
     def plan(self) -> tuple[object, ...]:
@@ -156,21 +204,25 @@ class Trace:
             values[step.key] = steps[-1].value
         return replace(self, steps=tuple(steps), memo={})
 
-    def uses(self, key: str) -> list[tuple[int, Position]]:
+    def uses(self, key: str) -> list[Use]:
         """Where a value is used: step and position."""
         return [(step.index, where) for step in self.steps for where, source in step.operands if source == key]
 
     def depends(self, key: str) -> set[str]:
         """The keys of all values that depend on `key`, itself included."""
-        found = {key}
-        for step in self.steps:
-            if any(source in found for _, source in step.operands):
-                found.add(step.key)
-        return found
+        if key not in self._dependents:
+            found = {key}
+            for step in self.steps:
+                if any(source in found for _, source in step.operands):
+                    found.add(step.key)
+            self._dependents[key] = found
+        return self._dependents[key]
 
-    def backward(
-        self, wrt: str, wrong: tuple[Wrong, ...] = (), skip: frozenset[tuple[int, Position]] = frozenset()
-    ) -> torch.Tensor:
+    @cached_property
+    def _dependents(self) -> dict[str, set[str]]:
+        return {}
+
+    def backward(self, wrt: str, wrong: tuple[Wrong, ...] = (), skip: frozenset[Use] = frozenset()) -> torch.Tensor:
         """The gradient of `(out * out_g).sum()` with respect to `wrt`, by a reverse sweep.
 
         Args:
@@ -178,21 +230,50 @@ class Trace:
             skip: uses that contribute nothing (step and position).
         """
         rules = {(rule.step, rule.position): rule.rule for rule in wrong}
-        relevant = self.depends(wrt)
-        gradients: dict[str, torch.Tensor] = {self.out: self.out_g}
-        for step in reversed(self.steps):
-            g = gradients.get(step.key)
-            if g is None or step.key not in relevant:
-                continue
-            if (step.index, None) in rules:
-                g = rules[step.index, None](self, step, g)
-            for where, source in step.operands:
-                if source not in relevant or (step.index, where) in skip:
-                    continue
-                rule = rules.get((step.index, where))
-                part = self._right(step, where, g) if rule is None else rule(self, step, g)
-                gradients[source] = gradients[source] + part if source in gradients else part
+        sweep = self._sweep(wrt, skip)
+        if not wrong:
+            return sweep[0].get(wrt, torch.zeros_like(self.inputs[wrt]))
+        first = max(rule.step for rule in wrong)
+        gradients = dict(sweep[first + 1])
+        for step in reversed(self.steps[: first + 1]):
+            self._pass_on(step, wrt, gradients, rules, skip)
         return gradients.get(wrt, torch.zeros_like(self.inputs[wrt]))
+
+    def _sweep(self, wrt: str, skip: frozenset[Use]) -> list[dict[str, torch.Tensor]]:
+        """The gradients known behind each step, in a sweep without a wrong rule; at the end, the upstream alone."""
+        if (wrt, skip) not in self._sweeps:
+            gradients = {self.out: self.out_g}
+            known = [dict(gradients)]
+            for step in reversed(self.steps):
+                self._pass_on(step, wrt, gradients, {}, skip)
+                known.append(dict(gradients))
+            self._sweeps[wrt, skip] = known[::-1]
+        return self._sweeps[wrt, skip]
+
+    @cached_property
+    def _sweeps(self) -> dict[tuple[str, frozenset[Use]], list[dict[str, torch.Tensor]]]:
+        return {}
+
+    def _pass_on(
+        self,
+        step: Step,
+        wrt: str,
+        gradients: dict[str, torch.Tensor],
+        rules: Mapping[tuple[int, Position | None], Rule],
+        skip: frozenset[Use],
+    ) -> None:
+        """Add what one step contributes to the gradients of its operands."""
+        relevant, g = self.depends(wrt), gradients.get(step.key)
+        if g is None or step.key not in relevant:
+            return
+        if (step.index, None) in rules:
+            g = rules[step.index, None](self, step, g)
+        for where, source in step.operands:
+            if source not in relevant or (step.index, where) in skip:
+                continue
+            rule = rules.get((step.index, where))
+            part = self._right(step, where, g) if rule is None else rule(self, step, g)
+            gradients[source] = gradients[source] + part if source in gradients else part
 
     def _right(self, step: Step, where: Position, g: torch.Tensor) -> torch.Tensor:
         """The step's own vjp; a gradient that went wrong in shape passes a mere rearrangement as it is."""
