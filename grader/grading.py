@@ -27,6 +27,7 @@ from .results import LARGEST_SEED, ExerciseResult
 from .sampling import Array, Dtype, Function
 from .sandbox import Worker, is_isolated
 from .source import Source
+from .threads import one_thread
 from .trial import Trial
 
 LONGEST_REASON = 200
@@ -114,7 +115,8 @@ class Grader:
         self, exercise: CourseExercise, source: Source, worker: Worker, onlooker: Onlooker | None
     ) -> ExerciseResult:
         try:
-            return self._judged(exercise, source, worker, onlooker)
+            with one_thread():
+                return self._judged(exercise, source, worker, onlooker)
         except ProtocolError as error:
             return everywhere(exercise, Diagnosis("crash", f"it tampered with the grader's messages: {error}"))
         except InfrastructureError as error:
