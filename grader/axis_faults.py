@@ -28,8 +28,18 @@ def reduction_faults(step: Step, position: Position, fault: Make) -> Iterator[Fa
         says = f"only the {{}} of the entries that {what} has reduced to one has a gradient"
         yield fault("partial-batch", says.format("first"), _at_one_place(position, 0))
         yield fault("partial-batch", says.format("last"), _at_one_place(position, -1))
+    says = f"this is the gradient of a loss whose terms are squared before {what}"
+    yield fault("wrong-local", says, lambda trace, step, g: step.vjp(position, g) * 2 * step.operand(position))
+    says = f"this is the gradient of the root of {what}"
+    yield fault("wrong-local", says, lambda trace, step, g: step.vjp(position, g / (2 * _root(step.value))))
     if step.value.numel() > 1:
         yield from _other_counts(step, position, average, fault)
+
+
+def _root(value: torch.Tensor) -> torch.Tensor:
+    if not bool((value > 0).all()):
+        raise ValueError("there is no root of this value")
+    return value.sqrt()
 
 
 def _other_counts(step: Step, position: Position, average: bool, fault: Make) -> Iterator[Fault]:

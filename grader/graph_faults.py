@@ -16,6 +16,7 @@ import torch
 
 from .compare import scaled_error
 from .detours import Sweep, Uses, idle_paths, reduced_elsewhere, taken_of_another, used_often
+from .difference_form import difference_slips
 from .exercise import Answer, Exercise
 from .fault import AVERAGES, RESHAPES, Fault, name_of, words
 from .faults import local_faults, upstream_faults
@@ -58,10 +59,11 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     for one in one_path_faults(trace, answer.wrt):
         yield _candidate(exercise, answer, trace, one.fault.code, one.says(trace), one, at=(one.fault.place, one.path))
     yield from _products_of_derivatives(exercise, answer, trace)
+    for code, says, sweep in () if exercise.gives_upstream else difference_slips(trace, answer.wrt):
+        yield _candidate(exercise, answer, trace, code, says, sweep)
     for code, says, sweep in with_other_steps(trace, answer.wrt):
         yield _candidate(exercise, answer, trace, code, says, sweep)
     yield from _dropped_together(exercise, answer, trace)
-    yield from _reshapes_skipped(exercise, answer, trace)
     if exercise.gives_upstream and trace.out_g.shape == trace.inputs[answer.wrt].shape:
         says = f"the forward pass is run on out.g, as if it were {answer.wrt}; its derivative belongs here"
         yield _candidate(exercise, answer, trace, "wrong-local", says, _forward_of_upstream(answer.wrt))
@@ -120,10 +122,8 @@ def _array(exercise: Exercise, answer: Answer, trial: Trial, sweep: Sweep) -> np
 
 
 def _jacobian(trace: Trace, answer: Answer, sweep: Sweep) -> np.ndarray:
-    shape = trace.out_g.shape
-    basis = torch.eye(shape.numel(), dtype=trace.out_g.dtype)
-    rows = [sweep(dataclasses.replace(trace, out_g=row.reshape(shape))) for row in basis]
-    return torch.stack(rows).reshape(*shape, *rows[0].shape).detach().numpy()
+    rows = [sweep(row) for row in trace.rows]
+    return torch.stack(rows).reshape(*trace.out_g.shape, *rows[0].shape).detach().numpy()
 
 
 def _value(trace: Trace, index: int) -> torch.Tensor:
@@ -211,37 +211,12 @@ def _dropped_together(exercise: Exercise, answer: Answer, trace: Trace) -> Itera
             yield _candidate(exercise, answer, trace, "missing-local", says, sweep, at=at)
 
 
-def _reshapes_skipped(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
-    """The gradient of the forward pass with one change of shape left out, so that something broadcasts."""
-    for step in trace.steps:
-        if step.name in RESHAPES and len(step.operands) == 1:
-            says = f"without {words(step)} the shapes broadcast against each other"
-            sweep = _without(step.index, answer.wrt)
-            yield _candidate(exercise, answer, trace, "broadcast-accident", says, sweep, at=((step.index, None),))
-
-
-def _without(skipped: int, wrt: str) -> Sweep:
-    def sweep(trace: Trace) -> torch.Tensor:
-        leaf = trace.inputs[wrt].detach().clone().requires_grad_()
-        with torch.enable_grad():
-            out = _forward(trace, {wrt: leaf}, skipped)
-            (gradient,) = torch.autograd.grad((out * trace.out_g).sum(), leaf)
-        return gradient
-
-    return sweep
-
-
 def _forward_of_upstream(wrt: str) -> Sweep:
-    return lambda trace: _forward(trace, {wrt: trace.out_g})
+    return lambda trace: _output(trace.again({wrt: trace.out_g}))
 
 
-def _forward(trace: Trace, replaced: dict[str, torch.Tensor], skipped: int | None = None) -> torch.Tensor:
-    """The output with some inputs replaced, and with one operation left out."""
-    values: dict[str, torch.Tensor] = {**trace.inputs, **replaced}
-    for step in trace.steps:
-        operands = {where: values[source] for where, source in step.operands}
-        values[step.key] = values[step.operands[0][1]] if step.index == skipped else step.apply(operands)
-    return values[trace.out]
+def _output(trace: Trace) -> torch.Tensor:
+    return trace.values()[trace.out]
 
 
 def averages(exercise: Exercise, trial: Trial) -> bool:

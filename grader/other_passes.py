@@ -1,4 +1,4 @@
-"""The right gradient of a forward pass that is not quite the given one: an input left out, a shape not brought in line."""
+"""The right gradient of a forward pass that is not quite the given one: an input is left out, or a constant."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 from .detours import Sweep
 from .fault import AVERAGES, RESHAPES, SUMS, words
 from .trace import Step, Trace
+from .trial import Vague
 
 Slip = tuple[str, str, Sweep]
 PRODUCTS = {"mul", "div"}
@@ -50,7 +51,7 @@ def _with_input(wrt: str, name: str, change: Callable[[torch.Tensor], torch.Tens
 def _something(gradient: torch.Tensor) -> torch.Tensor:
     """The gradient, unless nothing is left of it: zeros come from elsewhere, too."""
     if not bool(gradient.any()):
-        raise ValueError("nothing is left of the gradient")
+        raise Vague("nothing is left of the gradient")
     return gradient
 
 
@@ -81,9 +82,9 @@ def _not_rearranged(trace: Trace, step: Step, wrt: str) -> Iterator[Slip]:
     later = zip(trace.steps[step.index + 1 :], other.steps[step.index + 1 :], strict=True)
     if all(there.value.numel() <= here.value.numel() for here, there in later):
         return
-    says = f"{words(step)} is left out, so that two shapes are broadcast against each other"
+    says = f"without {words(step)} the shapes broadcast against each other"
     yield "broadcast-accident", says, _with_step(wrt, step.index, _as_it_was)
-    yield "broadcast-accident", f"{says}, and added up", _added_up(wrt, step.index)
+    yield "broadcast-accident", f"{says}, and the extra entries are added up", _added_up(wrt, step.index)
 
 
 def _as_it_was(step: Step) -> Step:

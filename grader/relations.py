@@ -51,10 +51,39 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
                         lambda trial: np.asarray(trial.out_g))  # fmt: skip
         says = "every entry is the output of the forward pass, not a gradient"
         yield Candidate("forward-value", says, lambda t: np.broadcast_to(np.asarray(t.out), right_in(answer, t).shape))
+    if _one_number(right) is not None and not right.all():
+        says = "the entries that must be 0 have the gradient, and those that must have it are 0"
+        yield Candidate("inverted-mask", says, partial(_other_entries, answer))
     for key, value in trial.inputs.items():
+        if type(value) is float and answer.kind == "gradient":
+            says = f"{key} is {{}} where it must be multiplied with"
+            yield Candidate("wrong-operand", says.format("added"), partial(_summand, answer, key, 1))
+            yield Candidate("wrong-operand", says.format("subtracted"), partial(_summand, answer, key, -1))
         if hasattr(value, "numpy"):
             says = f"this is {key} itself, a value of the forward pass"
             yield Candidate("forward-value", says, partial(_input, key))
+
+
+def _one_number(right: np.ndarray) -> float | None:
+    """The one number that an array has beside 0, if there is only one."""
+    numbers = np.unique(right[right != 0])
+    one = numbers.size > 0 and np.ptp(numbers) <= MATCH * abs(numbers[0])
+    return float(numbers[0]) if one else None
+
+
+def _other_entries(answer: Answer, trial: Trial) -> np.ndarray:
+    """The number of the right answer in the places of its zeros."""
+    right = right_in(answer, trial)
+    number = _one_number(right)
+    if number is None:
+        raise ValueError("the right answer has other numbers as well")
+    return np.where(right == 0, number, 0.0)
+
+
+def _summand(answer: Answer, key: str, sign: int, trial: Trial) -> np.ndarray:
+    """The right answer in which a factor has become a summand."""
+    factor = trial.inputs[key]
+    return np.asarray(right_in(answer, trial) / factor + sign * factor)
 
 
 def _other(name: str, trial: Trial) -> np.ndarray:

@@ -11,7 +11,6 @@ from test_graph_faults import Rule, verdict
 from grader.exercise import Exercise, stored
 from grader.sampling import away_from, indices, normal
 
-
 LOSS = Exercise(
     "a squared error behind a product",
     lambda x, t, s: ((x * s - t) ** 2).sum(),
@@ -68,4 +67,4 @@ def test_a_constant_left_out_for_all_that_follows_is_a_wrong_point() -> None:
 def test_two_shapes_that_broadcast_because_one_was_not_squeezed_are_told(count: int) -> None:
     """Divided by all the pairs, as the mean of the broadcast differences would be, or by the batch size."""
     said = verdict(PAIRED, lambda v: 2 * (v["x"] - v["t"]).sum(1, keepdim=True) / len(v["x"]) ** count)
-    assert (said.code, "`squeeze` is left out" in said.says) == ("broadcast-accident", True)
+    assert (said.code, "without `squeeze`" in said.says) == ("broadcast-accident", True)

@@ -185,3 +185,16 @@ def test_a_jacobian_has_its_diagonal_as_a_candidate() -> None:
     trial = trials()[3]
     found = [candidate for candidate in candidates(jacobian, trial) if candidate.code == "diagonal-only"]
     np.testing.assert_allclose(found[0].compute(trial), np.diagonal(trial.expected["w.g"]))  # type: ignore[arg-type]
+
+
+def test_the_number_of_the_answer_in_the_places_of_its_zeros_is_an_inverted_mask() -> None:
+    found = [(replace(t, expected={"w.g": -0.5 * (a > 0)}), -0.5 * (a <= 0)) for t, a in pairs(lambda t, r: r)]
+    (mask,) = (c for c in candidates(ANSWER, found[0][0]) if c.code == "inverted-mask")
+    assert all(np.array_equal(mask.compute(trial), array) for trial, array in found)
+
+
+def test_a_factor_that_has_become_a_summand_is_a_wrong_operand() -> None:
+    found = [(replace(t, inputs={**t.inputs, "q": 0.5}), a) for t, a in pairs(lambda t, r: r / 0.5 + 0.5)]
+    added, _ = (c for c in candidates(ANSWER, found[0][0]) if c.says.startswith("q is"))
+    assert (added.code, added.says) == ("wrong-operand", "q is added where it must be multiplied with")
+    assert all(np.allclose(added.compute(trial), array) for trial, array in found)
