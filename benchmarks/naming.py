@@ -1,0 +1,120 @@
+"""How many wrong submissions are named rightly: `python benchmarks/naming.py [--seed N] [UNIT ...]`.
+
+Twice: as the course is, and with every declared misconception removed, so that only what is derived is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest.mock import patch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from conftest import ROOT, SEED, TIME_LIMIT, with_policy
+from test_learners import FILES, NAMED, WRONG, Expected, expectations, without_misconceptions
+
+from grader import judge
+from grader.course import Course, load_course
+from grader.grading import Grader
+from grader.sandbox import Worker, start_worker
+
+
+@dataclass
+class Tally:
+    """What became of one unit's wrong answers that deserve a name.
+
+    Args:
+        right: how many got a code that their file expects.
+        unnamed: how many got `unknown`.
+        misnamed: the others, one line each.
+        seconds: CPU time of each search for a name.
+    """
+
+    right: int = 0
+    unnamed: list[str] = field(default_factory=list)
+    misnamed: list[str] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def answers(self) -> int:
+        return self.right + len(self.unnamed) + len(self.misnamed)
+
+
+def deserved(expected: Expected, answer: str) -> frozenset[str]:
+    """The codes that an answer may get; none where it passes, or where its mistake has no name."""
+    allowed = expected.get(answer, expected.get("*", frozenset()))
+    return allowed if allowed <= NAMED else frozenset()
+
+
+def tallies(course: Course, seed: int, names: Sequence[str], worker: Worker) -> dict[str, Tally]:
+    """One tally for each unit, each file graded as if it were the only one."""
+    found: dict[str, Tally] = defaultdict(Tally)
+    for name in names:
+        expected = expectations(FILES[name])
+        tally = found[name.split("/")[1]]
+        with patch.object(judge, "mistake", timed(judge.mistake, tally.seconds)):
+            result = Grader(seed).grade(course.find(FILES[name].parent.name), FILES[name].read_bytes(), worker)
+        for answer in result.answers:
+            allowed = deserved(expected, answer.name)
+            if not allowed:
+                continue
+            line = f"{name} {answer.name}: {answer.code}, not {' | '.join(sorted(allowed))}"
+            tally.right += answer.code in allowed
+            if answer.code not in allowed:
+                (tally.unnamed if answer.code == "unknown" else tally.misnamed).append(line)
+    return found
+
+
+def timed(function, seconds: list[float]):
+    """The function, with the CPU time of each call noted."""
+
+    def call(*args, **kwargs):
+        started = time.process_time()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            seconds.append(time.process_time() - started)
+
+    return call
+
+
+def table(declared: Mapping[str, Tally], bare: Mapping[str, Tally]) -> str:
+    """One line for each unit, in Markdown."""
+    lines = [
+        "| unit | wrong answers | named rightly | without declared misconceptions | of these unnamed | misnamed "
+        "| CPU per search, median and most |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for unit in sorted(bare):
+        one, two = declared[unit], bare[unit]
+        shares = " | ".join(f"{tally.right / max(tally.answers, 1):.1%}" for tally in (one, two))
+        times = f"{1e3 * statistics.median(two.seconds):.0f} ms, {1e3 * max(two.seconds):.0f} ms"
+        lines.append(f"| {unit} | {two.answers} | {shares} | {len(two.unnamed)} | {len(two.misnamed)} | {times} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("units", nargs="*", metavar="UNIT", help="such as 05_activations; by default all")
+    parser.add_argument("--seed", type=int, default=SEED)
+    options = parser.parse_args()
+    names = [name for name in WRONG if not options.units or name.split("/")[1] in options.units]
+    course = with_policy(load_course(ROOT), time_limit=TIME_LIMIT)
+    with start_worker("none") as worker:
+        declared = tallies(course, options.seed, names, worker)
+        bare = tallies(without_misconceptions(course), options.seed, names, worker)
+    for title, found in (("as the course is", declared), ("without declared misconceptions", bare)):
+        lines = [line for unit in sorted(found) for line in (*found[unit].unnamed, *found[unit].misnamed)]
+        print(f"{title}, not named rightly:", *lines or ["none"], sep="\n  ")
+    print(table(declared, bare))
+
+
+if __name__ == "__main__":
+    main()
