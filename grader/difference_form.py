@@ -110,6 +110,7 @@ ALWAYS: Slips = (
     ("wrong-sign", "{truth} is added where it must be subtracted", lambda d: d.p + d.t),
     ("wrong-local", "the difference of {belief} and {truth} is squared", lambda d: (d.p - d.t) ** 2),
     ("wrong-local", "the difference of {belief} and {truth} has lost its sign", lambda d: (d.p - d.t).abs()),
+    ("wrong-local", "only the sign of the difference of {belief} and {truth} is left", lambda d: (d.p - d.t).sign()),
     ("extra-factor", "the difference is multiplied by {belief} once more", lambda d: d.p * (d.p - d.t)),
     ("wrong-local", "1 is subtracted from every entry, where only {truth} belongs", lambda d: d.p - 1),
     ("wrong-local", "{belief} is made a decision, 0 or 1, before {truth} is subtracted", lambda d: d.decided - d.t),
@@ -138,12 +139,15 @@ def difference_slips(trace: Trace, wrt: str) -> Iterator[Slip]:
         return
     belief, truth = _beliefs(trace, wrt)[form[0]], _truths(trace, wrt)[form[1]]
     known = {"belief": belief.name, "truth": truth.name, "function": belief.function, "variable": wrt}
-    made, one_hot = belief.made is not None, truth.numbers is not None
+    made, one_hot, alone = belief.made is not None, truth.numbers is not None, form[0] == NOTHING
     for code, says, change in (*ALWAYS, *(WHERE_MADE if made else ()), *(WHERE_ONE_HOT if one_hot else ())):
-        yield code, says.format(**known), _sweep(wrt, form, change)
-    for name, function in KIN if made or form[0] == NOTHING else ():
-        says = f"{name} of {wrt} stands where {belief.name} belongs"
-        yield "wrong-local", says, _sweep(wrt, form, _with(function))
+        if not (alone and "{belief}" in says):
+            yield code, says.format(**known), _sweep(wrt, form, change)
+    for name, function in KIN if made or alone else ():
+        instead = (
+            f"is there as well, where only {truth.name} belongs" if alone else f"stands where {belief.name} belongs"
+        )
+        yield "wrong-local", f"{name} of {wrt} {instead}", _sweep(wrt, form, _with(function))
 
 
 def _with(function: Function) -> Change:
@@ -155,7 +159,10 @@ def _sweep(wrt: str, form: tuple[str, str], change: Change) -> Sweep:
         found = _difference(trace, wrt, *form)
         if found is None:
             raise ValueError("the gradient is no such difference in this trial")
-        return found.factor * change(found)
+        gradient = found.factor * change(found)
+        if not bool(gradient.isfinite().all()):
+            raise ValueError("this slip gives no numbers in this trial")
+        return gradient
 
     return sweep
 
