@@ -194,29 +194,6 @@ clamp_grad = Exercise(
             "An entry counts if both comparisons hold; mind that `and` is for single values, & is for tensors.",
         ),
     },
-    misconceptions=(
-        Misconception(
-            "wrong-local",
-            "inp.g",
-            lambda inp, out_g: out_g * (inp > 0),
-            says="the mask compares inp with 0, as relu's does, and not with lo and hi",
-            hints=("At which two values of inp does the graph of this function bend?",),
-        ),
-        Misconception(
-            "wrong-local",
-            "inp.g",
-            lambda inp, hi, out_g: out_g * (inp.abs() < hi),
-            says="the mask compares the size of inp with hi, as if lo were -hi",
-            hints=("Where does lo come into your answer?",),
-        ),
-        Misconception(
-            "wrong-local",
-            "inp.g",
-            lambda inp, lo, hi, out, out_g: (out_g * ((lo < inp) & (inp < hi))).where(out == inp, out),
-            says="lo and hi are filled in where the gate is closed, but a rate of 0 belongs there",
-            hints=("Nudge an entry that lies above hi: does out move at all?",),
-        ),
-    ),
 )
 
 dropout_grad = Exercise(
@@ -232,13 +209,6 @@ dropout_grad = Exercise(
         ),
     },
     misconceptions=(
-        Misconception(
-            "wrong-operand",
-            "inp.g",
-            lambda out, out_g, p: out_g * (out > 0) / (1 - p),
-            says="the mask is made from the sign of out, so that kept entries below zero are lost",
-            hints=("Dropout does not look at the values. What decided which entries were dropped?",),
-        ),
         Misconception(
             "wrong-local",
             "inp.g",

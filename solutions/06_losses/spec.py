@@ -351,13 +351,6 @@ hinge_grad = Exercise(
             hints=("What is the loss of an example with targ * inp = 0.5?",),
         ),
         Misconception(
-            "wrong-point",
-            "inp.g",
-            lambda inp, targ: -targ * (inp < 1) / len(inp),
-            says="the mask looks at inp alone; whether a score is good depends on the class",
-            hints=("An example of class -1 has score -3. Is that good or bad, and what does your mask say?",),
-        ),
-        Misconception(
             "wrong-local",
             "inp.g",
             lambda inp, targ: -2 * targ * (1 - targ * inp).clamp_min(0) / len(inp),

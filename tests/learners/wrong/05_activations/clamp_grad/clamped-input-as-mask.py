@@ -1,0 +1,3 @@
+# expect inp.g: wrong-local
+def clamp_grad(inp, out, lo, hi):
+    inp.g = inp.clamp(lo, hi) * out.g

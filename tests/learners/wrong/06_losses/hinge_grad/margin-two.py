@@ -1,0 +1,3 @@
+# expect inp.g: wrong-local
+def hinge_grad(inp, targ):
+    inp.g = -targ * (targ * inp < 2) / len(inp)

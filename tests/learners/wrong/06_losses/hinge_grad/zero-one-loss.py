@@ -1,0 +1,3 @@
+# expect inp.g: unknown
+def hinge_grad(inp, targ):
+    inp.g = (targ * inp < 0).float() / len(inp)
