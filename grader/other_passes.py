@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 
-from .detours import Sweep
+from .detours import Sweep, Uses, idle_paths
 from .fault import AVERAGES, RESHAPES, SUMS, words
 from .trace import Step, Trace
 from .trial import Vague
 
 Slip = tuple[str, str, Sweep]
 PRODUCTS = {"mul", "div"}
+TURNED: Mapping[str, Callable[..., torch.Tensor]] = {
+    "add": torch.sub,
+    "sub": torch.add,
+    "__rsub__": lambda x, constant: constant + x,
+}
 
 
 def with_other_inputs(trace: Trace, wrt: str) -> Iterator[Slip]:
@@ -36,6 +41,10 @@ def with_other_steps(trace: Trace, wrt: str) -> Iterator[Slip]:
     """A constant is left out, or a shape is not brought in line with another."""
     for step in trace.steps:
         yield from _constant_left_out(step, wrt)
+        if step.name in TURNED:
+            says = f"`{step.label}` has the wrong sign from there on: the other of + and - stands in its place"
+            for skip in dict.fromkeys((idle_paths(trace, wrt), Uses())):
+                yield "wrong-sign", says, _with_step(wrt, step.index, _turned, skip)
         if step.name in RESHAPES and len(step.operands) == 1:
             yield from _not_rearranged(trace, step, wrt)
 
@@ -69,8 +78,12 @@ def _with_constant(step: Step, place: int, constant: float) -> Step:
     return replace(step, args=(*step.args[:place], constant, *step.args[place + 1 :]))
 
 
-def _with_step(wrt: str, index: int, change: Callable[[Step], Step]) -> Sweep:
-    return lambda trace: _something(trace.with_step(index, change).backward(wrt))
+def _turned(step: Step) -> Step:
+    return replace(step, func=TURNED[step.name])
+
+
+def _with_step(wrt: str, index: int, change: Callable[[Step], Step], skip: Uses | None = None) -> Sweep:
+    return lambda trace: _something(trace.with_step(index, change).backward(wrt, skip=skip or Uses()))
 
 
 def _not_rearranged(trace: Trace, step: Step, wrt: str) -> Iterator[Slip]:

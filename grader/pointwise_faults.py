@@ -54,9 +54,9 @@ def pointwise_faults(step: Step, position: Position, fault: Make) -> Iterator[Fa
     says = f"{what} is applied to the gradient, as if it were the same going back"
     yield fault("wrong-local", says, lambda trace, step, g: unbroadcast(step.apply({position: g}), g.shape))
     yield fault("wrong-local", f"the value of {what} stands where its derivative belongs", scaled(lambda d, s: s.value))
-    yield fault(
-        "wrong-local", f"it is divided by the derivative of {what} instead of multiplied", scaled(lambda d, s: 1 / d)
-    )
+    code = "wrong-factor" if bool((derivative == derivative.flatten()[0]).all()) else "wrong-local"
+    says = f"it is divided by the derivative of {what} instead of multiplied"
+    yield fault(code, says, scaled(lambda d, s: 1 / d))
 
 
 def local_derivative(step: Step, position: Position, at: torch.Tensor | None = None) -> torch.Tensor:

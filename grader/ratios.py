@@ -131,7 +131,7 @@ def slope_typed_in(answer: Answer, pairs: Sequence[Pair]) -> str | None:
 def varying_ratio(answer: Answer, pairs: Sequence[Pair]) -> tuple[str, str] | None:
     """One factor in each trial, but another one in each: worth saying of an array, not of a single number."""
     known = _ratios(answer, pairs)
-    if len(known) < 2 or min(right_in(answer, trial).size for trial, _ in known[:2]) < 3:
+    if sum(np.count_nonzero(right_in(answer, trial)) >= 3 for trial, _ in known) < 2:
         return None
     if all(math.isclose(r, 1, rel_tol=1e-2) for _, r in known):
         return None

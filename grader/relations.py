@@ -13,7 +13,7 @@ from .exercise import Answer
 from .options import right_where
 from .sampling import Array
 from .setting import LARGE_UPSTREAM_KIND
-from .shapes import BATCH, Sizes
+from .shapes import BATCH, PARTS, Sizes
 from .trial import Candidate, Trial
 
 MATCH = 1e-4
@@ -44,7 +44,9 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
         yield Candidate("diagonal-only", "this is only the diagonal of the Jacobian", of(np.diagonal))
     yield from _sums(answer, trial, right)
     if right.ndim and answer.kind == "gradient":
-        yield Candidate("partial-batch", "only the first example has a gradient", of(_first_row_only))
+        for which, part in PARTS.items():
+            says = f"of the examples, only {which} {'have' if 'all' in which else 'has'} a gradient"
+            yield Candidate("partial-batch", says, of(partial(_rows_only, part)))
         yield Candidate("partial-batch", "this is the first example's gradient alone", of(lambda r: r[0]))
     if trial.out_g is not None and answer.kind == "gradient":
         yield Candidate("missing-local", "this is the upstream gradient itself: nothing was done to it",
@@ -113,8 +115,10 @@ def _has_prior(answer: Answer, trial: Trial) -> bool:
     return answer.stored and isinstance(argument, Array) and argument.g is not None
 
 
-def _first_row_only(right: np.ndarray) -> np.ndarray:
-    return np.concatenate([right[:1], np.zeros_like(right[1:])])
+def _rows_only(part: slice, right: np.ndarray) -> np.ndarray:
+    rows = np.zeros_like(right)
+    rows[part] = right[part]
+    return rows
 
 
 def _sums(answer: Answer, trial: Trial, right: np.ndarray) -> Iterator[Candidate]:

@@ -13,6 +13,12 @@ Axes = tuple[str, ...]
 BATCH = "bs"
 ANY = "..."
 OR = "|"
+PARTS = {
+    "the first": slice(0, 1),
+    "the last": slice(-1, None),
+    "all but the first": slice(1, None),
+    "all but the last": slice(0, -1),
+}
 
 
 def alternatives(spec: str) -> tuple[str, ...]:

@@ -9,15 +9,9 @@ from dataclasses import dataclass
 import torch
 
 from .fault import Fault, Make
-from .shapes import Sizes, name_axes
+from .shapes import PARTS, Sizes, name_axes
 from .trace import Rule, Step
 
-PARTS = {
-    "the first": slice(0, 1),
-    "the last": slice(-1, None),
-    "all but the first": slice(1, None),
-    "all but the last": slice(0, -1),
-}
 Axes = tuple[int, ...]
 
 

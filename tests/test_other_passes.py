@@ -68,3 +68,18 @@ def test_two_shapes_that_broadcast_because_one_was_not_squeezed_are_told(count: 
     """Divided by all the pairs, as the mean of the broadcast differences would be, or by the batch size."""
     said = verdict(PAIRED, lambda v: 2 * (v["x"] - v["t"]).sum(1, keepdim=True) / len(v["x"]) ** count)
     assert (said.code, "without `squeeze`" in said.says) == ("broadcast-accident", True)
+
+
+SPREAD = Exercise(
+    "squared deviations",
+    lambda x, s: ((x - x.mean(-1, keepdim=True)) ** 2 * s).sum(),
+    {"x": normal("n m"), "s": normal("1")},
+    stored("x.g"),
+)
+
+
+def test_a_sum_where_the_forward_pass_has_a_difference_is_a_wrong_sign() -> None:
+    """Also where whoever wrote it has left out the path through the mean, which contributes nothing."""
+    said = verdict(SPREAD, lambda v: 2 * v["s"] * (v["x"] + v["x"].mean(-1, keepdim=True)))
+    assert said.code == "wrong-sign"
+    assert "`-` has the wrong sign from there on" in said.says

@@ -14,7 +14,7 @@ from grader.exercise import Exercise, returned, stored
 from grader.pointwise_faults import is_pointwise
 from grader.recording import record
 from grader.reference import make_trials
-from grader.sampling import away_from, normal, output
+from grader.sampling import away_from, normal, number, output
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,9 @@ RELU = Exercise("relu", lambda x: x.clamp_min(0), {"x": away_from(0.0, "n m"), "
 GELU = Exercise("erf", lambda x: x.erf(), {"x": normal("n m"), "out": output()}, stored("x.g"))
 TANH = Exercise("tanh", lambda x: x.tanh(), {"x": normal("n m"), "out": output()}, stored("x.g"))
 LEFT = Exercise("2 - 3x, summed", lambda x: (2 - 3 * x).sum(), {"x": normal("n m")}, returned("x"))
+SCALED = Exercise(
+    "x / (1 - q)", lambda x, q: x / (1 - q), {"x": normal("n m"), "out": output(), "q": number(0.1, 0.4)}, stored("x.g")
+)
 CUBE = Exercise("x**2, summed", lambda x: (x**2).sum(), {"x": normal("n m")}, returned("x"))
 
 
@@ -57,6 +60,8 @@ CUBE = Exercise("x**2, summed", lambda x: (x**2).sum(), {"x": normal("n m")}, re
         (RELU, lambda v: v["x"].sign() * v["out_g"], "wrong-local", "closed entries pass the gradient with a minus"),
         (GELU, lambda v: (-v["x"] ** 2).exp() * v["out_g"], "missing-local", "the 2 / sqrt(pi)"),
         (LEFT, lambda v: 3 * torch.ones_like(v["x"]), "hard-coded", "every entry is 3"),
+        (SCALED, lambda v: v["out_g"] * (1 - v["q"]), "wrong-factor", "divided by the derivative of `/ (1 - q)`"),
+        (TANH, lambda v: v["out_g"] / (1 - v["out"] ** 2), "wrong-local", "divided by the derivative of `tanh`"),
         (CUBE, lambda v: 2 * v["x"].sign(), "wrong-local", "only the sign is left"),
         (CUBE, lambda v: 2 * v["x"] ** 2, "wrong-local", "the exponent is not lowered"),
     ],

@@ -151,6 +151,7 @@ def test_an_answer_right_everywhere_nowhere_or_for_no_reason_is_not_special(chan
         (lambda t, r: np.broadcast_to(r.sum(0), r.shape), "extra-batch-sum"),
         (lambda t, r: np.broadcast_to(r.mean(), r.shape), "extra-batch-sum"),
         (lambda t, r: np.concatenate([r[:1], 0 * r[1:]]), "partial-batch"),
+        (lambda t, r: np.concatenate([r[:-1], 0 * r[-1:]]), "partial-batch"),
         (lambda t, r: r[0], "partial-batch"),
         (lambda t, r: t.out_g.numpy(), "missing-local"),
         (lambda t, r: t.out.numpy(), "forward-value"),
