@@ -16,7 +16,7 @@ from .compare import agrees, scaled_error, share_wrong
 from .exercise import Answer, Misconception
 from .options import describe_options
 from .partly import another_mask, by_upstream, not_zero, one_path
-from .ratios import ratio, slope_typed_in, varying_ratio
+from .ratios import offset, ratio, slope_typed_in, varying_ratio
 from .relations import MATCH, Pair, constant, passes_where, right_in, same_shape
 from .shapes import describe, describe_guessed
 from .trial import IMPOSSIBLE, Candidate, Trial, Vague
@@ -129,6 +129,8 @@ def _without_candidates(
         return Diagnosis(*decoded)
     if says := slope_typed_in(answer, pairs):
         return Diagnosis("hard-coded", says)
+    if says := offset(answer, pairs):
+        return Diagnosis("wrong-local", says)
     if on_path := one_path(answer, pairs, candidates, averages):
         code, says, at = on_path
         return Diagnosis(code, says, at=at)

@@ -117,6 +117,7 @@ ALWAYS: Slips = (
 )
 WHERE_MADE: Slips = (
     ("wrong-point", "{variable} stands where {belief} belongs", lambda d: d.x - d.t),
+    ("wrong-point", "{function} is taken twice", lambda d: d.made(d.p) - d.t),
     ("wrong-operand", "{function} is taken of {truth}, too", lambda d: d.p - d.made(d.t)),
     ("extra-factor", "{function} is differentiated once more: {belief} less {truth} is what comes out of it already",
      lambda d: d.through(d.p - d.t)),

@@ -116,6 +116,18 @@ def _scalars(trial: Trial) -> dict[str, tuple[str, float]]:
     return found
 
 
+def offset(answer: Answer, pairs: Sequence[Pair]) -> str | None:
+    """The right answer plus one and the same number everywhere, in every trial: the clause that says so."""
+    if any(array.shape != right_in(answer, trial).shape for trial, array in pairs):
+        return None
+    differences = [array - right_in(answer, trial) for trial, array in pairs]
+    number = float(np.median(differences[0])) if differences and differences[0].size else 0.0
+    bound = MATCH * max(abs(number), *(float(np.abs(array).max(initial=0.0)) for _, array in pairs))
+    if abs(number) <= bound or any(np.abs(difference - number).max(initial=0.0) > bound for difference in differences):
+        return None
+    return f"{_number(abs(number))} is {'added to' if number > 0 else 'subtracted from'} every entry"
+
+
 def slope_typed_in(answer: Answer, pairs: Sequence[Pair]) -> str | None:
     """The upstream gradient times one and the same number in every trial: the clause that says so."""
     trials = [(trial.out_g, array) for trial, array in pairs if trial.out_g is not None]

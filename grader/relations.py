@@ -13,7 +13,7 @@ from .exercise import Answer
 from .options import right_where
 from .sampling import Array
 from .setting import LARGE_UPSTREAM_KIND
-from .shapes import BATCH, PARTS, Sizes
+from .shapes import BATCH, FIRST_OF_ANY, PARTS, Sizes
 from .trial import Candidate, Trial
 
 MATCH = 1e-4
@@ -48,6 +48,9 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
             says = f"of the examples, only {which} {'have' if 'all' in which else 'has'} a gradient"
             yield Candidate("partial-batch", says, of(partial(_rows_only, part)))
         yield Candidate("partial-batch", "this is the first example's gradient alone", of(lambda r: r[0]))
+        for which, place in (("first", slice(0, 1)), ("last", slice(-1, None))):
+            says = f"every example has the gradient of the {which} one"
+            yield Candidate("partial-batch", says, of(partial(_same_rows, place)))
     if trial.out_g is not None and answer.kind == "gradient":
         yield Candidate("missing-local", "this is the upstream gradient itself: nothing was done to it",
                         lambda trial: np.asarray(trial.out_g))  # fmt: skip
@@ -115,6 +118,10 @@ def _has_prior(answer: Answer, trial: Trial) -> bool:
     return answer.stored and isinstance(argument, Array) and argument.g is not None
 
 
+def _same_rows(place: slice, right: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(right[place], right.shape)
+
+
 def _rows_only(part: slice, right: np.ndarray) -> np.ndarray:
     rows = np.zeros_like(right)
     rows[part] = right[part]
@@ -124,9 +131,9 @@ def _rows_only(part: slice, right: np.ndarray) -> np.ndarray:
 def _sums(answer: Answer, trial: Trial, right: np.ndarray) -> Iterator[Candidate]:
     """The right answer, summed or averaged over the batch axis that its owner has."""
     axes = trial.axes(answer.wrt) or ()
-    if not right.ndim or len(axes) != right.ndim or axes[0] != BATCH:
+    if not right.ndim or len(axes) != right.ndim or axes[0] not in (BATCH, FIRST_OF_ANY):
         return
-    says = f"it is summed over {BATCH}, an axis it must keep"
+    says = f"it is summed over {BATCH if axes[0] == BATCH else 'the first axis'}, an axis it must keep"
     for operation in (np.sum, np.mean):
         for axis in ((0,), tuple(range(right.ndim))):
             for kept in (Kept.NOT, Kept.ONE, Kept.ALL):
@@ -195,7 +202,8 @@ def passes_where(
 
 
 def _kinds(trials: Sequence[Trial]) -> str:
-    return " and ".join(f"{trial.setting.kind} ({_sizes(trial.setting.sizes)})" for trial in trials)
+    known = [(trial.setting.kind, _sizes(trial.setting.sizes)) for trial in trials]
+    return " and ".join(f"{kind} ({sizes})" if sizes else kind for kind, sizes in known)
 
 
 def _sizes(sizes: Sizes) -> str:

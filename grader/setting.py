@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .shapes import ANY, BATCH, Axes, Sizes, axes_of, named_axes
+from .shapes import ANY, BATCH, FIRST_OF_ANY, Axes, Sizes, axes_of, named_axes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +58,7 @@ def settings(specs: tuple[str, ...], rng: np.random.Generator, least: int = 0) -
     """
     anonymous = tuple(f"_{i}" for i in range(3)) if any(ANY in axes_of(spec) for spec in specs) else ()
     axes = named_axes(specs) + anonymous
-    batch = {axis: 1 for axis in (BATCH, "_0") if axis in axes}
+    batch = {axis: 1 for axis in (BATCH, FIRST_OF_ANY) if axis in axes}
     side = int(rng.integers(3, 6))
     kinds = [
         ("pairwise different sizes", _different(axes, rng), 2),

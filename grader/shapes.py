@@ -12,6 +12,7 @@ Axes = tuple[str, ...]
 
 BATCH = "bs"
 ANY = "..."
+FIRST_OF_ANY = "_0"
 OR = "|"
 PARTS = {
     "the first": slice(0, 1),

@@ -32,11 +32,11 @@ def test_the_first_candidate_that_matches_is_told() -> None:
 
 def test_a_candidate_that_matches_in_some_trials_only_is_not_told() -> None:
     almost = candidate("extra-factor", lambda t, r: r + (1 if t.setting.index < 3 else 2))
-    assert said(lambda t, r: r + 1, almost).code == "unknown"
+    assert said(lambda t, r: r + 1, almost).says == "1 is added to every entry"
 
 
 def test_a_candidate_that_cannot_be_computed_is_passed_over() -> None:
-    assert said(lambda t, r: r + 1, candidate("extra-factor", impossible)).code == "unknown"
+    assert said(lambda t, r: r**2 + 1, candidate("extra-factor", impossible)).code == "unknown"
     sound = candidate("wrong-local", lambda t, r: r + 1)
     assert said(lambda t, r: r + 1, candidate("extra-factor", impossible), sound).code == "wrong-local"
 
@@ -53,8 +53,8 @@ def test_a_candidate_is_told_apart_from_the_right_answer_in_one_trial_at_least()
 
 
 def test_another_shape_never_matches() -> None:
-    wide = candidate("extra-factor", lambda t, r: (r + 1)[None])
-    assert said(lambda t, r: r + 1, wide).code == "unknown"
+    wide = candidate("extra-factor", lambda t, r: (r**2 + 1)[None])
+    assert said(lambda t, r: r**2 + 1, wide).code == "unknown"
 
 
 def test_a_mistake_may_have_another_shape_than_the_answer() -> None:
@@ -92,7 +92,8 @@ def test_the_hints_of_a_candidate_come_with_it() -> None:
             "shape-special",
             "right only in a square case",
         ),
-        (lambda t, r: r + 1, "unknown", "35 of 35 entries are wrong, by up to "),
+        (lambda t, r: r + 1, "wrong-local", "1 is added to every entry"),
+        (lambda t, r: r**2 + 1, "unknown", "35 of 35 entries are wrong, by up to "),
         (
             lambda t, r: np.where(np.arange(r.size).reshape(r.shape) == 3, r + 9, r),
             "unknown",
@@ -151,7 +152,7 @@ def test_a_declared_misconception_is_run_on_the_trials_own_values() -> None:
 
 def test_a_declared_misconception_that_fails_is_passed_over() -> None:
     slip = Misconception("wrong-local", "w.g", lambda w: w @ w @ w @ w[:1, :1])
-    assert diagnose(ANSWER, pairs(lambda t, r: r + 1), declared((slip,), ANSWER)).code == "unknown"
+    assert diagnose(ANSWER, pairs(lambda t, r: r**2 + 1), declared((slip,), ANSWER)).code == "unknown"
 
 
 def test_a_misconception_without_words_names_its_code() -> None:

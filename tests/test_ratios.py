@@ -9,7 +9,7 @@ import pytest
 import torch
 from test_relations import ANSWER, Change, pairs
 
-from grader.ratios import ratio, slope_typed_in, varying_ratio
+from grader.ratios import offset, ratio, slope_typed_in, varying_ratio
 from grader.trial import Trial
 
 
@@ -156,3 +156,15 @@ def test_a_factor_that_differs_from_trial_to_trial_is_said_to() -> None:
     code, says = varying_ratio(ANSWER, pairs(lambda t, r: r * (1 + np.abs(r).max()))) or ("", "")
     assert code == "wrong-factor"
     assert "with another factor elsewhere" in says
+
+
+def test_a_number_that_is_added_everywhere_is_told() -> None:
+    assert offset(ANSWER, pairs(lambda t, r: r - 0.5)) == "1/2 is subtracted from every entry"
+    assert offset(ANSWER, pairs(lambda t, r: r + 2)) == "2 is added to every entry"
+
+
+@pytest.mark.parametrize(
+    "change", [lambda t, r: r, lambda t, r: r + t.setting.index, lambda t, r: 2 * r, lambda t, r: (r + 1)[:1]]
+)
+def test_nothing_is_said_of_a_number_that_is_not_the_same_everywhere(change: Change) -> None:
+    assert offset(ANSWER, pairs(change)) is None
