@@ -1,0 +1,3 @@
+# expect inp.g: wrong-local | unknown | missing-local
+def index_grad(inp, out, idx):
+    inp.g = out.g.mean(0, keepdim=True).expand_as(inp)
