@@ -18,6 +18,7 @@ from .options import describe_options
 from .partly import another_mask, by_upstream, not_zero, one_path
 from .ratios import offset, ratio, slope_typed_in, varying_ratio
 from .relations import MATCH, Pair, constant, passes_where, right_in, same_shape
+from .setting import ONE_KIND
 from .shapes import describe, describe_guessed
 from .trial import IMPOSSIBLE, Candidate, Trial, Vague
 
@@ -136,15 +137,22 @@ def _without_candidates(
         return Diagnosis(code, says, at=at)
     if found := by_upstream(answer, pairs):
         return Diagnosis(*found)
-    if special := passes_where(answer, pairs, agrees):
+    special, varying = passes_where(answer, pairs, agrees), varying_ratio(answer, pairs)
+    if special and not (varying and _right_for_one_alone(answer, pairs)):
         return Diagnosis(*special)
     if wrong_shape is not None:
         return _wrong_shape(answer, *wrong_shape)
     if says := constant(pairs, trivial=True):
         return Diagnosis("hard-coded", says)
-    if varying := varying_ratio(answer, pairs):
+    if varying:
         return Diagnosis(*varying)
     return Diagnosis("unknown", _facts(answer, pairs))
+
+
+def _right_for_one_alone(answer: Answer, pairs: Sequence[Pair]) -> bool:
+    """Right in a batch of one only, where a factor made of sizes is 1 whichever power is taken of it."""
+    right = {trial.setting.kind for trial, array in pairs if agrees(array, right_in(answer, trial))}
+    return right == {ONE_KIND}
 
 
 def _wrong_shape(answer: Answer, trial: Trial, array: np.ndarray) -> Diagnosis:

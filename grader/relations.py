@@ -12,7 +12,7 @@ import numpy as np
 from .exercise import Answer
 from .options import right_where
 from .sampling import Array
-from .setting import LARGE_UPSTREAM_KIND
+from .setting import LARGE_UPSTREAM_KIND, ONE_KIND
 from .shapes import BATCH, FIRST_OF_ANY, PARTS, Sizes
 from .trial import Candidate, Trial
 
@@ -187,7 +187,7 @@ def passes_where(
     if not right or not wrong:
         return None
     for trials, clause in ((right, "it is right only in {}"), (wrong, "it is right except in {}")):
-        if {trial.setting.kind for trial in trials} <= {"a batch of one", "a square case"}:
+        if {trial.setting.kind for trial in trials} <= {ONE_KIND, "a square case"}:
             return "shape-special", clause.format(_kinds(trials))
     if {trial.setting.kind for trial in wrong} == {LARGE_UPSTREAM_KIND}:
         return "not-linear", "it is right for small upstream gradients only, but it must be linear in them"

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 DISTINCT_SIZES = (2, 3, 4, 5, 6, 7)
+ONE_KIND = "a batch of one"
 LARGE_UPSTREAM_KIND = "a large upstream gradient"
 OTHER_UPSTREAM_KIND = "another upstream gradient"
 LARGER_KIND = "a larger case"
@@ -63,7 +64,7 @@ def settings(specs: tuple[str, ...], rng: np.random.Generator, least: int = 0) -
     kinds = [
         ("pairwise different sizes", _different(axes, rng), 2),
         ("other sizes", _different(axes, rng), 1),
-        ("a batch of one" if batch else "more sizes", {**_different(axes, rng), **batch}, 3),
+        (ONE_KIND if batch else "more sizes", {**_different(axes, rng), **batch}, 3),
         ("a square case", dict.fromkeys(axes, side), 2),
         (LARGE_UPSTREAM_KIND, _different(axes, rng), 2),
     ]

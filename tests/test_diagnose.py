@@ -92,6 +92,7 @@ def test_the_hints_of_a_candidate_come_with_it() -> None:
             "shape-special",
             "right only in a square case",
         ),
+        (lambda t, r: r / t.setting.sizes["bs"] ** 0.5, "wrong-factor", "with another factor elsewhere"),
         (lambda t, r: r + 1, "wrong-local", "1 is added to every entry"),
         (lambda t, r: r**2 + 1, "unknown", "35 of 35 entries are wrong, by up to "),
         (
