@@ -67,15 +67,17 @@ def _which(answer: Answer, pairs: Sequence[Pair]) -> Found | None:
         right = right_in(answer, trial)
         for index in np.argwhere(_off(array, right))[:1]:
             place = tuple(int(i) for i in index)
-            value = _input(answer, trial, place)
             state = "let through, and must be blocked" if array[place] else "blocked, and must be let through"
-            entry = f"{answer.wrt}[{','.join(map(str, place))}]" if place else answer.wrt
-            return "wrong-local", f"the mask is another one: {entry}{value} is {state}"
+            return "wrong-local", f"the mask is another one: {_entry(answer, trial, place)} is {state}"
     return None
 
 
-def _input(answer: Answer, trial: Trial, place: tuple[int, ...]) -> str:
-    return f" = {float(trial.inputs[answer.wrt][place]):.3g}"
+def _entry(answer: Answer, trial: Trial, place: tuple[int, ...]) -> str:
+    """One entry of the variable with its value; of a Jacobian, one of its own entries."""
+    at = f"[{','.join(map(str, place))}]" if place else ""
+    if answer.kind == "jacobian":
+        return f"entry {at}"
+    return f"{answer.wrt}{at} = {float(trial.inputs[answer.wrt][place]):.3g}"
 
 
 def one_path(
@@ -137,8 +139,7 @@ def _slopes(answer: Answer, trial: Trial, array: np.ndarray, right: np.ndarray, 
     """The entry that is furthest off, with the local derivative that was used there and the right one."""
     place = tuple(int(i) for i in np.unravel_index(int(np.abs(array - right).argmax()), right.shape))
     used, slope = (float(values[place] / g[place]) for values in (array, right))
-    at = f"{answer.wrt}[{','.join(map(str, place))}]" if place else answer.wrt
-    return f"out.g is in it, but the slope at {at}{_input(answer, trial, place)} is {slope:.3g}, not {used:.3g}"
+    return f"out.g is in it, but the slope at {_entry(answer, trial, place)} is {slope:.3g}, not {used:.3g}"
 
 
 def _off(array: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from test_graph_faults import Rule, verdict
 
-from grader.exercise import Exercise, returned, stored
+from grader.exercise import Exercise, returned, returned_jacobian, stored
 from grader.sampling import away_from, normal, number, output
 
 TWO = Exercise("x sin(x) + x**3", lambda x: x * x.sin() + x**3, {"x": normal("n m"), "out": output()}, stored("x.g"))
@@ -124,3 +124,10 @@ def test_a_measured_answer_is_still_called_imprecise() -> None:
     noise = torch.from_numpy(1 + 1e-3 * np.sin(np.arange(400.0)))
     said = verdict(RELU, lambda v: v["out_g"] * (v["x"] > 0) * noise[: v["x"].numel()].view(v["x"].shape))
     assert said.code == "imprecise"
+
+
+def test_another_mask_in_a_jacobian_is_told_by_its_own_entry() -> None:
+    shifted = Exercise("x + b", lambda x, b: x + b, {"x": normal("m"), "b": normal("m")}, returned_jacobian("b"))
+    said = verdict(shifted, lambda v: torch.eye(len(v["b"]), dtype=torch.float64).flip(0))
+    assert said.code == "wrong-local"
+    assert re.search(r"entry \[\d,\d\] is (let through|blocked)", said.says)
