@@ -118,7 +118,7 @@ def _scalars(trial: Trial) -> dict[str, tuple[str, float]]:
 
 def offset(answer: Answer, pairs: Sequence[Pair]) -> str | None:
     """The right answer plus one and the same number everywhere, in every trial: the clause that says so."""
-    if any(array.shape != right_in(answer, trial).shape for trial, array in pairs):
+    if any(array.shape != right_in(answer, trial).shape for trial, array in pairs) or len(_numbers(answer, pairs)) == 1:
         return None
     differences = [array - right_in(answer, trial) for trial, array in pairs]
     number = float(np.median(differences[0])) if differences and differences[0].size else 0.0
@@ -126,6 +126,13 @@ def offset(answer: Answer, pairs: Sequence[Pair]) -> str | None:
     if abs(number) <= bound or any(np.abs(difference - number).max(initial=0.0) > bound for difference in differences):
         return None
     return f"{_number(abs(number))} is {'added to' if number > 0 else 'subtracted from'} every entry"
+
+
+def _numbers(answer: Answer, pairs: Sequence[Pair]) -> set[float]:
+    """The numbers that the right answers begin and end with in order of size: one, if they are all the same."""
+    return {
+        float(end(right)) for trial, _ in pairs if (right := right_in(answer, trial)).size for end in (np.min, np.max)
+    }
 
 
 def slope_typed_in(answer: Answer, pairs: Sequence[Pair]) -> str | None:

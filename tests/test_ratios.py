@@ -158,6 +158,13 @@ def test_a_factor_that_differs_from_trial_to_trial_is_said_to() -> None:
     assert "with another factor elsewhere" in says
 
 
+def test_what_is_added_to_a_constant_is_another_constant() -> None:
+    ones = [
+        (replace(trial, expected={"w.g": np.ones_like(array)}), 0 * array) for trial, array in pairs(lambda t, r: r)
+    ]
+    assert offset(ANSWER, ones) is None
+
+
 def test_a_number_that_is_added_everywhere_is_told() -> None:
     assert offset(ANSWER, pairs(lambda t, r: r - 0.5)) == "1/2 is subtracted from every entry"
     assert offset(ANSWER, pairs(lambda t, r: r + 2)) == "2 is added to every entry"
