@@ -61,8 +61,8 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     yield from _products_of_derivatives(exercise, answer, trace)
     for code, says, sweep in () if exercise.gives_upstream else difference_slips(trace, answer.wrt):
         yield _candidate(exercise, answer, trace, code, says, sweep)
-    for code, says, sweep in with_other_steps(trace, answer.wrt):
-        yield _candidate(exercise, answer, trace, code, says, sweep)
+    for index, code, says, sweep in with_other_steps(trace, answer.wrt):
+        yield _candidate(exercise, answer, trace, code, says, sweep, at=((index, None),))
     yield from _dropped_together(exercise, answer, trace)
     if exercise.gives_upstream and trace.out_g.shape == trace.inputs[answer.wrt].shape:
         says = f"the forward pass is run on out.g, as if it were {answer.wrt}; its derivative belongs here"

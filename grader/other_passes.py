@@ -37,16 +37,21 @@ def with_other_inputs(trace: Trace, wrt: str) -> Iterator[Slip]:
             yield code, says, _with_input(wrt, name, partial(torch.full_like, fill_value=constant))
 
 
-def with_other_steps(trace: Trace, wrt: str) -> Iterator[Slip]:
-    """A constant is left out, or a shape is not brought in line with another."""
+def with_other_steps(trace: Trace, wrt: str) -> Iterator[tuple[int, str, str, Sweep]]:
+    """A constant is left out, a sign is another one, or a shape is not brought in line; the step, then the slip."""
     for step in trace.steps:
-        yield from _constant_left_out(step, wrt)
-        if step.name in TURNED:
-            says = f"`{step.label}` has the wrong sign from there on: the other of + and - stands in its place"
-            for skip in dict.fromkeys((idle_paths(trace, wrt), Uses())):
-                yield "wrong-sign", says, _with_step(wrt, step.index, _turned, skip)
-        if step.name in RESHAPES and len(step.operands) == 1:
-            yield from _not_rearranged(trace, step, wrt)
+        for code, says, sweep in _otherwise(trace, step, wrt):
+            yield step.index, code, says, sweep
+
+
+def _otherwise(trace: Trace, step: Step, wrt: str) -> Iterator[Slip]:
+    yield from _constant_left_out(step, wrt)
+    if step.name in TURNED:
+        says = f"`{step.label}` has the wrong sign from there on: the other of + and - stands in its place"
+        for skip in dict.fromkeys((idle_paths(trace, wrt), Uses())):
+            yield "wrong-sign", says, _with_step(wrt, step.index, _turned, skip)
+    if step.name in RESHAPES and len(step.operands) == 1:
+        yield from _not_rearranged(trace, step, wrt)
 
 
 def _with_input(wrt: str, name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Sweep:
