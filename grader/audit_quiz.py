@@ -35,7 +35,10 @@ def questions(exercise: CourseExercise) -> Iterator[str]:
             if isinstance(question, Expression) and gives_away(question.right, step):
                 yield f"hint {number} of {name} gives the formula away: ask for it instead."
         for values in every_values(question):
-            for says in _posed(quiz.with_values(name, values)):
+            posed = quiz.with_values(name, values)
+            if len(posed.wrong) < len(question.wrong):
+                yield f"{_named(name, values)}: two of its wrong answers are the same: draw from other numbers."
+            for says in _posed(posed):
                 yield f"{_named(name, values)}: {says}"
 
 

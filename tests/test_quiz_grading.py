@@ -313,6 +313,7 @@ def test_build_writes_sheets_and_computed_keys(root: Path, findings: Callable[[]
         ("  right: out.g\n", "  right: out.g +\n", "bias_gradient: its right answer, out.g +, is told as syntax-error"),
         ("    b * out.g:\n", "    out.g / m * 1:\n", "is told as mean-for-sum"),
         ("ask: What?", "ask: What is {k}?", "{k} is not worked out"),
+        ("d: [-6, 6", "d: [-3, 6", "one_weight_entry (a=4 d=-3): two of its wrong answers are the same"),
         ("    yes:\n", "    output:\n", "b_up_by_1: a choice is both right and wrong"),
         ("code: used-autograd", "code: used-autoguard", "used-autoguard is no public code of a mistake"),
         ("  wrong: {'{n}': {code: missing-path, says: One more.}}\n", "", "added (n=2): it declares no wrong answer"),
