@@ -44,7 +44,7 @@ class ArraySteps:
         step = self._step(SHORT.get(name, name), len(given))
         try:
             return np.asarray(step(*given, **options), dtype="float64")
-        except TypeError as error:
+        except (TypeError, OverflowError) as error:
             raise ExpressionError(f"{shown} cannot be used like this: look at what stands in its brackets") from error
         except (ValueError, IndexError) as error:
             shapes = " and ".join(shape_text(array.shape, self.sizes) for array in given)
@@ -99,6 +99,11 @@ def _power(base: np.ndarray, exponent: np.ndarray) -> Any:
     _room(*np.broadcast_shapes(base.shape, exponent.shape))
     check_power(float(np.abs(exponent).max(initial=0.0)))
     return np.power(base, exponent)
+
+
+def _where(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> Any:
+    _room(*np.broadcast_shapes(condition.shape, a.shape, b.shape))
+    return np.where(condition != 0, a, b)
 
 
 def _matmul(a: np.ndarray, b: np.ndarray) -> Any:
@@ -177,5 +182,5 @@ STEPS: dict[str, Callable[..., Any]] = {
     "<": _pointwise(np.less), "<=": _pointwise(np.less_equal), ">": _pointwise(np.greater),
     ">=": _pointwise(np.greater_equal), "**": _power, "@": _matmul, "outer": _outer, ".T": _transpose,
     "sum": _reduced(np.sum), "mean": _reduced(np.mean), "unsqueeze": _unsqueeze, "[]": _index, "reshape": _reshape,
-    "eye": _eye, "diag": _diag, "float": lambda a: a, "len": lambda a: len(a),
+    "eye": _eye, "diag": _diag, "float": lambda a: a, "len": lambda a: len(a), "where": _where,
 }  # fmt: skip

@@ -16,6 +16,7 @@ from .errors import ExpressionError
 
 LONGEST = 500
 MOST_PARTS = 200
+LONGEST_PART = 40
 DEEPEST = 30
 LIBRARIES = frozenset(("torch", "np", "numpy", "math"))
 MEANT = {"−": "-", "–": "-", "×": "*", "·": "*", "⋅": "*", "÷": "/", "²": "**2", "³": "**3", "’": "'"}
@@ -96,6 +97,9 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             sign = text[place:].lstrip()[0]
             raise ExpressionError(f"the sign {sign} has no meaning here: use + - * / @ ** and brackets")
         kind = found.lastgroup or ""
+        if len(found[kind]) > LONGEST_PART:
+            says = f"there is a {kind} of {len(found[kind])} characters in it: {LONGEST_PART} are more than enough"
+            raise ExpressionError(says)
         yield kind, found[kind]
         place = found.end()
     yield "end", ""
