@@ -11,8 +11,9 @@ from .errors import ReadError
 from .plain_yaml import text_at
 from .questions import Choice, Choices
 from .quiz import VARIANT, Quiz, options
-from .quiz_sheet import LARGEST_VARIANT, Sheet, how_to_answer, right_answer
+from .quiz_sheet import LARGEST, LARGEST_VARIANT, Sheet, how_to_answer, right_answer
 
+MOST_INT = 10**100
 BARE = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -56,11 +57,11 @@ def sheet_in(name: str, quiz: Quiz, texts: Sequence[str]) -> Sheet | None:
     Raises:
         ReadError: what is assigned is no answer sheet.
     """
-    found = [value for text in texts for value in _assigned(name, text)]
-    if not found:
+    value = _last_assigned(name, texts)
+    if value is None:
         return None
     entries: dict[str, ast.expr] = {}
-    for key, node in _entries(found[-1]):
+    for key, node in _entries(value):
         if key in entries:
             raise ReadError(node.lineno, f"{key} is there a second time: keep one of them")
         entries[key] = node
@@ -71,12 +72,41 @@ def sheet_in(name: str, quiz: Quiz, texts: Sequence[str]) -> Sheet | None:
     return Sheet(_variant(entries), answers, unknown)
 
 
+def _last_assigned(name: str, texts: Sequence[str]) -> ast.expr | None:
+    """What is assigned last; a cell that cannot be read counts only where no other one answers."""
+    found: list[ast.expr] = []
+    broken: ReadError | None = None
+    for text in texts:
+        try:
+            found += _assigned(name, text)
+        except ReadError as error:
+            broken = error
+    if broken is not None and not found:
+        raise broken
+    return found[-1] if found else None
+
+
 def _assigned(name: str, text: str) -> Iterator[ast.expr]:
-    """What a cell assigns to this name; a cell that is no Python assigns nothing."""
+    """What a cell assigns to this name.
+
+    Raises:
+        ReadError: it seems to, but cannot be read.
+    """
+    begins = re.search(rf"\b{name}\s*=(?!=)", text)
+    if begins is None:
+        return
+    line = text.count("\n", 0, begins.start()) + 1
+    if len(text) > LARGEST:
+        raise ReadError(line, f"the cell is larger than {LARGEST >> 10} KiB: keep nothing but the answers in it")
     try:
         body = cells.parse(text, 0).tree.body
-    except (SyntaxError, RecursionError, MemoryError):
-        return
+    except SyntaxError as error:
+        says = f"Python cannot read the cell with your answers ({error.msg}): look there, and at the line above it"
+        raise ReadError(error.lineno or line, says) from error
+    except (RecursionError, MemoryError) as error:
+        raise ReadError(
+            line, "the cell is nested too deeply to be read: write one short answer in each line"
+        ) from error
     for statement in body:
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
@@ -109,7 +139,9 @@ def _variant(entries: Mapping[str, ast.expr]) -> int:
 def _answer(node: ast.expr) -> str:
     """An answer as text, empty for a blank."""
     if isinstance(node, ast.Constant):
-        return "" if node.value is None or node.value is Ellipsis else str(node.value).strip()
+        if node.value is None or node.value is Ellipsis:
+            return ""
+        return (hex(node.value) if type(node.value) is int and node.value > MOST_INT else str(node.value)).strip()
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
         return ", ".join(filter(None, map(_answer, node.elts)))
     try:
