@@ -51,9 +51,10 @@ class Evaluation:
 
     def _value(self, name: str) -> Any:
         if name not in self.values:
-            known = ", ".join(re.sub("_g$", ".g", name) for name in self.values)
-            says = f"there is no {name} here; there is {known}" if known else f"a number is wanted, and {name} is none"
-            raise ExpressionError(says)
+            shown, *others = (re.sub("_g$", ".g", each) for each in (name, *self.values))
+            known = ", ".join(others)
+            wanted = f"there is no {shown} here; there is {known}"
+            raise ExpressionError(wanted if known else f"a number is wanted, and {shown} is none")
         return self.values[name]
 
 

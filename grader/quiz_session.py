@@ -62,6 +62,10 @@ class Practice:
         """The word of each choice by its letter."""
         return dict(zip(LETTERS, options(name, question, self.variant), strict=False))
 
+    def answered(self, name: str) -> str:
+        """What was answered before; empty if nothing was."""
+        return ""
+
     def next_hint(self, name: str) -> tuple[int, int, str] | None:
         """The number of the next hint, how many there are, and the hint; `None` once all have been shown."""
         hints = self.posed(name).hints
@@ -116,6 +120,10 @@ class QuizSession(Practice):
         """A question as the sheet has it."""
         self.variant = self.sheet().variant
         return super().posed(name)
+
+    def answered(self, name: str) -> str:
+        """What the sheet says; empty if nothing."""
+        return self.sheet().answers.get(name, "")
 
     def open(self) -> list[str]:
         """The questions that are not answered, or not yet right, in order."""

@@ -130,7 +130,7 @@ def blank(unit: str, quiz: Quiz, variant: int = 0) -> str:
     lines = [
         f"# The quiz of unit {unit}. Write each answer behind its name, in place of null,",
         f"# or be asked one question at a time, in the terminal: handgrad quiz {unit}",
-        f"# What is right is shown by: handgrad check quiz_{unit}",
+        f"# See which of your answers are right: handgrad check quiz_{unit}",
         "",
         "# Which numbers you were given; leave it as it is.",
         f"{VARIANT}: {variant}",

@@ -23,7 +23,8 @@ from .session import Session
 from .text import plain
 
 PROMPT = "answer> "
-HELP = "Enter: leave it for later · hint (or h) · quit (or q): your answers are saved"
+SHOWN = 60
+HELP = "Enter: leave it for later · hint (or h) · quit (or q). Answers are saved, and what is wrong is asked again."
 HELP_IN_REVIEW = "Enter: leave it · hint (or h) · quit (or q); your answer sheets stay as they are"
 LEFT_OPEN = Mistake(code="todo", says="It was left for later.")
 AGAIN = "Try the ones that are not right yet? [Y/n] "
@@ -140,6 +141,8 @@ def _show(taking: Practice, name: str, question: Posed, place: str) -> None:
         for letter, label in taking.lettered(name, question).items():
             out(wrapped(texts[label], first=f"  {letter}  "))
     out(wrapped(_how(question), "dim"))
+    if before := taking.answered(name):
+        out(wrapped(f"It was not right: {before[:SHOWN]}{'…' if len(before) > SHOWN else ''}", "dim"))
 
 
 def _how(question: Posed) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -17,17 +15,18 @@ from .course import Course, CourseExercise
 from .errors import HandgradError, UsageError
 from .keys import keyboard
 from .progress import by_unit, content_hash, next_exercise
+from .quiz_session import QuizSession
+from .quiz_terminal import take
 from .render import Line, Style, answer_in_need, bars, differences, exercise_report, hints, next_step, printed
 from .results import ExerciseResult
 from .session import Session
+from .watch_events import RESIZED, Event, resizes, saves
 
 KEYS = (
-    ("h", "hint"), ("n", "next"), ("l", "list"), ("a", "check all"),
+    ("h", "hint"), ("n", "next"), ("t", "quiz"), ("l", "list"), ("a", "all"),
     ("p", "picture"), ("s", "solution"), ("r", "reset"), ("q", "quit"),
 )  # fmt: skip
-SETTLING = 30  # milliseconds in which an editor may write a file more than once
-RESIZED = "resized"
-Event = str | frozenset[Path]
+BACK = "Enter: back to the exercises "
 Screen = Callable[[], Iterable[Line]]
 
 
@@ -42,10 +41,34 @@ def watch(course: Course) -> None:
             "to watch, handgrad needs a terminal: without one, use handgrad check (or see handgrad --help)."
         )
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-    with Session(course) as session, keyboard(events.put), _resizes(events), _saves(course, events):
+    with Session(course) as session, resizes(events), saves(course, events):
         with contextlib.suppress(KeyboardInterrupt):
-            _Watch(session).run(events)
+            _sit(session, events)
         session.progress.save()
+
+
+def _sit(session: Session, events: queue.SimpleQueue[Event]) -> None:
+    """Until the learner quits; single keys while exercises are on the screen, whole lines while a quiz is."""
+    watching = _Watch(session)
+    shown: CourseExercise | None = watching.current
+    while shown is not None:
+        with keyboard(events.put):
+            session.warm_up()
+            watching.check([shown])
+            shown = watching.run(events)
+        if shown is not None:
+            _take(session, shown)
+
+
+def _take(session: Session, quiz: CourseExercise) -> None:
+    """One quiz, until the learner has read how it ended."""
+    clear()
+    try:
+        take(session, QuizSession(quiz, workspace.new_variant()))
+    except HandgradError as error:
+        out([((str(error), "bad"),)])
+    with contextlib.suppress(EOFError):
+        input(BACK)
 
 
 class _Watch:
@@ -62,15 +85,27 @@ class _Watch:
         self.shown: Screen = self._report
         self.asked = False
 
-    def run(self, events: queue.SimpleQueue[Event]) -> None:
-        """Until the learner quits."""
-        self.session.warm_up()
-        self._check([self.current])
+    def run(self, events: queue.SimpleQueue[Event]) -> CourseExercise | None:
+        """Until the learner quits, or asks for a quiz, which is returned."""
         while (event := events.get()) not in ("q", ""):
             try:
+                if event in ("t", "T") and not self.asked:
+                    return self._quiz()
                 self._handle(event)
             except HandgradError as error:
                 self._say(str(error), "bad")
+        return None
+
+    def _quiz(self) -> CourseExercise:
+        """The quiz of the unit on the screen.
+
+        Raises:
+            UsageError: it has none.
+        """
+        quiz = next((exercise for exercise in self._unit() if exercise.is_quiz), None)
+        if quiz is None:
+            raise UsageError(f"{self.current.unit} has no quiz.")
+        return quiz
 
     def _handle(self, event: Event) -> None:
         if not isinstance(event, str):
@@ -94,13 +129,14 @@ class _Watch:
             if path in paths and self._seen(exercise) != content_hash(exercise.path)
         ]
         if changed:
-            self._check(changed)
+            self.check(changed)
 
     def _seen(self, exercise: CourseExercise) -> str | None:
         known = self.session.progress.exercises.get(exercise.id, {}).get("hash")
         return None if known is None else str(known)
 
-    def _check(self, exercises: list[CourseExercise]) -> None:
+    def check(self, exercises: list[CourseExercise]) -> None:
+        """Check these, and put the first of them on the screen."""
         with Spinner("checking") as say:
             for exercise in exercises:
                 say(exercise.file)
@@ -124,10 +160,14 @@ class _Watch:
         yield from printed(result, width)
         if result.status == "passed":
             yield (("Solved. ", "good"), ("s", "bold"), (": the worked solution beside yours", ""))
+        elif self.current.is_quiz:
+            yield (("t", "bold"), (": answer it here, one question at a time", ""))
         yield ()
         yield from bars(by_unit(self.course, progress, [self.current.unit]), width)
         if result.status == "passed":
-            yield next_step(next_exercise(progress, self.course.exercises))
+            following = next_exercise(progress, self.course.exercises)
+            is_here = following is not None and following.is_quiz and following.unit == self.current.unit
+            yield (("next: ", ""), ("t", "bold"), (", the quiz of this unit", "")) if is_here else next_step(following)
         yield from (((note, "todo"),) for note in progress.notes)
 
     def _hint(self) -> None:
@@ -149,7 +189,7 @@ class _Watch:
         if following is None:
             self._say("Every exercise is solved.", "good")
         else:
-            self._check([following])
+            self.check([following])
 
     def _list(self) -> None:
         """Every unit, and the exercises of this one: what fits on a screen."""
@@ -157,7 +197,7 @@ class _Watch:
 
     def _all(self) -> None:
         current = self.current
-        self._check(list(self.course.exercises))
+        self.check(list(self.course.exercises))
         self.current = current
         self._list()
 
@@ -196,7 +236,7 @@ class _Watch:
             return
         backup = workspace.reset(self.current)
         self.session.progress.forget(self.current)
-        self._check([self.current])
+        self.check([self.current])
         if backup is not None:
             self._say(f"What was there is in {backup.relative_to(self.course.root)}.", "dim")
 
@@ -219,40 +259,3 @@ class _Watch:
         for key, word in KEYS:
             parts += [(key, "bold"), (f" {word}  ", "dim")]
         return tuple(parts)
-
-
-@contextlib.contextmanager
-def _resizes(events: queue.SimpleQueue[Event]) -> Iterator[None]:
-    """Report when the terminal has another size, or is back after the program was suspended."""
-    numbers = [getattr(signal, name) for name in ("SIGWINCH",) if hasattr(signal, name)]
-    before = [signal.signal(number, lambda *_: events.put(RESIZED)) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def _saves(course: Course, events: queue.SimpleQueue[Event]) -> Iterator[None]:
-    """Report the files that change below `exercises/`, however the editor saves them."""
-    from watchfiles import watch as changes
-
-    folder = os.path.realpath(course.root / "exercises")
-    if not os.path.isdir(folder):
-        raise UsageError(f"{course.root} has no exercises/ folder: make a new course folder with handgrad init.")
-    stop = threading.Event()
-
-    def listen() -> None:
-        found = changes(folder, step=SETTLING, debounce=10 * SETTLING, rust_timeout=500, stop_event=stop,
-                        raise_interrupt=False)  # fmt: skip
-        for batch in found:
-            events.put(frozenset(Path(path) for _, path in batch))
-
-    thread = threading.Thread(target=listen, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join(2)

@@ -183,6 +183,7 @@ def test_a_constant_factor_is_found_and_nothing_else_is_taken_for_one() -> None:
         ("x.reshape(1e9, 1)", "reshape does not fit"),
         ("sin(x)", "sin is not among the functions of this question: exp, log, relu, sigmoid"),
         ("y + 1", "there is no y here; there is inp, w, b, out.g, x, df, s"),
+        ("y.g + 1", "there is no y.g here; there is inp"),
         ("2 s", "write 2 * s"),
         ("3(s + 1)", "write 3 * ("),
         ("s s", "between s and s an operator is missing"),

@@ -60,6 +60,13 @@ class Terminal:
             time.sleep(0.05)
         raise AssertionError(f"never saw {texts} but:\n{self.screen()}")
 
+    def wait_until_gone(self, text: str) -> None:
+        """Until the screen does not show this text any more."""
+        deadline = time.monotonic() + PATIENCE
+        while text in self.screen():
+            assert time.monotonic() < deadline, f"still there: {text}"
+            time.sleep(0.05)
+
     def close(self) -> None:
         subprocess.run(["tmux", "-L", self.socket, "kill-server"], check=False, capture_output=True)
 
@@ -112,7 +119,7 @@ def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     terminal.press("r")
     terminal.wait_for("y/n")
     terminal.press("x")
-    terminal.wait_for("hint 1/3")
+    terminal.wait_until_gone("y/n")
     assert (folder / SLOPE).read_text() == WRONG
     terminal.press("r")
     terminal.wait_for("y/n")
@@ -121,6 +128,35 @@ def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     assert (folder / ".handgrad/backups/slope-1.py").read_text() == WRONG
     terminal.press("q")
     terminal.wait_for("ended with 0")
+
+
+def test_a_units_quiz_is_taken_in_between(terminal: Terminal, folder: Path) -> None:
+    """After the exercises comes the quiz: one key leads there, and Enter back to what was answered."""
+    for name in ("central_difference", "numerical_grad", "numerical_vjp", "slope"):
+        shutil.copyfile(ROOT / f"solutions/01_slopes/{name}.py", folder / f"exercises/01_slopes/{name}.py")
+        terminal.wait_for(f"{name}.py", "Solved.")
+    terminal.wait_for("next: t, the quiz of this unit", LEGEND)
+    terminal.press("n")
+    terminal.wait_for("exercises/01_slopes/quiz.yaml  not answered yet", "t: answer it here", LEGEND)
+    terminal.press("t")
+    terminal.wait_for("1 of 12  falls_by_4", "answer>")
+    terminal.press("about_4h", "Enter")
+    terminal.wait_for("Right.", "2 of 12  how_far")
+    terminal.press("40", "Enter")
+    terminal.wait_for("Not yet.", "3 of 12")
+    terminal.press("C-c")
+    terminal.wait_for("1 of 12", "go on: handgrad quiz 01_slopes", "Enter: back to the exercises")
+    terminal.press("Enter")
+    terminal.wait_for("falls_by_4 ok", "40 is not it", "t: answer it here", LEGEND)
+    assert "how_far: 40" in (folder / "exercises/01_slopes/quiz.yaml").read_text()
+    terminal.press("t")
+    terminal.wait_for("1 of 12 are right already", "It was not right: 40")
+    terminal.press("q", "Enter")
+    terminal.wait_for("Enter: back to the exercises")
+    terminal.press("Enter")
+    terminal.wait_for("40 is not it", LEGEND)
+    terminal.press("q")
+    assert "Traceback" not in terminal.wait_for("ended with 0")
 
 
 def test_files_come_and_go_and_the_window_changes(terminal: Terminal, folder: Path) -> None:
