@@ -14,6 +14,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import typer
 
 from grader import workspace
 from grader.audit import Finding, audit
@@ -25,6 +26,7 @@ from grader.errors import CourseError, SpecError
 from grader.formula import asked, formula
 from grader.grading import Grader
 from grader.quiz_sheet import LARGEST, solved
+from grader.report_command import report
 from grader.results import SCHEMA_FILE, CourseResult, ExerciseResult, to_json
 from grader.sandbox import Worker
 from grader.session import Session
@@ -230,6 +232,15 @@ def test_a_class_is_graded_with_its_quizzes(real: Course, tmp_path: Path) -> Non
     }  # fmt: skip
     note = json.loads((tmp_path / "out/dan.json").read_text())["notes"]
     assert note == ["quiz.yaml was ignored: this course has no exercise there"]
+    with pytest.raises(typer.Exit) as ended:
+        report(tmp_path / "out")
+    assert ended.value.exit_code == 0
+    page = (tmp_path / "out/report.html").read_text(encoding="utf-8")
+    assert "A rate of change was taken for the change itself." in page
+    assert "4 is not it." in page
+    table = csv.DictReader((tmp_path / "out/report.csv").read_text(encoding="utf-8-sig").splitlines())
+    told = {row["answer"]: (row["status"], row["code"]) for row in table if row["student"] == "bob"}
+    assert (told["how_far"], told["grad_shape"]) == (("failed", "rate-for-change"), ("todo", "todo"))
 
 
 def test_a_changed_question_is_graded_anew(real: Course, tmp_path: Path) -> None:
