@@ -64,7 +64,9 @@ def _export(course: Course, found: list[CourseExercise], target: Path, variant: 
     print(f"{len(questions)} questions written to {target}, as {name}.")
     formulas = [q for exercise in found for q in exercise.quiz.questions.values() if isinstance(q, Expression)]
     if formulas:
-        print(f"{len(formulas)} of them ask for a formula, which nobody can judge there: they became multiple choice.")
+        ask, they = ("asks", "it") if len(formulas) == 1 else ("ask", "they")
+        why = f"{ask} for a formula, which nobody can judge there"
+        print(f"{len(formulas)} of them {why}: {they} became multiple choice.")
 
 
 def _take(course: Course, found: list[CourseExercise], named: bool, fresh: bool) -> int:
