@@ -147,9 +147,11 @@ def test_stock_nbgrader_grades_our_notebooks(stock: Path):
     names = [f"forward_and_backward-{name}" for name in ("return", "inp-g", "w1-g", "b1-g", "w2-g", "b2-g")]
     names += ["tied_weights_grad-inp-g", "tied_weights_grad-w-g"]
     scores = {student: {cell: score for owner, cell, score, _ in rows if owner == student} for student, *_ in rows}
-    assert scores["right"] == dict.fromkeys(names, 1.0)
-    assert scores["wrong"] == {**dict.fromkeys(names, 1.0), "forward_and_backward-b2-g": 0.0}
-    assert scores["untouched"] == dict.fromkeys(names, 0.0)
+    quiz = REAL.find(f"quiz_{NETWORK}")
+    questions = {f"{quiz.id}-{name}": 0.25 for name in quiz.quiz.questions}
+    assert scores["right"] == dict.fromkeys(names, 1.0) | questions
+    assert scores["wrong"] == {**scores["right"], "forward_and_backward-b2-g": 0.0}
+    assert scores["untouched"] == dict.fromkeys([*names, *questions], 0.0)
     assert not any(manual for *_, manual in rows)
 
 
