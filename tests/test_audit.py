@@ -59,7 +59,7 @@ def only(root: Path, unit: str, exercise: str) -> None:
     samplers = "from grader.sampling import away_from, normal, output\n"
     spec.write_text(f"{imports}{samplers}\n{body}", encoding="utf-8")
     assert first
-    for path in (root / unit).glob("*.py"):
+    for path in (root / unit).glob("*.*"):
         if path.stem not in {exercise, "spec"}:
             path.unlink()
 
