@@ -19,7 +19,7 @@ from .diagnose import Diagnosis
 from .errors import InfrastructureError, ProtocolError
 from .exercise import Exercise
 from .judge import CELL_SHARE, Judge, calls, candidates, everywhere, is_right, metered, mistake  # noqa: F401
-from .large_case import TABLES_TAKE, UNSUSPICIOUS, LargeCase, parted
+from .large_case import A_TABLE, TABLES_TAKE, UNSUSPICIOUS, LargeCase, parted
 from .large_trials import AT_FIRST, FOR_TABLES, entries_are_coupled, large_trials, most_entries
 from .observation import read
 from .reference import make_trials
@@ -157,9 +157,14 @@ class Grader:
             return None
         for _ in range(ATTEMPTS):
             case, cpu = self._called_again(exercise, source, worker, FOR_TABLES, deadline)
-            if cpu <= TABLES_TAKE:
+            if cpu <= TABLES_TAKE * self._table(exercise, worker, deadline):
                 return case
         return None
+
+    def _table(self, exercise: CourseExercise, worker: Worker, deadline: float) -> float:
+        """The processor time that a table of all entries with all takes now."""
+        source = Source.of_file(A_TABLE.format(exercise.id), exercise.file)
+        return self._called_again(exercise, source, worker, FOR_TABLES, deadline)[1]
 
     def _called_again(
         self, exercise: CourseExercise, source: Source, worker: Worker, entries: int, deadline: float

@@ -76,8 +76,14 @@ def mistake(
 
 
 def calls(trials: Sequence[Trial]) -> list[Trial]:
-    """Every trial, then the first again: is the answer still the same?"""
-    return [*trials, trials[0]]
+    """Every trial, then the largest again: is the answer still the same? A small one may be by chance."""
+    return [*trials, trials[_largest(trials)]]
+
+
+def _largest(trials: Sequence[Trial]) -> int:
+    """Which trial has the most entries."""
+    entries = [sum(a.values.size for a in trial.arguments.values() if isinstance(a, Array)) for trial in trials]
+    return entries.index(max(entries))
 
 
 def metered(trial: Trial) -> bool:
@@ -232,7 +238,7 @@ class Judge:
         """Inputs unchanged, and the same answer when called again."""
         if self._inputs is not None:
             return self._inputs
-        first, last = (self._array(answer, self._rounds()[i][1]) for i in (0, -1))
+        first, last = (self._array(answer, self._rounds()[i][1]) for i in (_largest(self.trials), -1))
         if first is not None and last is not None and not agrees(last, first):
             return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
         return None

@@ -23,7 +23,14 @@ from .source import Source
 from .trial import Trial
 
 UNSUSPICIOUS = 0.05  # seconds of processor time: a fork and all calls take 0.01 to 0.02, the fastest measurement 0.1
-TABLES_TAKE = 0.07  # seconds: a table of all entries with all takes 0.03, measuring all inputs in one batch 0.12
+TABLES_TAKE = 2.0  # times what `A_TABLE` takes at that moment: other tables take 0.8, measuring all in one batch 3
+A_TABLE = """
+import torch
+
+def {}(*given):
+    entries = max((each for each in given if isinstance(each, torch.Tensor)), key=torch.Tensor.numel).flatten()
+    return (entries[:, None] * entries).sum(1) / (entries[:, None] + entries).sum(1)
+"""
 RTOL = 1e-2  # a loop may add up hundreds of thousands of float32 numbers one by one
 TOO_SLOW = (
     "How often does your function run the forward pass to find one gradient?",

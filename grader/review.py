@@ -8,7 +8,7 @@ from itertools import chain, zip_longest
 
 from .course import Course, CourseExercise
 from .progress import Progress
-from .questions import Choices, Question
+from .questions import codes_of
 
 MOST_QUESTIONS = 5
 MOST_MISTAKES = 5
@@ -107,7 +107,7 @@ def _questions(course: Course, progress: Progress, met: Met) -> list[Asked]:
         for quiz in course.exercises
         if quiz.is_quiz
         for name, question in quiz.quiz.questions.items()
-        if met.code in _codes(question)
+        if met.code in codes_of(question)
     ]
     return sorted(found, key=lambda asked: (not _went_wrong(progress, asked), asked.quiz.unit not in units))
 
@@ -115,12 +115,6 @@ def _questions(course: Course, progress: Progress, met: Met) -> list[Asked]:
 def _went_wrong(progress: Progress, asked: Asked) -> bool:
     known = progress.result(asked.quiz)
     return known is not None and any(each.name == asked.name and each.code == asked.code for each in known.answers)
-
-
-def _codes(question: Question) -> set[str]:
-    """The mistakes that a wrong answer to this question can be."""
-    left_out = question.right.values() if isinstance(question, Choices) else ()
-    return {mistake.code for mistake in (*question.wrong.values(), *left_out)}
 
 
 def _exercises(progress: Progress, mistakes: tuple[Met, ...]) -> Iterator[Again]:
