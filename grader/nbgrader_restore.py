@@ -12,9 +12,10 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 
-from .nbgrader_submission import add_notes, new_cell
+from .nbgrader_submission import ABOUT, add_notes, new_cell, notes_in
 
 SCHEMA_VERSION = 3
+NAMED = 6
 MISSING = "# This cell was missing from the submission."
 
 
@@ -51,8 +52,9 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
             released = gradebook.find_notebook(place["notebook"], place["assignment"])
             known = _known(released)
             nb.metadata["kernelspec"] = json.loads(released.kernelspec or "{}") or nb.metadata["kernelspec"]
+        said = notes_in(nb)
         notes = [*_forget_others(nb, known), *_restore(nb, known), *_add_missing(nb, known)]
-        for note in notes:
+        for note in (*said, *notes):
             self.log.warning("%s, %s: %s", place["student"], place["notebook"], note)
         add_notes(nb, notes)
         return nb, resources
@@ -83,34 +85,37 @@ def _known(notebook: Any) -> dict[str, Known]:
 def _forget_others(nb: NotebookNode, known: Mapping[str, Known]) -> list[str]:
     """Cells of one name: the last keeps it, as in nbgrader's own DeduplicateIds; all of them are run."""
     seen: set[str] = set()
-    notes = []
+    twice: dict[str, None] = {}
     for cell in reversed(nb.cells):
         name = cell.metadata.pop("nbgrader", {}).get("grade_id")
         if name not in known:
             continue
         if name in seen:
-            notes.append(f"Cell `{name}` is there more than once: all of them are run, the last one counts.")
+            twice[name] = None
         else:
             seen.add(name)
             cell.metadata["nbgrader"] = {"grade_id": name}
-    return list(dict.fromkeys(notes))
+    return _said(list(twice), "is there", "are there", "more than once: all copies are run, the last one counts")
 
 
 def _restore(nb: NotebookNode, known: Mapping[str, Known]) -> list[str]:
     """Give each cell its type, its record and, where students may not write, its source."""
-    notes = []
+    retyped, changed = list[str](), list[str]()
     for i, cell in enumerate(nb.cells):
         if "nbgrader" not in cell.metadata:
             continue
         name = cell.metadata["nbgrader"]["grade_id"]
         was = known[name]
         if cell.cell_type != was.cell_type:
-            notes.append(f"Cell `{name}` was of another type: it counts as {was.cell_type} again.")
+            retyped.append(name)
         if was.source is not None and cell.source != was.source and was.counts:
-            notes.append(f"Cell `{name}` was changed, and is as it was released again.")
+            changed.append(name)
         source = cell.source if was.source is None else was.source
         nb.cells[i] = new_cell(was.cell_type, source, was.record, cell.id)
-    return notes
+    return [
+        *_said(retyped, "was", "were", "of another type, which was put right"),
+        *_said(changed, "was", "were", "changed, and put back as released"),
+    ]
 
 
 def _add_missing(nb: NotebookNode, known: Mapping[str, Known]) -> list[str]:
@@ -126,10 +131,22 @@ def _add_missing(nb: NotebookNode, known: Mapping[str, Known]) -> list[str]:
             cell = new_cell(was.cell_type, MISSING if blank else was.released, was.record)
             nb.cells.insert(_after(nb.cells, before), cell)
         before = name
-    names = ", ".join(f"`{name}`" for name in missing)
-    return [f"Missing, and added back: {names}."] if missing else []
+    return [f"Missing, and added back: {_listed(missing)}."] if missing else []
+
+
+def _said(names: Sequence[str], one: str, many: str, what: str) -> list[str]:
+    """One note for all cells of which the same is to be said."""
+    if not names:
+        return []
+    return [f"Cell {_listed(names)} {one} {what}."] if len(names) == 1 else [f"Cells {_listed(names)} {many} {what}."]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(f"`{name}`" for name in names[:NAMED]) + more
 
 
 def _after(cells: Sequence[NotebookNode], name: str) -> int:
+    """Where a cell goes that was released after this one; below what is said of the submission, if there is none."""
     found = [i for i, cell in enumerate(cells) if cell.metadata.get("nbgrader", {}).get("grade_id") == name]
-    return found[0] + 1 if found else 0
+    return found[0] + 1 if found else int(bool(cells) and cells[0].source.startswith(ABOUT))

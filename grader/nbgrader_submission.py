@@ -6,12 +6,13 @@ import json
 import re
 import secrets
 from collections.abc import Iterator, Mapping
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbformat import NotebookNode, from_dict
+from traitlets.log import get_logger
 
 from .source import LONGEST
 from .text import plain
@@ -19,6 +20,9 @@ from .text import plain
 MOST_CELLS = 1000
 CELL_TYPES = ("code", "markdown", "raw")
 CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+CODE_TAG = re.compile("</?code>")
+MOST_NOTES = 20
+COPY_OF = "handgrad_copy_of"
 ABOUT = "**About this submission**\n"
 TOO_LONG = "# This cell was left out: it is longer than 1 MiB. Hand in the code alone."
 KERNEL = {
@@ -57,6 +61,13 @@ def add_notes(notebook: NotebookNode, notes: list[str]) -> None:
     notebook.cells[0].source += "".join(f"\n- {note}" for note in notes)
 
 
+def notes_in(notebook: NotebookNode) -> list[str]:
+    """What is said in the cell at its top, as plain text."""
+    first = notebook.cells[0].source if notebook.cells else ""
+    lines = first.splitlines()[:MOST_NOTES] if first.startswith(ABOUT) else []
+    return [plain(unescape(CODE_TAG.sub("`", line[2:]))) for line in lines if line.startswith("- ")]
+
+
 def new_cell(cell_type: str, source: str, record: Mapping[str, Any] | None = None, name: str = "") -> NotebookNode:
     """A cell of a notebook, a code cell without outputs.
 
@@ -80,21 +91,42 @@ def named(text: str) -> str:
 def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
     """An nbgrader `pre_convert_hook`: a notebook handed in under another name is graded under the released one's.
 
-    Only where one notebook is missing and one has no other use; a copy with the right name is laid beside it.
+    Only where one notebook is missing and one has no other use; a copy with the right name is laid beside it, and made
+    anew whenever the submission is graded again.
 
     Args:
-        notebooks: the files of one submission, below the course folder; the copy is added.
+        notebooks: the files of one submission, below the course folder; the copy takes the place of the other.
     """
     released = {path.stem for path in Path("source", assignment).glob("*.ipynb")}
-    missing = sorted(released - {Path(name).stem for name in notebooks})
     others = [Path(name) for name in notebooks if Path(name).stem not in released]
-    if len(missing) != 1 or len(others) != 1 or others[0].is_symlink():
+    if not others:
         return
-    notebook = read_submitted(others[0].read_bytes())
-    add_notes(notebook, [f"It was handed in as {named(others[0].name)}, not as `{missing[0]}.ipynb`."])
-    copy = others[0].with_name(f"{missing[0]}.ipynb")
-    nbformat.write(notebook, copy)  # type: ignore[no-untyped-call]
-    notebooks.append(str(copy))
+    there = [Path(name) for name in notebooks if Path(name).stem in released]
+    missing = sorted(released - {path.stem for path in there if _copied_from(path) not in {o.name for o in others}})
+    if len(missing) == 1 and len(others) == 1 and others[0].is_file() and not others[0].is_symlink():
+        copy = _copy(others[0], f"{missing[0]}.ipynb")
+        notebooks[:] = [name for name in dict.fromkeys([*notebooks, str(copy)]) if Path(name) != others[0]]
+    elif missing:
+        names, wanted = ", ".join(plain(path.name) for path in others), " or ".join(f"{one}.ipynb" for one in missing)
+        says = "%s holds %s, and no %s: rename the notebook that counts, and run the same command again"
+        get_logger().error(says, others[0].parent, names, wanted)
+
+
+def _copy(path: Path, name: str) -> Path:
+    """A copy of a submitted notebook under another name, which says so."""
+    notebook = read_submitted(path.read_bytes())
+    add_notes(notebook, [f"It was handed in as {named(path.name)}, not as `{name}`."])
+    notebook.metadata[COPY_OF] = plain(path.name)
+    nbformat.write(notebook, path.with_name(name))  # type: ignore[no-untyped-call]
+    return path.with_name(name)
+
+
+def _copied_from(path: Path) -> str | None:
+    """The name of the notebook that this one is our copy of; `None` if it is none."""
+    try:
+        return str(json.loads(path.read_bytes())["metadata"][COPY_OF]) if path.is_file() else None
+    except (OSError, ValueError, RecursionError, LookupError, TypeError):
+        return None
 
 
 def _found_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]]:

@@ -18,7 +18,9 @@ LESSON_ID, SETUP_ID = "lesson", "handgrad"
 SETUP = "import torch\n\nfrom grader.notebook_cells import check, score  # pip install handgrad"
 MARK = "handgrad"
 LONGEST_ID = 64
-HOW_TO_ANSWER = "Answer in the cell below, in place of each `...`: a word or a formula in quotes, a number without."
+HOW_TO_ANSWER = (
+    "Answer in the cell below, in place of each `...`: a word, a formula, a shape in quotes, a number without."
+)
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import logging
 import re
 import time
 from html import unescape
@@ -237,13 +238,26 @@ def test_what_was_repaired_is_said_at_the_top(folder: Path):
     cell(notebook, "bmm_grad-b-g").source = "2.0"
     about = restored(folder, notebook).cells[0].source
     for says in (
-        "`lin_grad` was of another type: it counts as code again",
+        "`lin_grad` were of another type, which was put right",
         "Missing, and added back: `handgrad`, `bmm_grad`, `bmm_grad-a-g`",
         "`lin_grad` is there more than once",
-        "`bmm_grad-b-g` was changed, and is as it was released",
+        "Cell `bmm_grad-b-g` was changed, and put back as released",
     ):
         assert says in about
     assert not restored(folder, released(folder)).cells[0].source.startswith(ABOUT)
+
+
+def test_what_is_the_same_for_many_cells_is_said_once_and_below_what_was_said_before(folder: Path):
+    notebook = released(folder)
+    for each in notebook.cells:
+        each.source += " #" if each.metadata.get("nbgrader", {}).get("locked") and each.cell_type == "code" else ""
+    about = restored(folder, notebook).cells[0].source
+    assert about.count("\n- ") == 1
+    assert re.search(r"\n- Cells (`[\w-]+`(, )?){6} and 2 more were changed, and put back as released\.$", about)
+    first, *others = restored(folder, read_submitted(b"{")).cells
+    assert "\n- The file is no notebook" in first.source
+    assert "\n- Missing, and added back: `handgrad`, " in first.source
+    assert not any(each.source.startswith(ABOUT) for each in others)
 
 
 def test_a_missing_answer_is_not_filled_in(folder: Path):
@@ -269,24 +283,47 @@ def test_a_notebook_under_another_name_is_found(folder: Path, tmp_path: Path, mo
     nbformat.write(answered(released(folder), lin_grad=RIGHT), other)
     found = [str(other)]
     find_renamed(UNIT, "*", found)
-    assert found == [str(other), f"submitted/s/{UNIT}/{UNIT}.ipynb"]
+    assert found == [f"submitted/s/{UNIT}/{UNIT}.ipynb"]
     copied = read(place / f"{UNIT}.ipynb")
     assert cell(copied, "lin_grad").source == RIGHT
     assert "handed in as <code>&lt;b&gt;Copy of 04.ipynb</code>" in copied.cells[0].source
-    find_renamed(UNIT, "*", found)
-    assert len(found) == 2
 
 
-def test_a_link_is_not_followed_and_of_two_notebooks_none_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_copy_of_a_renamed_notebook_is_made_anew_and_a_notebook_that_was_handed_in_is_never_replaced(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "source" / UNIT).mkdir(parents=True)
+    (tmp_path / "source" / UNIT / f"{UNIT}.ipynb").touch()
+    monkeypatch.chdir(tmp_path)
+    right, wrong = (answered(released(folder), lin_grad=text) for text in (RIGHT, "wrong"))
+    nbformat.write(wrong, "other.ipynb")
+    find_renamed(UNIT, "*", ["other.ipynb"])
+    nbformat.write(right, "other.ipynb")
+    names = ["other.ipynb", f"{UNIT}.ipynb"]
+    find_renamed(UNIT, "*", names)
+    assert names == [f"{UNIT}.ipynb"]
+    assert cell(read(Path(f"{UNIT}.ipynb")), "lin_grad").source == RIGHT
+    nbformat.write(wrong, f"{UNIT}.ipynb")
+    names = ["other.ipynb", f"{UNIT}.ipynb"]
+    find_renamed(UNIT, "*", names)
+    assert names == ["other.ipynb", f"{UNIT}.ipynb"]
+    assert cell(read(Path(f"{UNIT}.ipynb")), "lin_grad").source == "wrong"
+
+
+def test_a_link_is_not_followed_and_of_two_notebooks_none_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
     (tmp_path / "source" / UNIT).mkdir(parents=True)
     (tmp_path / "source" / UNIT / f"{UNIT}.ipynb").touch()
     (tmp_path / "secret").write_text("{}")
     (tmp_path / "link.ipynb").symlink_to(tmp_path / "secret")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("grader.nbgrader_submission.get_logger", logging.getLogger)
     for names in (["link.ipynb"], ["one.ipynb", "two.ipynb"], []):
         before = list(names)
         find_renamed(UNIT, "*", names)
         assert names == before
+    assert "holds one.ipynb, two.ipynb, and no 04_linear.ipynb: rename the notebook that counts" in caplog.text
     assert not (tmp_path / f"{UNIT}.ipynb").exists()
 
 
