@@ -232,10 +232,10 @@ def grade(
 ) -> None:
     """Grade a class: one result file per student, and grades.csv."""
     from .batch_report import grade_with_progress
+    from .class_course import open_for_class
     from .nbgrader_book import entering
 
-    course = _course()
-    with entering(course, gradebook, submissions, out):
+    with entering(course := open_for_class(Path.cwd()), gradebook, submissions, out):
         code = grade_with_progress(
             course, submissions, out,
             workers=workers, timeout=timeout, seed=seed, isolation=isolation, as_json=format == "json",

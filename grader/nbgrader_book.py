@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from .console import Spinner
 from .course import Course
 from .errors import InfrastructureError
 from .gradebook import result_file
-from .nbgrader_database import explained, needs_nbgrader, shown
+from .nbgrader_database import check_place, explained, needs_nbgrader, shown
 from .submissions import printable, read_submission, student_folders
 from .text import one_line
+
+NAMED = 5
 
 
 @contextmanager
@@ -33,6 +36,7 @@ def entering(course: Course, url: str | None, submissions: Path, out: Path) -> I
         return
     with needs_nbgrader():
         from .nbgrader_entry import opened
+    check_place(url)
     with explained(url, "written"), opened(course, url):
         pass
     yield
@@ -46,8 +50,10 @@ def _enter(course: Course, url: str, submissions: Path, out: Path) -> None:
     from .nbgrader_entry import opened
 
     entered, failed = 0, {}
-    with opened(course, url) as entry:
-        for folder in student_folders(course, submissions, out)[0]:
+    folders = student_folders(course, submissions, out)[0]
+    with opened(course, url) as entry, Spinner("entering") as say:
+        for number, folder in enumerate(folders, 1):
+            say(f"{number} of {len(folders)} in {shown(url)}")
             student, path = printable(folder.name), result_file(out, folder.name)
             if not path.is_file():
                 continue  # the run was ended before
@@ -59,7 +65,14 @@ def _enter(course: Course, url: str, submissions: Path, out: Path) -> None:
                 failed[student] = str(getattr(error, "orig", None) or error).splitlines()[0]
     units = ", ".join(entry.units) or "nothing was handed in"
     print(f"Entered in {shown(url)}: {entered} students ({units}).", file=sys.stderr)
+    if entry.blank:
+        print(f"Left as they were, where only blanks were handed in: {_listed(entry.blank)}.", file=sys.stderr)
     if failed:
         name, why = next(iter(failed.items()))
         says = f"{len(failed)} students could not be entered, {name} for one ({why}): put it right, and run it again."
         raise InfrastructureError(one_line(says))
+
+
+def _listed(blank: Sequence[tuple[str, str]]) -> str:
+    more = f" and {len(blank) - NAMED} more" if len(blank) > NAMED else ""
+    return one_line(", ".join(f"{student} {unit}" for student, unit in blank[:NAMED])) + more

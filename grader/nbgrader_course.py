@@ -109,8 +109,8 @@ def build_folder(course: Course, folder: Path) -> Written:
         return _write(folder, derived, config(course, folder))
     except OSError as error:
         raise InfrastructureError(
-            f"{error.filename or folder} cannot be written ({error.strerror}): make it writable, and run the same "
-            "command again."
+            f"{error.filename or folder} cannot be written ({error.strerror}): make it writable, or make room, and "
+            "run the same command again."
         ) from error
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,21 @@ def shown(url: str) -> str:
     from sqlalchemy import make_url
 
     return make_url(url).render_as_string(hide_password=True)
+
+
+def check_place(url: str) -> None:
+    """A gradebook that is only in memory is gone when the command ends.
+
+    Raises:
+        UsageError: this is the URL of one, or no URL.
+    """
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    with suppress(ArgumentError):  # said in its own words when the database is opened
+        parsed = make_url(url)
+        if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
+            raise UsageError(f"This address names no file: name the gradebook to write, such as {EXAMPLE}")
 
 
 def _check_file(url: str) -> None:

@@ -7,13 +7,14 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from nbconvert.exporters.exporter import ResourcesDict
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook
+from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import parse_utc
 from sqlalchemy.exc import SAWarning
@@ -44,12 +45,22 @@ def opened(course: Course, url: str) -> Iterator[Entry]:
         yield Entry(gradebook, url, course, settings)
 
 
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of a unit's notebook in the gradebook, which are asked for once: names, and the most points of each."""
+
+    names: Mapping[str, str]
+    most: Mapping[str, float]
+
+
 class Entry:
     """Enters one student after the other."""
 
     def __init__(self, gradebook: Gradebook, url: str, course: Course, settings: Settings) -> None:
         self.gradebook, self.url, self.course, self.settings = gradebook, url, course, settings
+        self.blank: list[tuple[str, str]] = []
         self._released: dict[str, NotebookNode] = {}
+        self._cells: dict[str, _Cells] = {}
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -63,6 +74,9 @@ class Entry:
     def enter(self, student: str, folder: Path, submission: Submission, record: Mapping[str, Any]) -> None:
         """Enter a student's result for each unit that they handed in something of; manual scores stay as they are.
 
+        What is there of a unit already is kept where nothing but blanks came: who hands in a notebook for one unit, and
+        the whole folder of the course for another, loses nothing. Such units are listed in `blank`.
+
         Args:
             record: the student's `handgrad/result@1`.
 
@@ -72,20 +86,31 @@ class Entry:
         for unit in self.course.config.units:
             if any(name in submission.files for name in unit.ids):
                 found = [exercise_from_json(each) for each in record["exercises"] if each["unit"] == unit.id]
-                self._enter_unit(unit, student, folder, submission, found)
+                if all(result.status == "todo" for result in found) and self._is_graded(unit, student):
+                    self.blank.append((student, unit.id))
+                else:
+                    self._enter_unit(unit, student, folder, submission, found)
+
+    def _is_graded(self, unit: Unit, student: str) -> bool:
+        """There are points in the gradebook already."""
+        try:
+            return bool(self.gradebook.find_submission(unit.id, student).score > 0)
+        except MissingEntry:
+            return False
 
     def _enter_unit(
         self, unit: Unit, student: str, folder: Path, submission: Submission, results: list[ExerciseResult]
     ) -> None:
         if unit.id not in self._released:
             self._released[unit.id] = prepared(self.gradebook, self.url, self.course, unit)
+            self._cells[unit.id] = _cells(self.gradebook.find_notebook(unit.id, unit.id))
         stamp = _timestamp(folder, unit)
         self.gradebook.update_or_create_student(student)
         handed_in = self.gradebook.update_or_create_submission(
             unit.id, student, **({} if stamp is None else {"timestamp": stamp})
         )
         notebook = self.gradebook.find_submission_notebook(unit.id, unit.id, student)
-        _score(notebook, results)
+        _score(notebook, self._cells[unit.id], results)
         self.gradebook.db.commit()
         if handed_in.total_seconds_late > 0 or notebook.late_submission_penalty is not None:
             self._penalise(unit, student)
@@ -102,11 +127,15 @@ class Entry:
         self.gradebook.db.expire_all()
 
 
-def _score(notebook: Any, results: list[ExerciseResult]) -> None:
+def _cells(released: Any) -> _Cells:
+    graded = list(released.grade_cells)
+    names = {cell.id: cell.name for cell in (*graded, *released.solution_cells)}
+    return _Cells(names, {cell.id: float(cell.max_score) for cell in graded})
+
+
+def _score(notebook: Any, cells: _Cells, results: list[ExerciseResult]) -> None:
     """Set automatic scores and comments; what could not be graded is left to a person."""
-    released = notebook.notebook
-    names = {cell.id: cell.name for cell in (*released.grade_cells, *released.solution_cells)}
-    most = {cell.id: float(cell.max_score) for cell in released.grade_cells}
+    names, most = cells.names, cells.most
     answers = {answer_id(result.id, answer.name): answer for result in results for answer in result.answers}
     said = {solution_id(result.id): comment(result) for result in results}
     for grade in notebook.grades:

@@ -86,7 +86,8 @@ def _write(entries: Entries, source: str, page: Path, units: Collection[str]) ->
     from .report_csv import answer_table
     from .report_page import Made, html
 
-    table, tally = _beside(page), Tally(_course_file(), units)
+    entries, course = _named(entries)
+    table, tally = _beside(page), Tally(_course_file(course), units)
     with _writable(table), whole_file(table) as file:
         with answer_table(file) as add:
             for entry in entries:
@@ -123,13 +124,34 @@ def _writable(path: Path) -> Iterator[None]:
         raise UsageError(f"{path} cannot be written ({why}): name another file with --out.") from error
 
 
-def _course_file() -> CourseFile | None:
-    """The course that the command is run in: it knows titles, teaching order and what is stretch."""
+def _named(entries: Entries) -> tuple[Entries, str]:
+    """The same entries, and the course that the first student was graded in; empty where there is none."""
+    from .class_model import Broken, Handed, Note
+
+    read, rest = list[Handed | Broken | Note](), iter(entries)
+    for entry in rest:
+        read.append(entry)
+        if isinstance(entry, Handed):
+            return chain(read, rest), entry.course
+    return read, ""
+
+
+def _course_file(course: str) -> CourseFile | None:
+    """The course that the command is run in, else the one graded with here if it has this name: it knows titles,
+    teaching order and what is stretch.
+    """
+    from .class_course import class_course
     from .course import COURSE_FILE, find_root
     from .course_file import read_course_file
+    from .errors import CourseError
 
-    root = find_root(Path.cwd())
-    return read_course_file(root / COURSE_FILE) if root else None
+    if root := find_root(Path.cwd()):
+        return read_course_file(root / COURSE_FILE)
+    try:
+        found = class_course(Path.cwd()).config
+    except CourseError:
+        return None
+    return found if found.course == course else None
 
 
 def _summary(made: ClassReport, page: Path) -> str:

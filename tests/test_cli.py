@@ -150,10 +150,18 @@ def test_a_command_line_that_makes_no_sense_is_wrong_usage(tmp_path: Path, argum
 
 @pytest.mark.parametrize(
     "arguments",
-    ["check", "hint slope", "list", "reset slope", "solution slope", "quiz", "grade .", "build", "audit"],
+    ["check", "hint slope", "list", "reset slope", "solution slope", "quiz", "build", "audit"],
 )
 def test_outside_a_course_every_command_says_how_to_get_one(tmp_path: Path, arguments: str) -> None:
     assert "handgrad init my-course" in one_sentence(handgrad(*arguments.split(), cwd=tmp_path), 2)
+
+
+def test_a_class_is_graded_outside_a_course_with_the_one_that_is_named(tmp_path: Path) -> None:
+    done = handgrad("grade", ".", cwd=tmp_path)
+    assert done.returncode == 2
+    first, second = done.stderr.splitlines()
+    assert first == "No course.yaml here: grading with the course that came with handgrad."
+    assert "holds no student folders" in second
 
 
 @pytest.mark.parametrize("command", ["build", "audit"])

@@ -216,6 +216,19 @@ def test_a_unit_of_which_nothing_was_handed_in_is_not_touched(course: Course, tm
         assert gradebook.assignments == gradebook.students == []
 
 
+def test_blanks_do_not_replace_what_was_graded_before(course: Course, tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'gradebook.db'}"
+    submission, todo = Submission("ann", {"lin_grad": b""}), AnswerResult("w.g", "todo", 0.0, 1.0, "todo", "to do")
+    entered(course, url, "ann", submission, record(AnswerResult("w.g", "passed", 1.0, 1.0)))
+    with opened(course, url) as entry:
+        entry.enter("ann", course.root, submission, record(todo))
+        entry.enter("bob", course.root, submission, record(todo))
+        assert entry.blank == [("ann", UNIT)]
+    assert [scores(tmp_path)[name]["lin_grad-w-g"] for name in ("ann", "bob")] == [1.0, 0.0]
+    entered(course, url, "ann", submission, record(AnswerResult("w.g", "failed", 0.0, 1.0, "unknown", "wrong")))
+    assert scores(tmp_path)["ann"]["lin_grad-w-g"] == 0.0
+
+
 def test_points_that_an_instructor_changed_are_kept_to(course: Course, tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'gradebook.db'}"
     answers = AnswerResult("w.g", "passed", 1.0, 1.0), AnswerResult("b.g", "failed", 0.0, 1.0, "unknown", "wrong")
@@ -271,9 +284,22 @@ ADDRESSES = {
         "sqlite:///nowhere/g.db",
         "cannot be written (unable to open database file)",
     ),
+    "no file": ("sqlite:///", "names no file: name the gradebook to write, such as sqlite:///gradebook.db"),
+    "only memory": ("sqlite:///:memory:", "names no file"),
     "no database": ("sqlite:///course.yaml", "cannot be written (file is not a database)"),
     "a package that is missing": ("postgresql://teacher:secret@localhost/grades", "needs the Python package psycopg"),
 }
+
+
+def test_a_class_is_graded_in_an_nbgrader_folder_that_holds_no_course(course: Course, tmp_path: Path):
+    folder = tmp_path / "class"
+    build_folder(course, folder)
+    hand_in(folder, "ann", lin_grad=RIGHT)
+    said = handgrad("grade", "submissions", "--gradebook", URL, cwd=folder)
+    assert f"No course.yaml here: grading with {course.root}." in said
+    assert totals(folder) == {"ann": 3.0}
+    handgrad("report", "--gradebook", URL, cwd=folder)
+    assert "A linear layer" in (folder / "report.html").read_text()
 
 
 @pytest.mark.parametrize("what", ADDRESSES)
