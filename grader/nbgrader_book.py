@@ -40,12 +40,16 @@ def entering(course: Course, url: str | None, submissions: Path, out: Path) -> I
     with explained(url, "written"), opened(course, url):
         pass
     yield
-    with explained(url, "written"):
-        _enter(course, url, submissions, out)
+    try:
+        with explained(url, "written"):
+            _enter(course, url, submissions, out)
+    except KeyboardInterrupt:
+        print("handgrad: stopped. What was entered is kept; the same command goes on.", file=sys.stderr)
+        raise
 
 
 def _enter(course: Course, url: str, submissions: Path, out: Path) -> None:
-    from sqlalchemy.exc import DataError, IntegrityError
+    from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 
     from .nbgrader_entry import opened
 
@@ -62,6 +66,8 @@ def _enter(course: Course, url: str, submissions: Path, out: Path) -> None:
                 entered += 1
             except (DataError, IntegrityError, ValueError) as error:
                 entry.forget()
+                if isinstance(error.__context__, OperationalError):  # a full disk, say: no other could be entered
+                    raise error.__context__ from None
                 failed[student] = str(getattr(error, "orig", None) or error).splitlines()[0]
     units = ", ".join(entry.units) or "nothing was handed in"
     print(f"Entered in {shown(url)}: {entered} students ({units}).", file=sys.stderr)

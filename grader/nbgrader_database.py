@@ -71,7 +71,8 @@ def explained(url: str, what: str) -> Iterator[None]:
     except SQLAlchemyError as error:
         why = str(getattr(error, "orig", None) or error).splitlines()[0]
         raise UsageError(
-            f"{shown(url)} cannot be {what} ({why}): correct it; an old gradebook needs nbgrader db upgrade first."
+            f"{shown(url)} cannot be {what} ({why}): put that right, and run the same command "
+            "again; an old gradebook needs nbgrader db upgrade first."
         ) from error
 
 

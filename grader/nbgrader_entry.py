@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
@@ -18,6 +19,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import parse_utc
 from sqlalchemy.exc import SAWarning
+from tornado.log import app_log
 
 from .course import Course
 from .course_file import Unit
@@ -42,6 +44,7 @@ def opened(course: Course, url: str) -> Iterator[Entry]:
     os.environ["PATH"] = os.pathsep.join([tools, os.environ.get("PATH", "")])
     with warnings.catch_warnings(), Gradebook(url, course.config.course) as gradebook:
         warnings.simplefilter("ignore", SAWarning)  # of how nbgrader adds a submission
+        app_log.setLevel(logging.CRITICAL)  # where nbgrader writes tracebacks of errors that it raises too
         yield Entry(gradebook, url, course, settings)
 
 

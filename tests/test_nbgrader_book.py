@@ -312,6 +312,25 @@ def test_a_gradebook_that_cannot_be_written_is_found_out_before_grading(course: 
     assert not (course.root / "grades").exists()
 
 
+FULL = """
+from sqlalchemy import Engine, event
+event.listens_for(Engine, "connect")(lambda connection, _: connection.execute("PRAGMA max_page_count = 1"))
+"""
+
+
+def test_a_full_disk_ends_it_in_one_sentence_and_what_was_entered_is_kept(course: Course):
+    hand_in(course.root, "ann", lin_grad=RIGHT)
+    handgrad("grade", "submissions", "--gradebook", URL, cwd=course.root)
+    for number in range(30):
+        hand_in(course.root, f"bob{number:02}" + "b" * 50, lin_grad=RIGHT)
+    said = handgrad("grade", "submissions", "--gradebook", URL, cwd=course.root, before=FULL, code=2)
+    assert "gradebook.db cannot be written (database or disk is full): put that right" in said.splitlines()[-1]
+    assert 1 <= len(scores(course.root)) < 31
+    handgrad("grade", "submissions", "--gradebook", URL, cwd=course.root)
+    assert set(totals(course.root).values()) == {3.0}
+    assert len(totals(course.root)) == 31
+
+
 def test_without_nbgrader_one_sentence_says_how_to_get_it(course: Course):
     hand_in(course.root, "ann", lin_grad=RIGHT)
     absent = "import sys; sys.modules['nbgrader'] = None"
