@@ -14,6 +14,7 @@ from .quiz import VARIANT, Quiz, options
 from .quiz_sheet import LARGEST, LARGEST_VARIANT, Sheet, how_to_answer, right_answer
 
 MOST_INT = 10**100
+TOO_LARGE = "a number too large to be read"
 BARE = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -148,3 +149,5 @@ def _answer(node: ast.expr) -> str:
         return ast.unparse(node)
     except RecursionError:
         return ""
+    except ValueError:  # a number of more digits than Python writes, behind a sign, say
+        return TOO_LARGE

@@ -96,6 +96,14 @@ def test_a_number_beyond_all_bounds_is_refused(number: str) -> None:
     assert len(answer.message) < 200
 
 
+@pytest.mark.parametrize("sign", ["-{}", "+{}", "{} + 1", "[-{}]"])
+def test_nor_does_one_within_a_formula_stop_the_grading(sign: str) -> None:
+    result = judged(f"quiz_01_slopes = dict(variant=0, calls={sign.format('0x' + 'f' * 50_000)})")
+    answer = next(answer for answer in result.answers if answer.name == "calls")
+    assert answer.status == "failed"
+    assert len(answer.message) < 200
+
+
 def test_choices_may_be_a_list() -> None:
     exercise = REAL.find("quiz_02_chain_rule")
     result = judged("quiz_02_chain_rule = dict(variant=0, true_of_backward=['adds', 'scalar'])", exercise=exercise)
