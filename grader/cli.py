@@ -13,6 +13,7 @@ from . import __version__, report_command
 from .errors import HandgradError, InfrastructureError, UsageError
 from .nbgrader_cli import app as nbgrader_app
 from .quiz_command import quiz
+from .review_command import review
 
 if TYPE_CHECKING:
     from .course import Course
@@ -190,28 +191,7 @@ def solution(exercise_id: ExerciseId) -> None:
 
 
 app.command()(quiz)
-
-
-@app.command()
-def review(
-    questions: Annotated[int, typer.Option(min=0, help="How many questions to ask at most.")] = 5,
-    output: Format = "text",
-) -> None:
-    """Go over the mistakes that you have met most: quiz questions on them, and what to write once more."""
-    import json
-
-    from . import workspace
-    from .review import as_json
-    from .review import review as found_in
-    from .review_terminal import go_over
-
-    course = _course()
-    with _session(course) as session:
-        found = found_in(course, session.progress, questions)
-        if output == "json":
-            print(json.dumps(as_json(found)))
-            return
-        raise typer.Exit(go_over(session, found, workspace.new_variant()))
+app.command()(review)
 
 
 @app.command()

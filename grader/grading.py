@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from . import protocol, quiz_grading
+from .cost import metered
 from .course import CourseExercise
 from .diagnose import Diagnosis
 from .errors import InfrastructureError, ProtocolError
 from .exercise import Exercise
-from .judge import CELL_SHARE, Judge, calls, candidates, everywhere, is_right, metered, mistake  # noqa: F401
+from .judge import CELL_SHARE, Judge, calls, everywhere
 from .large_case import A_TABLE, TABLES_TAKE, UNSUSPICIOUS, LargeCase, parted
 from .large_trials import AT_FIRST, FOR_TABLES, entries_are_coupled, large_trials, most_entries
 from .observation import read

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from . import graph_faults, lint, relations, structure
+from . import cost, graph_faults, lint, relations, structure
 from .compare import agrees, scaled_error
 from .course import CourseExercise
 from .diagnose import Diagnosis, declared, diagnose, matching, ranked
@@ -20,11 +20,9 @@ from .observation import Call, Observation, Raised
 from .options import right_where
 from .results import AnswerResult, ExerciseResult, Status
 from .sampling import Array
-from .shapes import named_axes, shape_of
 from .source import Source
-from .trial import Candidate, Trial, asked_for
+from .trial import Candidate, Trial
 
-LARGEST_SHARE = 0.9
 CELL_SHARE = 0.25
 KEPT = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
 Verdict = Diagnosis | None
@@ -84,11 +82,6 @@ def _largest(trials: Sequence[Trial]) -> int:
     """Which trial has the most entries."""
     entries = [sum(a.values.size for a in trial.arguments.values() if isinstance(a, Array)) for trial in trials]
     return entries.index(max(entries))
-
-
-def metered(trial: Trial) -> bool:
-    """The worker is to measure this call's work and memory."""
-    return trial.metered or asked_for(trial.arguments) is not None
 
 
 def everywhere(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
@@ -216,7 +209,7 @@ class Judge:
         """The shape, then the dtype, then finite; a wrong shape may still be a mistake with a name."""
         pairs = self._pairs(answer)
         if any(array.shape != trial.expected[answer.name].shape for trial, array in pairs):  # type: ignore[union-attr]
-            return self._diagnosis(answer, pairs)
+            return self._mistake(answer, pairs)
         for trial, call in self._rounds():
             value = structure.value_of(answer, call)
             wrong = structure.of_dtype(answer, value, self._dtype(answer, trial))
@@ -254,33 +247,14 @@ class Judge:
 
     def _cost(self, answer: Answer) -> Verdict:
         """Right, but at what cost: memory that must not be held, work that was not asked for."""
-        for trial, call in self._rounds():
-            if trial.metered:
-                axes = named_axes([self.exercise.function.never_holds])
-                entries = int(np.prod(shape_of(axes, trial.setting.sizes)))
-                if call.peak >= LARGEST_SHARE * entries * 4:
-                    says = (
-                        f"the function holds {call.peak // 1024} KiB at once, as much as an array ({', '.join(axes)})"
-                    )
-                    return Diagnosis("memory", says)
-        return self._unasked_work(answer)
-
-    def _unasked_work(self, answer: Answer) -> Verdict:
-        """Leaving this gradient out must save work, where any work was seen."""
-        work = {
-            asked: call.work
-            for trial, call in self._rounds()
-            if trial.setting == self.trials[0].setting and (asked := asked_for(trial.arguments)) is not None
-        }
-        everything = asked_for(self.trials[0].arguments)
+        if wrong := cost.held(self.exercise.function, self._rounds()):
+            return wrong
         if any(self._structure(other) is not None for other in self.exercise.function.answers):
             return None
-        if everything is not None and 0 < work[everything] <= work[everything - {answer.wrt}]:
-            return Diagnosis("extra-work", f"{answer.name} is worked out even when it is not asked for")
-        return None
+        return cost.unasked_work(answer, self._rounds())
 
     def _named(self, answer: Answer, pairs: Sequence[tuple[Trial, np.ndarray]]) -> AnswerResult:
-        diagnosis = self._diagnosis(answer, pairs)
+        diagnosis = self._mistake(answer, pairs)
         trial, array = next((t, a) for t, a in pairs if not self._right(answer, t, a))
         expected = trial.expected[answer.name]
         assert expected is not None
@@ -292,7 +266,7 @@ class Judge:
             self.exercise, answer, diagnosis, evidence=evidence, error=error if np.isfinite(error) else None
         )
 
-    def _diagnosis(self, answer: Answer, pairs: Sequence[tuple[Trial, np.ndarray]]) -> Diagnosis:
+    def _mistake(self, answer: Answer, pairs: Sequence[tuple[Trial, np.ndarray]]) -> Diagnosis:
         self.named[answer.name] = mistake(self.exercise, answer, self.trials[0], pairs)
         return self.named[answer.name]
 
