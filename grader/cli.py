@@ -150,7 +150,9 @@ def list_() -> None:
     with _session(course) as session:
         for unit in course.config.units:
             out([((f"{unit.id}  {unit.title}", "bold"),)])
-            out(listed(session, exercise) for exercise in course.exercises if exercise.unit == unit.id)
+            for exercise in course.exercises:
+                if exercise.unit == unit.id:
+                    out(listed(session, exercise))
         out([next_step(next_exercise(session.progress, course.exercises))])
 
 

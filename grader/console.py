@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from .course import Course, CourseExercise
 from .progress import by_unit, next_exercise
-from .render import Line, bars, exercise_report, next_step, printed
+from .render import Line, Style, bars, exercise_report, next_step, printed
 from .results import CourseResult, ExerciseResult, dumps, to_json
 from .session import Session
 
@@ -26,6 +27,7 @@ STYLES = {
     "hot4": "bold white on color(202)",
 }  # fmt: skip
 MAX_WIDTH = 100
+IN_A_LIST = 30  # columns before an exercise's title
 
 
 def print_json(
@@ -75,14 +77,18 @@ def _pictures(seen: Shown, width: int) -> Iterator[Line]:
     yield ()
 
 
-def listed(session: Session, exercise: CourseExercise) -> Line:
-    """One exercise in a list: how far it is, and its title."""
+def listed(session: Session, exercise: CourseExercise) -> Iterator[Line]:
+    """One exercise in a list: how far it is, and its title, on as many lines as that takes."""
     result = session.progress.result(exercise)
     done = sum(answer.status == "passed" for answer in result.answers) if result else 0
     total = len(exercise.declaration.answers)
     title = exercise.declaration.title + (" (stretch)" if exercise.stretch else "")
     count = f"{done}/{total}"
-    return (("  ", ""), (f"{exercise.id:<22}", ""), (f"{count:<6}", "good" if done == total else "dim"), (title, "dim"))
+    room = max(columns() - IN_A_LIST, 20)
+    first, *more = textwrap.wrap(title, room, break_long_words=False, break_on_hyphens=False)
+    style: Style = "good" if done == total else "dim"
+    yield (("  ", ""), (f"{exercise.id:<22}", ""), (f"{count:<6}", style), (first, "dim"))
+    yield from (((" " * IN_A_LIST + line, "dim"),) for line in more)
 
 
 def columns() -> int:
