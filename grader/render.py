@@ -38,18 +38,38 @@ def failure(exercise: CourseExercise, answer: AnswerResult, width: int, seen: in
     yield from hints(exercise, answer, width, seen)
 
 
-def hints(exercise: CourseExercise, answer: AnswerResult, width: int, seen: int) -> Iterator[Line]:
-    """The hints seen so far, and how to get the next one."""
-    for number, hint in enumerate(answer.hints[:seen], 1):
-        yield from _labelled(f"hint {number}/{len(answer.hints)}", hint, width, "bold")
-    yield from _labelled("", after_hint(exercise, answer, seen), width, "dim")
-
-
 def after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:
     """What to do next, once this many hints have been seen."""
     if seen < len(answer.hints):
         return f"next hint: handgrad hint {exercise.id} {answer.name}"
-    return f"no more hints; the lesson: exercises/{exercise.unit}/README.md"
+    return f"no more hints; the lesson: {lesson_file(exercise)}"
+
+
+def lesson_file(exercise: CourseExercise) -> str:
+    """Where the lesson of the exercise's unit is, seen from the course folder."""
+    return f"exercises/{exercise.unit}/README.md"
+
+
+def hints(
+    exercise: CourseExercise, answer: AnswerResult, width: int, seen: int, step: Step = after_hint
+) -> Iterator[Line]:
+    """The hints seen so far, and how to get the next one."""
+    for number, hint in enumerate(answer.hints[:seen], 1):
+        yield from _labelled(f"hint {number}/{len(answer.hints)}", hint, width, "bold")
+    yield from _labelled("", step(exercise, answer, seen), width, "dim")
+
+
+def first_steps(exercise: CourseExercise, width: int) -> Iterator[Line]:
+    """What to do with an exercise that nobody has touched, while its file is being watched."""
+    yield from _wrapped(exercise.declaration.title, width, "  ", "")
+    yield ()
+    steps = (
+        f"Read the lesson: {lesson_file(exercise)}",
+        f"Open {exercise.file} in your editor, and write your answer in place of each ...",
+        "Save the file: it is checked at once, and what was found is shown here.",
+    )
+    for number, step in enumerate(steps, 1):
+        yield from _wrapped(step, width, f"  {number}. ", "", indent=5)
 
 
 def exercise_report(
@@ -61,11 +81,15 @@ def exercise_report(
     Args:
         seen: how many hints of an answer to show, 1 for one that is not named.
         title: what the learner knows the exercise by; its file if left out.
-        step: what to do next after so many hints.
+        step: what to do next after so many hints; nothing is said where it is empty.
     """
     title = title or exercise.file
     if {answer.status for answer in result.answers} == {"todo"}:
-        yield ((title, "bold"), ("  ", ""), (result.answers[0].message, "todo"))
+        message = result.answers[0].message
+        if message.startswith(title):
+            yield from _wrapped(message, width, "", "todo")
+        else:
+            yield ((title, "bold"), ("  ", ""), (message, "todo"))
         return
     text = formula(exercise)
     gap = width - len(title) - len(text)
@@ -99,12 +123,12 @@ def _answers(
         yield from _wrapped(first.evidence, width, " " * LABEL, "", indent=LABEL)
     for number, hint in enumerate(first.hints[: seen.get(first.name, 1)], 1):
         yield from _wrapped(f"hint {number}/{len(first.hints)}: {hint}", width, " " * LABEL, "bold", indent=LABEL)
-    then = step(exercise, first, seen.get(first.name, 1))
-    yield from _wrapped(then, width, " " * LABEL, "dim", indent=LABEL)
+    if then := step(exercise, first, seen.get(first.name, 1)):
+        yield from _wrapped(then, width, " " * LABEL, "dim", indent=LABEL)
 
 
 def answer_in_need(result: ExerciseResult, name: str = "") -> AnswerResult | None:
-    """The first answer that is not right yet, or the one of this name if it is not.
+    """The first answer that is wrong, else the first to do; or the one of this name, if it is not right yet.
 
     Raises:
         UsageError: there is no answer of this name.
@@ -113,7 +137,8 @@ def answer_in_need(result: ExerciseResult, name: str = "") -> AnswerResult | Non
     if name and name not in known:
         raise UsageError(f"{result.id} has no answer {name!r}; it has {', '.join(known)}.")
     wanted = [answer for answer in result.answers if name in ("", answer.name)]
-    return next((answer for answer in wanted if answer.status != "passed"), None)
+    waiting = [answer for answer in wanted if answer.status != "passed"]
+    return min(waiting, key=lambda answer: answer.status == "todo", default=None)
 
 
 def differences(exercise: CourseExercise) -> Iterator[Line]:
@@ -160,6 +185,20 @@ def next_step(exercise: CourseExercise | None) -> Line:
     if exercise is None:
         return (("Every exercise is solved.", "good"),)
     return (("next: ", ""), (f"handgrad quiz {exercise.unit}" if exercise.is_quiz else exercise.file, "bold"))
+
+
+def legend(keys: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:
+    """What each key does, as many of them to a line as there is room for."""
+    parts: list[tuple[str, Style]] = []
+    used = 0
+    for key, word in keys:
+        size = len(f"{key} {word}  ")
+        if parts and used + size - 2 > width:
+            yield tuple(parts)
+            parts, used = [], 0
+        parts += [(key, "bold"), (f" {word}  ", "dim")]
+        used += size
+    yield tuple(parts)
 
 
 def as_text(lines: Iterable[Line]) -> str:

@@ -7,6 +7,7 @@ import os
 import queue
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from . import workspace
@@ -16,9 +17,22 @@ from .errors import HandgradError, UsageError
 from .keys import keyboard
 from .progress import by_unit, content_hash, next_exercise
 from .quiz_session import QuizSession
-from .quiz_terminal import take
-from .render import Line, Style, answer_in_need, bars, differences, exercise_report, hints, next_step, printed
-from .results import ExerciseResult
+from .quiz_terminal import take, wrapped
+from .render import (
+    Line,
+    Style,
+    after_hint,
+    answer_in_need,
+    bars,
+    differences,
+    exercise_report,
+    first_steps,
+    hints,
+    legend,
+    next_step,
+    printed,
+)
+from .results import AnswerResult, ExerciseResult
 from .session import Session
 from .watch_events import RESIZED, Event, resizes, saves
 
@@ -26,6 +40,7 @@ KEYS = (
     ("h", "hint"), ("n", "next"), ("t", "quiz"), ("l", "list"), ("a", "all"),
     ("p", "picture"), ("s", "solution"), ("r", "reset"), ("q", "quit"),
 )  # fmt: skip
+ELSEWHERE = ("Enter", "back")
 BACK = "Enter: back to the exercises "
 Screen = Callable[[], Iterable[Line]]
 
@@ -119,7 +134,7 @@ class _Watch:
                 "h": self._hint, "n": self._next, "l": self._list, "a": self._all,
                 "p": self._picture, "s": self._solution, "r": self._ask,
             }  # fmt: skip
-            actions.get(event.lower(), self._draw)()
+            actions.get(event.lower(), self._back)()
 
     def _saved(self, paths: frozenset[Path]) -> None:
         """Check what has changed since it was last seen, the first such file in teaching order on the screen."""
@@ -156,19 +171,35 @@ class _Watch:
     def _report(self) -> Iterator[Line]:
         progress, width, result = self.session.progress, columns(), self._result()
         seen = {answer.name: progress.hints_seen(self.current, answer) for answer in result.answers}
-        yield from exercise_report(self.current, result, width, seen)
+        in_need = answer_in_need(result)
+        served = "" if in_need is None else in_need.name
+        yield from exercise_report(
+            self.current, result, width, seen,
+            step=lambda exercise, answer, seen: _after_hint(exercise, answer, seen) if answer.name == served else "",
+        )  # fmt: skip
         yield from printed(result, width)
-        if result.status == "passed":
+        if result.status == "todo" and not self.current.is_quiz and self.current.path.is_file():
+            yield from first_steps(self.current, width)
+        elif result.status == "passed":
             yield (("Solved. ", "good"), ("s", "bold"), (": the worked solution beside yours", ""))
         elif self.current.is_quiz:
             yield (("t", "bold"), (": answer it here, one question at a time", ""))
         yield ()
         yield from bars(by_unit(self.course, progress, [self.current.unit]), width)
         if result.status == "passed":
-            following = next_exercise(progress, self.course.exercises)
-            is_here = following is not None and following.is_quiz and following.unit == self.current.unit
-            yield (("next: ", ""), ("t", "bold"), (", the quiz of this unit", "")) if is_here else next_step(following)
+            yield self._what_follows()
         yield from (((note, "todo"),) for note in progress.notes)
+
+    def _what_follows(self) -> Line:
+        following = self._following()
+        if following is None:
+            return next_step(None)
+        if following.is_quiz and following.unit == self.current.unit:
+            return (("next: ", ""), ("t", "bold"), (", the quiz of this unit", ""))
+        return (("next: ", ""), ("n", "bold"), (f", {following.file}", ""))
+
+    def _back(self) -> None:
+        self._show(self._report)
 
     def _hint(self) -> None:
         progress = self.session.progress
@@ -180,12 +211,16 @@ class _Watch:
         progress.saw_hint(self.current, answer, seen)
         progress.save()
         head: Line = ((f"{self.current.file}  {answer.name}", "bold"),)
-        self._show(lambda: [head, *hints(self.current, answer, columns(), seen)])
+        self._show(lambda: [head, *hints(self.current, answer, columns(), seen, _after_hint)])
 
-    def _next(self) -> None:
+    def _following(self) -> CourseExercise | None:
+        """The next exercise that is not solved, after this one and round again."""
         exercises = self.course.exercises
         here = exercises.index(self.current) + 1
-        following = next_exercise(self.session.progress, [*exercises[here:], *exercises[:here]])
+        return next_exercise(self.session.progress, [*exercises[here:], *exercises[:here]])
+
+    def _next(self) -> None:
+        following = self._following()
         if following is None:
             self._say("Every exercise is solved.", "good")
         else:
@@ -193,7 +228,7 @@ class _Watch:
 
     def _list(self) -> None:
         """Every unit, and the exercises of this one: what fits on a screen."""
-        self._show(lambda: [*self._units(), (), *(listed(self.session, each) for each in self._unit())])
+        self._show(lambda: [*self._units(), (), *chain.from_iterable(listed(self.session, e) for e in self._unit())])
 
     def _all(self) -> None:
         current = self.current
@@ -207,7 +242,7 @@ class _Watch:
     def _units(self) -> Iterator[Line]:
         units = [unit.id for unit in self.course.config.units]
         yield from bars(by_unit(self.course, self.session.progress, units), columns())
-        yield next_step(next_exercise(self.session.progress, self.course.exercises))
+        yield self._what_follows()
 
     def _picture(self) -> None:
         """What is wrong, drawn; the file is checked once more for it."""
@@ -243,7 +278,7 @@ class _Watch:
     def _say(self, text: str, style: Style = "") -> None:
         """One more line below what is on the screen."""
         self._draw()
-        out([((text, style),)])
+        out(wrapped(text, style))
 
     def _show(self, screen: Screen) -> None:
         self.shown = screen
@@ -252,10 +287,10 @@ class _Watch:
     def _draw(self) -> None:
         lines = list(self.shown())
         clear()
-        out([*lines, (), self._legend()], link=self.current)
+        keys = KEYS if self.shown == self._report else (*KEYS, ELSEWHERE)
+        out([*lines, (), *legend(keys, columns())], link=self.current)
 
-    def _legend(self) -> Line:
-        parts: list[tuple[str, Style]] = []
-        for key, word in KEYS:
-            parts += [(key, "bold"), (f" {word}  ", "dim")]
-        return tuple(parts)
+
+def _after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:
+    """What to press next, once this many hints have been seen."""
+    return "next hint: h" if seen < len(answer.hints) else after_hint(exercise, answer, seen)

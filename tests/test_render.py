@@ -9,7 +9,19 @@ from golden import assert_exactly
 
 from grader.course import Course, load_course
 from grader.progress import UnitProgress
-from grader.render import as_text, bars, exercise_report, failure, hints, next_step, plain, printed
+from grader.render import (
+    answer_in_need,
+    as_text,
+    bars,
+    exercise_report,
+    failure,
+    first_steps,
+    hints,
+    legend,
+    next_step,
+    plain,
+    printed,
+)
 from grader.results import AnswerResult, ExerciseResult
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -131,6 +143,44 @@ def test_no_units_no_bars() -> None:
 def test_the_next_step_is_a_file_or_the_end(course: Course) -> None:
     assert as_text([next_step(course.find("slope"))]) == "next: exercises/01_slopes/slope.py"
     assert as_text([next_step(None)]) == "Every exercise is solved."
+
+
+@pytest.mark.parametrize("width", [80, 50])
+def test_a_first_screen_says_what_to_read_what_to_open_and_to_save_it(course: Course, width: int) -> None:
+    text = as_text(first_steps(course.find("slope"), width))
+    assert max(map(len, text.splitlines())) <= width
+    said = " ".join(text.split())
+    assert said.startswith("The slope, one step ahead 1. Read the lesson: exercises/01_slopes/README.md")
+    assert "2. Open exercises/01_slopes/slope.py in your editor" in said
+    assert "3. Save the file" in said
+
+
+def test_a_legend_is_broken_between_keys_and_never_within() -> None:
+    keys = [("h", "hint"), ("n", "next"), ("s", "solution"), ("q", "quit")]
+    assert as_text(legend(keys, 80)) == "h hint  n next  s solution  q quit"
+    assert as_text(legend(keys, 26)).splitlines() == ["h hint  n next  s solution", "q quit"]
+    assert as_text(legend(keys, 25)).splitlines() == ["h hint  n next", "s solution  q quit"]
+    assert len(as_text(legend(keys, 1)).splitlines()) == 4
+
+
+def test_a_file_that_is_not_there_is_named_once(course: Course) -> None:
+    slope = course.find("slope")
+    gone = answer("return", "todo", f"{slope.file} is not there: get the stub back with: handgrad reset slope")
+    text = as_text(exercise_report(slope, ExerciseResult("slope", "01_slopes", (gone,)), 60, {}))
+    assert text.count(slope.file) == 1
+    assert "handgrad reset slope" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 60
+
+
+def test_a_wrong_answer_needs_a_hint_before_one_that_is_to_do() -> None:
+    assert answer_in_need(lin_grad(answer("inp.g"), TODO, MEAN)) is MEAN
+    assert answer_in_need(lin_grad(answer("inp.g"), TODO)) is TODO
+    assert answer_in_need(lin_grad(answer("inp.g"))) is None
+
+
+def test_nothing_is_said_after_a_hint_where_there_is_nothing_to_do_next(course: Course) -> None:
+    lines = list(exercise_report(course.find("lin_grad"), lin_grad(MEAN), 80, {}, step=lambda *_: ""))
+    assert as_text(lines).splitlines()[-1].strip() == f"hint 1/3: {HINTS[0]}"
 
 
 def test_prints_are_shown_line_by_line_up_to_twenty_and_cut_at_the_edge() -> None:

@@ -96,15 +96,18 @@ def save(path: Path, text: str) -> None:
 
 
 def test_a_sitting(terminal: Terminal, folder: Path) -> None:
-    """Edit, see the verdict, hint, picture, solve, compare, next, list, reset, quit."""
+    """Read what to do, edit, see the verdict, hint, back, picture, solve, compare, next, list, reset, quit."""
+    terminal.wait_for("1. Read the lesson: exercises/01_slopes/README.md", f"2. Open {SLOPE}", "3. Save the file")
     save(folder / SLOPE, WRONG)
-    terminal.wait_for(SLOPE, "hint 1/3", LEGEND)
+    assert "Enter back" not in terminal.wait_for(SLOPE, "hint 1/3", "next hint: h", LEGEND)
     terminal.press("h")
-    terminal.wait_for("hint 2/3")
+    terminal.wait_for("hint 2/3", "next hint: h", "Enter back")
+    terminal.press("Enter")
+    terminal.wait_for("0 of 17", "hint 2/3")
     terminal.press("p")
     terminal.wait_for("return  pairwise different sizes", "yours - right", "in shades", LEGEND)
     save(folder / SLOPE, RIGHT.replace("f(x + h)", "f(h + x)"))
-    terminal.wait_for("Solved.", "1 of 17")
+    terminal.wait_for("Solved.", "1 of 17", f"next: n, {CENTRAL}")
     terminal.press("s")
     terminal.wait_for("+ the worked solution", "f(h + x)", "f(x + h)")
     terminal.press("n")
@@ -132,9 +135,9 @@ def test_a_sitting(terminal: Terminal, folder: Path) -> None:
 
 def test_a_units_quiz_is_taken_in_between(terminal: Terminal, folder: Path) -> None:
     """After the exercises comes the quiz: one key leads there, and Enter back to what was answered."""
-    for name in ("central_difference", "numerical_grad", "numerical_vjp", "slope"):
+    for done, name in enumerate(("central_difference", "numerical_grad", "numerical_vjp", "slope"), 1):
         shutil.copyfile(ROOT / f"solutions/01_slopes/{name}.py", folder / f"exercises/01_slopes/{name}.py")
-        terminal.wait_for(f"{name}.py", "Solved.")
+        terminal.wait_for(f"{name}.py", "Solved.", f"{done} of 17")
     terminal.wait_for("next: t, the quiz of this unit", LEGEND)
     terminal.press("n")
     terminal.wait_for("exercises/01_slopes/quiz.yaml  not answered yet", "t: answer it here", LEGEND)
@@ -162,7 +165,7 @@ def test_a_units_quiz_is_taken_in_between(terminal: Terminal, folder: Path) -> N
 def test_files_come_and_go_and_the_window_changes(terminal: Terminal, folder: Path) -> None:
     """A deleted file, one that is no Python, a stray file, a narrow window: always a verdict, never a traceback."""
     (folder / SLOPE).unlink()
-    terminal.wait_for("is not there", "handgrad reset slope")
+    assert "Read the lesson" not in terminal.wait_for("is not there", "handgrad", "reset slope")
     (folder / "exercises/01_slopes/notes.txt").write_text("mine")
     (folder / SLOPE).write_text("def slope(f, x, h:\n")
     terminal.wait_for("Python cannot read the file", "line 1")
