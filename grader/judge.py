@@ -100,7 +100,8 @@ def answer_result(
     if diagnosis is None:
         return AnswerResult(answer.name, "passed", points, points)
     found: Status = "todo" if diagnosis.code == "todo" else status
-    hints = hints_for(diagnosis.code, diagnosis.hints, declaration.hints.get(answer.name, ()))
+    of_answer, derives = declaration.hints.get(answer.name, ()), isinstance(declaration, Exercise)
+    hints = hints_for(diagnosis.code, diagnosis.hints, of_answer, derives=derives)
     return AnswerResult(
         answer.name, found, 0.0, points, diagnosis.code, diagnosis.says, evidence, hints, error
     )  # fmt: skip

@@ -191,12 +191,23 @@ LADDERS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def hints_for(code: str, own: Sequence[str], answers: Sequence[str]) -> tuple[str, ...]:
+OF_ANY_FUNCTION = frozenset(
+    {
+        "crash", "error", "hard-coded", "memory", "missing-function", "mutated-input", "not-finite", "not-repeatable",
+        "syntax-error", "timeout", "used-autograd", "wrong-dtype", "wrong-type",
+    }
+)  # fmt: skip
+"""What any function can do wrong; the other ladders ask about a loss, and about the derivatives on the way from it."""
+
+
+def hints_for(code: str, own: Sequence[str], answers: Sequence[str], *, derives: bool = True) -> tuple[str, ...]:
     """Three hints: the mistake's own or its ladder's first, filled up with the last of the answer's.
 
     Args:
         own: hints that a matched misconception brings.
         answers: the three hints of the answer.
+        derives: the answer is derived from a forward pass, so that every ladder has something to say about it.
     """
-    ladder = (*own, *(hint for hint in LADDERS.get(code, ()) if hint not in own))[:STEPS]
+    fitting = LADDERS.get(code, ()) if derives or code in OF_ANY_FUNCTION else ()
+    ladder = (*own, *(hint for hint in fitting if hint not in own))[:STEPS]
     return (*ladder, *answers[len(ladder) : STEPS])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.ladders import LADDERS, STEPS, hints_for
+from grader.ladders import LADDERS, OF_ANY_FUNCTION, STEPS, hints_for
 from grader.results import CODES
 
 ANSWER = ("nudge", "pointer", "almost there")
@@ -42,3 +42,11 @@ def test_a_code_without_a_ladder_shows_the_answers_own_hints() -> None:
 
 def test_an_answer_without_hints_shows_what_the_code_knows() -> None:
     assert hints_for("wrong-sign", (), ()) == LADDERS["wrong-sign"]
+
+
+def test_a_function_that_derives_nothing_is_asked_about_no_loss() -> None:
+    assert hints_for("missing-local", ("its own",), ANSWER, derives=False) == ("its own", "pointer", "almost there")
+    assert hints_for("imprecise", (), ANSWER, derives=False) == ANSWER
+    assert hints_for("syntax-error", (), ANSWER, derives=False) == LADDERS["syntax-error"]
+    for code in OF_ANY_FUNCTION:
+        assert "loss" not in " ".join(LADDERS[code])
