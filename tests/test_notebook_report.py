@@ -86,7 +86,7 @@ def test_as_text_it_is_what_handgrad_check_says_with_the_steps_of_a_notebook():
 
 
 def test_pictures_are_folded_away_under_the_verdict():
-    grid = Grid("yours", ("n", "m"), (1, 2), "values", np.array([[1.0, -2.0]]), 2.0)
+    grid = Grid("yours", ("n", "m"), np.array([[1.0, -2.0]]), "values", 2.0)
     seen = Seen("lin_grad", (Picture("w.g", "a square case", (grid,)),))
     plain, drawn = report(MEAN), replace(report(MEAN), shown=seen)
     html = drawn._repr_html_()
