@@ -87,7 +87,7 @@ def exercise_report(
     if {answer.status for answer in result.answers} == {"todo"}:
         message = result.answers[0].message
         if message.startswith(title):
-            yield from _wrapped(message, width, "", "todo")
+            yield ((message, "todo"),)  # in one piece: it ends in a command to copy
         else:
             yield ((title, "bold"), ("  ", ""), (message, "todo"))
         return
@@ -112,19 +112,21 @@ def _answers(
     first = answers[0]
     *many, names = textwrap.wrap(", ".join(answer.name for answer in answers), width - LABEL, break_on_hyphens=False)
     yield from (((f"  {line}", ""),) for line in many)
+    label = f"  {names:<{LABEL - 4}}  "
+    indent = len(label) if len(label) <= LABEL + 1 else LABEL  # `return` takes one column more
     if first.status == "passed":
-        yield (("  ", ""), (f"{names:<{LABEL - 3}}", ""), (" ok", "good"))
+        yield ((label, ""), ("ok", "good"))
         return
     style: Style = "todo" if first.status == "todo" else "bad"
-    yield from _wrapped(first.message, width, f"  {names:<{LABEL - 3}} ", style, indent=LABEL)
+    yield from _wrapped(first.message, width, label, style, indent=indent)
     if first.status == "todo":
         return
     if first.evidence:
-        yield from _wrapped(first.evidence, width, " " * LABEL, "", indent=LABEL)
+        yield from _wrapped(first.evidence, width, " " * indent, "", indent=indent)
     for number, hint in enumerate(first.hints[: seen.get(first.name, 1)], 1):
-        yield from _wrapped(f"hint {number}/{len(first.hints)}: {hint}", width, " " * LABEL, "bold", indent=LABEL)
+        yield from _wrapped(f"hint {number}/{len(first.hints)}: {hint}", width, " " * indent, "bold", indent=indent)
     if then := step(exercise, first, seen.get(first.name, 1)):
-        yield from _wrapped(then, width, " " * LABEL, "dim", indent=LABEL)
+        yield from _wrapped(then, width, " " * indent, "dim", indent=indent)
 
 
 def answer_in_need(result: ExerciseResult, name: str = "") -> AnswerResult | None:

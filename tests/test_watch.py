@@ -150,7 +150,7 @@ def test_a_units_quiz_is_taken_in_between(terminal: Terminal, folder: Path) -> N
     terminal.press("C-c")
     terminal.wait_for("1 of 12", "go on: handgrad quiz 01_slopes", "Enter: back to the exercises")
     terminal.press("Enter")
-    terminal.wait_for("falls_by_4 ok", "40 is not it", "t: answer it here", LEGEND)
+    terminal.wait_for("falls_by_4  ok", "40 is not it", "t: answer it here", LEGEND)
     assert "how_far: 40" in (folder / "exercises/01_slopes/quiz.yaml").read_text()
     terminal.press("t")
     terminal.wait_for("1 of 12 are right already", "It was not right: 40")
