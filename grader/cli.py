@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="handgrad",
     help="Learn to write gradients by hand: fill in the stubs under exercises/, and each mistake is named.\n\n"
-    "Without a command, handgrad watches: it checks every file as you save it.",
+    "Begin with handgrad init my-course. In that folder, handgrad without a command shows what to do next, and "
+    "checks every file as you save it.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -85,6 +86,17 @@ def _root(
         from .watch import watch
 
         watch(_course())
+
+
+@app.command()
+def init(folder: Annotated[Path, typer.Argument(help="A new folder for your course.")]) -> None:
+    """Make a folder with all lessons and stubs, ready to start."""
+    from . import workspace
+
+    course = workspace.init(folder)
+    lesson = folder / "exercises" / course.exercises[0].unit / "README.md"
+    print(f"{folder} is ready. Go there, and start:\n  cd {folder}\n  handgrad")
+    print(f"It begins with the lesson in {lesson}, and checks each exercise as you save it.")
 
 
 @app.command()
@@ -212,7 +224,7 @@ def grade(
     gradebook: Annotated[str | None, typer.Option(metavar="URL", help="nbgrader's, to enter the scores in.")] = None,
     format: Format = "text",
 ) -> None:
-    """Grade a class: one result file per student, and grades.csv."""
+    """For instructors: grade a class; one result file per student, and grades.csv."""
     from .batch_report import grade_with_progress
     from .class_course import open_for_class
     from .nbgrader_book import entering
@@ -230,7 +242,7 @@ app.command()(report_command.report)
 
 @app.command()
 def doctor() -> None:
-    """Show what this machine offers to keep learner code in, and what `grade` would use."""
+    """For instructors: show how `grade` can isolate learner code on this machine."""
     from .isolation import machine, report
 
     found = machine()
@@ -265,16 +277,6 @@ def audit() -> None:
     count = len(course.exercises)
     print(f"{len(findings)} finding(s) in {count} exercises." if findings else f"All {count} exercises are sound.")
     raise typer.Exit(1 if findings else 0)
-
-
-@app.command()
-def init(folder: Annotated[Path, typer.Argument(help="A new folder for your course.")]) -> None:
-    """Make a folder with all lessons and stubs, ready to start."""
-    from . import workspace
-
-    workspace.init(folder)
-    print(f"{folder} is ready. Begin with the lesson in {folder}/exercises/01_slopes/README.md, then:")
-    print(f"  cd {folder}\n  pytest exercises/          (or: handgrad check slope)")
 
 
 def _course() -> Course:

@@ -39,7 +39,7 @@ def report(
         typer.Option(metavar="FILE", help="The page; the CSV goes beside it. DIR/report.html, if left out."),
     ] = None,
 ) -> None:
-    """Show how a class is doing: one HTML page, and every answer as CSV."""
+    """For instructors: show how a class is doing, on one HTML page and as CSV."""
     entries, source, folder = _source(results, gradebook)
     page = out or folder / PAGE
     made = _write(entries, source, page, unit or ())

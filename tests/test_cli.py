@@ -29,6 +29,7 @@ from grader.sandbox import Worker
 
 HANDGRAD = [sys.executable, "-c", "from grader.cli import main; main()"]
 COMMANDS = [
+    "init",
     "check",
     "hint",
     "list",
@@ -41,7 +42,6 @@ COMMANDS = [
     "doctor",
     "build",
     "audit",
-    "init",
     "nbgrader",
 ]
 MEAN = """\
@@ -178,7 +178,7 @@ def test_init_makes_a_workspace_and_says_how_to_begin(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert not (tmp_path / "my-course/solutions").exists()
     assert (tmp_path / "my-course/exercises/04_linear/lin_grad.py").exists()
-    for line in ("my-course/exercises/01_slopes/README.md", "cd my-course", "pytest exercises/"):
+    for line in ("my-course/exercises/01_slopes/README.md", "\n  cd my-course\n  handgrad\n"):
         assert line in done.stdout
 
 
@@ -226,7 +226,7 @@ def test_check_of_what_is_right_is_ok_and_exits_with_zero(here: Run, course: Cou
     write(course, "lin_grad", RIGHT)
     done = here("check", "lin_grad")
     assert done.returncode == 0
-    assert "inp.g, w.g, b.g ok" in done.stdout
+    assert "inp.g, w.g, b.g  ok" in done.stdout
     assert "04_linear  #.............  3 of 39" in done.stdout
     assert done.stdout.splitlines()[-1] == "next: exercises/01_slopes/slope.py"
 
