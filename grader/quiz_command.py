@@ -7,14 +7,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .errors import UsageError
+from .errors import HandgradError, UsageError
 
 if TYPE_CHECKING:
     from .course import Course, CourseExercise
 
 
+def _units(incomplete: str) -> list[str]:
+    """Units with a quiz, for shell completion."""
+    from .course import open_course
+
+    try:
+        exercises = open_course(Path.cwd()).exercises
+    except HandgradError:
+        return []
+    return [each.unit for each in exercises if each.is_quiz and each.unit.startswith(incomplete)]
+
+
+Unit = Annotated[
+    str,
+    typer.Argument(
+        metavar="[UNIT]", help="A unit, such as 04_linear; the next open one if left out.", autocompletion=_units
+    ),
+]
+
+
 def quiz(
-    unit: Annotated[str, typer.Argument(metavar="[UNIT]", help="A unit, such as 04_linear; the next open one.")] = "",
+    unit: Unit = "",
     export: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="For authors: write FILE.xml for Moodle, or FILE.zip in QTI 2.1."),

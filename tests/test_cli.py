@@ -127,6 +127,20 @@ def test_help_lists_every_command_in_the_order_of_use_and_imports_no_torch(tmp_p
     assert done.stdout.splitlines()[-1] == "False False"
 
 
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("check sl", ["slope"]), ("hint pick", ["pick_h"]), ("quiz 04", ["04_linear"]), ("check nothing", [])],
+)
+def test_the_shell_completes_exercises_and_units(course: Course, typed: str, offered: list[str]) -> None:
+    script = Path(sys.executable).with_name("handgrad")
+    asked = {"_HANDGRAD_COMPLETE": "complete_bash", "COMP_WORDS": f"handgrad {typed}", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [script], cwd=course.root, env={**os.environ, **asked}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == offered
+
+
 def test_version(tmp_path: Path) -> None:
     done = handgrad("--version", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"handgrad {__version__}\n", "")
