@@ -87,7 +87,9 @@ def exercise_report(
     if {answer.status for answer in result.answers} == {"todo"}:
         message = result.answers[0].message
         if message.startswith(title):
-            yield ((message, "todo"),)  # in one piece: it ends in a command to copy
+            says, _, command = message.rpartition(": ")  # the command stays in one piece, to be copied
+            lines = [message] if len(message) <= width else [f"{says}:", f"  {command}"]
+            yield from (((line, "todo"),) for line in lines)
         else:
             yield ((title, "bold"), ("  ", ""), (message, "todo"))
         return

@@ -166,8 +166,10 @@ def test_a_legend_is_broken_between_keys_and_never_within() -> None:
 def test_a_file_that_is_not_there_is_named_once(course: Course) -> None:
     slope = course.find("slope")
     gone = answer("return", "todo", f"{slope.file} is not there: get the stub back with: handgrad reset slope")
-    text = as_text(exercise_report(slope, ExerciseResult("slope", "01_slopes", (gone,)), 60, {}))
-    assert text == gone.message
+    result = ExerciseResult("slope", "01_slopes", (gone,))
+    assert as_text(exercise_report(slope, result, 100, {})) == gone.message
+    narrow = as_text(exercise_report(slope, result, 80, {})).splitlines()
+    assert narrow == [gone.message.removesuffix(" handgrad reset slope"), "  handgrad reset slope"]
 
 
 def test_a_wrong_answer_needs_a_hint_before_one_that_is_to_do() -> None:

@@ -165,7 +165,7 @@ def test_a_units_quiz_is_taken_in_between(terminal: Terminal, folder: Path) -> N
 def test_files_come_and_go_and_the_window_changes(terminal: Terminal, folder: Path) -> None:
     """A deleted file, one that is no Python, a stray file, a narrow window: always a verdict, never a traceback."""
     (folder / SLOPE).unlink()
-    assert "Read the lesson" not in terminal.wait_for("is not there", "handgrad", "reset slope")
+    assert "Read the lesson" not in terminal.wait_for("is not there", "handgrad reset slope")
     (folder / "exercises/01_slopes/notes.txt").write_text("mine")
     (folder / SLOPE).write_text("def slope(f, x, h:\n")
     terminal.wait_for("Python cannot read the file", "line 1")
