@@ -180,7 +180,7 @@ def reset(
     course = _course()
     exercise = course.find(exercise_id)
     if exercise.path.exists() and not yes:
-        typer.confirm(f"Put the stub of {exercise.file} back? What you wrote is kept as a backup.", abort=True)
+        _agreed(f"Put the stub of {exercise.file} back? What you wrote is kept as a backup.")
     backup = workspace.reset(exercise)
     with _session(course) as session:
         session.progress.forget(exercise)
@@ -277,6 +277,18 @@ def audit() -> None:
     count = len(course.exercises)
     print(f"{len(findings)} finding(s) in {count} exercises." if findings else f"All {count} exercises are sound.")
     raise typer.Exit(1 if findings else 0)
+
+
+def _agreed(question: str) -> None:
+    """Go on only if the answer is yes."""
+    try:
+        sure = typer.confirm(question)
+    except typer.Abort as left:  # Ctrl-C, or nobody there to answer
+        print("\nNothing was changed. To be asked nothing: --yes", file=sys.stderr)
+        raise typer.Exit(130 if isinstance(left.__context__, KeyboardInterrupt) else 1) from None
+    if not sure:
+        print("Nothing was changed.")
+        raise typer.Exit(1)
 
 
 def _course() -> Course:
