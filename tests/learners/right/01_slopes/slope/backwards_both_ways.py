@@ -1,0 +1,2 @@
+def slope(f, x, h):
+    return (f(x) - f(x + h)) / -h

@@ -1,0 +1,5 @@
+import torch
+
+
+def dout_dz(z):
+    return torch.full_like(z, 1 / z.numel())

@@ -1,0 +1,2 @@
+def inv_grad(inp, out):
+    inp.g = -out * out.g / inp

@@ -1,0 +1,2 @@
+def weight_grad(x, w, b, df):
+    return x[:, None] @ df[None, :]

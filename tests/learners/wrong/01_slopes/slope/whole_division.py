@@ -1,0 +1,3 @@
+# expect return: imprecise | unknown
+def slope(f, x, h):
+    return (f(x + h) - f(x)) // h

@@ -1,0 +1,3 @@
+# expect return: extra-factor | forward-value
+def df_dx(x, w, b):
+    return w.t() * x

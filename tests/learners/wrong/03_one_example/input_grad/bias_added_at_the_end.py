@@ -1,0 +1,3 @@
+# expect return: error
+def input_grad(x, w, b, df):
+    return w @ df + b

@@ -1,0 +1,3 @@
+# expect return: extra-factor
+def input_grad(x, w, b, df):
+    return x * (w @ df)

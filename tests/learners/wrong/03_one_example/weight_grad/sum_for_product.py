@@ -1,0 +1,3 @@
+# expect return: wrong-local | unknown
+def weight_grad(x, w, b, df):
+    return x.unsqueeze(1) + df

@@ -1,0 +1,7 @@
+# expect w.g: missing-local | wrong-point
+def tied_weights_grad(inp, out, w):
+    code = inp @ w
+    h = code.tanh()
+    s = (out.g @ w) * (1 - h * h)
+    inp.g = s @ w.t()
+    w.g = inp.t() @ s + out.g.t() @ code
