@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -43,8 +44,16 @@ def contraction_faults(step: Step, position: Position, sizes: Sizes, fault: Make
     for reshape in RESHAPED:
         says = "a factor is reshaped where it must be transposed"
         yield fault("reshape-for-transpose", says, with_operand(position, product.partner, reshape))
+    if step.operand(product.partner).dim() > 2:
+        for which, at in (("first", slice(0, 1)), ("last", slice(-1, None))):
+            says = f"the {which} example's factor is used for all the examples"
+            yield fault("partial-batch", says, with_operand(position, product.partner, partial(_of_one, at)))
     says = "an inverse stands where a transpose belongs"
     yield fault("inverse-for-transpose", says, with_operand(position, product.partner, _pinv))
+
+
+def _of_one(at: slice, q: torch.Tensor) -> torch.Tensor:
+    return q[at].expand(q.shape)
 
 
 def _pinv(q: torch.Tensor) -> torch.Tensor:

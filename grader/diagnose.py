@@ -31,7 +31,8 @@ SPECIFIC = (
     "inverted-mask overwritten transposed missing-upstream sum-for-mean mean-for-sum missing-batch-sum "
     "extra-batch-sum missing-path wrong-sign missing-local forward-value value-for-gradient extra-factor "
     "reshape-for-transpose inverse-for-transpose sum-of-products partial-batch wrong-operand wrong-point "
-    "elementwise-for-matmul diagonal-only summed-wrong-axis broadcast-accident shape-special wrong-factor wrong-local"
+    "elementwise-for-matmul diagonal-only summed-wrong-axis broadcast-accident shape-special wrong-factor wrong-local "
+    "hard-coded"
 ).split()
 
 

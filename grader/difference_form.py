@@ -113,6 +113,9 @@ ALWAYS: Slips = (
     ("wrong-local", "only the sign of the difference of {belief} and {truth} is left", lambda d: (d.p - d.t).sign()),
     ("extra-factor", "the difference is multiplied by {belief} once more", lambda d: d.p * (d.p - d.t)),
     ("wrong-local", "1 is subtracted from every entry, where only {truth} belongs", lambda d: d.p - 1),
+    ("missing-local", "the factor in front multiplies {belief} alone, not {truth}", lambda d: d.p - d.t / d.factor),
+    ("missing-local", "the factor in front multiplies {truth} alone, not {belief}", lambda d: d.p / d.factor - d.t),
+    ("wrong-operand", "1 less {truth} stands where {truth} belongs", lambda d: d.p - (1 - d.t)),
     ("wrong-local", "{belief} is made a decision, 0 or 1, before {truth} is subtracted", lambda d: d.decided - d.t),
 )
 WHERE_MADE: Slips = (

@@ -64,6 +64,7 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     for index, code, says, sweep in with_other_steps(trace, answer.wrt):
         yield _candidate(exercise, answer, trace, code, says, sweep, at=((index, None),))
     yield from _dropped_together(exercise, answer, trace)
+    yield from _stopped_early(exercise, answer, trace)
     if exercise.gives_upstream and trace.out_g.shape == trace.inputs[answer.wrt].shape:
         says = f"the forward pass is run on out.g, as if it were {answer.wrt}; its derivative belongs here"
         yield _candidate(exercise, answer, trace, "wrong-local", says, _forward_of_upstream(answer.wrt))
@@ -209,6 +210,21 @@ def _dropped_together(exercise: Exercise, answer: Answer, trace: Trace) -> Itera
             sweep = partial(Trace.backward, wrt=answer.wrt, wrong=wrong)
             at = tuple(fault.place for fault in group)
             yield _candidate(exercise, answer, trace, "missing-local", says, sweep, at=at)
+
+
+def _stopped_early(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
+    """The gradient of a value in between, the same for every entry where the value is one number."""
+    shape = trace.inputs[answer.wrt].shape
+    for key in trace.gradients(answer.wrt):
+        if key in (answer.wrt, trace.out) or trace.values()[key].numel() not in (1, shape.numel()):
+            continue
+        says = f"this is the gradient of {name_of(trace, key)}: the way from there to {answer.wrt} is left out"
+        sweep = partial(_gradient_of, key=key, wrt=answer.wrt)
+        yield _candidate(exercise, answer, trace, "missing-local", says, sweep, at=((int(key[1:]), None),))
+
+
+def _gradient_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
+    return trace.gradients(wrt)[key].expand(trace.inputs[wrt].shape)
 
 
 def _forward_of_upstream(wrt: str) -> Sweep:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from . import cost, graph_faults, lint, relations, structure
+from . import cost, graph_faults, lint, quotients, relations, structure
 from .compare import agrees, scaled_error
 from .course import CourseExercise
 from .diagnose import Diagnosis, declared, diagnose, matching, ranked
@@ -37,8 +37,9 @@ def candidates(exercise: CourseExercise, answer: Answer, trial: Trial) -> list[C
     declaration = exercise.function
 
     def derived() -> list[Candidate]:
-        graph = graph_faults.candidates(declaration, answer, trial) if isinstance(declaration, Exercise) else ()
-        return ranked([*relations.candidates(answer, trial), *graph])
+        graph = isinstance(declaration, Exercise)
+        own = graph_faults.candidates(declaration, answer, trial) if graph else quotients.candidates(trial)
+        return ranked([*relations.candidates(answer, trial), *own])
 
     found: list[Candidate] = trial.remember(("candidates", answer.name), derived)
     return found

@@ -114,6 +114,7 @@ def _power_slips(step: Step, fault: Make, scaled: Scaled) -> Iterator[Fault]:
     yield fault("wrong-local", "the exponent is raised instead of lowered", power(lambda x, n: n * x ** (n + 1)))
     yield fault("wrong-local", "the exponent is lowered twice", power(lambda x, n: n * x ** (n - 2)))
     yield fault("wrong-local", "the new exponent came down, not the old", power(lambda x, n: (n - 1) * x ** (n - 1)))
+    yield fault("wrong-local", "this belongs to the next higher power", power(lambda x, n: (n + 1) * x**n))
     says = f"the {k} that the power brings down is there twice"
     yield fault("extra-factor", says, power(lambda x, n: n * n * x ** (n - 1)))
     yield fault("wrong-local", "this belongs to the absolute value, not to a power", power(lambda x, n: x.sign()))

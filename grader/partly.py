@@ -122,6 +122,8 @@ def by_upstream(answer: Answer, pairs: Sequence[Pair]) -> Found | None:
         if not bool(_off(changed, array).any()):
             return "missing-upstream", "it stays the same when another out.g arrives: out.g is not in it"
         upstream = np.asarray(trial.out_g), np.asarray(other.out_g)
+        if _entry_by_entry(array, changed, *upstream[::-1]) and _entry_by_entry(*rights, *upstream):
+            return "not-linear", "out.g is below the line: the larger it is, the smaller the answer"
         if not _entry_by_entry(array, changed, *upstream) or one_ratio(array, rights[0]) is not None:
             continue
         if _entry_by_entry(*rights, *upstream):

@@ -141,6 +141,29 @@ def _one_place(place: int) -> Undo:
     return undo
 
 
+def _one_in_front(place: int) -> Undo:
+    """The terms at one place of the axes in front, summed over the stretched ones."""
+
+    def undo(terms: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+        added, _ = _summed_axes(shape, terms.shape)
+        for _ in added:
+            terms = terms[place]
+        return unbroadcast(terms, shape)
+
+    return undo
+
+
+def _one_stretched(place: int) -> Undo:
+    """The terms at one place of the stretched axes, summed over those in front."""
+
+    def undo(terms: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+        for axis in _summed_axes(shape, terms.shape)[1]:
+            terms = terms.narrow(axis, place % terms.shape[axis], 1)
+        return unbroadcast(terms, shape)
+
+    return undo
+
+
 # Told in words that hold for whichever axes a trial broadcasts.
 UNDONE: tuple[tuple[str, str, Undo], ...] = (
     ("missing-batch-sum", "it is not summed over the axes where broadcasting stretched a size of 1", _sum_in_front),
@@ -149,4 +172,8 @@ UNDONE: tuple[tuple[str, str, Undo], ...] = (
     ("mean-for-sum", "it is averaged over the axes that broadcasting added, where the sum belongs", _mean),
     ("partial-batch", "of the places where broadcasting has put an entry, only the first counted", _one_place(0)),
     ("partial-batch", "of the places where broadcasting has put an entry, only the last counted", _one_place(-1)),
+    ("partial-batch", "of the axes that broadcasting put in front, only the first place counted", _one_in_front(0)),
+    ("partial-batch", "of the axes that broadcasting put in front, only the last place counted", _one_in_front(-1)),
+    ("partial-batch", "of the axes that were stretched from 1, only the first place counted", _one_stretched(0)),
+    ("partial-batch", "of the axes that were stretched from 1, only the last place counted", _one_stretched(-1)),
 )

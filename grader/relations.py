@@ -51,6 +51,10 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
         for which, place in (("first", slice(0, 1)), ("last", slice(-1, None))):
             says = f"every example has the gradient of the {which} one"
             yield Candidate("partial-batch", says, of(partial(_same_rows, place)))
+    if right.size > len(PARTS):
+        for which, at in (("first", 0), ("last", -1)):
+            says = f"the {which} entry is 0 and all the others are right: it was not counted"
+            yield Candidate("partial-batch", says, of(partial(_without_entry, at)))
     if trial.out_g is not None and answer.kind == "gradient":
         yield Candidate("missing-local", "this is the upstream gradient itself: nothing was done to it",
                         lambda trial: np.asarray(trial.out_g))  # fmt: skip
@@ -120,6 +124,12 @@ def _has_prior(answer: Answer, trial: Trial) -> bool:
 
 def _same_rows(place: slice, right: np.ndarray) -> np.ndarray:
     return np.broadcast_to(right[place], right.shape)
+
+
+def _without_entry(at: int, right: np.ndarray) -> np.ndarray:
+    entries = right.flatten()
+    entries[at] = 0
+    return entries.reshape(right.shape)
 
 
 def _rows_only(part: slice, right: np.ndarray) -> np.ndarray:

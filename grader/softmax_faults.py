@@ -113,6 +113,8 @@ SHARES: tuple[tuple[str, str, Shares], ...] = (
      lambda x, axes: x.exp() / x.logsumexp(axes, keepdim=True)),
     ("wrong-point", "the values are divided by the sum of the exponentials",
      lambda x, axes: _over_total(x, axes)),
+    ("missing-local", "the values are divided by their sum: the exponential is left out",
+     lambda x, axes: x / x.sum(axes, keepdim=True)),
     ("wrong-point", "softmax is taken twice",
      lambda x, axes: _softmax(_softmax(x, axes), axes)),
     ("wrong-local", "the shares are those of sigmoid: no entry knows of the others",

@@ -239,6 +239,10 @@ class Trace:
             self._pass_on(step, wrt, gradients, rules, skip)
         return gradients.get(wrt, torch.zeros_like(self.inputs[wrt]))
 
+    def gradients(self, wrt: str) -> dict[str, torch.Tensor]:
+        """The right gradients of all values on the way back to `wrt`, by key."""
+        return self._sweep(wrt, frozenset())[0]
+
     def _sweep(self, wrt: str, skip: frozenset[Use]) -> list[dict[str, torch.Tensor]]:
         """The gradients known behind each step, in a sweep without a wrong rule; at the end, the upstream alone."""
         if (wrt, skip) not in self._sweeps:

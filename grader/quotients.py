@@ -1,0 +1,159 @@
+"""Slips in a difference quotient: where the function is taken, what joins its values, what they are divided by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from .compare import scaled_error
+from .trial import IMPOSSIBLE, Candidate, Trial
+
+EXACT = 1e-9
+# How many steps away from x a function may have been taken.
+PLACES: Mapping[float, str] = {
+    -2: "x - 2h", -1: "x - h", -0.5: "x - h / 2", 0: "x", 0.5: "x + h / 2", 1: "x + h", 2: "x + 2h",
+}  # fmt: skip
+OWN_STEPS = (1e-5, 1e-4, 1e-3, 1e-2)
+Of = Callable[["Quotient"], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """A difference quotient in one trial: its arguments, and the two places of the right one.
+
+    Args:
+        f: takes what `x` is.
+        x: a float, or a tensor that is moved entry by entry.
+        v: weights of the function's values, if there are any.
+        h: the step.
+        ahead: the place of the first height, in steps from `x`.
+        behind: the place of the second.
+    """
+
+    f: Callable[[Any], Any]
+    x: Any
+    v: torch.Tensor | None
+    h: float
+    ahead: float = 0
+    behind: float = 0
+
+    def height(self, place: float, step: float | None = None) -> np.ndarray:
+        """The function's value with x moved by `place` steps, once for each entry of x; shape: that of x."""
+        move = place * (self.h if step is None else step)
+        if isinstance(self.x, float):
+            return np.asarray(float(self.f(self.x + move)))
+        moved = torch.eye(self.x.numel(), dtype=self.x.dtype) * move
+        heights = [self._number(self.f(self.x + row.view(self.x.shape))) for row in moved]
+        return np.array(heights).reshape(self.x.shape)
+
+    def _number(self, value: Any) -> float:
+        return float(value if self.v is None else (value * self.v).sum())
+
+    def rise(self, ahead: float, behind: float, step: float | None = None) -> np.ndarray:
+        return self.height(ahead, step) - self.height(behind, step)
+
+    @property
+    def run(self) -> float:
+        """How far the right two places are apart."""
+        return (self.ahead - self.behind) * self.h
+
+
+def candidates(trial: Trial) -> Iterator[Candidate]:
+    """Every slip in a difference quotient; nothing where the right answer is none.
+
+    Args:
+        trial: the first trial.
+    """
+    found = _places(trial)
+    if found is None:
+        return
+    ahead, behind = found
+    for code, says, change in _slips(ahead, behind):
+        yield Candidate(code, says, partial(_compute, change, ahead, behind))
+
+
+def _compute(change: Of, ahead: float, behind: float, trial: Trial) -> np.ndarray:
+    known = _arguments(trial)
+    if known is None:
+        raise ValueError("this trial has no function to take a quotient of")
+    with np.errstate(all="ignore"):
+        return change(Quotient(*known, ahead, behind))
+
+
+def _slips(ahead: float, behind: float) -> Iterator[tuple[str, str, Of]]:
+    right = f"{PLACES[ahead]} and {PLACES[behind]}"
+    for p in PLACES:
+        for q in (q for q in PLACES if q < p and (p, q) != (ahead, behind)):
+            says = f"f is taken at {PLACES[p]} and {PLACES[q]}, not at {right}"
+            yield "wrong-point", says, lambda one, p=p, q=q: one.rise(p, q) / ((p - q) * one.h)
+            yield "wrong-point", says, lambda one, p=p, q=q: one.rise(p, q) / one.run
+    yield "wrong-point", "f is taken at h, where the step begins at x", _from_the_step
+    yield "wrong-sign", "the two heights are added, where their difference belongs", _added
+    yield "wrong-sign", "the sign of the rise is lost", lambda one: abs(one.rise(ahead, behind)) / one.run
+    for name, divisor in (("x", 0.0), ("x + h", 1.0)):
+        says = f"it is divided by {name}; a slope is divided by the step alone"
+        yield "wrong-operand", says, partial(_divided, divisor)
+    says = "only the second of the two heights is divided: division comes before subtraction"
+    yield "wrong-operand", says, lambda one: one.height(ahead) - one.height(behind) / one.run
+    for power in (1, 2):
+        yield "wrong-local", "this is how the slope changes, not the slope", partial(_bend, power)
+    for step in OWN_STEPS:
+        says = f"the step is {step:g}, whatever h is"
+        yield "hard-coded", says, lambda one, s=step: one.rise(ahead, behind, s) / ((ahead - behind) * s)
+    yield "forward-value", "this is f at x itself, not how it changes", _value
+
+
+def _from_the_step(one: Quotient) -> np.ndarray:
+    if not isinstance(one.x, float):
+        raise ValueError("a tensor cannot be taken for the step")
+    return (one.height(one.ahead) - float(one.f(one.h))) / one.run
+
+
+def _added(one: Quotient) -> np.ndarray:
+    return (one.height(one.ahead) + one.height(one.behind)) / one.run
+
+
+def _divided(steps: float, one: Quotient) -> np.ndarray:
+    return one.rise(one.ahead, one.behind) / (np.asarray(one.x) + steps * one.h)
+
+
+def _bend(power: int, one: Quotient) -> np.ndarray:
+    bend: np.ndarray = (one.rise(1, 0) - one.rise(0, -1)) / one.h**power
+    return bend
+
+
+def _value(one: Quotient) -> np.ndarray:
+    return np.asarray(one.f(one.x), dtype="float64")
+
+
+def _arguments(trial: Trial) -> tuple[Callable[[Any], Any], Any, torch.Tensor | None, float] | None:
+    """The function, the point, the weights and the step, if these are what the routine takes."""
+    values = list(trial.inputs.values())
+    if len(values) not in (3, 4) or not callable(values[0]) or type(values[-1]) is not float:
+        return None
+    tensors = all(isinstance(value, torch.Tensor) for value in values[1:-1])
+    if not tensors and (len(values) == 4 or type(values[1]) is not float):
+        return None
+    return values[0], values[1], values[2] if len(values) == 4 else None, values[-1]
+
+
+def _places(trial: Trial) -> tuple[float, float] | None:
+    """Where the right answer takes the function, if it is a difference quotient."""
+    known, right = _arguments(trial), next(iter(trial.expected.values()))
+    if known is None or right is None:
+        return None
+    one = Quotient(*known)
+    for ahead in PLACES:
+        for behind in (place for place in PLACES if place < ahead):
+            try:
+                quotient = one.rise(ahead, behind) / ((ahead - behind) * one.h)
+            except IMPOSSIBLE:
+                return None
+            if quotient.shape == right.shape and scaled_error(quotient, right) < EXACT:
+                return ahead, behind
+    return None
