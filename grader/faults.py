@@ -122,9 +122,28 @@ def _exchanged(trace: Trace, step: Step, position: Position, fault: Make) -> Ite
             own = name_of(trace, dict(step.operands)[position])
             says = f"{own} itself stands where its partner {name_of(trace, source)} belongs"
             yield fault("wrong-operand", says, _own_for_partner(position, where))
+        if where != position and step.name in CONTRACTIONS:
+            yield from _partner_through(trace, step, position, where, fault)
         if where != position and len(step.operands) > 1:
             left_out = f"{name_of(trace, source)} is left out"
             yield fault("missing-local", left_out, with_operand(position, where, torch.ones_like))
+
+
+def _partner_through(trace: Trace, step: Step, position: Position, where: Position, fault: Make) -> Iterator[Fault]:
+    """The partner in a matrix product, after a function that the forward pass applies to something else."""
+    partner = name_of(trace, dict(step.operands)[where])
+    for other in trace.steps:
+        if len(other.operands) == 1 and other.name not in RESHAPES and is_pointwise(other, other.operands[0][0]):
+            says = f"{words(other)} is applied to {partner} as well"
+            yield fault("wrong-operand", says, _through(position, where, other.index))
+
+
+def _through(position: Position, where: Position, index: int) -> Rule:
+    def rule(trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
+        other = trace.steps[index]
+        return step.vjp(position, g, {where: other.apply({other.operands[0][0]: step.operand(where)})})
+
+    return rule
 
 
 def _is_square(step: Step) -> bool:

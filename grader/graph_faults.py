@@ -35,9 +35,10 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     Args:
         trial: the first trial, whose pairwise different sizes give each axis away.
     """
-    if answer.kind == "value":
-        return
     trace = trace_of(exercise, trial)
+    if answer.kind == "value":
+        yield from _values(exercise, answer, trace)
+        return
     if not faithful(exercise, answer, trial):
         return
     for code, says, sweep in with_other_inputs(trace, answer.wrt):
@@ -68,6 +69,14 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     if exercise.gives_upstream and trace.out_g.shape == trace.inputs[answer.wrt].shape:
         says = f"the forward pass is run on out.g, as if it were {answer.wrt}; its derivative belongs here"
         yield _candidate(exercise, answer, trace, "wrong-local", says, _forward_of_upstream(answer.wrt))
+
+
+def _values(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
+    """Slips on the way forward, where it is the forward pass's value that is asked for."""
+    for code, says, value in with_other_inputs(trace, ""):
+        yield _candidate(exercise, answer, trace, code, says, value)
+    for index, code, says, value in with_other_steps(trace, ""):
+        yield _candidate(exercise, answer, trace, code, says, value, at=((index, None),))
 
 
 def faithful(exercise: Exercise, answer: Answer, trial: Trial) -> bool:
@@ -117,9 +126,9 @@ def _candidate(
 def _array(exercise: Exercise, answer: Answer, trial: Trial, sweep: Sweep) -> np.ndarray:
     """What a faulty sweep gives in a trial, on top of a `.g` that was there before."""
     trace = trace_of(exercise, trial)
-    gradient = sweep(trace).detach().numpy() if answer.kind == "gradient" else _jacobian(trace, answer, sweep)
+    found = _jacobian(trace, answer, sweep) if answer.kind == "jacobian" else sweep(trace).detach().numpy()
     prior = trial.arguments[answer.wrt].g if answer.stored else None
-    return gradient if prior is None or prior.shape != gradient.shape else gradient + prior
+    return found if prior is None or prior.shape != found.shape else found + prior
 
 
 def _jacobian(trace: Trace, answer: Answer, sweep: Sweep) -> np.ndarray:

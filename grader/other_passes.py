@@ -1,4 +1,7 @@
-"""The right gradient of a forward pass that is not quite the given one: an input is left out, or a constant."""
+"""A forward pass that is not quite the given one (an input is left out, a constant, an operation) and its gradient.
+
+Where nothing is differentiated, `wrt` is empty and the value of the other pass is meant.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from .trial import Vague
 
 Slip = tuple[str, str, Sweep]
 PRODUCTS = {"mul", "div"}
+REDUCED_OTHERWISE: Mapping[str, Callable[..., torch.Tensor]] = {"mean": torch.sum, "sum": torch.mean}
 TURNED: Mapping[str, Callable[..., torch.Tensor]] = {
     "add": torch.sub,
     "sub": torch.add,
@@ -27,6 +31,9 @@ def with_other_inputs(trace: Trace, wrt: str) -> Iterator[Slip]:
     """An input is left out, or its places are counted from 1."""
     for name, value in trace.inputs.items():
         if name == wrt:
+            if all(trace.steps[step].name in SUMS for step, _ in trace.uses(name)):
+                says = f"{name} is left out on the way forward: it is not added"
+                yield "wrong-point", says, _with_input(wrt, name, torch.zeros_like)
             continue
         if not value.is_floating_point():
             says = f"{name} is taken as if it were counted from 1: each place is one too small"
@@ -48,8 +55,15 @@ def _otherwise(trace: Trace, step: Step, wrt: str) -> Iterator[Slip]:
     yield from _constant_left_out(step, wrt)
     if step.name in TURNED:
         says = f"`{step.label}` has the wrong sign from there on: the other of + and - stands in its place"
-        for skip in dict.fromkeys((idle_paths(trace, wrt), Uses())):
+        for skip in dict.fromkeys((idle_paths(trace, wrt) if wrt else Uses(), Uses())):
             yield "wrong-sign", says, _with_step(wrt, step.index, _turned, skip)
+    if step.name in REDUCED_OTHERWISE and step.key != trace.out:
+        says = f"{words(step)} is taken as a {{}} on the way forward"
+        code, other = ("sum-for-mean", "sum") if step.name in AVERAGES else ("mean-for-sum", "mean")
+        yield code, says.format(other), _with_value(wrt, step.index, _reduced_otherwise)
+    if _is_left_out_easily(trace, step):
+        says = f"{words(step)} is left out, on the way forward as on the way back"
+        yield "missing-local", says, _with_step(wrt, step.index, _as_it_was)
     if step.name in RESHAPES and len(step.operands) == 1:
         yield from _not_rearranged(trace, step, wrt)
 
@@ -57,9 +71,14 @@ def _otherwise(trace: Trace, step: Step, wrt: str) -> Iterator[Slip]:
 def _with_input(wrt: str, name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Sweep:
     def sweep(trace: Trace) -> torch.Tensor:
         other = replace(trace.again({name: change(trace.inputs[name])}), out_g=trace.out_g)
-        return _something(other.backward(wrt))
+        return _read(other, wrt)
 
     return sweep
+
+
+def _read(trace: Trace, wrt: str, skip: Uses | None = None) -> torch.Tensor:
+    """What an answer is in this pass."""
+    return _something(trace.backward(wrt, skip=skip or Uses())) if wrt else trace.values()[trace.out]
 
 
 def _something(gradient: torch.Tensor) -> torch.Tensor:
@@ -88,7 +107,29 @@ def _turned(step: Step) -> Step:
 
 
 def _with_step(wrt: str, index: int, change: Callable[[Step], Step], skip: Uses | None = None) -> Sweep:
-    return lambda trace: _something(trace.with_step(index, change).backward(wrt, skip=skip or Uses()))
+    return lambda trace: _read(trace.with_step(index, change), wrt, skip)
+
+
+def _is_left_out_easily(trace: Trace, step: Step) -> bool:
+    """A function of one value that is not the whole pass; what would be left has the same shapes."""
+    if len(step.operands) != 1 or len(trace.steps) == 1 or step.name in RESHAPES | SUMS | PRODUCTS:
+        return False
+    return step.value.shape == step.operand(step.operands[0][0]).shape and step.value.dim() > 0
+
+
+def _reduced_otherwise(step: Step) -> Step:
+    return replace(step, func=REDUCED_OTHERWISE[step.name])
+
+
+def _with_value(wrt: str, index: int, change: Callable[[Step], Step]) -> Sweep:
+    """One step has another value, and the rule that it should have."""
+
+    def sweep(trace: Trace) -> torch.Tensor:
+        other = trace.with_step(index, change)
+        steps = [replace(there, func=here.func) for here, there in zip(trace.steps, other.steps, strict=True)]
+        return _read(replace(other, steps=tuple(steps), memo={}), wrt)
+
+    return sweep
 
 
 def _not_rearranged(trace: Trace, step: Step, wrt: str) -> Iterator[Slip]:
@@ -121,6 +162,6 @@ def _added_up(wrt: str, index: int) -> Sweep:
             if here.name in AVERAGES:
                 (position, _), *_ = here.operands
                 times *= there.operand(position).numel() / here.operand(position).numel()
-        return _something(other.backward(wrt) * times)
+        return _read(other, wrt) * times
 
     return sweep

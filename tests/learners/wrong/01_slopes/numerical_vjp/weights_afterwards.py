@@ -1,4 +1,4 @@
-# expect return: sum-of-products | wrong-operand
+# expect return: elementwise-for-matmul
 import torch
 
 

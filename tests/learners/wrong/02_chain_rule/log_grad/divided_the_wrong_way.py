@@ -1,3 +1,3 @@
-# expect inp.g: wrong-local | wrong-operand
+# expect inp.g: not-linear
 def log_grad(inp, out):
     inp.g = inp / out.g

@@ -1,4 +1,4 @@
-# expect return: wrong-shape
+# expect return: shape-special | wrong-shape
 import torch
 
 

@@ -1,4 +1,4 @@
-# expect inp.g: wrong-local
+# expect inp.g: wrong-factor
 def gelu_grad(inp, out):
     share = (1 + (inp / 2**0.5).erf()) / 2
     density = (-(inp**2) / 2).exp() / 2**0.5

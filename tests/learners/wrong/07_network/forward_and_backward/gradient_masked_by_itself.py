@@ -1,6 +1,6 @@
-# expect inp.g: wrong-point | not-linear
-# expect w1.g: wrong-point | not-linear
-# expect b1.g: wrong-point | not-linear
+# expect inp.g: wrong-local | not-linear
+# expect w1.g: wrong-local | not-linear
+# expect b1.g: wrong-local | not-linear
 def forward_and_backward(inp, targ, w1, b1, w2, b2):
     l1 = inp @ w1 + b1
     l2 = l1.clamp_min(0)

@@ -1,4 +1,4 @@
-# expect w.g: missing-local | wrong-point
+# expect w.g: wrong-operand | missing-local
 def tied_weights_grad(inp, out, w):
     code = inp @ w
     h = code.tanh()
