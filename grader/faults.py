@@ -86,10 +86,26 @@ def upstream_faults(trace: Trace, step: Step, upstream_given: bool) -> Iterator[
     yield Fault(missing, f"{gradient} is missing: this is what 1 in its place gives", step.index, None, _ones)
     if last and not upstream_given:
         return
+    yield from _other_upstreams(trace, step, gradient)
     says = f"{value} stands where {'out.g' if last else 'its gradient'} belongs"
     yield Fault("value-for-gradient", says, step.index, None, lambda trace, step, g: step.value)
     if last:
         yield Fault("extra-factor", "out.g is applied twice", step.index, None, lambda trace, step, g: g * g)
+
+
+def _other_upstreams(trace: Trace, step: Step, gradient: str) -> Iterator[Fault]:
+    """Another array of the same shape where a matrix product's upstream gradient belongs."""
+    if step.name not in CONTRACTIONS and step.key != trace.out:
+        return
+    for key, value in trace.values().items():
+        if key == step.key or value.shape != step.value.shape or not value.is_floating_point():
+            continue
+        code = "wrong-operand" if key in trace.inputs else "value-for-gradient"
+        yield Fault(code, f"{name_of(trace, key)} stands where {gradient} belongs", step.index, None, _value_of(key))
+
+
+def _value_of(key: str) -> Rule:
+    return lambda trace, step, g: trace.values()[key].expand(g.shape)
 
 
 def _negative(position: Position) -> Rule:

@@ -38,6 +38,8 @@ def with_other_inputs(trace: Trace, wrt: str) -> Iterator[Slip]:
         if not value.is_floating_point():
             says = f"{name} is taken as if it were counted from 1: each place is one too small"
             yield "wrong-operand", says, _with_input(wrt, name, lambda places: places - 1)
+            says = f"{name} is not asked: 0, 1, 2 and so on stand in its place"
+            yield "wrong-operand", says, _with_input(wrt, name, _counted)
             continue
         for code, constant in (("wrong-point", 0.0), ("missing-local", 1.0)):
             says = f"{name} is left out: this is what {constant:g} in its place gives"
@@ -66,6 +68,10 @@ def _otherwise(trace: Trace, step: Step, wrt: str) -> Iterator[Slip]:
         yield "missing-local", says, _with_step(wrt, step.index, _as_it_was)
     if step.name in RESHAPES and len(step.operands) == 1:
         yield from _not_rearranged(trace, step, wrt)
+
+
+def _counted(places: torch.Tensor) -> torch.Tensor:
+    return torch.arange(places.numel()).view(places.shape)
 
 
 def _with_input(wrt: str, name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Sweep:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ EXACT = 1e-9
 PLACES: Mapping[float, str] = {
     -2: "x - 2h", -1: "x - h", -0.5: "x - h / 2", 0: "x", 0.5: "x + h / 2", 1: "x + h", 2: "x + 2h",
 }  # fmt: skip
-OWN_STEPS = (1e-5, 1e-4, 1e-3, 1e-2)
+OWN_STEPS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 Of = Callable[["Quotient"], np.ndarray]
 
 
@@ -33,6 +33,7 @@ class Quotient:
         h: the step.
         ahead: the place of the first height, in steps from `x`.
         behind: the place of the second.
+        together: with each entry those before it are moved, too.
     """
 
     f: Callable[[Any], Any]
@@ -41,6 +42,7 @@ class Quotient:
     h: float
     ahead: float = 0
     behind: float = 0
+    together: bool = False
 
     def height(self, place: float, step: float | None = None) -> np.ndarray:
         """The function's value with x moved by `place` steps, once for each entry of x; shape: that of x."""
@@ -48,6 +50,7 @@ class Quotient:
         if isinstance(self.x, float):
             return np.asarray(float(self.f(self.x + move)))
         moved = torch.eye(self.x.numel(), dtype=self.x.dtype) * move
+        moved = moved.cumsum(0) if self.together else moved
         heights = [self._number(self.f(self.x + row.view(self.x.shape))) for row in moved]
         return np.array(heights).reshape(self.x.shape)
 
@@ -92,7 +95,9 @@ def _slips(ahead: float, behind: float) -> Iterator[tuple[str, str, Of]]:
             says = f"f is taken at {PLACES[p]} and {PLACES[q]}, not at {right}"
             yield "wrong-point", says, lambda one, p=p, q=q: one.rise(p, q) / ((p - q) * one.h)
             yield "wrong-point", says, lambda one, p=p, q=q: one.rise(p, q) / one.run
-    yield "wrong-point", "f is taken at h, where the step begins at x", _from_the_step
+    yield "wrong-point", "f is taken at h, where the step begins at x", partial(_second_taken_at, lambda x, h: h)
+    says = "f is taken at x * h: a step is added, not multiplied with"
+    yield "wrong-point", says, partial(_first_taken_at, lambda x, h: x * h)
     yield "wrong-sign", "the two heights are added, where their difference belongs", _added
     yield "wrong-sign", "the sign of the rise is lost", lambda one: abs(one.rise(ahead, behind)) / one.run
     for name, divisor in (("x", 0.0), ("x + h", 1.0)):
@@ -100,18 +105,29 @@ def _slips(ahead: float, behind: float) -> Iterator[tuple[str, str, Of]]:
         yield "wrong-operand", says, partial(_divided, divisor)
     says = "only the second of the two heights is divided: division comes before subtraction"
     yield "wrong-operand", says, lambda one: one.height(ahead) - one.height(behind) / one.run
-    for power in (1, 2):
-        yield "wrong-local", "this is how the slope changes, not the slope", partial(_bend, power)
+    for scale in (1.0, 2.0):
+        for power in (1, 2):
+            yield "wrong-local", "this is how the slope changes, not the slope", partial(_bend, scale, power)
+    says = "the entries that came before are moved as well: the step is never set back"
+    yield "wrong-point", says, _never_set_back
     for step in OWN_STEPS:
         says = f"the step is {step:g}, whatever h is"
         yield "hard-coded", says, lambda one, s=step: one.rise(ahead, behind, s) / ((ahead - behind) * s)
     yield "forward-value", "this is f at x itself, not how it changes", _value
 
 
-def _from_the_step(one: Quotient) -> np.ndarray:
+def _first_taken_at(place: Callable[[float, float], float], one: Quotient) -> np.ndarray:
+    return (_taken_at(place, one) - one.height(one.behind)) / one.run
+
+
+def _second_taken_at(place: Callable[[float, float], float], one: Quotient) -> np.ndarray:
+    return (one.height(one.ahead) - _taken_at(place, one)) / one.run
+
+
+def _taken_at(place: Callable[[float, float], float], one: Quotient) -> float:
     if not isinstance(one.x, float):
-        raise ValueError("a tensor cannot be taken for the step")
-    return (one.height(one.ahead) - float(one.f(one.h))) / one.run
+        raise ValueError("this can be done with numbers only")
+    return float(one.f(place(one.x, one.h)))
 
 
 def _added(one: Quotient) -> np.ndarray:
@@ -122,9 +138,13 @@ def _divided(steps: float, one: Quotient) -> np.ndarray:
     return one.rise(one.ahead, one.behind) / (np.asarray(one.x) + steps * one.h)
 
 
-def _bend(power: int, one: Quotient) -> np.ndarray:
-    bend: np.ndarray = (one.rise(1, 0) - one.rise(0, -1)) / one.h**power
+def _bend(scale: float, power: int, one: Quotient) -> np.ndarray:
+    bend: np.ndarray = (one.rise(1, 0) - one.rise(0, -1)) / (scale * one.h**power)
     return bend
+
+
+def _never_set_back(one: Quotient) -> np.ndarray:
+    return replace(one, together=True).rise(one.ahead, one.behind) / one.run
 
 
 def _value(one: Quotient) -> np.ndarray:

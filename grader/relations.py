@@ -32,6 +32,8 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
                         lambda trial: right_in(answer, trial) - _prior(answer, trial))  # fmt: skip
         says = "the new gradient is added to itself, not to what was there"
         yield Candidate("overwritten", says, lambda t: 2 * (right_in(answer, t) - _prior(answer, t)))
+        says = "what was stored before is subtracted; the new gradient must be added to it"
+        yield Candidate("wrong-sign", says, lambda t: right_in(answer, t) - 2 * _prior(answer, t))
     yield Candidate("wrong-sign", "every entry has the wrong sign", of(np.negative))
     for other in trial.expected:
         if other != answer.name and answer.kind == "gradient":
@@ -51,6 +53,11 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
         for which, place in (("first", slice(0, 1)), ("last", slice(-1, None))):
             says = f"every example has the gradient of the {which} one"
             yield Candidate("partial-batch", says, of(partial(_same_rows, place)))
+    if answer.kind == "gradient":
+        says = "it is summed over an axis that it must keep"
+        for axes in [None, *range(right.ndim)] if right.ndim else []:
+            for operation in (np.sum, np.mean):
+                yield Candidate("summed-wrong-axis", says, of(partial(_filled_with, operation, axes)))
     if right.size > len(PARTS):
         for which, at in (("first", 0), ("last", -1)):
             says = f"the {which} entry is 0 and all the others are right: it was not counted"
@@ -124,6 +131,10 @@ def _has_prior(answer: Answer, trial: Trial) -> bool:
 
 def _same_rows(place: slice, right: np.ndarray) -> np.ndarray:
     return np.broadcast_to(right[place], right.shape)
+
+
+def _filled_with(operation: Callable[..., Any], axis: int | None, right: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(operation(right, axis=axis, keepdims=True), right.shape)
 
 
 def _without_entry(at: int, right: np.ndarray) -> np.ndarray:

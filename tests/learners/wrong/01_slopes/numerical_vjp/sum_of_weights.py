@@ -1,0 +1,11 @@
+# expect return: unknown | sum-of-products
+import torch
+
+
+def numerical_vjp(f, x, v, h):
+    grad = torch.zeros_like(x)
+    for i in range(x.numel()):
+        step = torch.zeros_like(x)
+        step.view(-1)[i] = h
+        grad.view(-1)[i] = (f(x + step) - f(x - step)).mean() * v.sum() / (2 * h)
+    return grad

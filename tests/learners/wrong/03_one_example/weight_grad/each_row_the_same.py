@@ -1,0 +1,3 @@
+# expect return: missing-local
+def weight_grad(x, w, b, df):
+    return df.expand(w.shape)

@@ -1,0 +1,3 @@
+# expect inp.g: missing-local
+def hinge_grad(inp, targ):
+    inp.g = -targ / len(targ)

@@ -1,0 +1,3 @@
+# expect inp.g: missing-local | wrong-factor
+def mse_sum_grad(inp, targ):
+    inp.g = inp - targ

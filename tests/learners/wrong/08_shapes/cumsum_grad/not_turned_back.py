@@ -1,0 +1,3 @@
+# expect inp.g: wrong-local | transposed
+def cumsum_grad(inp, out, dim):
+    inp.g = out.g.flip(dim).cumsum(dim)
