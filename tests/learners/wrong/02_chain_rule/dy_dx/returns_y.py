@@ -1,0 +1,3 @@
+# expect return: forward-value
+def dy_dx(x):
+    return x + 2

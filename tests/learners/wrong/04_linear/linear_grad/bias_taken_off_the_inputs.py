@@ -1,0 +1,5 @@
+# expect inp.g: wrong-local | unknown
+def linear_grad(inp, out, weight, bias):
+    inp.g = (out.g - bias) @ weight
+    weight.g = out.g.t() @ inp
+    bias.g = out.g.sum(0)
