@@ -18,7 +18,7 @@ from .compare import scaled_error
 from .detours import Sweep, Uses, idle_paths, reduced_elsewhere, taken_of_another, used_often
 from .difference_form import difference_slips
 from .exercise import Answer, Exercise
-from .fault import AVERAGES, RESHAPES, Fault, name_of, words
+from .fault import AVERAGES, RESHAPES, SUMS, Fault, name_of, words
 from .faults import local_faults, upstream_faults
 from .other_passes import with_other_inputs, with_other_steps
 from .path_faults import drops, one_path_faults
@@ -227,9 +227,22 @@ def _stopped_early(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator
     for key in trace.gradients(answer.wrt):
         if key in (answer.wrt, trace.out) or trace.values()[key].numel() not in (1, shape.numel()):
             continue
+        if not exercise.gives_upstream and _is_added_up(trace, key, answer.wrt):
+            says, value = "this is what each entry adds to the loss, no gradient", _added(answer.wrt, key)
+            yield _candidate(exercise, answer, trace, "forward-value", says, value)
         says = f"this is the gradient of {name_of(trace, key)}: the way from there to {answer.wrt} is left out"
         sweep = partial(_gradient_of, key=key, wrt=answer.wrt)
         yield _candidate(exercise, answer, trace, "missing-local", says, sweep, at=((int(key[1:]), None),))
+
+
+def _is_added_up(trace: Trace, key: str, wrt: str) -> bool:
+    """A sum of terms, of which each entry counts alike from there on."""
+    step, gradient = trace.steps[int(key[1:])], trace.gradients(wrt)[key]
+    return step.name in SUMS and len(step.operands) > 1 and bool((gradient == gradient.flatten()[0]).all())
+
+
+def _added(wrt: str, key: str) -> Sweep:
+    return lambda trace: (trace.values()[key] * trace.gradients(wrt)[key]).expand(trace.inputs[wrt].shape)
 
 
 def _gradient_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:

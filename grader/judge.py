@@ -37,9 +37,9 @@ def candidates(exercise: CourseExercise, answer: Answer, trial: Trial) -> list[C
     declaration = exercise.function
 
     def derived() -> list[Candidate]:
-        graph = isinstance(declaration, Exercise)
-        own = graph_faults.candidates(declaration, answer, trial) if graph else quotients.candidates(trial)
-        return ranked([*relations.candidates(answer, trial), *own])
+        if isinstance(declaration, Routine):
+            return ranked([*relations.candidates(answer, trial), *quotients.candidates(trial)])
+        return ranked([*relations.candidates(answer, trial), *graph_faults.candidates(declaration, answer, trial)])
 
     found: list[Candidate] = trial.remember(("candidates", answer.name), derived)
     return found

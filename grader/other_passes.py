@@ -54,7 +54,7 @@ def with_other_steps(trace: Trace, wrt: str) -> Iterator[tuple[int, str, str, Sw
 
 
 def _otherwise(trace: Trace, step: Step, wrt: str) -> Iterator[Slip]:
-    yield from _constant_left_out(step, wrt)
+    yield from _constant_left_out(step, wrt, last=step.key == trace.out)
     if step.name in TURNED:
         says = f"`{step.label}` has the wrong sign from there on: the other of + and - stands in its place"
         for skip in dict.fromkeys((idle_paths(trace, wrt) if wrt else Uses(), Uses())):
@@ -94,14 +94,17 @@ def _something(gradient: torch.Tensor) -> torch.Tensor:
     return gradient
 
 
-def _constant_left_out(step: Step, wrt: str) -> Iterator[Slip]:
+def _constant_left_out(step: Step, wrt: str, *, last: bool) -> Iterator[Slip]:
     """A number that is added, or multiplied with, is forgotten for all that comes later."""
     constants = [i for i, value in enumerate(step.args) if type(value) in (int, float) or isinstance(value, float)]
     if len(step.operands) != 1 or len(constants) != 1 or step.name not in SUMS | PRODUCTS:
         return
     code, instead = ("wrong-point", 0.0) if step.name in SUMS else ("missing-local", 1.0)
-    sweep = _with_step(wrt, step.index, partial(_with_constant, place=constants[0], constant=instead))
-    yield code, f"the number of {words(step)} is left out from there on", sweep
+    change = partial(_with_constant, place=constants[0], constant=instead)
+    yield code, f"the number of {words(step)} is left out from there on", _with_step(wrt, step.index, change)
+    if wrt and not last and step.name in PRODUCTS:
+        says = f"the number of {words(step)} is left out on the way forward, and is there on the way back"
+        yield "wrong-point", says, _with_value(wrt, step.index, change)
 
 
 def _with_constant(step: Step, place: int, constant: float) -> Step:
@@ -132,10 +135,17 @@ def _with_value(wrt: str, index: int, change: Callable[[Step], Step]) -> Sweep:
 
     def sweep(trace: Trace) -> torch.Tensor:
         other = trace.with_step(index, change)
-        steps = [replace(there, func=here.func) for here, there in zip(trace.steps, other.steps, strict=True)]
+        steps = [_as_before(here, there) for here, there in zip(trace.steps, other.steps, strict=True)]
         return _read(replace(other, steps=tuple(steps), memo={}), wrt)
 
     return sweep
+
+
+def _as_before(here: Step, there: Step) -> Step:
+    """The operation of one step with the values of another."""
+    both = zip(here.args, there.args, strict=True)
+    args = tuple(value if isinstance(value, torch.Tensor) else constant for constant, value in both)
+    return replace(there, func=here.func, args=args)
 
 
 def _not_rearranged(trace: Trace, step: Step, wrt: str) -> Iterator[Slip]:

@@ -44,12 +44,16 @@ class Quotient:
     behind: float = 0
     together: bool = False
 
-    def height(self, place: float, step: float | None = None) -> np.ndarray:
-        """The function's value with x moved by `place` steps, once for each entry of x; shape: that of x."""
+    def height(self, place: float, step: Any = None) -> np.ndarray:
+        """The function's value with x moved by `place` steps, once for each entry of x; shape: that of x.
+
+        Args:
+            step: instead of `h`, a number, or one for each entry of x.
+        """
         move = place * (self.h if step is None else step)
         if isinstance(self.x, float):
             return np.asarray(float(self.f(self.x + move)))
-        moved = torch.eye(self.x.numel(), dtype=self.x.dtype) * move
+        moved = torch.eye(self.x.numel(), dtype=self.x.dtype) * torch.as_tensor(move).flatten()
         moved = moved.cumsum(0) if self.together else moved
         heights = [self._number(self.f(self.x + row.view(self.x.shape))) for row in moved]
         return np.array(heights).reshape(self.x.shape)
@@ -57,8 +61,9 @@ class Quotient:
     def _number(self, value: Any) -> float:
         return float(value if self.v is None else (value * self.v).sum())
 
-    def rise(self, ahead: float, behind: float, step: float | None = None) -> np.ndarray:
-        return self.height(ahead, step) - self.height(behind, step)
+    def rise(self, ahead: float, behind: float, step: Any = None) -> np.ndarray:
+        rise: np.ndarray = self.height(ahead, step) - self.height(behind, step)
+        return rise
 
     @property
     def run(self) -> float:
@@ -93,8 +98,8 @@ def _slips(ahead: float, behind: float) -> Iterator[tuple[str, str, Of]]:
     for p in PLACES:
         for q in (q for q in PLACES if q < p and (p, q) != (ahead, behind)):
             says = f"f is taken at {PLACES[p]} and {PLACES[q]}, not at {right}"
-            yield "wrong-point", says, lambda one, p=p, q=q: one.rise(p, q) / ((p - q) * one.h)
-            yield "wrong-point", says, lambda one, p=p, q=q: one.rise(p, q) / one.run
+            yield "wrong-point", says, partial(_between, p, q, p - q)
+            yield "wrong-point", says, partial(_between, p, q, ahead - behind)
     yield "wrong-point", "f is taken at h, where the step begins at x", partial(_second_taken_at, lambda x, h: h)
     says = "f is taken at x * h: a step is added, not multiplied with"
     yield "wrong-point", says, partial(_first_taken_at, lambda x, h: x * h)
@@ -112,8 +117,20 @@ def _slips(ahead: float, behind: float) -> Iterator[tuple[str, str, Of]]:
     yield "wrong-point", says, _never_set_back
     for step in OWN_STEPS:
         says = f"the step is {step:g}, whatever h is"
-        yield "hard-coded", says, lambda one, s=step: one.rise(ahead, behind, s) / ((ahead - behind) * s)
+        yield "hard-coded", says, partial(_with_step, step)
+    says = "the step is h times x, where it must be h"
+    yield "wrong-point", says, lambda one: one.rise(ahead, behind, one.h * one.x) / one.run
+    yield "wrong-point", says, lambda one: one.rise(ahead, behind, one.h * one.x) / (one.run * np.asarray(one.x))
     yield "forward-value", "this is f at x itself, not how it changes", _value
+
+
+def _between(ahead: float, behind: float, steps: float, one: Quotient) -> np.ndarray:
+    return one.rise(ahead, behind) / (steps * one.h)
+
+
+def _with_step(step: float, one: Quotient) -> np.ndarray:
+    slope: np.ndarray = one.rise(one.ahead, one.behind, step) / ((one.ahead - one.behind) * step)
+    return slope
 
 
 def _first_taken_at(place: Callable[[float, float], float], one: Quotient) -> np.ndarray:
@@ -135,7 +152,8 @@ def _added(one: Quotient) -> np.ndarray:
 
 
 def _divided(steps: float, one: Quotient) -> np.ndarray:
-    return one.rise(one.ahead, one.behind) / (np.asarray(one.x) + steps * one.h)
+    slope: np.ndarray = one.rise(one.ahead, one.behind) / (np.asarray(one.x) + steps * one.h)
+    return slope
 
 
 def _bend(scale: float, power: int, one: Quotient) -> np.ndarray:

@@ -1,4 +1,4 @@
-# expect b.g: extra-factor | wrong-operand
+# expect b.g: wrong-local | extra-factor
 def lin_grad(inp, out, w, b):
     inp.g = out.g @ w.t()
     w.g = inp.t() @ out.g

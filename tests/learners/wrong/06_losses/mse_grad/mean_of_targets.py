@@ -1,3 +1,3 @@
-# expect inp.g: wrong-operand | unknown
+# expect inp.g: broadcast-accident | wrong-operand
 def mse_grad(inp, targ):
     inp.g = 2 * (inp - targ.mean()) / len(targ)
