@@ -110,6 +110,8 @@ def _slips(ahead: float, behind: float) -> Iterator[tuple[str, str, Of]]:
         yield "wrong-operand", says, partial(_divided, divisor)
     says = "only the second of the two heights is divided: division comes before subtraction"
     yield "wrong-operand", says, lambda one: one.height(ahead) - one.height(behind) / one.run
+    says = "only the first of the two heights is divided; all of the rise must be"
+    yield "wrong-operand", says, lambda one: one.height(ahead) / one.run - one.height(behind)
     for scale in (1.0, 2.0):
         for power in (1, 2):
             yield "wrong-local", "this is how the slope changes, not the slope", partial(_bend, scale, power)
@@ -148,7 +150,8 @@ def _taken_at(place: Callable[[float, float], float], one: Quotient) -> float:
 
 
 def _added(one: Quotient) -> np.ndarray:
-    return (one.height(one.ahead) + one.height(one.behind)) / one.run
+    slope: np.ndarray = (one.height(one.ahead) + one.height(one.behind)) / one.run
+    return slope
 
 
 def _divided(steps: float, one: Quotient) -> np.ndarray:

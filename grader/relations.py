@@ -53,10 +53,11 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
         for which, place in (("first", slice(0, 1)), ("last", slice(-1, None))):
             says = f"every example has the gradient of the {which} one"
             yield Candidate("partial-batch", says, of(partial(_same_rows, place)))
-    if answer.kind == "gradient" and right.ndim == 1:
-        for operation in (np.sum, np.mean):
-            says = "it is summed over the axis that it must keep"
-            yield Candidate("summed-wrong-axis", says, of(partial(_filled_with, operation)))
+    if answer.kind == "gradient" and not {BATCH, FIRST_OF_ANY} & set(trial.axes(answer.wrt) or ()):
+        says = "it is summed over an axis that it must keep"
+        for axis in range(right.ndim):
+            for operation in (np.sum, np.mean):
+                yield Candidate("summed-wrong-axis", says, of(partial(_filled_with, operation, axis)))
     if right.size > len(PARTS):
         for which, at in (("first", 0), ("last", -1)):
             says = f"the {which} entry is 0 and all the others are right: it was not counted"
@@ -132,8 +133,8 @@ def _same_rows(place: slice, right: np.ndarray) -> np.ndarray:
     return np.broadcast_to(right[place], right.shape)
 
 
-def _filled_with(operation: Callable[..., Any], right: np.ndarray) -> np.ndarray:
-    return np.full(right.shape, operation(right))
+def _filled_with(operation: Callable[..., Any], axis: int, right: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(operation(right, axis=axis, keepdims=True), right.shape)
 
 
 def _without_entry(at: int, right: np.ndarray) -> np.ndarray:

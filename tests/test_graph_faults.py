@@ -295,10 +295,16 @@ def test_a_mistake_on_top_of_an_earlier_gradient_is_still_named() -> None:
     assert diagnose(answer, pairs, every_candidate(exercise, answer, trials[0])).code == "mean-for-sum"
 
 
-def test_an_answer_that_is_a_value_has_no_faults_in_its_gradient() -> None:
-    exercise = Exercise("x", lambda x: x.sum(), {"x": normal("n")}, (Answer("return", "", "value"),))
-    trial = make_trials(exercise, np.random.default_rng(0))[0]
-    assert list(graph_faults.candidates(exercise, exercise.answers[0], trial)) == []
+def test_an_answer_that_is_a_value_has_the_slips_of_the_way_forward_alone() -> None:
+    inputs = {"x": normal("n"), "b": normal("n")}
+    exercise = Exercise("x", lambda x, b: ((x + b) ** 2).mean(), inputs, (Answer("return", "", "value"),))
+    trials, answer = make_trials(exercise, np.random.default_rng(0)), exercise.answers[0]
+    forgotten = [(trial, np.asarray((trial.inputs["x"] ** 2).mean())) for trial in trials]
+    said = diagnose(answer, forgotten, every_candidate(exercise, answer, trials[0]))
+    assert said.code == "wrong-point"
+    assert "b is left out" in said.says
+    zeros = [(trial, np.zeros(())) for trial in trials]
+    assert diagnose(answer, zeros, every_candidate(exercise, answer, trials[0])).code in {"unknown", "hard-coded"}
 
 
 @pytest.mark.parametrize(

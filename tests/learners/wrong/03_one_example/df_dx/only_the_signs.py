@@ -1,0 +1,3 @@
+# expect return: wrong-local | unknown
+def df_dx(x, w, b):
+    return w.t().sign()

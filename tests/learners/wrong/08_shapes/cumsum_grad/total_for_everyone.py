@@ -1,0 +1,3 @@
+# expect inp.g: wrong-local
+def cumsum_grad(inp, out, dim):
+    inp.g = out.g.sum(dim, keepdim=True).expand(inp.shape)
