@@ -82,7 +82,12 @@ def candidates(trial: Trial) -> Iterator[Candidate]:
         return
     ahead, behind = found
     for code, says, change in _slips(ahead, behind):
-        yield Candidate(code, says, partial(_compute, change, ahead, behind))
+        yield Candidate(code, says, partial(_remembered, change, ahead, behind))
+
+
+def _remembered(change: Of, ahead: float, behind: float, trial: Trial) -> np.ndarray:
+    found: np.ndarray = trial.remember(change, lambda: _compute(change, ahead, behind, trial))
+    return found
 
 
 def _compute(change: Of, ahead: float, behind: float, trial: Trial) -> np.ndarray:
