@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from . import __version__, report_command
+from . import __version__, author_command, report_command
 from .errors import HandgradError, InfrastructureError, UsageError
 from .nbgrader_cli import app as nbgrader_app
 from .quiz_command import quiz
@@ -250,33 +250,8 @@ def doctor() -> None:
     raise typer.Exit(3 if found.strongest == "none" else 0)
 
 
-@app.command()
-def build() -> None:
-    """For authors: derive the stubs in exercises/ from solutions/."""
-    from .build import build as build_course
-    from .course import open_authors_course
-
-    written = build_course(open_authors_course(Path.cwd()))
-    print(*written, f"{len(written)} file(s) written." if written else "Everything is up to date.", sep="\n")
-
-
-@app.command()
-def audit() -> None:
-    """For authors: prove that every exercise of the course is sound."""
-    from .console import Spinner
-    from .course import open_authors_course
-
-    course = open_authors_course(Path.cwd())
-    from .audit import audit as audit_course
-
-    with _session(course) as session, Spinner("auditing") as say:
-        worker = session.warm_up()
-        findings = audit_course(course, session.grader, worker, lambda exercise: say(exercise.file))
-    for finding in findings:
-        print(f"{finding.file}: {finding.says}")
-    count = len(course.exercises)
-    print(f"{len(findings)} finding(s) in {count} exercises." if findings else f"All {count} exercises are sound.")
-    raise typer.Exit(1 if findings else 0)
+app.command()(author_command.build)
+app.command()(author_command.audit)
 
 
 def _agreed(question: str) -> None:
