@@ -20,10 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from conftest import ROOT, SEED, TIME_LIMIT, with_policy
 from test_learners import FILES, NAMED, WRONG, Expected, expectations, without_misconceptions
 
-from grader import judge
 from grader.course import Course, load_course
-from grader.grading import Grader
-from grader.sandbox import Worker, start_worker
+from grader.judging import judge
+from grader.judging.grading import Grader
+from grader.sandbox.worker import Worker, start_worker
 
 
 @dataclass

@@ -67,7 +67,7 @@ def solved_course(folder: Path, config: str = "") -> Path:
     Args:
         config: another `course.yaml`.
     """
-    from grader.build import worked_text
+    from grader.authoring.build import worked_text
     from grader.course import load_course
 
     folder.mkdir(parents=True)
@@ -126,8 +126,8 @@ def without_torch(course: Path) -> list[Row]:
 def warm_check(course: Path) -> list[Row]:
     """One exercise, every answer and trial, where everything is loaded already."""
     from grader.course import load_course
-    from grader.grading import Grader
-    from grader.sandbox import start_worker
+    from grader.judging.grading import Grader
+    from grader.sandbox.worker import start_worker
 
     exercise = load_course(course).find("lin_grad")
     content, grader, times = exercise.path.read_bytes(), Grader(), []
@@ -157,7 +157,7 @@ def whole_class(course: Path) -> list[Row]:
 
     Without isolation and in the strongest that this machine has, in turn.
     """
-    from grader.isolation import choose, machine
+    from grader.sandbox.isolation import choose, machine
 
     hand_in(course, STUDENTS)
     chosen = choose(machine())
@@ -187,7 +187,7 @@ def hand_in(course: Path, students: int) -> None:
 
 def grading_rate(course: Path, isolation: str) -> float:
     """Submissions per second, from the first result to the last."""
-    from grader.batch import Progress, grade_folder
+    from grader.batch.grading import Progress, grade_folder
     from grader.course import load_course
 
     out = course.parent / f"grades-{time.monotonic_ns()}"
@@ -221,7 +221,7 @@ def crowd(course: Path) -> list[Row]:
 
 def beside_nbgrader(course: Path) -> list[Row]:
     """nbgrader with our preprocessors, and `handgrad grade`, each beside nbgrader as it comes."""
-    from grader.isolation import choose, machine
+    from grader.sandbox.isolation import choose, machine
 
     unit = pace(course, "04_linear", NOTEBOOKS, STOCK)
     alone = solved_course(course.parent / "alone" / "course", ONE_EXERCISE)

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from . import __version__, author_command, report_command
+from . import __version__
+from .commands import author as author_command
+from .commands import report as report_command
+from .commands.nbgrader import app as nbgrader_app
+from .commands.quiz import quiz
+from .commands.review import review
 from .errors import HandgradError, InfrastructureError, UsageError
-from .nbgrader_cli import app as nbgrader_app
-from .quiz_command import quiz
-from .review_command import review
 
 if TYPE_CHECKING:
     from .course import Course
-    from .session import Session
-    from .shown import Shown
+    from .learner.session import Session
+    from .picture.data import Shown
 
 app = typer.Typer(
     name="handgrad",
@@ -83,7 +85,7 @@ def _root(
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
-        from .watch import watch
+        from .learner.watch import watch
 
         watch(_course())
 
@@ -91,7 +93,7 @@ def _root(
 @app.command()
 def init(folder: Annotated[Path, typer.Argument(help="A new folder for your course.")]) -> None:
     """Make a folder with all lessons and stubs, ready to start."""
-    from . import workspace
+    from .learner import workspace
 
     course = workspace.init(folder)
     lesson = folder / "exercises" / course.exercises[0].unit / "README.md"
@@ -114,7 +116,7 @@ def check(
     ] = "text",
 ) -> None:
     """Check exercises and say which mistake each wrong answer is."""
-    from .checking import checked, put
+    from .learner.checking import checked, put
     from .results import exit_code
 
     course = _course()
@@ -132,9 +134,9 @@ def hint(
     answer_name: Annotated[str, typer.Argument(metavar="[ANSWER]", help="One answer, such as w.g.")] = "",
 ) -> None:
     """Show the next hint for an answer, one step at a time."""
-    from .checking import last_result
-    from .console import columns, out
-    from .render import answer_in_need, hints
+    from .learner.checking import last_result
+    from .learner.console import columns, out
+    from .learner.render import answer_in_need, hints
 
     course = _course()
     exercise = course.find(exercise_id)
@@ -154,9 +156,9 @@ def hint(
 @app.command("list")
 def list_() -> None:
     """List all exercises and how far you are."""
-    from .console import listed, out
-    from .progress import next_exercise
-    from .render import next_step
+    from .learner.console import listed, out
+    from .learner.progress import next_exercise
+    from .learner.render import next_step
 
     course = _course()
     with _session(course) as session:
@@ -174,8 +176,8 @@ def reset(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Put an exercise's stub back; what you wrote is kept as a backup."""
-    from . import workspace
-    from .console import out
+    from .learner import workspace
+    from .learner.console import out
 
     course = _course()
     exercise = course.find(exercise_id)
@@ -192,8 +194,8 @@ def reset(
 @app.command()
 def solution(exercise_id: ExerciseId) -> None:
     """Show the worked solution of an exercise that you have passed."""
-    from .build import worked_text
-    from .checking import last_result
+    from .authoring.build import worked_text
+    from .learner.checking import last_result
 
     course = _course()
     exercise = course.find(exercise_id)
@@ -225,9 +227,9 @@ def grade(
     format: Format = "text",
 ) -> None:
     """For instructors: grade a class; one result file per student, and grades.csv."""
-    from .batch_report import grade_with_progress
-    from .class_course import open_for_class
-    from .nbgrader_book import entering
+    from .batch.course import open_for_class
+    from .batch.screen import grade_with_progress
+    from .nbgrader.book import entering
 
     with entering(course := open_for_class(Path.cwd()), gradebook, submissions, out):
         code = grade_with_progress(
@@ -243,7 +245,7 @@ app.command()(report_command.report)
 @app.command()
 def doctor() -> None:
     """For instructors: show how `grade` can isolate learner code on this machine."""
-    from .isolation import machine, report
+    from .sandbox.isolation import machine, report
 
     found = machine()
     print("\n".join(f"{name:<12}{says}" for name, says in report(found)))
@@ -273,6 +275,6 @@ def _course() -> Course:
 
 
 def _session(course: Course) -> Session:
-    from .session import Session
+    from .learner.session import Session
 
     return Session(course)

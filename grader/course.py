@@ -16,7 +16,7 @@ from pathlib import Path
 from .course_file import CourseFile, Policy, Unit, read_course_file
 from .errors import CourseError, SpecError, UsageError
 from .exercise import Declaration, Exercise, Routine
-from .quiz import KEYS_FILE, QUIZ_FILE, Quiz, read_quiz
+from .quiz.quiz import KEYS_FILE, QUIZ_FILE, Quiz, read_quiz
 from .results import AnswerResult, ExerciseResult, Status
 
 COURSE_FILE = "course.yaml"

@@ -143,14 +143,11 @@ ATTACKS: dict[str, tuple[str, str]] = {
         attack("import socket; socket.socket(socket.AF_UNIX)"), "PermissionError"),
     "38 looks for references": (
         attack("""
-            known = '''autograd_entrances autograd_probe autograd_removal capture cells confinement errors failures
-                       import_ban landlock linux loading meter no_autograd preloaded protocol seccomp warm_memory
-                       worker zygote'''
-            bad = {n[7:] for n in sys.modules if n.startswith('grader.')} - set(known.split())
+            bad = {n for n in sys.modules if n.startswith('grader.') and n.split('.')[1] not in ('child', 'errors')}
             assert not bad, bad"""),
         "returned tensor"),
     "39 imports the course": (attack("import solutions"), "ModuleNotFoundError"),
-    "39 imports the grader": (attack("import grader.reference"), "ModuleNotFoundError"),
+    "39 imports the grader": (attack("import grader.reference.references"), "ModuleNotFoundError"),
     "36 imports sympy": (attack("import sympy"), "ModuleNotFoundError|ImportError|AutogradUsed|autograd"),
     "44 sends half a frame": (attack("os.write(3, b'HGF1\\x10\\0\\0'); time.sleep(1e6)"), "timeout|crash"),
     "46 rewrites at exit": (
@@ -192,8 +189,8 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "more: loads a library": (attack("ctypes.CDLL('libutil.so.1')"), "PermissionError"),
     "more: replaces the worker": (
         attack("""
-            import grader.worker, grader.zygote, grader.protocol
-            for module in (grader.worker, grader.zygote, grader.protocol):
+            import grader.child.worker, grader.child.zygote, grader.child.protocol
+            for module in (grader.child.worker, grader.child.zygote, grader.child.protocol):
                 for name in dir(module):
                     if callable(getattr(module, name)): setattr(module, name, lambda *a, **k: os._exit(0))"""), ".*"),
     "more: waits for the alarm in a handler": (

@@ -391,7 +391,7 @@ ROADS = {
         "with torch._C._EnablePythonDispatcher():\n    y = leaf(x); f(y).backward(); return y.grad"
     ),
     "patching the refusal": (
-        "from grader import no_autograd\n"
+        "from grader.child import no_autograd\n"
         "no_autograd.refuse.__code__ = (lambda *a, **k: None).__code__\n"
         "y = leaf(x); f(y).backward(); return y.grad"
     ),
@@ -430,7 +430,7 @@ ABSENT = {
         "    y = leaf(x); f(y).backward(); return y.grad"
     ),
     "taking the patches off": (
-        "from grader import no_autograd, autograd_entrances\n"
+        "from grader.child import no_autograd; from grader.child import autograd_entrances\n"
         "for owner, name in no_autograd.ENTRANCES: delattr(owner, name)\n"
         "import importlib; importlib.reload(torch.autograd.graph); importlib.reload(torch.autograd)\n"
         "y = leaf(x); f(y).backward(); return y.grad"

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from grader.class_model import Broken, ClassReport, Handed, Note
-from grader.class_tally import Tally
 from grader.course import PACKAGE
 from grader.course_file import read_course_file
+from grader.report.model import Broken, ClassReport, Handed, Note
+from grader.report.tally import Tally
 from grader.results import AnswerResult, CourseResult, ExerciseResult, dumps
 
 CONFIG = read_course_file(PACKAGE.parent / "course.yaml")

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from grader import protocol
-from grader.build import worked_text
+from grader.authoring.build import worked_text
+from grader.child import protocol
 from grader.course import Course, load_course
-from grader.grading import Grader
+from grader.judging.grading import Grader
 from grader.results import ExerciseResult
-from grader.sandbox import MODE_VARIABLE, Worker, start_worker
+from grader.sandbox.worker import MODE_VARIABLE, Worker, start_worker
 
 ROOT = Path(__file__).resolve().parent.parent
 TIME_LIMIT = 3.0

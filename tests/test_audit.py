@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from grader import audit_words
-from grader.audit import Finding, audit
-from grader.build import build
+from grader.authoring import audit_words
+from grader.authoring.audit import Finding, audit
+from grader.authoring.build import build
 from grader.course import load_course
-from grader.grading import Grader
-from grader.sandbox import Worker
+from grader.judging.grading import Grader
+from grader.sandbox.worker import Worker
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED = 7
@@ -155,9 +155,9 @@ def test_a_hint_of_a_misconception_that_holds_the_formula_is_found(root: Path, f
 def test_a_ladder_that_holds_the_formula_is_found(findings: Check, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(audit_words, "LADDERS", {"wrong-sign": ("(inp > 0) * out.g", "", ""), "no-code": ()})
     assert findings() == [
-        Finding("grader/ladders.py", "a hint of wrong-sign is empty: write it."),
-        Finding("grader/ladders.py", "a hint of wrong-sign is there twice: write another one."),
-        Finding("grader/ladders.py", "no-code is no known code: correct its name."),
+        Finding("grader/diagnosis/ladders.py", "a hint of wrong-sign is empty: write it."),
+        Finding("grader/diagnosis/ladders.py", "a hint of wrong-sign is there twice: write another one."),
+        Finding("grader/diagnosis/ladders.py", "no-code is no known code: correct its name."),
         Finding(
             SPEC, "relu_grad: the ladder of wrong-sign gives the formula away ((inp > 0) * out.g): ask for it instead."
         ),

@@ -98,7 +98,7 @@ def test_an_untested_torch_is_refused(version: str) -> None:
     """It is named, and so are the versions that were tested; nothing has been removed by then."""
     ran = in_python(f"""
         import torch
-        from grader.autograd_removal import TESTED, remove
+        from grader.child.autograd_removal import TESTED, remove
         from grader.errors import InfrastructureError
         torch.__version__ = {version!r}
         try:
@@ -125,7 +125,7 @@ def test_an_untested_torch_is_refused(version: str) -> None:
 def test_a_removal_that_removed_too_little_is_refused(sabotage: str) -> None:
     """The probe finds what still works, so that nothing is graded where something is left."""
     ran = in_python(f"""
-        from grader import autograd_removal as r
+        from grader.child import autograd_removal as r
         from grader.errors import InfrastructureError
         {sabotage}
         try:
@@ -138,14 +138,14 @@ def test_a_removal_that_removed_too_little_is_refused(sabotage: str) -> None:
 
 def test_every_probe_finds_its_gradient_before_the_removal() -> None:
     """A probe that never succeeds would prove nothing."""
-    ran = in_python("from grader.autograd_probe import PROBES, working; print(set(PROBES) - set(working()))")
+    ran = in_python("from grader.child.autograd_probe import PROBES, working; print(set(PROBES) - set(working()))")
     assert ran.stdout == "set()\n", ran.stderr
 
 
 def test_the_removal_is_quick() -> None:
     ran = in_python("""
-        import gc, time, torch, grader.worker
-        from grader.autograd_removal import remove
+        import gc, time, torch, grader.child.worker
+        from grader.child.autograd_removal import remove
         gc.disable()
         start = time.perf_counter()
         remove()
@@ -159,9 +159,9 @@ def answered(source: str) -> dict[str, Any]:
     ran = in_python(f"""
         import json
         import numpy as np
-        from grader import protocol
-        from grader.autograd_removal import remove
-        from grader.worker import answer
+        from grader.child import protocol
+        from grader.child.autograd_removal import remove
+        from grader.child.worker import answer
         remove()
         header = {{"cells": [{source!r}], "cell_limit": None, "filename": "learner.py", "function": "answer", "time_limit": 20}}
         header["calls"] = [{{"arguments": [["x", {{"tensor": 0, "g": None}}]], "meter": False}}]

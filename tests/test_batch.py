@@ -16,14 +16,16 @@ from unittest.mock import Mock
 import jsonschema
 import pytest
 
-from grader import batch, desk, submissions
-from grader.batch import Progress
+from grader.batch import grading as batch
+from grader.batch import submissions
+from grader.batch.gradebook import Failure, Mistake, Summary, opened
+from grader.batch.grading import Progress
 from grader.course import PACKAGE, Course, CourseFile, load_course
 from grader.errors import InfrastructureError, UsageError
 from grader.files import write_atomically
-from grader.gradebook import Failure, Mistake, Summary, opened
+from grader.judging import desk
 from grader.results import CODES, LARGEST_SEED, SCHEMA_FILE
-from grader.sandbox import Reply
+from grader.sandbox.worker import Reply
 
 grade_folder = partial(batch.grade_folder, isolation="none")
 ROOT = PACKAGE.parent
@@ -395,8 +397,8 @@ def test_each_submission_is_read_once_be_it_graded_or_kept(course, school, tmp_p
         read.append(folder.name)
         return submissions.read_submission(course, folder)
 
-    for module in ("batch", "gradebook"):
-        monkeypatch.setattr(f"grader.{module}.read_submission", reading)
+    for module in ("grading", "gradebook"):
+        monkeypatch.setattr(f"grader.batch.{module}.read_submission", reading)
     grade_folder(course, school, tmp_path / "out", workers=2)
     assert sorted(read) == sorted(CLASS)
     read.clear()
@@ -457,7 +459,7 @@ def test_what_cannot_be_graded_is_an_error_and_no_silent_zero(course, pair, tmp_
 
 
 def test_a_bug_in_the_grader_does_not_stop_the_rest(course, pair, tmp_path, monkeypatch) -> None:
-    from grader.grading import Grader
+    from grader.judging.grading import Grader
 
     grade = Grader.grade
 

@@ -9,10 +9,11 @@ import pytest
 from conftest import codes
 from test_batch import LIN, MEAN, RELU_FILE, Crashing, hand_in
 
-from grader import batch, desk
+from grader.batch import grading as batch
 from grader.course import Course
-from grader.grading import Grader
-from grader.sandbox import Worker
+from grader.judging import desk
+from grader.judging.grading import Grader
+from grader.sandbox.worker import Worker
 
 FEW, MANY = 30, 230
 BYTES_PER_STUDENT = 2_000

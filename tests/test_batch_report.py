@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.batch import Progress
-from grader.batch_report import _pace, _print
+from grader.batch.gradebook import Failure, Summary
+from grader.batch.grading import Progress
+from grader.batch.screen import _pace, _print
 from grader.course import Course
-from grader.gradebook import Failure, Summary
 
 
 @pytest.mark.parametrize(

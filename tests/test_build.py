@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.build import build, derived, stale, stub
+from grader.authoring.build import build, derived, stale, stub
 from grader.course import Course, CourseExercise, load_course
 from grader.errors import CourseError
 

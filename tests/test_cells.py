@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from grader import cells
-from grader.source import LONGEST, Source
+from grader.child import cells
+from grader.judging.source import LONGEST, Source
 
 DEEP = {
     "minus signs": "-" * 200_000 + "1",

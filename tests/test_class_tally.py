@@ -19,9 +19,9 @@ from class_results import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.class_model import Counts
-from grader.class_tally import Tally
 from grader.meanings import MEANINGS, UNNAMED
+from grader.report.model import Counts
+from grader.report.tally import Tally
 from grader.results import CODES, AnswerResult, CourseResult, ExerciseResult
 
 

@@ -21,11 +21,13 @@ from golden import assert_golden
 from test_picture_html import ELSEWHERE, Page
 from test_session import RIGHT, KeptWorker
 
-from grader import __version__, batch_report, cli, workspace
-from grader.build import stub
+from grader import __version__, cli
+from grader.authoring.build import stub
+from grader.batch import screen as batch_report
 from grader.course import Course, bundled, load_course
+from grader.learner import workspace
 from grader.results import SCHEMA_FILE
-from grader.sandbox import Worker
+from grader.sandbox.worker import Worker
 
 HANDGRAD = [sys.executable, "-c", "from grader.cli import main; main()"]
 COMMANDS = [
@@ -75,7 +77,7 @@ def handgrad(*arguments: str, cwd: Path, **options: object) -> subprocess.Comple
 def here(course: Course, worker: Worker, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     """The command inside this process, with a worker that is warm already; `here.course` is the workspace."""
     kept = KeptWorker(worker)
-    monkeypatch.setattr("grader.session.start_worker", kept.start)
+    monkeypatch.setattr("grader.learner.session.start_worker", kept.start)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.chdir(course.root)
@@ -564,7 +566,7 @@ def test_a_bug_of_the_grader_is_one_sentence_and_exit_three(
         raise RuntimeError("something the grader did not foresee")
 
     write(course, "slope", SLOPE)
-    monkeypatch.setattr("grader.judge.is_right", broken)
+    monkeypatch.setattr("grader.judging.judge.is_right", broken)
     done = here("check", "slope")
     assert done.returncode == 3
     assert "something the grader did not foresee" in done.stdout + done.stderr

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from grader.compare import agrees, scaled_error, share_wrong, worst_entry
+from grader.reference.compare import agrees, scaled_error, share_wrong, worst_entry
 
 finite = hnp.arrays(
     "float64",

@@ -8,9 +8,9 @@ import pytest
 import torch
 from test_graph_faults import Rule, verdict
 
-from grader.detours import idle_paths
+from grader.diagnosis.detours import idle_paths
 from grader.exercise import Exercise, stored
-from grader.recording import record
+from grader.reference.recording import record
 from grader.sampling import each_of, normal, output
 
 

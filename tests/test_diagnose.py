@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from test_relations import ANSWER, Change, pairs, trials
 
-from grader.diagnose import SPECIFIC, Diagnosis, declared, diagnose, matching, ranked
+from grader.diagnosis.diagnose import SPECIFIC, Diagnosis, declared, diagnose, matching, ranked
 from grader.exercise import Misconception
+from grader.reference.trial import Candidate, Trial
 from grader.results import VALUE_CODES
-from grader.trial import Candidate, Trial
 
 
 def candidate(code: str, change: Change, says: str = "") -> Candidate:

@@ -8,9 +8,9 @@ import pytest
 import torch
 from test_graph_faults import Rule, verdict
 
-from grader.difference_form import difference_slips
+from grader.diagnosis.difference_form import difference_slips
 from grader.exercise import Exercise, stored
-from grader.recording import record
+from grader.reference.recording import record
 from grader.sampling import indices, normal, uniform
 
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.equivalence import Variable, draw, ratio, same
 from grader.errors import ExpressionError
-from grader.evaluation import arithmetic
-from grader.expression import LONGEST, parse
+from grader.quiz.equivalence import Variable, draw, ratio, same
+from grader.quiz.evaluation import arithmetic
+from grader.quiz.expression import LONGEST, parse
 
 LAYER = {
     "inp": Variable(("bs", "n")), "w": Variable(("n", "m")), "b": Variable(("m",)), "out_g": Variable(("bs", "m")),

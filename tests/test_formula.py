@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from grader import workspace
 from grader.course import Course, load_course
-from grader.formula import asked, formula
+from grader.learner import workspace
+from grader.learner.formula import asked, formula
 
 ROOT = Path(__file__).resolve().parent.parent
 

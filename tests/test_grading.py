@@ -13,11 +13,11 @@ import pytest
 import torch
 from conftest import SEED, Grade, codes, mode_worker, solution, with_policy
 
+from grader.child.protocol import Frame
 from grader.course import Course
 from grader.errors import InfrastructureError
-from grader.grading import Grader
-from grader.protocol import Frame
-from grader.sandbox import Reply, Worker
+from grader.judging.grading import Grader
+from grader.sandbox.worker import Reply, Worker
 
 SOURCE_DISCUSSION = """
 def lin_grad(inp, out, w, b):
@@ -335,7 +335,7 @@ def test_a_reply_to_fewer_calls_is_never_a_pass(course: Course, grader: Grader, 
 
     class Recorded:
         def run(self, job: bytes, time_limit: float) -> Reply:
-            from grader import protocol
+            from grader.child import protocol
 
             header, arrays = protocol.unpack(job)
             header["calls"] = header["calls"][:1]

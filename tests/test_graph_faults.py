@@ -12,16 +12,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_trace import Program, forward_of, inputs_of, programs
 
-from grader import graph_faults, relations
-from grader.compare import agrees
-from grader.diagnose import Diagnosis, diagnose, ranked
+from grader.diagnosis import graph_faults, relations
+from grader.diagnosis.diagnose import Diagnosis, diagnose, ranked
+from grader.diagnosis.relations import MATCH
 from grader.exercise import Answer, Exercise, returned, returned_jacobian, stored
-from grader.reference import make_trial, make_trials
-from grader.relations import MATCH
+from grader.reference.compare import agrees
+from grader.reference.references import make_trial, make_trials
+from grader.reference.trial import IMPOSSIBLE, Candidate, Trial
 from grader.results import VALUE_CODES
 from grader.sampling import accumulating, normal, output, upstream
 from grader.setting import Setting
-from grader.trial import IMPOSSIBLE, Candidate, Trial
 
 Rule = Callable[[dict[str, Any]], torch.Tensor]
 MAX_CANDIDATES = 250

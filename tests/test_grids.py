@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.grids import Band, Room, Table, bands, heading, left_out, limit_of
-from grader.shown import Grid, Kind, Picture
+from grader.picture.data import Grid, Kind, Picture
+from grader.picture.grids import Band, Room, Table, bands, heading, left_out, limit_of
 
 
 def grid(values: np.ndarray, *, title: str = "yours", axes: str = "", kind: Kind = "values") -> Grid:

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,15 +25,15 @@ from conftest import ROOT, SEED, TIME_LIMIT, codes, make_job, solution, with_pol
 from test_learners import FILES, RIGHT, SAMPLE, expectations, found_codes, mismatches
 from test_sandbox import LIMIT, X, alive, assert_still_honest, observed, outcome, run
 
-from grader import isolation
-from grader.batch import grade_folder
+from grader.batch.grading import grade_folder
 from grader.course import Course, load_course
 from grader.errors import InfrastructureError, ProtocolError
-from grader.grading import Grader
-from grader.isolation import Isolation, Machine, choose, machine, weakness
-from grader.render import exercise_report, printed
+from grader.judging.grading import Grader
+from grader.learner.render import exercise_report, printed
 from grader.results import ExerciseResult
-from grader.sandbox import ForkingWorker, Reply, Worker, start_worker
+from grader.sandbox import isolation
+from grader.sandbox.isolation import Isolation, Machine, choose, machine, weakness
+from grader.sandbox.worker import ForkingWorker, Reply, Worker, start_worker
 
 STRICT: tuple[Isolation, ...] = ("box", "kernel")
 LATE = 1.0
@@ -94,7 +95,7 @@ def test_an_attack_ends_as_stated_and_changes_nothing(name: str, isolated: Forki
 
 def test_every_system_call_that_is_not_listed_is_refused(isolated: ForkingWorker) -> None:
     """All numbers there are, and some there are not yet."""
-    from grader.seccomp import CALLS, FILTERED, MACHINES
+    from grader.child.seccomp import CALLS, FILTERED, MACHINES
 
     column = list(MACHINES).index(os.uname().machine)
     unfiltered = {335, 336} if column == 0 else set()  # uretprobe and uprobe: SIGILL, see below
@@ -191,7 +192,7 @@ FORGED = {
 
 def graded(course: Course, grader: Grader, worker: Worker, code: str) -> ExerciseResult:
     source = (
-        "import os\nimport torch\nfrom grader import protocol\n\n"
+        "import os\nimport torch\nfrom grader.child import protocol\n\n"
         "def send(frame):\n    while frame: frame = frame[os.write(3, frame):]\n    os._exit(0)\n\n"
         f"def lin_grad(inp, out, w, b):\n    {code}\n"
     )
@@ -366,7 +367,7 @@ KILLED = """
 import os, sys
 sys.path[:0] = [{root!r}, {tests!r}]
 from conftest import make_job
-from grader.sandbox import ForkingWorker
+from grader.sandbox.worker import ForkingWorker
 worker = ForkingWorker({mode!r})
 worker._await_ready()
 print("ready", flush=True)
@@ -458,7 +459,7 @@ def handgrad(*words: str, cwd: Path = ROOT, code: str = "") -> subprocess.Comple
     )
 
 
-NO_LANDLOCK = "import grader.landlock; grader.landlock.abi = lambda: 0"
+NO_LANDLOCK = "import grader.child.landlock; grader.child.landlock.abi = lambda: 0"
 
 
 def test_the_doctor_shows_what_would_be_used() -> None:
@@ -504,9 +505,12 @@ def test_what_was_graded_without_isolation_is_graded_again(course: Course, tmp_p
     assert [graded_anew(mode) for mode in ("none", "box", "kernel", "none")] == [1, 1, 0, 1]
 
 
-def test_a_worker_that_cannot_be_isolated_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_cannot_be_isolated_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without Landlock the warm process ends before it is ready."""
-    monkeypatch.setattr(isolation.box, "WORKER_MODULES", [n for n in isolation.box.WORKER_MODULES if n != "landlock"])
+    package = tmp_path / "grader"
+    shutil.copytree(isolation.box.PACKAGE, package, ignore=shutil.ignore_patterns("landlock.py", "bundled"))
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(isolation.box, "PACKAGE", package)
     with start_worker("box") as worker, pytest.raises(InfrastructureError, match="could not start"):
         worker.run(make_job("def probe(x): return x", {"x": np.ones(1)}), TIME_LIMIT)
 

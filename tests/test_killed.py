@@ -21,9 +21,9 @@ import yaml
 from conftest import ROOT, make_job
 from test_sandbox import X, alive, assert_still_honest, outcome
 
-from grader import workspace
-from grader.isolation import Isolation, choose, machine
-from grader.sandbox import ForkingWorker
+from grader.learner import workspace
+from grader.sandbox.isolation import Isolation, choose, machine
+from grader.sandbox.worker import ForkingWorker
 
 STUDENTS, SLOW, MOMENTS_SEED, SEED = 300, 20, 20, "7"
 MOMENTS = {"grader": 6, "warm process": 22, "child": 22}
@@ -193,7 +193,7 @@ class Run:
 def at_work(process: int) -> bool:
     """The process is alive, and a worker: its number has not been given to somebody else."""
     with suppress(OSError):
-        return alive(process) and b"grader.zygote" in Path(f"/proc/{process}/cmdline").read_bytes()
+        return alive(process) and b"grader.child.zygote" in Path(f"/proc/{process}/cmdline").read_bytes()
     return False
 
 

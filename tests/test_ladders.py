@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.ladders import LADDERS, OF_ANY_FUNCTION, STEPS, hints_for
+from grader.diagnosis.ladders import LADDERS, OF_ANY_FUNCTION, STEPS, hints_for
 from grader.results import CODES
 
 ANSWER = ("nudge", "pointer", "almost there")

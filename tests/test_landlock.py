@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from grader import landlock
-from grader.landlock import handled
+from grader.child import landlock
+from grader.child.landlock import handled
 
 CONFINED = """
 import os, socket, sys
 sys.path.insert(0, {root!r})
-from grader import landlock
-from grader.linux import PR_SET_NO_NEW_PRIVS, prctl
+from grader.child import landlock
+from grader.child.linux import PR_SET_NO_NEW_PRIVS, prctl
 ruleset = landlock.nothing_allowed()
 prctl(PR_SET_NO_NEW_PRIVS, 1)
 landlock.restrict_self(ruleset)

@@ -13,16 +13,16 @@ from measurements import AT_LARGE, MEASURED, SOURCES
 from test_learners import found_codes
 
 from grader.course import Course
+from grader.diagnosis.ladders import STEPS
 from grader.exercise import Exercise, returned, stored
-from grader.grading import Grader
-from grader.ladders import STEPS
-from grader.large_case import UNSUSPICIOUS
-from grader.large_trials import AT_FIRST, entries_are_coupled, large_trials, most_entries
-from grader.reference import make_trials
+from grader.judging.grading import Grader
+from grader.judging.large_case import UNSUSPICIOUS
+from grader.reference.large_trials import AT_FIRST, entries_are_coupled, large_trials, most_entries
+from grader.reference.references import make_trials
+from grader.reference.trial import Trial
 from grader.results import ExerciseResult
 from grader.sampling import Array, normal, output
-from grader.sandbox import ForkingWorker, Worker, is_isolated
-from grader.trial import Trial
+from grader.sandbox.worker import ForkingWorker, Worker, is_isolated
 
 LIMIT = 4.0
 LATE = 1.0

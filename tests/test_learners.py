@@ -15,10 +15,10 @@ import pytest
 from conftest import SEED, codes, with_policy
 
 from grader.course import Course
-from grader.grading import Grader
-from grader.questions import codes_of
+from grader.judging.grading import Grader
+from grader.quiz.questions import codes_of
 from grader.results import CODES, VALUE_CODES
-from grader.sandbox import Worker
+from grader.sandbox.worker import Worker
 
 LEARNERS = Path(__file__).parent / "learners"
 FILES = {path.relative_to(LEARNERS).as_posix(): path for path in sorted(LEARNERS.rglob("*.py"))}

@@ -9,7 +9,7 @@ import pytest
 from grader.course import Course, load_course
 from grader.course_file import Unit
 from grader.errors import CourseError
-from grader.lesson import HOW_TO_ANSWER, Lesson, notebook_lesson
+from grader.notebook.lesson import HOW_TO_ANSWER, Lesson, notebook_lesson
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)

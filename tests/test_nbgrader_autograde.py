@@ -32,7 +32,7 @@ from nbgrader_class import (
     totals,
 )
 
-from grader.notebook import grade_id
+from grader.notebook.source import grade_id
 
 WRONG = RIGHT.replace("sum(0)", "mean(0)")
 PARTLY = "def lin_grad(inp, out, w, b):\n    inp.g = ...\n    w.g = inp.t() @ out.g\n    b.g = ...\n"
@@ -300,9 +300,9 @@ def test_what_is_not_handgrads_to_grade_is_left_to_a_person(extended: Path):
 
 FAILING = """
 import sys
-from grader import grading
-from grader.diagnose import Diagnosis
-from grader.judge import everywhere
+from grader.judging import grading
+from grader.diagnosis.diagnose import Diagnosis
+from grader.judging.judge import everywhere
 
 whole = grading.Grader.grade_cells
 
@@ -340,7 +340,7 @@ def test_a_grader_that_fails_gives_no_zero_and_the_next_student_is_graded(extend
 
 
 def test_without_isolation_nothing_is_graded_and_one_sentence_says_why(extended: Path, tmp_path: Path):
-    lacking = "\nimport grader.landlock\ngrader.landlock.abi = lambda: 0\n"
+    lacking = "\nimport grader.child.landlock\ngrader.landlock.abi = lambda: 0\n"
     folder = under_another_configuration(extended, tmp_path / "nb", lacking)
     before = rows(folder, GRADES)
     said = nbgrader("autograde", UNIT, cwd=folder, fails=True)

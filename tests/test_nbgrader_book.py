@@ -30,12 +30,12 @@ from nbgrader_class import (
     totals,
 )
 
-from grader.build import worked_text
+from grader.authoring.build import worked_text
+from grader.batch.submissions import Submission
 from grader.course import Course, load_course
-from grader.nbgrader_course import build_folder
-from grader.nbgrader_entry import opened
+from grader.nbgrader.course import build_folder
+from grader.nbgrader.entry import opened
 from grader.results import AnswerResult, ExerciseResult
-from grader.submissions import Submission
 
 WRONG = RIGHT.replace("sum(0)", "mean(0)")
 ODD = "zoë <b>&'"

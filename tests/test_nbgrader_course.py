@@ -18,9 +18,9 @@ from nbformat import NotebookNode
 from grader import cli
 from grader.course import COURSE_VARIABLE, Course, bundled, load_course, notebook_course
 from grader.errors import CourseError, HandgradError, InfrastructureError
-from grader.lesson import notebook_lesson
-from grader.nbgrader_course import AUTOGRADE, RELEASE, build_folder, config, merged
-from grader.notebook import grade_id, source_notebook
+from grader.nbgrader.course import AUTOGRADE, RELEASE, build_folder, config, merged
+from grader.notebook.lesson import notebook_lesson
+from grader.notebook.source import grade_id, source_notebook
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)
@@ -174,12 +174,12 @@ def test_the_preprocessors_are_nbgraders_own_but_for_ours():
     def named(classes: list[type]) -> list[str]:
         return [f"{cls.__module__.split('.')[0]}.preprocessors.{cls.__name__}" for cls in classes]
 
-    released = [name.replace("grader.nbgrader_release.KeepStubs", "nbgrader.preprocessors.ClearSolutions")
+    released = [name.replace("grader.nbgrader.release.KeepStubs", "nbgrader.preprocessors.ClearSolutions")
                 for name in RELEASE]  # fmt: skip
     assert released == named(GenerateAssignment.preprocessors.default_args[0])
     replaced = {
-        "grader.nbgrader_plugin.SecureExecute": "nbgrader.preprocessors.Execute",
-        "grader.nbgrader_plugin.ExplainScores": "nbgrader.preprocessors.SaveAutoGrades",
+        "grader.nbgrader.plugin.SecureExecute": "nbgrader.preprocessors.Execute",
+        "grader.nbgrader.plugin.ExplainScores": "nbgrader.preprocessors.SaveAutoGrades",
     }
     graded = [replaced.get(name, name) for name in AUTOGRADE]
     last = "nbgrader.preprocessors.CheckCellMetadata"  # what RestoreCells leaves has nothing to be checked
@@ -240,7 +240,7 @@ def test_the_command_says_what_it_wrote_and_what_to_do_next(
     out = capsys.readouterr().out
     assert "Copies of what was replaced: nb/.handgrad/backups/05_activations-1.ipynb\n" in out
     assert "nb/nbgrader_config.py has changes of your own and was left as it is.\n" in out
-    assert "It does not name grader.nbgrader_plugin.SecureExecute, so autograde would run student code" in out
+    assert "It does not name grader.nbgrader.plugin.SecureExecute, so autograde would run student code" in out
 
 
 def test_without_nbgrader_one_sentence_says_how_to_get_it(

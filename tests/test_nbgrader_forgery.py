@@ -29,7 +29,7 @@ from nbgrader_class import (
     scores,
 )
 
-from grader.notebook import grade_id
+from grader.notebook.source import grade_id
 
 TESTS = {
     "inp.g": "inp.g == out.g @ w.t()",
@@ -104,7 +104,7 @@ MORE = {
     "asks the grader": """
         def lin_grad(inp, out, w, b):
             import gc, sys
-            from grader.reference import make_trials
+            from grader.reference.references import make_trials
             from grader.course import load_course
             inp.g, w.g, b.g = [o for o in gc.get_objects() if type(o).__name__ == "Trial"][0].expected.values()
     """,

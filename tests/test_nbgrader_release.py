@@ -13,11 +13,11 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from grader.build import stub, worked
+from grader.authoring.build import stub, worked
 from grader.course import CourseExercise, load_course
-from grader.nbgrader_course import build_folder
-from grader.notebook import grade_id
-from grader.quiz_cells import assignment
+from grader.nbgrader.course import build_folder
+from grader.notebook.source import grade_id
+from grader.quiz.cells import assignment
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)

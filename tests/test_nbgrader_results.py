@@ -17,10 +17,10 @@ from class_results import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.class_model import Counts
 from grader.meanings import UNNAMED
-from grader.nbgrader_results import Finding, findings, read_gradebook
-from grader.results_folder import read_folder
+from grader.nbgrader.results import Finding, findings, read_gradebook
+from grader.report.folder import read_folder
+from grader.report.model import Counts
 
 
 @pytest.fixture

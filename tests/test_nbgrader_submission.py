@@ -21,11 +21,11 @@ from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import CheckCellMetadata, DeduplicateIds, OverwriteCells, OverwriteKernelspec
 from nbgrader_class import RIGHT, UNIT, answered, cell, read, released, released_folder
 
-from grader.nbgrader_comments import harmless
-from grader.nbgrader_restore import MISSING, RestoreCells
-from grader.nbgrader_submission import ABOUT, MOST_CELLS, TOO_LONG, find_renamed, read_submitted
-from grader.notebook import grade_id
-from grader.source import LONGEST
+from grader.judging.source import LONGEST
+from grader.nbgrader.comments import harmless
+from grader.nbgrader.restore import MISSING, RestoreCells
+from grader.nbgrader.submission import ABOUT, MOST_CELLS, TOO_LONG, find_renamed, read_submitted
+from grader.notebook.source import grade_id
 
 
 def notebook_of(*cells: Any, **more: Any) -> bytes:
@@ -318,7 +318,7 @@ def test_a_link_is_not_followed_and_of_two_notebooks_none_is_chosen(
     (tmp_path / "secret").write_text("{}")
     (tmp_path / "link.ipynb").symlink_to(tmp_path / "secret")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("grader.nbgrader_submission.get_logger", logging.getLogger)
+    monkeypatch.setattr("grader.nbgrader.submission.get_logger", logging.getLogger)
     for names in (["link.ipynb"], ["one.ipynb", "two.ipynb"], []):
         before = list(names)
         find_renamed(UNIT, "*", names)

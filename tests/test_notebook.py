@@ -14,11 +14,20 @@ import pytest
 from nbformat import NotebookNode
 from nbgrader.nbgraderformat import MetadataValidator
 
-from grader.build import stub
+from grader.authoring.build import stub
 from grader.course import CourseExercise, load_course
 from grader.course_file import Unit
-from grader.lesson import notebook_lesson
-from grader.notebook import answer_id, check_id, grade_id, is_derived, solution_id, source_notebook, stub_of, title_id
+from grader.notebook.lesson import notebook_lesson
+from grader.notebook.source import (
+    answer_id,
+    check_id,
+    grade_id,
+    is_derived,
+    solution_id,
+    source_notebook,
+    stub_of,
+    title_id,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)

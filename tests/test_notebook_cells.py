@@ -11,12 +11,12 @@ import pytest
 from conftest import codes, mode_worker, solution
 
 from grader.course import Course
-from grader.grading import Grader
-from grader.isolation import machine
-from grader.quiz_cells import assignment
+from grader.judging.grading import Grader
+from grader.judging.source import LONGEST
+from grader.quiz.cells import assignment
 from grader.results import ExerciseResult
-from grader.sandbox import Worker, start_worker
-from grader.source import LONGEST
+from grader.sandbox.isolation import machine
+from grader.sandbox.worker import Worker, start_worker
 
 RIGHT = textwrap.dedent("""
     def lin_grad(inp, out, w, b):
@@ -63,7 +63,8 @@ PASSES = {
     "magics and shell lines": ["%matplotlib inline\n!pip install torch\ntorch?", "%%time\n" + RIGHT + "\n%timeit 1"],
     "another language": ["%%bash\nrm -rf *", RIGHT],
     "the setup, the check and the score": [
-        "import torch\nfrom grader.notebook import check as see, score\nimport grader.elsewhere as g\n%load_ext grader",
+        "import torch\nfrom grader.notebook.cells import check as see, score\n"
+        "import grader.elsewhere as g\n%load_ext grader",
         RIGHT + '\ncheck("lin_grad")\nsee("lin_grad")\ng.show(1).all()',
         'score("lin_grad", "w.g")',
     ],

@@ -17,16 +17,16 @@ from jupyter_client.manager import start_new_kernel
 
 from grader.course import COURSE_VARIABLE, CourseExercise
 from grader.errors import UsageError
-from grader.notebook import SETUP
-from grader.notebook_cells import NO_NOTEBOOK, OURS, Verdicts, _undisturbed, check, score
+from grader.learner.session import Session
+from grader.notebook.cells import NO_NOTEBOOK, OURS, Verdicts, _undisturbed, check, score
+from grader.notebook.source import SETUP
 from grader.results import AnswerResult, ExerciseResult, Status
-from grader.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = "def lin_grad(inp, out, w, b):\n    inp.g = out.g @ w.t()\n    w.g = inp.t() @ out.g\n    b.g = out.g.sum(0)"
 MEAN = RIGHT.replace("@ out.g\n", "@ out.g / len(inp)\n")
 STUB = "def lin_grad(inp, out, w, b):\n    inp.g = ...\n    w.g = ...\n    b.g = ..."
-WORKER = "import grader.notebook_cells as cells; print(cells._verdicts().session._worker.process.popen.pid)"
+WORKER = "import grader.notebook.cells as cells; print(cells._verdicts().session._worker.process.popen.pid)"
 TIMEOUT = 90
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from grader.course import load_course
-from grader.notebook_report import COLOUR, Report
+from grader.learner.render_html import COLOUR, Report
+from grader.picture.data import Grid, Picture
+from grader.picture.data import Shown as Seen
 from grader.results import AnswerResult, ExerciseResult, Status
-from grader.shown import Grid, Picture
-from grader.shown import Shown as Seen
 
 ROOT = Path(__file__).resolve().parent.parent
 LIN_GRAD = load_course(ROOT).find("lin_grad")

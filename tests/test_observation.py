@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader import protocol
+from grader.child import protocol
 from grader.errors import ProtocolError
-from grader.observation import Observation, read
+from grader.sandbox.observation import Observation, read
 
 FLOATS = np.arange(6, dtype="float32").reshape(2, 3)
 TENSOR = {"kind": "tensor", "dtype": "float32", "shape": [2, 3], "array": 0}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from conftest import Grade
 
-from grader.options import describe_options, options
+from grader.reference.options import describe_options, options
+from grader.reference.trial import Trial
 from grader.setting import Setting
-from grader.trial import Trial
 
 UNSQUEEZED = "def sum_grad(inp, out, dim, keepdim):\n    g = out.g{}\n    inp.g = {}\n"
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 from test_graph_faults import Rule, verdict
 
+from grader.diagnosis.output_forms import FORMS
 from grader.exercise import Exercise, stored
-from grader.output_forms import FORMS
-from grader.recording import record
+from grader.reference.recording import record
 from grader.sampling import normal, output, positive
 
 FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {

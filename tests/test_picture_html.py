@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from test_picture_lines import graph, grid, three
 
-from grader.graph_layout import HEIGHT, MARKED_HEIGHT, WIDTH, layout
-from grader.graph_svg import graph_svg
-from grader.picture_html import ABOVE, BELOW, STRONGEST, pictures_html
-from grader.shown import Graph, Node, Picture, Shown
+from grader.picture.data import Graph, Node, Picture, Shown
+from grader.picture.html import ABOVE, BELOW, STRONGEST, pictures_html
+from grader.picture.layout import HEIGHT, MARKED_HEIGHT, WIDTH, layout
+from grader.picture.svg import graph_svg
 
 VOID = {"meta"}
 ELSEWHERE = re.compile(r"https?:|//|\bsrc=|\bhref=|url\(|@import|<script|<link|<img", re.IGNORECASE)

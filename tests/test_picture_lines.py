@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.style import Style as RichStyle
 from rich.text import Text
 
-from grader.console import STYLES
-from grader.grids import limit_of
-from grader.picture_lines import picture_lines
-from grader.render import Line, as_text
-from grader.shown import Graph, Grid, Node, Picture, Shown
+from grader.learner.console import STYLES
+from grader.learner.picture_lines import picture_lines
+from grader.learner.render import Line, as_text
+from grader.picture.data import Graph, Grid, Node, Picture, Shown
+from grader.picture.grids import limit_of
 
 YOURS = np.array([[0.5, -1.0, 0.0], [0.25, -0.01, 1.0]])
 RIGHT = np.array([[1.0, -2.0, 0.0], [0.5, -0.02, 2.0]])

@@ -16,18 +16,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from grader.course import Course
-from grader.grading import Grader
-from grader.grids import limit_of
-from grader.judge import Judge
-from grader.picture_html import pictures_html
-from grader.picture_json import dumps_shown
-from grader.picture_lines import picture_lines
-from grader.picturing import KEPT_BACK, MANY_RIGHT, RIGHT, shaded, shown
-from grader.render import as_text
+from grader.judging.grading import Grader
+from grader.judging.judge import Judge
+from grader.learner.picture_lines import picture_lines
+from grader.learner.render import as_text
+from grader.learner.session import Session
+from grader.picture.data import NOTHING, WHY, Grid, Picture, Shown, undrawn
+from grader.picture.grids import limit_of
+from grader.picture.html import pictures_html
+from grader.picture.making import KEPT_BACK, MANY_RIGHT, RIGHT, shaded, shown
+from grader.picture.record import dumps_shown
 from grader.results import AnswerResult, ExerciseResult
-from grader.sandbox import Worker
-from grader.session import Session
-from grader.shown import NOTHING, WHY, Grid, Picture, Shown, undrawn
+from grader.sandbox.worker import Worker
 
 LIN = "def lin_grad(inp, out, w, b):\n    inp.g = {}\n    w.g = {}\n    b.g = {}\n"
 RIGHT_LIN = ("out.g @ w.t()", "inp.t() @ out.g", "out.g.sum(0)")
@@ -292,7 +292,7 @@ def test_a_picture_that_fails_does_not_take_the_verdict_with_it(
     def broken(*_: object) -> Shown:
         raise ValueError("no paint")
 
-    monkeypatch.setattr("grader.picturing.shown", broken)
+    monkeypatch.setattr("grader.picture.making.shown", broken)
     with Session(course, worker=worker) as session:
         monkeypatch.setattr(session, "close", lambda: None)
         result, found = session.see_cells(course.find("lin_grad"), [AVERAGED])

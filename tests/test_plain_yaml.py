@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import ReadError
-from grader.plain_yaml import Items, Map, Text, line_of, read_map
+from grader.quiz.plain_yaml import Items, Map, Text, line_of, read_map
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 import torch
 from test_graph_faults import Rule, every_candidate, verdict
 
+from grader.diagnosis.pointwise_faults import is_pointwise
 from grader.exercise import Exercise, returned, stored
-from grader.pointwise_faults import is_pointwise
-from grader.recording import record
-from grader.reference import make_trials
+from grader.reference.recording import record
+from grader.reference.references import make_trials
 from grader.sampling import away_from, normal, number, output
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from grader import workspace
 from grader.course import Course, CourseExercise
-from grader.progress import Progress, UnitProgress, by_unit, next_exercise
+from grader.learner import workspace
+from grader.learner.progress import Progress, UnitProgress, by_unit, next_exercise
 from grader.results import AnswerResult, ExerciseResult
 
 

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from grader import observation, protocol
+from grader.child import protocol
 from grader.errors import ProtocolError
+from grader.sandbox import observation
 
 EXAMPLES, MUTATIONS = 120, 100
 HOSTILE_VALUES: tuple[Any, ...] = (

@@ -17,10 +17,10 @@ import pytest
 from golden import assert_golden, masked
 from test_session import RIGHT, KeptWorker
 
-from grader import workspace
-from grader.build import worked_text
+from grader.authoring.build import worked_text
 from grader.course import Course, bundled, load_course
-from grader.sandbox import Worker
+from grader.learner import workspace
+from grader.sandbox.worker import Worker
 
 pytest_plugins = ["pytester"]
 
@@ -40,8 +40,8 @@ Run = Callable[..., pytest.RunResult]
 def kept(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> KeptWorker:
     """The session's warm worker in place of one for each run; it counts its starts and remembers its jobs."""
     kept = KeptWorker(worker)
-    monkeypatch.setattr("grader.sandbox.start_worker", kept.start)
-    monkeypatch.setattr("grader.session.start_worker", kept.start)
+    monkeypatch.setattr("grader.sandbox.worker.start_worker", kept.start)
+    monkeypatch.setattr("grader.learner.session.start_worker", kept.start)
     return kept
 
 
@@ -201,7 +201,7 @@ def test_prints_are_shown_with_dash_s_whatever_the_verdict(run: Run, course: Cou
 
 
 def test_hints_seen_elsewhere_are_shown_again(run: Run, course: Course) -> None:
-    from grader.progress import Progress
+    from grader.learner.progress import Progress
 
     write(course, "lin_grad", MEAN)
     run(LIN)
@@ -532,7 +532,7 @@ def test_a_bug_of_the_grader_is_exit_three_and_no_traceback(
         raise RuntimeError("something the grader did not foresee")
 
     write(course, "lin_grad", RIGHT)
-    monkeypatch.setattr("grader.judge.is_right", broken)
+    monkeypatch.setattr("grader.judging.judge.is_right", broken)
     result = run(LIN)
     assert result.ret == 3
     text = str(result.stdout)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import SpecError
-from grader.questions import KINDS, Choice, Choices, Expression, Number, Posed, Predict, Shape, Word
-from grader.quiz import Quiz, drawn, every_values, filled, options, read_quiz
-from grader.quiz_keys import computed, keys_text
-from grader.quiz_mistakes import mistake_in
+from grader.quiz.keys import computed, keys_text
+from grader.quiz.mistakes import mistake_in
+from grader.quiz.questions import KINDS, Choice, Choices, Expression, Number, Posed, Predict, Shape, Word
+from grader.quiz.quiz import Quiz, drawn, every_values, filled, options, read_quiz
 
 WRONG = {"code": "wrong-sign", "says": "No."}
 COMMON = {"ask": "What?", "hints": ["A nudge."], "because": "So it is."}

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from grader.course import CourseExercise, load_course
 from grader.errors import ReadError
-from grader.grading import Grader
-from grader.lesson import notebook_lesson
-from grader.quiz_cells import assignment, markdown, sheet_in
+from grader.judging.grading import Grader
+from grader.learner.session import Session
+from grader.notebook.lesson import notebook_lesson
+from grader.quiz.cells import assignment, markdown, sheet_in
 from grader.results import ExerciseResult
-from grader.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)

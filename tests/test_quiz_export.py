@@ -18,14 +18,14 @@ import pytest
 from test_cli import handgrad, one_sentence
 from xml_structure import MOODLE, PACKAGE, QTI, problems
 
-from grader import workspace
+from grader.authoring.moodle_xml import moodle_xml
+from grader.authoring.qti import PACKAGE as PACKAGE_SPACE
+from grader.authoring.qti import QTI as QTI_SPACE
+from grader.authoring.qti import qti_package
+from grader.authoring.quiz_items import Answer, Item, as_html, items
 from grader.course import Course, load_course
-from grader.moodle_xml import moodle_xml
-from grader.qti import PACKAGE as PACKAGE_SPACE
-from grader.qti import QTI as QTI_SPACE
-from grader.qti import qti_package
-from grader.quiz_items import Answer, Item, as_html, items
-from grader.quiz_mistakes import mistake_in
+from grader.learner import workspace
+from grader.quiz.mistakes import mistake_in
 
 ROOT = Path(__file__).resolve().parent.parent
 Known = dict[str, tuple[str, str, frozenset[str], frozenset[tuple[str, str]]]]

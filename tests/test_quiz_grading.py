@@ -16,20 +16,20 @@ import jsonschema
 import pytest
 import typer
 
-from grader import workspace
-from grader.audit import Finding, audit
-from grader.audit_quiz import questions
-from grader.batch import grade_folder
-from grader.build import build, stale, stub, worked_text
+from grader.authoring.audit import Finding, audit
+from grader.authoring.audit_quiz import questions
+from grader.authoring.build import build, stale, stub, worked_text
+from grader.batch.grading import grade_folder
+from grader.commands.report import report
 from grader.course import Course, CourseExercise, CourseFile, load_course
 from grader.errors import CourseError, SpecError
-from grader.formula import asked, formula
-from grader.grading import Grader
-from grader.quiz_sheet import LARGEST, solved
-from grader.report_command import report
+from grader.judging.grading import Grader
+from grader.learner import workspace
+from grader.learner.formula import asked, formula
+from grader.learner.session import Session
+from grader.quiz.sheet import LARGEST, solved
 from grader.results import SCHEMA_FILE, CourseResult, ExerciseResult, to_json
-from grader.sandbox import Worker
-from grader.session import Session
+from grader.sandbox.worker import Worker
 
 ROOT = Path(__file__).resolve().parent.parent
 UNIT = "01_slopes"

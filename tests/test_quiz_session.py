@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 from test_cli import HANDGRAD, handgrad, one_sentence
 
-from grader import cli, workspace
+from grader import cli
 from grader.course import Course
-from grader.progress import Progress
-from grader.quiz_session import LETTERS, QuizSession
-from grader.quiz_sheet import decoded, read_sheet, right_answer
+from grader.learner import workspace
+from grader.learner.progress import Progress
+from grader.learner.quiz_session import LETTERS, QuizSession
+from grader.quiz.sheet import decoded, read_sheet, right_answer
 from grader.results import exit_code
 
 UNIT = "01_slopes"
@@ -220,7 +221,7 @@ def test_a_sheet_that_cannot_be_written_is_one_sentence_and_stays(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("grader.quiz_session.write_atomically", full)
+    monkeypatch.setattr("grader.learner.quiz_session.write_atomically", full)
     code, shown = take("a")
     assert code == 3
     assert "cannot be written (No space left on device)" in shown.splitlines()[-1]

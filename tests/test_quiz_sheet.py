@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from grader.course import Course
 from grader.errors import ReadError
-from grader.plain_yaml import read_map
-from grader.quiz import Quiz, read_quiz
-from grader.quiz_mistakes import mistake_in
-from grader.quiz_sheet import LARGEST, Sheet, blank, decoded, read_sheet, right_answer, solved, variant_of, with_answer
+from grader.quiz.mistakes import mistake_in
+from grader.quiz.plain_yaml import read_map
+from grader.quiz.quiz import Quiz, read_quiz
+from grader.quiz.sheet import LARGEST, Sheet, blank, decoded, read_sheet, right_answer, solved, variant_of, with_answer
 
 SOURCE = """\
 entries:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from grader.quotients import Quotient, candidates
+from grader.diagnosis.quotients import Quotient, candidates
+from grader.reference.trial import IMPOSSIBLE, Candidate, Trial
 from grader.setting import Setting
-from grader.trial import IMPOSSIBLE, Candidate, Trial
 
 
 def cube(x: float) -> float:

@@ -9,8 +9,8 @@ import pytest
 import torch
 from test_relations import ANSWER, Change, pairs
 
-from grader.ratios import offset, ratio, slope_typed_in, varying_ratio
-from grader.trial import Trial
+from grader.diagnosis.ratios import offset, ratio, slope_typed_in, varying_ratio
+from grader.reference.trial import Trial
 
 
 def size(trial: Trial, axis: str) -> int:

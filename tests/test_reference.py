@@ -10,14 +10,14 @@ import pytest
 import torch
 from conftest import ROOT
 
-from grader import finite_differences
-from grader.compare import scaled_error
 from grader.course import Course, load_course
 from grader.errors import SpecError
 from grader.exercise import Exercise, Routine, returned, returned_jacobian, stored
-from grader.reference import autograd, confirmed, gradcheck, loss_of, make_trial, make_trials, steady
+from grader.reference import finite_differences
+from grader.reference.compare import scaled_error
+from grader.reference.references import autograd, confirmed, gradcheck, loss_of, make_trial, make_trials, steady
+from grader.reference.trial import Trial
 from grader.sampling import Setting, accumulating, normal, output, positive, upstream, wanted
-from grader.trial import Trial
 
 SEEDS = (0, 1, 2, 3, 4)
 COURSE = load_course(ROOT)

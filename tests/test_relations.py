@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from grader.compare import agrees
+from grader.diagnosis.relations import candidates, constant, passes_where, same_shape
 from grader.exercise import Answer
-from grader.relations import candidates, constant, passes_where, same_shape
+from grader.reference.compare import agrees
+from grader.reference.trial import Trial
 from grader.sampling import Array
 from grader.setting import Setting
-from grader.trial import Trial
 
 ANSWER = Answer("w.g", "w")
 SIZES = ({"bs": 7, "n": 5}, {"bs": 3, "n": 4}, {"bs": 1, "n": 6}, {"bs": 4, "n": 4})

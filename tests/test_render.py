@@ -8,8 +8,8 @@ import pytest
 from golden import assert_exactly
 
 from grader.course import Course, load_course
-from grader.progress import UnitProgress
-from grader.render import (
+from grader.learner.progress import UnitProgress
+from grader.learner.render import (
     answer_in_need,
     as_text,
     bars,

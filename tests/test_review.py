@@ -14,11 +14,11 @@ from conftest import ROOT
 
 from grader import cli
 from grader.course import Course, load_course
-from grader.progress import Progress
-from grader.questions import Choices
-from grader.quiz_session import Practice
+from grader.learner.progress import Progress
+from grader.learner.quiz_session import Practice
+from grader.learner.review import review
+from grader.quiz.questions import Choices
 from grader.results import AnswerResult, ExerciseResult
-from grader.review import review
 
 Go = Callable[..., tuple[int, str]]
 
@@ -52,7 +52,7 @@ def go(course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     monkeypatch.chdir(course.root)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("grader.workspace.new_variant", lambda: 7)
+    monkeypatch.setattr("grader.learner.workspace.new_variant", lambda: 7)
 
     def gone(*lines: str, options: tuple[str, ...] = ()) -> tuple[int, str]:
         monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from conftest import MODES, make_job, mode_worker
 
-from grader import sandbox
 from grader.errors import InfrastructureError
-from grader.observation import Observation, read
-from grader.sandbox import ForkingWorker, Reply, SpawnedWorker, Worker, start_worker
+from grader.sandbox import worker as sandbox
+from grader.sandbox.observation import Observation, read
+from grader.sandbox.worker import ForkingWorker, Reply, SpawnedWorker, Worker, start_worker
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 HONEST = "def probe(x):\n    return x * 2\n"

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 from conftest import ROOT
 
-from grader import seccomp
-from grader.seccomp import ALLOW, CALLS, FILTERED, KILL, MACHINES, REFUSE, X32_BIT, program
+from grader.child import seccomp
+from grader.child.seccomp import ALLOW, CALLS, FILTERED, KILL, MACHINES, REFUSE, X32_BIT, program
 
 
 def verdict(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
@@ -124,8 +124,8 @@ def test_the_kernel_accepts_the_filter_and_keeps_it() -> None:
     code = f"""
 import os, sys
 sys.path.insert(0, {str(ROOT)!r})
-from grader.linux import PR_SET_NO_NEW_PRIVS, prctl
-from grader.seccomp import Filter
+from grader.child.linux import PR_SET_NO_NEW_PRIVS, prctl
+from grader.child.seccomp import Filter
 filter = Filter(os.uname().machine)
 prctl(PR_SET_NO_NEW_PRIVS, 1)
 filter.apply()

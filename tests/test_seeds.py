@@ -7,8 +7,8 @@ from conftest import codes
 from test_learners import FILES, expectations, mismatches
 
 from grader.course import Course
-from grader.grading import Grader
-from grader.sandbox import Worker
+from grader.judging.grading import Grader
+from grader.sandbox.worker import Worker
 
 SEEDS = 200
 TRYING = {  # file: what chance might change

@@ -11,11 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader import protocol, session, workspace
+from grader.child import protocol
 from grader.course import Course, bundled, load_course
 from grader.errors import InfrastructureError, SpecError
-from grader.sandbox import Reply, Worker
-from grader.session import Session
+from grader.learner import session, workspace
+from grader.learner.session import Session
+from grader.sandbox.worker import Reply, Worker
 
 RIGHT = """\
 def lin_grad(inp, out, w, b):
@@ -61,7 +62,7 @@ def course(tmp_path: Path) -> Course:
 
 def test_opening_a_sitting_starts_no_worker_and_imports_no_torch(course: Course) -> None:
     script = (
-        "import sys; from grader.course import load_course; from grader.session import Session\n"
+        "import sys; from grader.course import load_course; from grader.learner.session import Session\n"
         f"with Session(load_course(__import__('pathlib').Path({str(course.root)!r}))) as s: s.progress\n"
         "assert s._worker is None and 'torch' not in sys.modules and 'numpy' not in sys.modules\n"
     )
@@ -145,6 +146,6 @@ def test_a_declaration_that_fails_when_run_names_its_spec_and_exercise(course: C
 def test_without_torch_the_sentence_says_what_to_install(
     course: Course, kept: KeptWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "grader.grading", None)
+    monkeypatch.setitem(sys.modules, "grader.judging.grading", None)
     with pytest.raises(InfrastructureError, match="run `pip install"):
         Session(course, kept).check(course.find("lin_grad"))

@@ -8,11 +8,11 @@ import pytest
 import torch
 from test_graph_faults import Rule, verdict
 
+from grader.diagnosis.fault import NORMALISING, Fault
+from grader.diagnosis.softmax_faults import softmax_faults
 from grader.exercise import Exercise, stored
-from grader.fault import NORMALISING, Fault
-from grader.recording import record
+from grader.reference.recording import record
 from grader.sampling import normal, output
-from grader.softmax_faults import softmax_faults
 
 SOFTMAX, LOG, LSE = (
     Exercise(name, forward, {"x": normal("bs c"), "out": output()}, stored("x.g"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.recording import record
-from grader.spelled import Spelled, spelling
+from grader.reference.recording import record
+from grader.reference.spelled import Spelled, spelling
 
 P = Spelled(0.25, "p")
 

@@ -8,10 +8,10 @@ import textwrap
 import pytest
 from conftest import Grade, codes
 
-from grader import structure
-from grader.observation import Raised
+from grader.judging import structure
+from grader.judging.source import Source
 from grader.results import ExerciseResult
-from grader.source import Source
+from grader.sandbox.observation import Raised
 
 RIGHT = "inp.g = out.g @ w.t(); w.g = inp.t() @ out.g; b.g = out.g.sum(0)"
 

@@ -9,9 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.fault import along
-from grader.recording import record
-from grader.trace import Trace, Wrong
+from grader.diagnosis.fault import along
+from grader.reference.recording import record
+from grader.reference.trace import Trace, Wrong
 
 Forward = Callable[..., torch.Tensor]
 N, M, K = 2, 3, 4

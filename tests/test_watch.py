@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from grader.workspace import init
+from grader.learner.workspace import init
 
 PATIENCE = 90.0
 SLOPE, CENTRAL = "exercises/01_slopes/slope.py", "exercises/01_slopes/central_difference.py"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from conftest import make_job
 
-from grader.observation import Observation, read
-from grader.sandbox import Worker
+from grader.sandbox.observation import Observation, read
+from grader.sandbox.worker import Worker
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 

@@ -1,0 +1,1 @@
+"""What a course author needs: the audit, derived files, exports."""

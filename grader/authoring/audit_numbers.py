@@ -1,0 +1,176 @@
+"""The numbers of an exercise proven: its references agree, wrong arrays fail, misconceptions are told as themselves."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from grader.course import CourseExercise
+from grader.diagnosis.diagnose import declared
+from grader.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
+from grader.judging.grading import Grader
+from grader.judging.judge import is_right, mistake
+from grader.reference.compare import agrees
+from grader.reference.references import REDRAWS, confirmed, gradcheck, make_trial
+from grader.reference.trial import IMPOSSIBLE, Trial
+from grader.sampling import Array
+
+Rule = Callable[[Trial], np.ndarray]
+
+
+def numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
+    """What is wrong with the numbers of an exercise, each a clause about it and what to do.
+
+    Raises:
+        SpecError: no trial can be made from the declaration.
+    """
+    unknown = list(_unknown_names(exercise.function))
+    yield from unknown
+    if unknown:
+        return
+    trials = grader.trials(exercise)
+    yield from _references(exercise, trials, np.random.default_rng(grader.seed))
+    others = Grader(grader.seed + 1).trials(exercise)
+    for answer in exercise.function.answers:
+        for what, rule in _wrong_arrays(answer, trials[0]):
+            if _slips_through(exercise, answer, rule, trials, others):
+                yield f"{answer.name} passes as {what}, which is not right elsewhere: let the samplers vary more."
+        for misconception in exercise.function.misconceptions:
+            if misconception.answer == answer.name:
+                yield from _misconception(exercise, answer, misconception, trials)
+
+
+def _unknown_names(declaration: Declaration) -> Iterator[str]:
+    """The rules that ask for what no trial has."""
+    known = (*declaration.forward_names, "out", "out_g") if isinstance(declaration, Exercise) else declaration.inputs
+    for misconception in declaration.misconceptions:
+        for name in inspect.signature(misconception.rule).parameters:
+            if name not in known:
+                yield f"{_named(misconception)} takes {name}, but there is {', '.join(known)}: correct its rule."
+
+
+def _named(misconception: Misconception) -> str:
+    return f"the misconception {misconception.code} about {misconception.answer}"
+
+
+def _references(exercise: CourseExercise, trials: Sequence[Trial], rng: np.random.Generator) -> Iterator[str]:
+    """Autograd, finite differences and gradcheck agree; a routine accepts its own reference."""
+    declaration = exercise.function
+    if isinstance(declaration, Routine):
+        for trial, answer in itertools.product(trials, declaration.answers):
+            if not is_right(exercise, answer, trial, _reference(answer, trial)):
+                yield f"its reference is not accepted in {trial.setting.kind}: correct reference or accepts."
+        return
+    for trial in trials:
+        if trial.metered:
+            continue
+        redrawn = (make_trial(declaration, trial.setting, rng) for _ in range(REDRAWS))
+        if not any(_consistent(declaration, drawn) for drawn in itertools.chain([trial], redrawn)):
+            yield (
+                f"autograd, finite differences and gradcheck disagree in {trial.setting.kind}: "
+                "make forward differentiable where its samplers draw."
+            )
+
+
+def _consistent(exercise: Exercise, trial: Trial) -> bool:
+    differentiable = any(is_differentiable(exercise.inputs[name]) for name in exercise.forward_names)
+    return confirmed(exercise, trial) and (not differentiable or gradcheck(exercise, trial))
+
+
+def _reference(answer: Answer, trial: Trial) -> np.ndarray:
+    """The right array; raises ValueError where nothing may be stored."""
+    expected = trial.expected[answer.name]
+    if expected is None:
+        raise ValueError(f"{answer.name} is not asked for")
+    return expected
+
+
+def _wrong_arrays(answer: Answer, first: Trial) -> Iterator[tuple[str, Rule]]:
+    """What an idle or careless learner may write: constants, copies, a transpose, a forgotten 1/n.
+
+    Args:
+        first: the trial in whose shapes a copy must fit.
+    """
+    yield "zeros", lambda trial: np.zeros_like(_reference(answer, trial))
+    yield "ones", lambda trial: np.ones_like(_reference(answer, trial))
+    right = _reference(answer, first)
+    arrays = {name: value for name, value in first.arguments.items() if isinstance(value, Array)}
+    if first.out_g is not None and tuple(first.out_g.shape) == right.shape:
+        yield "a copy of the upstream gradient", lambda trial: np.asarray(trial.out_g)
+    if right.ndim >= 2:
+        yield "the transpose", _transpose(answer)
+    for name, value in arrays.items():
+        if value.values.shape == right.shape:
+            yield f"a copy of {name}", _copy(name)
+        yield f"the answer times the number of entries of {name}", _times_entries(answer, name)
+    for axis in first.setting.sizes:
+        yield f"the answer times the size of {axis}", _times_size(answer, axis)
+
+
+def _transpose(answer: Answer) -> Rule:
+    def rule(trial: Trial) -> np.ndarray:
+        right = _reference(answer, trial)
+        return right.swapaxes(-1, -2) if right.ndim >= 2 else right
+
+    return rule
+
+
+def _copy(name: str) -> Rule:
+    return lambda trial: np.asarray(trial.arguments[name].values, dtype="float64")
+
+
+def _times_entries(answer: Answer, name: str) -> Rule:
+    return lambda trial: _reference(answer, trial) * trial.arguments[name].values.size
+
+
+def _times_size(answer: Answer, axis: str) -> Rule:
+    return lambda trial: _reference(answer, trial) * trial.setting.sizes[axis]
+
+
+def _slips_through(
+    exercise: CourseExercise, answer: Answer, rule: Rule, trials: Sequence[Trial], others: Sequence[Trial]
+) -> bool:
+    """The rule passes every trial of one run, and yet it is not right: in double precision, or in another run."""
+    pairs = _pairs(exercise, answer, rule, trials)
+    if not all(is_right(exercise, answer, trial, array) for trial, array in pairs):
+        return False
+    if isinstance(exercise.function, Routine) and exercise.function.accepts is not None:
+        return False
+    asked = (trial for trial in (*trials, *others) if trial.expected[answer.name] is not None)
+    return not all(agrees(rule(trial), _reference(answer, trial), "float64") for trial in asked)
+
+
+def _pairs(
+    exercise: CourseExercise, answer: Answer, rule: Rule, trials: Sequence[Trial]
+) -> list[tuple[Trial, np.ndarray]]:
+    """Each trial that asks for the answer, with what a learner's code would send for this rule."""
+    dtype = "float64" if isinstance(exercise.function, Routine) else "float32"
+    with np.errstate(all="ignore"):
+        return [(trial, rule(trial).astype(dtype)) for trial in trials if trial.expected[answer.name] is not None]
+
+
+def _misconception(
+    exercise: CourseExercise, answer: Answer, misconception: Misconception, trials: Sequence[Trial]
+) -> Iterator[str]:
+    """It can be computed at every size, it is wrong, and it is told as itself."""
+    name = _named(misconception)
+    (candidate,) = declared([misconception], answer)
+    try:
+        pairs = _pairs(exercise, answer, candidate.compute, trials)
+    except IMPOSSIBLE as error:
+        yield f"{name} fails ({type(error).__name__}: {error}): make its rule work at every size."
+        return
+    if all(is_right(exercise, answer, trial, array) for trial, array in pairs):
+        yield f"{name} gives the right answer in every trial: correct its rule, or remove it."
+        return
+    if not all(np.isfinite(array).all() for _, array in pairs):
+        yield f"{name} gives inf or nan, so it is told as not-finite: keep its rule finite, or remove it."
+        return
+    told = mistake(exercise, answer, trials[0], pairs)
+    if told.code != misconception.code:
+        yield f"{name} is told as {told.code} ({told.says}): give it that code, or sharpen its rule."
+    elif misconception.says and told.says != misconception.says:
+        yield f"{name} is told in other words ({told.says}): remove it, or the one before it."

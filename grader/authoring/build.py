@@ -1,0 +1,210 @@
+"""What a learner is given, derived from the worked solutions: `### BEGIN SOLUTION` ... becomes `inp.g = ...`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.course import Course, CourseExercise
+from grader.errors import CourseError
+from grader.files import keep_copy, write_atomically
+from grader.quiz.keys import computed, keys_text
+from grader.quiz.sheet import blank, solved, variant_of
+
+BEGIN = "### BEGIN SOLUTION"
+END = "### END SOLUTION"
+
+
+def derived(course: Course) -> dict[Path, str]:
+    """The text of every file that exists because of one under `solutions/`: stubs, answer sheets, computed keys.
+
+    Raises:
+        CourseError: a solution cannot be turned into a stub; names the file and the line.
+        SpecError: a declaration cannot be used.
+    """
+    keys = {exercise.quiz_keys: computed_keys(exercise) for exercise in course.exercises if exercise.is_quiz}
+    stubs = {exercise.path: stub(exercise) for exercise in course.exercises}
+    return {**{path: text for path, text in keys.items() if text}, **stubs}
+
+
+def stale(course: Course) -> list[Path]:
+    """The derived files that are missing or not what `build` would write."""
+    return [path for path, text in derived(course).items() if is_stale(path, text)]
+
+
+def build(course: Course) -> list[Path]:
+    """Write every stale derived file, keeping a copy of what was there; returns what was written.
+
+    Raises:
+        CourseError: also where the course has no `solutions/` of its own, since its stubs are a learner's work.
+    """
+    if not (course.root / "solutions").is_dir():
+        raise CourseError(
+            f"{course.root} has no solutions/ to build from, and its exercises may be a learner's work: "
+            "get a single stub back with: handgrad reset ID"
+        )
+    texts = derived(course)
+    outdated = [path for path, text in texts.items() if is_stale(path, text)]
+    for path in outdated:
+        keep_copy(path, course.root)
+        write_atomically(path, texts[path].encode())
+    return outdated
+
+
+def worked_text(exercise: CourseExercise) -> str:
+    """The worked solution as a learner sees it who has solved the exercise: no marks; the questions they were asked."""
+    if exercise.is_quiz:
+        return solved(exercise.unit, exercise.quiz, variant_of(exercise.path)).rstrip()
+    lines = exercise.solution.read_text(encoding="utf-8").rstrip().splitlines()
+    return "\n".join(line for line in lines if line.strip() not in (BEGIN, END))
+
+
+def is_stale(path: Path, text: str) -> bool:
+    """The file is missing, or differs in more than its line ends."""
+    try:
+        return path.read_text(encoding="utf-8") != text
+    except (FileNotFoundError, UnicodeDecodeError):
+        return True
+
+
+@dataclass(frozen=True)
+class Worked:
+    """A worked solution with its marked region.
+
+    Args:
+        file: its path as messages name it.
+        lines: its text.
+        function: the function of the exercise.
+        begin: the line of the first mark, counted from 1.
+        end: the line of the second.
+    """
+
+    file: str
+    lines: Sequence[str]
+    function: ast.FunctionDef
+    begin: int
+    end: int
+
+
+def solution_file(exercise: CourseExercise) -> str:
+    """The worked solution's path as messages name it."""
+    return f"solutions/{exercise.unit}/{exercise.name}"
+
+
+def worked(exercise: CourseExercise) -> Worked:
+    """Read the worked solution of an exercise.
+
+    Raises:
+        CourseError: it is missing, is not Python, lacks the function, or its marks are wrong.
+    """
+    file = solution_file(exercise)
+    text = _read(exercise, file)
+    function = _function(exercise, file, text)
+    lines = text.split("\n")
+    begin, end = _region(file, lines, function)
+    return Worked(file, lines, function, begin, end)
+
+
+def computed_keys(exercise: CourseExercise) -> str:
+    """The content of a quiz's file of computed keys, empty if it needs none.
+
+    Raises:
+        SpecError: a listing cannot be run.
+    """
+    keys = computed(exercise.quiz)
+    return keys_text(keys) if keys else ""
+
+
+def stub(exercise: CourseExercise, variant: int = 0) -> str:
+    """The learner's file: the worked solution with one line for each answer in place of its marked region.
+
+    Args:
+        variant: which numbers an answer sheet asks about.
+
+    Raises:
+        CourseError: there is no solution to derive it from, or what is left is not Python.
+        SpecError: the declaration cannot be used.
+    """
+    if exercise.is_quiz:
+        return blank(exercise.unit, exercise.quiz, variant)
+    solution = worked(exercise)
+    lines, begin = solution.lines, solution.begin
+    indent = lines[begin - 1].partition(BEGIN)[0]
+    todo = [indent + line for line in placeholders(exercise)]
+    text = "\n".join([*lines[: begin - 1], *todo, *lines[solution.end :]])
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        raise CourseError(
+            f"{solution.file}, line {begin}: without the marked region this is not Python ({error.msg}): "
+            "put the marks around whole statements."
+        ) from error
+    return text
+
+
+def placeholders(exercise: CourseExercise) -> list[str]:
+    """The lines that stand where the answers are to be written, one for each."""
+    answers = exercise.function.answers
+    return [f"{answer.name} = ..." if answer.stored else "return ..." for answer in answers]
+
+
+def _read(exercise: CourseExercise, file: str) -> str:
+    try:
+        return exercise.solution.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CourseError(
+            f"{file} is missing or cannot be read: write the worked solution of {exercise.id} there."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise CourseError(f"{file} is not UTF-8 text: save it as UTF-8.") from error
+
+
+def _function(exercise: CourseExercise, file: str, source: str) -> ast.FunctionDef:
+    """The function of the exercise, in the worked solution."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 1
+        why = getattr(error, "msg", error)
+        raise CourseError(f"{file}, line {line}: this is not Python ({why}): correct it.") from error
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == exercise.id:
+            return node
+    raise CourseError(f"{file}, line 1: there is no function {exercise.id} in it: give the solution that name.")
+
+
+def _region(file: str, lines: Sequence[str], function: ast.FunctionDef) -> tuple[int, int]:
+    """The lines of the two marks, counted from 1.
+
+    Raises:
+        CourseError: there is not exactly one marked region, or it is not a part of the function.
+    """
+    begin, end = _marks(file, lines, function)
+    last = function.end_lineno or function.lineno
+    if not function.lineno < begin <= last:
+        raise CourseError(f"{file}, line {begin}: the mark is not inside {function.name}: move it into the function.")
+    statement = next((i for i in range(last, end) if lines[i].strip() and not lines[i].strip().startswith("#")), None)
+    if statement is not None:
+        raise CourseError(
+            f"{file}, line {statement + 1}: the marked region reaches beyond {function.name}: "
+            f"move {END} to the end of the function."
+        )
+    return begin, end
+
+
+def _marks(file: str, lines: Sequence[str], function: ast.FunctionDef) -> tuple[int, int]:
+    found = [(i, mark) for i, line in enumerate(lines, 1) for mark in (BEGIN, END) if mark in line]
+    if not found:
+        raise CourseError(f"{file}, line {function.lineno}: put {BEGIN} and {END} around the answer.")
+    expected = BEGIN
+    for line, mark in found[:2]:
+        if mark != expected:
+            raise CourseError(f"{file}, line {line}: {mark} stands where {expected} should: write one pair of marks.")
+        expected = END
+    if len(found) == 1:
+        raise CourseError(f"{file}, line {found[0][0]}: this mark is never closed: put {END} behind the answer.")
+    if len(found) > 2:
+        raise CourseError(f"{file}, line {found[2][0]}: this is a second region: put all of it into one.")
+    return found[0][0], found[1][0]

@@ -1,0 +1,1 @@
+"""A whole class, graded into a folder of results."""

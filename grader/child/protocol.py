@@ -1,0 +1,146 @@
+"""Frames between grader and worker: a JSON header and raw array bytes, every length checked, no pickle.
+
+frame   = MAGIC (4 bytes) | header length (u32) | payload length (u64) | header | payload
+header  = JSON object; `header["arrays"]` lists [dtype, shape] of each array in the payload, in order
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from grader.errors import ProtocolError
+
+MAGIC = b"HGF1"
+PREFIX = struct.Struct("<4sIQ")
+ALIGNMENT = 16  # of the payload, so that arrays can be read where they lie
+MAX_HEADER = 4 << 20
+MAX_REPLY_HEADER = 2 << 20
+MAX_PAYLOAD = 64 << 20
+MAX_FRAME = PREFIX.size + MAX_HEADER + MAX_PAYLOAD
+MAX_RANK = 16
+MAX_ARRAYS = 1 << 14
+_NAMES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
+DTYPES = {name: np.dtype(name) for name in _NAMES}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}  # `dtype.name` is slow
+
+
+class Frame(NamedTuple):
+    """One frame, taken apart."""
+
+    header: dict[str, Any]
+    arrays: list[np.ndarray]
+
+
+def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
+    """One frame.
+
+    Raises:
+        ProtocolError: an array has a dtype that frames do not carry, or the frame would be too large.
+    """
+    described = [(NAMES.get(array.dtype), array.shape) for array in arrays]
+    if unknown := {array.dtype.name for array in arrays if array.dtype not in NAMES}:
+        raise ProtocolError(f"frames do not carry arrays of {', '.join(sorted(unknown))}")
+    head = json.dumps({**header, "arrays": described}).encode()
+    head += b" " * (-len(head) % ALIGNMENT)
+    size = sum(array.nbytes for array in arrays)
+    if len(head) > MAX_HEADER or size > MAX_PAYLOAD:
+        raise ProtocolError("the frame is larger than the limit")
+    return b"".join(
+        [PREFIX.pack(MAGIC, len(head), size), head, *(np.ascontiguousarray(array).data for array in arrays)]
+    )
+
+
+def unpack(frame: bytes, max_header: int = MAX_HEADER) -> Frame:
+    """Take one frame apart; arrays are views of exactly the promised sizes.
+
+    Args:
+        max_header: how many bytes of JSON are read at all.
+
+    Raises:
+        ProtocolError: anything at all is not as promised, trailing bytes included.
+    """
+    if len(frame) < PREFIX.size:
+        raise ProtocolError("the frame is cut short")
+    head_size, payload_size = _lengths(frame[: PREFIX.size])
+    if len(frame) != PREFIX.size + head_size + payload_size:
+        raise ProtocolError("the frame's length is not what its prefix says")
+    if head_size > max_header:
+        raise ProtocolError("the frame's header is too long")
+    header = _header(frame[PREFIX.size : PREFIX.size + head_size])
+    return Frame(header, _arrays(header.pop("arrays", None), memoryview(frame)[PREFIX.size + head_size :]))
+
+
+def read_frame(stream: BinaryIO) -> bytes | None:
+    """The next whole frame of a stream, `None` at its end.
+
+    Raises:
+        ProtocolError: the prefix is malformed or the stream ends inside a frame.
+    """
+    prefix = stream.read(PREFIX.size)
+    if not prefix:
+        return None
+    size = sum(_lengths(prefix))
+    body = stream.read(size)
+    if len(body) != size:
+        raise ProtocolError("the stream ended inside a frame")
+    return prefix + body
+
+
+def _lengths(prefix: bytes) -> tuple[int, int]:
+    if len(prefix) != PREFIX.size:
+        raise ProtocolError("the stream ended inside a frame")
+    magic, head_size, payload_size = PREFIX.unpack(prefix)
+    if magic != MAGIC or head_size > MAX_HEADER or payload_size > MAX_PAYLOAD:
+        raise ProtocolError("the frame's prefix is malformed")
+    return head_size, payload_size
+
+
+def _header(data: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError("the frame's header is not JSON") from error
+    if not isinstance(header, dict):
+        raise ProtocolError("the frame's header is not an object")
+    return header
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+def _arrays(described: object, payload: memoryview) -> list[np.ndarray]:
+    if not isinstance(described, list) or len(described) > MAX_ARRAYS:
+        raise ProtocolError("the frame does not describe its arrays, or too many of them")
+    arrays, offset = [], 0
+    for entry in described:
+        dtype, shape = _layout(entry)
+        size = math.prod(shape) * dtype.itemsize
+        if size > len(payload) - offset:
+            raise ProtocolError("an array is longer than the payload")
+        try:
+            array = np.frombuffer(payload[offset : offset + size], dtype).reshape(shape)
+        except ValueError as error:
+            raise ProtocolError("an array's shape is malformed") from error
+        arrays.append(np.require(array, requirements="A"))
+        offset += size
+    if offset != len(payload):
+        raise ProtocolError("the payload has bytes that belong to no array")
+    return arrays
+
+
+def _layout(entry: object) -> tuple[np.dtype[Any], list[int]]:
+    if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str) and entry[0] in DTYPES):
+        raise ProtocolError("an array's dtype is malformed")
+    shape = entry[1]
+    if not isinstance(shape, list) or len(shape) > MAX_RANK:
+        raise ProtocolError("an array's shape is malformed")
+    if any(type(size) is not int or not 0 <= size <= MAX_PAYLOAD for size in shape):
+        raise ProtocolError("an array's shape is malformed")
+    return DTYPES[entry[0]], shape

@@ -1,0 +1,1 @@
+"""Which mistake a wrong answer is, from the learner's own numbers."""

@@ -1,0 +1,1 @@
+"""From a learner's code to a verdict on every answer."""

@@ -1,0 +1,234 @@
+"""Grading one exercise, from a file or the cells of a notebook: ask the worker, climb the rungs, name the mistake."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import secrets
+import time
+import tokenize
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from grader.child import protocol
+from grader.course import CourseExercise
+from grader.diagnosis.diagnose import Diagnosis
+from grader.errors import InfrastructureError, ProtocolError
+from grader.exercise import Exercise
+from grader.reference.large_trials import AT_FIRST, FOR_TABLES, entries_are_coupled, large_trials, most_entries
+from grader.reference.references import make_trials
+from grader.reference.threads import one_thread
+from grader.reference.trial import Trial
+from grader.results import LARGEST_SEED, ExerciseResult
+from grader.sampling import Array, Dtype, Function
+from grader.sandbox.observation import read
+from grader.sandbox.worker import Worker, is_isolated
+
+from . import quizzes as quiz_grading
+from .cost import metered
+from .judge import CELL_SHARE, Judge, calls, everywhere
+from .large_case import A_TABLE, TABLES_TAKE, UNSUSPICIOUS, LargeCase, parted
+from .source import Source
+
+LONGEST_REASON = 200
+LEAST_TIME = 0.1
+ATTEMPTS = 3
+Onlooker = Callable[[Judge], None]
+FOR_DOMAINS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
+
+
+class Grader:
+    """Grades exercise files of one course with one seed; references are computed once per exercise.
+
+    Args:
+        seed: where every trial comes from; drawn afresh if not given.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self.seed = secrets.randbelow(LARGEST_SEED + 1) if seed is None else seed
+        self._trials: dict[str, list[Trial]] = {}
+        self._large: dict[tuple[str, int], tuple[Trial, ...]] = {}
+        self._absent: dict[str, ExerciseResult] = {}
+
+    def prepare(self, exercise: CourseExercise, *, isolated: bool) -> None:
+        """Load what grading this exercise takes, so that threads can share it."""
+        if exercise.is_quiz:
+            _ = exercise.quiz
+        else:
+            self.trials(exercise)
+            _ = self.large(exercise) if isolated else ()
+
+    def trials(self, exercise: CourseExercise) -> list[Trial]:
+        """This run's trials of an exercise."""
+        if exercise.id not in self._trials:
+            self._trials[exercise.id] = make_trials(exercise.function, self._random(exercise))
+        return self._trials[exercise.id]
+
+    def large(self, exercise: CourseExercise, entries: int = AT_FIRST) -> tuple[Trial, ...]:
+        """This run's trials of an exercise with so many entries, which only isolated code is given."""
+        key = (exercise.id, entries)
+        if key not in self._large:
+            first, rng = self.trials(exercise)[0], self._random(exercise, entries)
+            self._large[key] = large_trials(exercise.function, first, entries, rng)
+        return self._large[key]
+
+    def _random(self, exercise: CourseExercise, *stream: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, zlib.crc32(exercise.id.encode()), *stream])
+
+    def grade(
+        self, exercise: CourseExercise, content: bytes | None, worker: Worker, onlooker: Onlooker | None = None
+    ) -> ExerciseResult:
+        """The verdict on one file, which is the case of one cell.
+
+        Args:
+            content: the file's bytes, `None` where there is no such file.
+            worker: runs them; an answer sheet is only read.
+            onlooker: told of whoever judged, once that is done.
+        """
+        if exercise.is_quiz:
+            return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
+        if content is None:
+            return self._not_handed_in(exercise)
+        try:
+            source = Source.of_file(_decode(content), exercise.file)
+        except (SyntaxError, LookupError, UnicodeError) as error:
+            says = f"{exercise.file} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
+            return everywhere(exercise, Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",)))
+        return self._grade(exercise, source, worker, onlooker)
+
+    def _not_handed_in(self, exercise: CourseExercise) -> ExerciseResult:
+        """One result for all who have not: most of a class, in most exercises."""
+        if exercise.id not in self._absent:
+            says = f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
+            self._absent[exercise.id] = everywhere(exercise, Diagnosis("todo", says))
+        return self._absent[exercise.id]
+
+    def grade_cells(
+        self, exercise: CourseExercise, cells: Sequence[str], worker: Worker, onlooker: Onlooker | None = None
+    ) -> ExerciseResult:
+        """The verdict on the code cells of a notebook, run in their order; an error in one does not stop the rest."""
+        if exercise.is_quiz:
+            return quiz_grading.grade_cells(exercise, exercise.quiz, cells)
+        return self._grade(exercise, Source.of_cells(cells), worker, onlooker)
+
+    def _grade(
+        self, exercise: CourseExercise, source: Source, worker: Worker, onlooker: Onlooker | None
+    ) -> ExerciseResult:
+        try:
+            with one_thread():
+                return self._judged(exercise, source, worker, onlooker)
+        except ProtocolError as error:
+            return everywhere(exercise, Diagnosis("crash", f"it tampered with the grader's messages: {error}"))
+        except InfrastructureError as error:
+            return everywhere(exercise, Diagnosis("error", str(error)), "error")
+
+    def _judged(
+        self, exercise: CourseExercise, source: Source, worker: Worker, onlooker: Onlooker | None
+    ) -> ExerciseResult:
+        trials, limit = self.trials(exercise), exercise.course.policy.time_limit
+        deadline = time.monotonic() + limit
+        large = self.large(exercise) if is_isolated(worker) else ()
+        reply = worker.run(_job(exercise, source, calls(trials), large, limit), limit)
+        if reply.end == "timeout":
+            says = f"it was still running after {limit:g} seconds{', perhaps on a large input' if large else ''}"
+            return everywhere(exercise, Diagnosis("timeout", says))
+        if reply.frame is None:
+            return everywhere(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
+        observed, at_large = parted(read(reply.frame), len(calls(trials)), large)
+        judge = Judge(exercise, source, trials, observed)
+        result = judge.result()
+        if onlooker is not None:
+            onlooker(judge)
+        judged = at_large.judged(exercise, result, source)
+        passed = result.status == "passed"
+        if passed and at_large.lacked_memory and (tables := self._with_tables(exercise, source, worker, deadline)):
+            return tables.judged(exercise, result, source)
+        if reply.cpu <= UNSUSPICIOUS or not large or all(answer.code for answer in judged.answers):
+            return judged
+        at_last, _ = self._called_again(exercise, source, worker, most_entries(limit) // len(large), deadline)
+        return at_last.judged(exercise, judged, source)
+
+    def _with_tables(
+        self, exercise: CourseExercise, source: Source, worker: Worker, deadline: float
+    ) -> LargeCase | None:
+        """A smaller large case, where a table of all entries with all has room, if it is a right way to answer."""
+        declaration = exercise.function
+        if not isinstance(declaration, Exercise) or not entries_are_coupled(declaration, self.trials(exercise)[0]):
+            return None
+        for _ in range(ATTEMPTS):
+            case, cpu = self._called_again(exercise, source, worker, FOR_TABLES, deadline)
+            if cpu <= TABLES_TAKE * self._table(exercise, worker, deadline):
+                return case
+        return None
+
+    def _table(self, exercise: CourseExercise, worker: Worker, deadline: float) -> float:
+        """The processor time that a table of all entries with all takes now."""
+        source = Source.of_file(A_TABLE.format(exercise.id), exercise.file)
+        return self._called_again(exercise, source, worker, FOR_TABLES, deadline)[1]
+
+    def _called_again(
+        self, exercise: CourseExercise, source: Source, worker: Worker, entries: int, deadline: float
+    ) -> tuple[LargeCase, float]:
+        """What becomes of trials with so many entries in the time that is left, and the processor time they took."""
+        large = self.large(exercise, entries)
+        left = max(deadline - time.monotonic(), LEAST_TIME)
+        reply = worker.run(_job(exercise, source, (), large, left), left)
+        if reply.frame is not None:
+            return parted(read(reply.frame), 0, large)[1], reply.cpu
+        return LargeCase(large, late=reply.end == "timeout"), reply.cpu
+
+
+def _decode(content: bytes) -> str:
+    """Source text, by the encoding that the file declares, UTF-8 without one."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+    if codecs.lookup(encoding).name in FOR_DOMAINS:
+        raise LookupError(f"{encoding} is for names of domains")
+    return content.decode(encoding)
+
+
+def _job(
+    exercise: CourseExercise,
+    source: Source,
+    trials: Sequence[Trial],
+    large: Sequence[Trial],
+    time_limit: float,
+) -> bytes:
+    arrays: list[np.ndarray] = []
+    asked = [_asked(trial, arrays, meter=metered(trial), after=True) for trial in trials]
+    asked += [_asked(trial, arrays, meter=False, after=False) for trial in large]
+    policy = exercise.course.policy
+    header = {
+        "cells": source.cells,
+        "cell_limit": None if source.file else policy.time_limit * CELL_SHARE,
+        "filename": exercise.file,
+        "function": exercise.id,
+        "time_limit": time_limit,
+        "memory_limit": policy.memory_limit,
+        "calls": asked,
+    }
+    return protocol.pack(header, arrays)
+
+
+def _asked(trial: Trial, arrays: list[np.ndarray], **report: bool) -> dict[str, Any]:
+    """One call: its arguments, and what is to be reported of it."""
+    return {"arguments": [[name, _sent(value, arrays)] for name, value in trial.arguments.items()], **report}
+
+
+def _sent(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
+    if isinstance(value, Array):
+        arrays.append(value.values)
+        first = len(arrays) - 1
+        if value.g is None:
+            return {"tensor": first, "g": None}
+        arrays.append(value.g)
+        return {"tensor": first, "g": first + 1}
+    if isinstance(value, Function):
+        return {"function": value.source}
+    if isinstance(value, Dtype):
+        return {"dtype": value.name}
+    if isinstance(value, tuple):
+        return {"tuple": list(value)}
+    return {"set": sorted(value)} if isinstance(value, frozenset) else {"literal": value}

@@ -1,0 +1,283 @@
+"""The rungs that one file's answers climb, and the verdict on each: the first rung that fails is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from grader.course import CourseExercise
+from grader.diagnosis import graph_faults, quotients, relations
+from grader.diagnosis.diagnose import Diagnosis, declared, diagnose, matching, ranked
+from grader.diagnosis.evidence import evidence_of, shown
+from grader.diagnosis.ladders import hints_for
+from grader.errors import ProtocolError
+from grader.exercise import Answer, Exercise, Routine
+from grader.reference.compare import agrees, scaled_error
+from grader.reference.options import right_where
+from grader.reference.trial import Candidate, Trial
+from grader.results import AnswerResult, ExerciseResult, Status
+from grader.sampling import Array
+from grader.sandbox.observation import Call, Observation, Raised
+
+from . import cost, lint, structure
+from .source import Source
+
+CELL_SHARE = 0.25
+KEPT = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
+Verdict = Diagnosis | None
+
+
+def candidates(exercise: CourseExercise, answer: Answer, trial: Trial) -> list[Candidate]:
+    """Every mistake about one answer that can be computed without the exercise's help, the most specific first.
+
+    Args:
+        trial: the first trial; it remembers the list.
+    """
+    declaration = exercise.function
+
+    def derived() -> list[Candidate]:
+        if isinstance(declaration, Routine):
+            return ranked([*relations.candidates(answer, trial), *quotients.candidates(trial)])
+        return ranked([*relations.candidates(answer, trial), *graph_faults.candidates(declaration, answer, trial)])
+
+    found: list[Candidate] = trial.remember(("candidates", answer.name), derived)
+    return found
+
+
+def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
+    """The array is a right answer in this trial, whatever it took to compute it."""
+    declaration, expected = exercise.function, trial.expected[answer.name]
+    if isinstance(declaration, Routine) and declaration.accepts is not None:
+        return bool(np.isfinite(array).all()) and bool(declaration.accepts(float(array), **trial.inputs))
+    precise = isinstance(declaration, Routine) and array.dtype == np.float64
+    return expected is not None and agrees(array, expected, "float64" if precise else "float32")
+
+
+def mistake(
+    exercise: CourseExercise, answer: Answer, first: Trial, pairs: Sequence[tuple[Trial, np.ndarray]]
+) -> Diagnosis:
+    """Which mistake a wrong answer is.
+
+    Args:
+        first: the first trial of the run.
+        pairs: each trial with the learner's array in it.
+    """
+    declaration = exercise.function
+    doubles = [(trial, array.real.astype("float64")) for trial, array in pairs]
+    if own := matching(answer, doubles, declared(declaration.misconceptions, answer)):
+        return own
+    single = all(array.ndim == 0 for _, array in pairs)
+    if isinstance(declaration, Routine) and declaration.accepts is not None and single:
+        return Diagnosis("imprecise", "with this answer the error is far larger than it has to be")
+    averages = isinstance(declaration, Exercise) and graph_faults.averages(declaration, first)
+    return diagnose(answer, doubles, candidates(exercise, answer, first), averages=averages)
+
+
+def calls(trials: Sequence[Trial]) -> list[Trial]:
+    """Every trial, then the largest again: is the answer still the same? A small one may be by chance."""
+    return [*trials, trials[_largest(trials)]]
+
+
+def _largest(trials: Sequence[Trial]) -> int:
+    """Which trial has the most entries."""
+    entries = [sum(a.values.size for a in trial.arguments.values() if isinstance(a, Array)) for trial in trials]
+    return entries.index(max(entries))
+
+
+def everywhere(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
+    """The same verdict on every answer of a file."""
+    answers = [answer_result(exercise, answer, diagnosis, status) for answer in exercise.function.answers]
+    return ExerciseResult(exercise.id, exercise.unit, tuple(answers))
+
+
+def answer_result(
+    exercise: CourseExercise, answer: Answer, diagnosis: Verdict, status: Status = "failed",
+    evidence: str = "", error: float | None = None,
+) -> AnswerResult:  # fmt: skip
+    """The verdict on one answer as a result, with its points and hints."""
+    declaration = exercise.function
+    points = exercise.points / len(declaration.answers)
+    if diagnosis is None:
+        return AnswerResult(answer.name, "passed", points, points)
+    found: Status = "todo" if diagnosis.code == "todo" else status
+    of_answer, derives = declaration.hints.get(answer.name, ()), isinstance(declaration, Exercise)
+    hints = hints_for(diagnosis.code, diagnosis.hints, of_answer, derives=derives)
+    return AnswerResult(
+        answer.name, found, 0.0, points, diagnosis.code, diagnosis.says, evidence, hints, error
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Climbs the rungs for one file or notebook whose reply is in; `named` are the mistakes found by their numbers."""
+
+    exercise: CourseExercise
+    source: Source
+    trials: Sequence[Trial]
+    observed: Observation
+    named: dict[str, Diagnosis] = field(default_factory=dict, compare=False)
+
+    def result(self) -> ExerciseResult:
+        """The verdict on every answer."""
+        facts = self.observed.facts
+        exercise, limit = self.exercise, self.exercise.course.policy.time_limit
+        notes = tuple(f"passed over, for it is no Python{self.source.at(line)}" for line in facts.ignored)
+        whole = structure.of_source(facts, exercise.id, self.source, limit, limit * CELL_SHARE)
+        if whole is not None:
+            return replace(everywhere(exercise, whole), printed=facts.printed, notes=notes)
+        if len(facts.calls) != len(self.trials) + 1:
+            raise ProtocolError("the reply answers another number of calls")
+        answers = tuple(self.judge(answer) for answer in exercise.function.answers)
+        return ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
+
+    def judge(self, answer: Answer) -> AnswerResult:
+        """The first rung that fails; where autograd is used, that is what went wrong, whatever came of it."""
+        result = self._climbed(answer)
+        if result.code is None or result.code in KEPT or self._autograd is None:
+            return result
+        return answer_result(self.exercise, answer, self._autograd)
+
+    @cached_property
+    def _autograd(self) -> Verdict:
+        """The rule and the line, where the function lets torch differentiate."""
+        use = lint.autograd_use(self.source.cells, self.exercise.id, self.observed.facts.ignored)
+        return None if use is None else structure.differentiates(use, self.source)
+
+    def _climbed(self, answer: Answer) -> AnswerResult:
+        verdict = self._structure(answer) or self._shapes(answer) or self._conduct(answer)
+        if verdict is not None:
+            return answer_result(self.exercise, answer, verdict)
+        pairs = self._pairs(answer)
+        if all(self._right(answer, trial, array) for trial, array in pairs):
+            return answer_result(self.exercise, answer, self._cost(answer))
+        return self._named(answer, pairs)
+
+    def _rounds(self) -> list[tuple[Trial, Call]]:
+        return list(zip(calls(self.trials), self.observed.facts.calls, strict=True))
+
+    def _structure(self, answer: Answer) -> Verdict:
+        """Called without error, set or returned, a tensor."""
+        for trial, call in self._rounds():
+            if call.error is not None:
+                return self._raised(answer, trial, call.error)
+            if wrong := structure.of_value(answer, call, trial, numbers=self._numbers(answer)):
+                return wrong
+        return None
+
+    def _raised(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
+        names = ", ".join(self.exercise.function.taken)
+        diagnosis = structure.raised(error, self.source, trial, signature=f"{self.exercise.id}({names})")
+        if diagnosis.code == "error" and trial.setting.is_special and self._right_elsewhere(answer):
+            return Diagnosis("shape-special", f"in {trial.setting.kind} it stops with {diagnosis.says}")
+        if diagnosis.code == "error" and (where := self._right_where(answer)):
+            return replace(diagnosis, says=f"{diagnosis.says}. It is right only where {where}")
+        return diagnosis
+
+    def _right_where(self, answer: Answer) -> str:
+        """The options for which the answer is right, where others make the function raise."""
+        sound = [trial for trial, call in self._rounds() if call.error is None]
+        raising = [trial for trial, call in self._rounds() if call.error is not None]
+        return right_where(answer, sound, raising) if self._right_elsewhere(answer) else ""
+
+    def _right_elsewhere(self, answer: Answer) -> bool:
+        """Some trials raise, and in every other one the answer is right."""
+        sound = [(trial, call) for trial, call in self._rounds() if call.error is None]
+        return bool(sound) and all(
+            (array := self._array(answer, call)) is not None and self._right(answer, trial, array)
+            for trial, call in sound
+            if trial.expected[answer.name] is not None
+        )
+
+    def _numbers(self, answer: Answer) -> bool:
+        """A plain number will do: the answer of a routine that returns one."""
+        return isinstance(self.exercise.function, Routine) and self.trials[0].expected[answer.name].ndim == 0  # type: ignore[union-attr]
+
+    def _array(self, answer: Answer, call: Call) -> np.ndarray | None:
+        return self.observed.array(structure.value_of(answer, call))
+
+    def _pairs(self, answer: Answer) -> list[tuple[Trial, np.ndarray]]:
+        """Each trial with the learner's array in it, where one is expected.
+
+        Raises:
+            ProtocolError: there is none where there must be one.
+        """
+        pairs = self.arrays(answer)
+        if not pairs or len(pairs) < sum(trial.expected[answer.name] is not None for trial in self.trials):
+            raise ProtocolError("an answer has no contents")
+        return pairs
+
+    def _shapes(self, answer: Answer) -> Verdict:
+        """The shape, then the dtype, then finite; a wrong shape may still be a mistake with a name."""
+        pairs = self._pairs(answer)
+        if any(array.shape != trial.expected[answer.name].shape for trial, array in pairs):  # type: ignore[union-attr]
+            return self._mistake(answer, pairs)
+        for trial, call in self._rounds():
+            value = structure.value_of(answer, call)
+            wrong = structure.of_dtype(answer, value, self._dtype(answer, trial))
+            if wrong is not None and trial.expected[answer.name] is not None:
+                return wrong
+        for _, array in pairs:
+            if not np.isfinite(array).all():
+                count = int((~np.isfinite(array)).sum())
+                return Diagnosis("not-finite", f"{count} of {array.size} entries are inf or nan")
+        return None
+
+    def _dtype(self, answer: Answer, trial: Trial) -> str | None:
+        """The dtype of the owner, or of the first array argument for a value."""
+        owner = trial.arguments.get(answer.wrt)
+        arrays = [value for value in (owner, *trial.arguments.values()) if isinstance(value, Array)]
+        return arrays[0].values.dtype.name if arrays else None
+
+    def _conduct(self, answer: Answer) -> Verdict:
+        """Inputs unchanged, and the same answer when called again."""
+        if self._inputs is not None:
+            return self._inputs
+        first, last = (self._array(answer, self._rounds()[i][1]) for i in (_largest(self.trials), -1))
+        if first is not None and last is not None and not agrees(last, first):
+            return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
+        return None
+
+    @cached_property
+    def _inputs(self) -> Verdict:
+        """What became of the arguments, whichever answer it was computed for."""
+        found = (structure.of_inputs(call, trial, self.observed) for trial, call in self._rounds())
+        return next((wrong for wrong in found if wrong is not None), None)
+
+    def _right(self, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
+        return is_right(self.exercise, answer, trial, array)
+
+    def _cost(self, answer: Answer) -> Verdict:
+        """Right, but at what cost: memory that must not be held, work that was not asked for."""
+        if wrong := cost.held(self.exercise.function, self._rounds()):
+            return wrong
+        if any(self._structure(other) is not None for other in self.exercise.function.answers):
+            return None
+        return cost.unasked_work(answer, self._rounds())
+
+    def _named(self, answer: Answer, pairs: Sequence[tuple[Trial, np.ndarray]]) -> AnswerResult:
+        diagnosis = self._mistake(answer, pairs)
+        trial, array = next((t, a) for t, a in pairs if not self._right(answer, t, a))
+        expected = trial.expected[answer.name]
+        assert expected is not None
+        error = scaled_error(array, expected)
+        evidence = evidence_of(self.exercise.function, answer, trial, array, expected)
+        if self.exercise.course.policy.show_expected:
+            evidence = f"{evidence}; expected {shown(expected)}, yours is {shown(array)}".removeprefix("; ")
+        return answer_result(
+            self.exercise, answer, diagnosis, evidence=evidence, error=error if np.isfinite(error) else None
+        )
+
+    def _mistake(self, answer: Answer, pairs: Sequence[tuple[Trial, np.ndarray]]) -> Diagnosis:
+        self.named[answer.name] = mistake(self.exercise, answer, self.trials[0], pairs)
+        return self.named[answer.name]
+
+    def arrays(self, answer: Answer) -> list[tuple[Trial, np.ndarray]]:
+        """Each trial in which the learner's code left an array where one is expected, with that array."""
+        rounds = zip(self.trials, self.observed.facts.calls, strict=False)
+        found = [
+            (trial, self._array(answer, call)) for trial, call in rounds if trial.expected[answer.name] is not None
+        ]
+        return [(trial, array) for trial, array in found if array is not None]

@@ -1,0 +1,1 @@
+"""What a learner meets: pytest, the terminal, watching, progress."""

@@ -1,0 +1,143 @@
+"""What the commands put on the terminal: reports, lists, and a spinner where somebody is watching."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from grader.course import Course, CourseExercise
+from grader.results import CourseResult, ExerciseResult, dumps, to_json
+
+from .progress import by_unit, next_exercise
+from .render import Line, Style, bars, exercise_report, next_step, printed
+from .session import Session
+
+if TYPE_CHECKING:
+    from grader.picture.data import Shown
+
+STYLES = {
+    "bold": "bold", "good": "green", "bad": "red", "todo": "yellow", "dim": "dim", "mark": "bold magenta",
+    "cold1": "white on color(60)", "cold2": "white on color(61)", "cold3": "white on color(26)",
+    "cold4": "bold white on color(27)",
+    "hot1": "white on color(95)", "hot2": "white on color(130)", "hot3": "white on color(166)",
+    "hot4": "bold white on color(202)",
+}  # fmt: skip
+MAX_WIDTH = 100
+IN_A_LIST = 30  # columns before an exercise's title
+
+
+def print_json(
+    course: Course, results: Sequence[ExerciseResult], seed: int, album: Sequence[Shown] | None = None
+) -> None:
+    """The results of a learner's own check as one record; with pictures, inside another that has both."""
+    result = CourseResult(course.config.course, "learner", tuple(results), seed, "none")
+    if album is None:
+        print(dumps(result), end="")
+    else:
+        from grader.picture.record import dumps_shown
+
+        print(dumps_shown(to_json(result), album), end="")
+
+
+def print_report(
+    session: Session, chosen: Iterable[CourseExercise], results: Iterable[ExerciseResult],
+    album: Sequence[Shown] | None = None, *, list_all: bool,
+) -> None:  # fmt: skip
+    """Each exercise, then the progress of their units and the next thing to do.
+
+    Args:
+        album: what there is to see of each exercise, if it is to be shown.
+    """
+    width, chosen = columns(), list(chosen)
+    pictures = {seen.exercise: seen for seen in album or ()}
+    for exercise, result in zip(chosen, results, strict=True):
+        seen = {answer.name: session.progress.hints_seen(exercise, answer) for answer in result.answers}
+        out(exercise_report(exercise, result, width, seen))
+        if not list_all:
+            out(printed(result, width))
+        if exercise.id in pictures and (not list_all or pictures[exercise.id].is_drawn):
+            out(_pictures(pictures[exercise.id], width))
+    if list_all and pictures and not any(seen.is_drawn for seen in pictures.values()):
+        out([(("In none of these is there an array to draw.", ""),)])
+    progress = session.progress
+    out(bars(by_unit(session.course, progress, [exercise.unit for exercise in chosen]), width))
+    out([next_step(next_exercise(progress, chosen) or next_exercise(progress, session.course.exercises))])
+    out([((note, "todo"),) for note in progress.notes])
+
+
+def _pictures(seen: Shown, width: int) -> Iterator[Line]:
+    from .picture_lines import picture_lines
+
+    yield ()
+    yield from picture_lines(seen, width)
+    yield ()
+
+
+def listed(session: Session, exercise: CourseExercise) -> Iterator[Line]:
+    """One exercise in a list: how far it is, and its title, on as many lines as that takes."""
+    result = session.progress.result(exercise)
+    done = sum(answer.status == "passed" for answer in result.answers) if result else 0
+    total = len(exercise.declaration.answers)
+    title = exercise.declaration.title + (" (stretch)" if exercise.stretch else "")
+    count = f"{done}/{total}"
+    room = max(columns() - IN_A_LIST, 20)
+    first, *more = textwrap.wrap(title, room, break_long_words=False, break_on_hyphens=False)
+    style: Style = "good" if done == total else "dim"
+    yield (("  ", ""), (f"{exercise.id:<22}", ""), (f"{count:<6}", style), (first, "dim"))
+    yield from (((" " * IN_A_LIST + line, "dim"),) for line in more)
+
+
+def columns() -> int:
+    """How wide the report is."""
+    return min(terminal().width, MAX_WIDTH)
+
+
+def terminal() -> Console:
+    """Where reports go."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def out(lines: Iterable[Line], link: CourseExercise | None = None) -> None:
+    """Put lines on the terminal.
+
+    Args:
+        link: its file opens at a click wherever it is named, in terminals that can.
+    """
+    console = terminal()
+    for line in lines:
+        text = Text.assemble(*[(text, STYLES.get(style, "")) for text, style in line])
+        if link is not None:
+            text.highlight_words([link.file], f"link {link.path.as_uri()}")
+        console.print(text)
+
+
+def clear() -> None:
+    """An empty screen."""
+    terminal().clear()
+
+
+class Spinner:
+    """A line on stderr that says what is going on, where somebody is watching."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.status = Console(stderr=True).status(what) if sys.stderr.isatty() else None
+
+    def __enter__(self) -> Any:
+        if self.status is not None:
+            self.status.start()
+        return self.say
+
+    def __exit__(self, *_: object) -> None:
+        if self.status is not None:
+            self.status.stop()
+
+    def say(self, detail: str) -> None:
+        """Say what is being done now."""
+        if self.status is not None:
+            self.status.update(f"{self.what} {detail}")

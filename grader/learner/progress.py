@@ -1,0 +1,194 @@
+"""What a learner has reached so far: the last verdicts and the hints already seen, in `.handgrad/progress.json`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grader.course import Course, CourseExercise
+from grader.files import FOLDER, write_atomically
+from grader.results import AnswerResult, ExerciseResult, exercise_from_json
+
+VERSION = 1
+FILE = "progress.json"
+
+
+@dataclass
+class Progress:
+    """The state of one workspace.
+
+    Args:
+        path: the state file.
+        exercises: by exercise id: the file's hash, its last verdicts, and hints seen by answer.
+        met: by code and exercise id: how often a mistake was met, less how often it was got over in a review.
+        notes: what a person should be told of the state file itself.
+    """
+
+    path: Path
+    exercises: dict[str, dict[str, Any]] = field(default_factory=dict)
+    met: dict[str, dict[str, int]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, root: Path) -> Progress:
+        """Read the state; one that cannot be read is set aside and a new one begun."""
+        progress = cls(root / FOLDER / FILE)
+        try:
+            state = json.loads(progress.path.read_text(encoding="utf-8"))
+            if state["version"] != VERSION:
+                raise ValueError(f"version {state['version']}")
+            entries = {str(key): _sound(value) for key, value in state["exercises"].items()}
+            progress.exercises = {key: entry for key, entry in entries.items() if entry is not None}
+            progress.met = _counts(state.get("met"))
+        except FileNotFoundError:
+            return progress
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            progress._set_aside(error)
+        return progress
+
+    def _set_aside(self, error: Exception) -> None:
+        aside = self.path.with_suffix(".broken.json")
+        try:
+            os.replace(self.path, aside)
+        except OSError:
+            self.notes.append(f"{self.path} cannot be used ({error}): move it away, or progress is not remembered.")
+        else:
+            self.notes.append(
+                f"{self.path} could not be read ({error}): it is kept as {aside.name}, a new one is begun."
+            )
+
+    def result(self, exercise: CourseExercise) -> ExerciseResult | None:
+        """The last verdict, if the file has not changed since."""
+        state = self.exercises.get(exercise.id)
+        if state is None or state.get("hash") != content_hash(exercise.path):
+            return None
+        try:
+            return exercise_from_json(state["result"])
+        except (KeyError, TypeError, AttributeError):
+            return None
+
+    def record(self, exercise: CourseExercise, result: ExerciseResult) -> None:
+        """Remember a verdict; hints seen of another mistake are forgotten, and a mistake that is new is counted."""
+        before = self.exercises.get(exercise.id, {}).get("hints", {})
+        last = self._last_codes(exercise)
+        for code in {
+            each.code for each in result.answers if each.status == "failed" and each.code != last.get(each.name)
+        }:
+            where = self.met.setdefault(str(code), {})
+            where[exercise.id] = where.get(exercise.id, 0) + 1
+        hints = {
+            answer.name: before[answer.name]
+            for answer in result.answers
+            if answer.name in before and before[answer.name].get("code") == answer.code
+        }
+        self.exercises[exercise.id] = {
+            "hash": content_hash(exercise.path),
+            "result": result.record,
+            "hints": hints,
+        }
+
+    def _last_codes(self, exercise: CourseExercise) -> dict[str, str | None]:
+        """The code of each answer when it was last looked at, whatever has become of the file since."""
+        try:
+            last = exercise_from_json(self.exercises[exercise.id]["result"])
+        except (KeyError, TypeError, AttributeError):
+            return {}
+        return {answer.name: answer.code for answer in last.answers}
+
+    def got_over(self, code: str) -> None:
+        """One time less that a mistake was met, where it was met most: the learner was tried, and did not make it."""
+        where = self.met.get(code)
+        if where:
+            most = max(where, key=lambda name: where[name])
+            where[most] -= 1
+            self.met[code] = {name: times for name, times in where.items() if times > 0}
+
+    def hints_seen(self, exercise: CourseExercise, answer: AnswerResult) -> int:
+        """How many hints on this mistake have been shown; the first one comes with the verdict of a failure."""
+        seen = self.exercises.get(exercise.id, {}).get("hints", {}).get(answer.name, {})
+        first = 0 if answer.status == "todo" else 1
+        return int(seen.get("seen", first)) if seen.get("code") == answer.code else first
+
+    def saw_hint(self, exercise: CourseExercise, answer: AnswerResult, count: int) -> None:
+        """Remember that `count` hints have been shown."""
+        state = self.exercises.setdefault(exercise.id, {"hash": "", "result": None, "hints": {}})
+        state.setdefault("hints", {})[answer.name] = {"code": answer.code, "seen": count}
+
+    def forget(self, exercise: CourseExercise) -> None:
+        """Forget an exercise, as after a reset."""
+        self.exercises.pop(exercise.id, None)
+
+    def save(self) -> None:
+        """Write the state whole or not at all; a folder that cannot be written is noted."""
+        text = json.dumps(
+            {"version": VERSION, "exercises": self.exercises, "met": self.met}, indent=1, ensure_ascii=False
+        )
+        try:
+            write_atomically(self.path, text.encode())
+        except OSError as error:
+            self.notes.append(f"Progress is not remembered: {self.path.parent} cannot be written ({error.strerror}).")
+
+
+def content_hash(path: Path) -> str:
+    """SHA-256 of a file; empty where there is none."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _counts(found: Any) -> dict[str, dict[str, int]]:
+    """How often each mistake was met, without what is no such count."""
+    return {
+        str(code): {str(name): times for name, times in where.items() if type(times) is int and times > 0}
+        for code, where in (found.items() if isinstance(found, dict) else ())
+        if isinstance(where, dict)
+    }
+
+
+def _sound(entry: Any) -> dict[str, Any] | None:
+    """One exercise's state with everything in it of the right kind, `None` if it is not worth keeping."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("hash"), str):
+        return None
+    hints = entry.get("hints")
+    seen = {
+        str(name): hint
+        for name, hint in (hints.items() if isinstance(hints, dict) else ())
+        if isinstance(hint, dict) and type(hint.get("seen")) is int
+    }
+    return {"hash": entry["hash"], "result": entry.get("result"), "hints": seen}
+
+
+@dataclass(frozen=True)
+class UnitProgress:
+    """How far one unit is done, counted in answers."""
+
+    unit: str
+    done: int
+    total: int
+
+
+def by_unit(course: Course, progress: Progress, units: Iterable[str]) -> list[UnitProgress]:
+    """How far each of these units is, from what was last seen of each exercise."""
+    return [_unit(course, progress, unit.id) for unit in course.config.units if unit.id in set(units)]
+
+
+def _unit(course: Course, progress: Progress, unit: str) -> UnitProgress:
+    done = total = 0
+    for exercise in course.exercises:
+        if exercise.unit == unit:
+            result = progress.result(exercise)
+            total += len(exercise.declaration.answers)
+            done += sum(answer.status == "passed" for answer in result.answers) if result else 0
+    return UnitProgress(unit, done, total)
+
+
+def next_exercise(progress: Progress, exercises: Iterable[CourseExercise]) -> CourseExercise | None:
+    """The first exercise that is not known to be passed; stretch exercises come last."""
+    open_ones = [e for e in exercises if (result := progress.result(e)) is None or result.status != "passed"]
+    return next(iter(sorted(open_ones, key=lambda exercise: exercise.stretch)), None)

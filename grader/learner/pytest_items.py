@@ -1,0 +1,171 @@
+"""What pytest collects and reports: exercise files, their answers, and the text of a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from grader.course import Course, CourseExercise
+    from grader.results import AnswerResult, ExerciseResult
+    from grader.sandbox.worker import Worker
+
+    from .render import Line
+    from .session import Session
+
+MARKUP: dict[str, dict[str, bool]] = {
+    "bold": {"bold": True},
+    "good": {"green": True},
+    "bad": {"red": True},
+    "todo": {"yellow": True},
+    "dim": {"light": True},
+}
+
+
+class Sitting:
+    """One course within one pytest run.
+
+    Args:
+        root: the course folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.worker: Worker | None = None
+        self.seen: dict[str, ExerciseResult] = {}
+        self.shown: dict[tuple[str, str], str] = {}
+        self.strays: list[Path] = []
+
+    @cached_property
+    def session(self) -> Session:
+        from grader.course import load_course
+
+        from .session import Session
+
+        return Session(load_course(self.root), self.worker)
+
+    @property
+    def course(self) -> Course:
+        return self.session.course
+
+    def close(self) -> None:
+        """End the worker, if there is one."""
+        if "session" in vars(self):
+            self.session.close()
+        elif self.worker is not None:
+            self.worker.close()
+
+
+class ExerciseFile(pytest.File):
+    """A learner's file; its items are the answers of the exercise."""
+
+    exercise: CourseExercise
+    sitting: Sitting
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, sitting: Sitting, exercise: CourseExercise) -> ExerciseFile:
+        """The collector of one exercise's file."""
+        file: ExerciseFile = cls.from_parent(parent, path=exercise.path)
+        file.exercise, file.sitting = exercise, sitting
+        return file
+
+    def collect(self) -> Iterable[AnswerItem]:
+        for answer in self.exercise.declaration.answers:
+            yield AnswerItem.from_parent(self, name=answer.name)
+
+    @cached_property
+    def result(self) -> ExerciseResult:
+        """The verdict on the whole file, asked for once."""
+        from grader.errors import HandgradError
+
+        try:
+            result = self.sitting.session.check(self.exercise)
+        except HandgradError as error:
+            raise pytest.exit.Exception(str(error), returncode=error.exit_code) from None
+        if self.config.option.capture == "no" and result.printed.strip():
+            print(f"\n{result.printed.rstrip()}")
+        return result
+
+
+class NotYet(Exception):
+    """An answer that has not passed; carries its result."""
+
+    def __init__(self, answer: AnswerResult) -> None:
+        super().__init__(answer.message)
+        self.answer = answer
+
+
+class AnswerItem(pytest.Item):
+    """One answer of one exercise file."""
+
+    parent: ExerciseFile
+
+    @property
+    def answer(self) -> AnswerResult:
+        return next(answer for answer in self.parent.result.answers if answer.name == self.name)
+
+    def runtest(self) -> None:
+        if self.answer.status != "passed":
+            raise NotYet(self.answer)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, NotYet):
+            return Report(self.parent.sitting, self.parent.exercise, excinfo.value.answer)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, f"{self.parent.exercise.file}  {self.name}"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One line for pytest's short summary."""
+
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class Report:
+    """What a learner reads of one failed answer; pytest prints it where a traceback would stand.
+
+    Of several answers of a file that fail for the very same reason only the first is told in full.
+    """
+
+    def __init__(self, sitting: Sitting, exercise: CourseExercise, answer: AnswerResult) -> None:
+        self.exercise, self.answer = exercise, answer
+        self.hints_seen = sitting.session.progress.hints_seen(exercise, answer)
+        self.reprcrash = Summary(f"{answer.code}: {answer.message}")
+        reason = (exercise.id, f"{answer.status} {answer.code} {answer.message} {answer.evidence}")
+        first = sitting.shown.setdefault(reason, answer.name)
+        self.same_as = first if first != answer.name and answer.status != "todo" else ""
+
+    def lines(self, width: int) -> Iterator[Line]:
+        from .render import failure
+
+        if self.same_as:
+            yield ((f"the same as {self.same_as} above", "bad"),)
+        else:
+            yield from failure(self.exercise, self.answer, width, self.hints_seen)
+
+    def toterminal(self, tw: Any) -> None:
+        for line in self.lines(tw.fullwidth):
+            write(tw, line)
+
+    def __str__(self) -> str:
+        from .render import as_text
+
+        return as_text(self.lines(100))
+
+
+def write(tw: Any, line: Line) -> None:
+    """One line on pytest's terminal."""
+    for text, style in line:
+        tw.write(text, **MARKUP.get(style, {}))
+    tw.line()

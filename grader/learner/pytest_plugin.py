@@ -1,0 +1,240 @@
+"""`pytest exercises/`: every answer of every exercise file is a test item, in teaching order.
+
+Collecting reads course.yaml and the specs, never torch; learner files are not imported here at all, they run in
+a worker process that starts while pytest collects.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .pytest_items import AnswerItem, ExerciseFile, Report, Sitting, write
+
+if TYPE_CHECKING:
+    from grader.course import CourseExercise
+
+SITTINGS = pytest.StashKey[dict[Path, Sitting]]()
+EXERCISES, COURSE, QUIZ = "exercises", "course.yaml", "quiz.yaml"
+
+
+def _sitting(config: pytest.Config, root: Path) -> Sitting:
+    return config.stash.setdefault(SITTINGS, {}).setdefault(root, Sitting(root))
+
+
+def _sittings(config: pytest.Config) -> list[Sitting]:
+    return list(config.stash.get(SITTINGS, {}).values())
+
+
+def _path(config: pytest.Config, argument: str) -> Path:
+    return (config.invocation_params.dir / argument.split("::")[0]).resolve()
+
+
+def _exercises_folder(path: Path) -> Path | None:
+    """The folder of exercises that a path lies in: `exercises/`, with numbered units in it."""
+    for folder in (path, *path.parents):
+        if folder.name == EXERCISES and any(folder.glob("[0-9][0-9]_*")):
+            return folder
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Check what was asked for before pytest does: one sentence and an exit code for whatever cannot be."""
+    from grader.errors import HandgradError
+
+    if config.option.help or config.option.version:
+        return None
+    try:
+        for argument in config.args:
+            if (folder := _exercises_folder(_path(config, argument))) is not None:
+                _open(config, folder, argument)
+    except HandgradError as error:
+        pytest_unconfigure(config)  # pytest does not: it never began
+        print(f"handgrad: {error}", file=sys.stderr)
+        return error.exit_code
+    return None
+
+
+def _open(config: pytest.Config, folder: Path, argument: str) -> None:
+    """Start the worker, open the course, and see whether it has what the argument names.
+
+    A quiz alone needs no worker.
+    """
+    from grader.errors import CourseError
+
+    if not (folder.parent / COURSE).is_file():
+        says = f"There is no course.yaml in {folder.parent}: put it back, or run handgrad init in a new folder."
+        raise CourseError(says)
+    sitting = _sitting(config, folder.parent)
+    controls_others = bool(getattr(config.option, "numprocesses", None)) and not hasattr(config, "workerinput")
+    is_quiz = _path(config, argument).name == QUIZ
+    if sitting.worker is None and not (is_quiz or config.option.collectonly or controls_others):
+        from grader.sandbox.worker import start_worker
+
+        sitting.worker = start_worker("none")
+    _expect(sitting, _path(config, argument), argument)
+
+
+def _expect(sitting: Sitting, path: Path, argument: str) -> None:
+    from grader.errors import UsageError
+
+    asked = [e for e in sitting.course.exercises if path == e.path or path in e.path.parents]
+    if not asked and not path.exists():
+        sitting.course.find(str(path))
+    for exercise in asked:
+        names = [answer.name for answer in exercise.declaration.answers]
+        wanted = argument.split("::")[1] if "::" in argument else names[0]
+        if path == exercise.path and not path.exists():
+            raise UsageError(_lost(exercise))
+        if wanted not in names:
+            raise UsageError(f"{exercise.file} has no answer {wanted!r}; it has {', '.join(names)}.")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[None, Any, Any]:
+    """Take exercise files out of the hands of every other collector: they are never imported here."""
+    collected = yield
+    root = file_path.parent.parent.parent
+    is_ours = file_path.parent.parent.name == EXERCISES and (root / COURSE).is_file()
+    if not is_ours or not (file_path.suffix == ".py" or file_path.name == QUIZ):
+        return collected
+    sitting = _sitting(parent.config, root)
+    exercise = sitting.course.at(file_path)
+    if exercise is None:
+        sitting.strays.append(file_path)
+        return []
+    return [ExerciseFile.of(parent, sitting, exercise)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Add items for exercise files that are missing, and put all exercises in teaching order."""
+    for sitting in _sittings(config):
+        items += _missing(session, config, sitting)
+    places = [i for i, item in enumerate(items) if isinstance(item, AnswerItem)]
+    ordered = sorted((items[i] for i in places), key=_teaching_order)
+    for place, item in zip(places, ordered, strict=True):
+        items[place] = item
+
+
+def _teaching_order(item: pytest.Item) -> tuple[str, int]:
+    assert isinstance(item, AnswerItem)
+    return str(item.parent.sitting.root), item.parent.sitting.course.exercises.index(item.parent.exercise)
+
+
+def _missing(session: pytest.Session, config: pytest.Config, sitting: Sitting) -> Iterator[pytest.Item]:
+    """Answers whose file is not there, or is no file, below the folders asked for."""
+    folders = [_path(config, argument) for argument in config.args if "::" not in argument]
+    for exercise in sitting.course.exercises:
+        asked_for = any(folder == exercise.path or folder in exercise.path.parents for folder in folders)
+        if asked_for and not exercise.path.is_file():
+            yield from ExerciseFile.of(session, sitting, exercise).collect()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Drop hypothesis's plugin where only exercises run: at the end it would import all of hypothesis for nothing."""
+    manager = session.config.pluginmanager
+    if all(isinstance(item, AnswerItem) for item in session.items) and "hypothesis" not in sys.modules:
+        plugin = manager.get_plugin("hypothesispytest")
+        if plugin is not None:
+            manager.unregister(plugin)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Attach the result, so that it also travels from an xdist worker to the controller."""
+    report = yield
+    if isinstance(item, AnswerItem) and call.when == "call" and "result" in vars(item.parent):
+        report.handgrad = {
+            "root": str(item.parent.sitting.root),
+            "answer": item.name,
+            "status": item.answer.status,
+            "exercise": item.parent.result.record,
+        }
+        if item.parent.result.printed.strip() and item.config.option.capture != "no":
+            report.sections.append(("your code printed", item.parent.result.printed))
+    return report
+
+
+def pytest_report_teststatus(report: Any) -> Any:
+    """TODO is a status of its own: not a pass, and not yet a failure."""
+    if getattr(report, "handgrad", {}).get("status") == "todo":
+        return "todo", "T", ("TODO", {"yellow": True})
+    return None
+
+
+class Recorder:
+    """Collects results in the process that reports, and words there what arrived from an xdist worker as text."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        from grader.results import exercise_from_json
+
+        if found := getattr(report, "handgrad", None):
+            sitting = _sitting(self.config, Path(found["root"]))
+            result = exercise_from_json(found["exercise"])
+            sitting.seen[result.id] = result
+            if isinstance(report.longrepr, str):
+                answer = next(answer for answer in result.answers if answer.name == found["answer"])
+                report.longrepr = Report(sitting, sitting.course.find(result.id), answer)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):
+        session.config.pluginmanager.register(Recorder(session.config), "handgrad-recorder")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """An error of the grader itself is exit code 3."""
+    results = [result for sitting in _sittings(session.config) for result in sitting.seen.values()]
+    if any(result.status == "error" for result in results):
+        session.exitstatus = 3
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """A progress bar for each unit touched, and the next thing to do."""
+    for sitting in _sittings(config):
+        if sitting.seen or sitting.strays:
+            _summarise(terminalreporter, sitting)
+
+
+def _summarise(terminalreporter: Any, sitting: Sitting) -> None:
+    from .progress import by_unit, next_exercise
+    from .render import bars, next_step
+
+    course, progress = sitting.course, sitting.session.progress
+    touched = [exercise for exercise in course.exercises if exercise.id in sitting.seen]
+    for exercise in touched:
+        progress.record(exercise, sitting.seen[exercise.id])
+    if touched:
+        progress.save()
+    terminalreporter.section("progress", sep="-")
+    tw = terminalreporter._tw
+    for line in bars(by_unit(course, progress, [exercise.unit for exercise in touched]), tw.fullwidth):
+        write(tw, line)
+    write(tw, next_step(next_exercise(progress, touched) or next_exercise(progress, course.exercises)))
+    lost = [exercise for exercise in touched if not exercise.path.exists()]
+    for note in (*map(_lost, lost), *progress.notes, *map(_stray, sitting.strays)):
+        write(tw, ((note, "todo"),))
+
+
+def _lost(exercise: CourseExercise) -> str:
+    return f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
+
+
+def _stray(path: Path) -> str:
+    return f"{path.name} in {path.parent.name} is no exercise of this course: it was left alone; move or rename it."
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    for sitting in _sittings(config):
+        sitting.close()

@@ -1,0 +1,164 @@
+"""One learner and one quiz: questions as this learner has them, what an answer leads to, and what is still open."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.authoring.build import stub
+from grader.course import CourseExercise
+from grader.errors import InfrastructureError, ReadError, UsageError
+from grader.files import write_atomically
+from grader.judging.quizzes import UNREADABLE, grade_sheet
+from grader.quiz.mistakes import LONGEST, mistake_in
+from grader.quiz.questions import Choice, Choices, Mistake, Posed
+from grader.quiz.quiz import options
+from grader.quiz.sheet import Sheet, decoded, read_sheet, with_answer
+from grader.results import ExerciseResult
+
+LETTERS = "".join(letter for letter in string.ascii_lowercase if letter not in "hqs")
+
+
+@dataclass
+class Practice:
+    """Questions of a quiz, asked and judged; nothing is written down.
+
+    Args:
+        exercise: the quiz.
+        variant: which numbers are asked for.
+    """
+
+    exercise: CourseExercise
+    variant: int
+    hints: dict[str, int] = field(default_factory=dict)
+
+    def posed(self, name: str) -> Posed:
+        """A question as this learner has it."""
+        return self.exercise.quiz.posed(name, self.variant)
+
+    def answer(self, name: str, typed: str) -> Mistake | None:
+        """Judge an answer.
+
+        Raises:
+            UsageError: it is to be written down, and the file is no answer sheet any more.
+            InfrastructureError: it is to be written down, and cannot be.
+        """
+        return mistake_in(self.posed(name), self.spelt_out(name, typed))
+
+    def spelt_out(self, name: str, typed: str) -> str:
+        """What was typed, with the words of choices that were named by their letters."""
+        question = self.posed(name)
+        if not isinstance(question, (Choice, Choices)):
+            return typed.strip()
+        by_letter = self.lettered(name, question)
+        labels = list(by_letter.values())
+        parts = typed.replace(",", " ").split()
+        if len(parts) == 1 and parts[0].lower() not in labels and set(parts[0].lower()) <= by_letter.keys():
+            parts = list(parts[0])
+        return ", ".join(by_letter.get(part.strip(".)").lower(), part) for part in parts)
+
+    def lettered(self, name: str, question: Choice | Choices) -> dict[str, str]:
+        """The word of each choice by its letter."""
+        return dict(zip(LETTERS, options(name, question, self.variant), strict=False))
+
+    def answered(self, name: str) -> str:
+        """What was answered before; empty if nothing was."""
+        return ""
+
+    def next_hint(self, name: str) -> tuple[int, int, str] | None:
+        """The number of the next hint, how many there are, and the hint; `None` once all have been shown."""
+        hints = self.posed(name).hints
+        seen = self.hints.get(name, 0)
+        if seen == len(hints):
+            return None
+        self.hints[name] = seen + 1
+        return seen + 1, len(hints), hints[seen]
+
+
+@dataclass
+class QuizSession(Practice):
+    """A quiz as it is being taken: every answer is on disk at once.
+
+    The sheet is read anew for every answer, so that an editor may be open beside it.
+
+    Args:
+        variant: which numbers a sheet has that has to be made; from then on it is what the sheet says.
+    """
+
+    @property
+    def names(self) -> list[str]:
+        """The questions, in order."""
+        return list(self.exercise.quiz.questions)
+
+    def text(self) -> str:
+        """The sheet's text; a sheet is made where there is none.
+
+        Raises:
+            UsageError: the file is no answer sheet.
+        """
+        path = self.exercise.path
+        try:
+            if not path.exists():
+                self._write(stub(self.exercise, self.variant))
+            return decoded(path.read_bytes())
+        except ReadError as error:
+            raise self._broken(error) from error
+
+    def sheet(self) -> Sheet:
+        """What the sheet says now.
+
+        Raises:
+            UsageError: the file is no answer sheet.
+        """
+        try:
+            return read_sheet(self.text(), self.exercise.quiz)
+        except ReadError as error:
+            raise self._broken(error) from error
+
+    def posed(self, name: str) -> Posed:
+        """A question as the sheet has it."""
+        self.variant = self.sheet().variant
+        return super().posed(name)
+
+    def answered(self, name: str) -> str:
+        """What the sheet says; empty if nothing."""
+        return self.sheet().answers.get(name, "")
+
+    def open(self) -> list[str]:
+        """The questions that are not answered, or not yet right, in order."""
+        sheet, quiz = self.sheet(), self.exercise.quiz
+        return [
+            name
+            for name in quiz.questions
+            if name not in sheet.answers or mistake_in(quiz.posed(name, sheet.variant), sheet.answers[name])
+        ]
+
+    def answer(self, name: str, typed: str) -> Mistake | None:
+        """Judge an answer and write it down; one that cannot be read is not written."""
+        text = self.text()
+        answer, mistake = self.spelt_out(name, typed), super().answer(name, typed)
+        if len(answer) <= LONGEST and (mistake is None or mistake.code not in UNREADABLE):
+            try:
+                self._write(with_answer(text, self.exercise.quiz, name, answer))
+            except ReadError as error:
+                raise self._broken(error) from error
+        return mistake
+
+    def result(self) -> ExerciseResult:
+        """The verdict on the sheet as it is."""
+        return grade_sheet(self.exercise, self.exercise.quiz, self.exercise.path.read_bytes())
+
+    def _write(self, text: str) -> None:
+        path: Path = self.exercise.path
+        try:
+            write_atomically(path, text.encode())
+        except OSError as error:
+            says = f"{path} cannot be written ({error.strerror}): make its folder writable. Nothing has changed."
+            raise InfrastructureError(says) from error
+
+    def _broken(self, error: ReadError) -> UsageError:
+        return UsageError(
+            f"{self.exercise.file}, line {error.line}: {error.problem}. Correct it, or begin a new sheet (this one is "
+            f"kept) with: handgrad reset {self.exercise.id}"
+        )

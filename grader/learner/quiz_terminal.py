@@ -1,0 +1,196 @@
+"""`handgrad quiz` as a learner meets it: one question at a time, and what each wrong answer reveals."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+
+from rich.padding import Padding
+from rich.syntax import Syntax
+
+from grader.errors import UsageError
+from grader.judging.quizzes import UNREADABLE
+from grader.quiz.questions import Choice, Choices, Expression, Mistake, Posed
+from grader.quiz.sheet import how_to_answer
+from grader.results import ExerciseResult
+from grader.text import plain
+
+from .console import columns, out, terminal
+from .progress import UnitProgress, next_exercise
+from .quiz_session import Practice, QuizSession
+from .render import Line, Style, bars, next_step
+from .session import Session
+
+PROMPT = "answer> "
+SHOWN = 60
+HELP = "Enter: leave it for later · hint (or h) · quit (or q). Answers are saved, and what is wrong is asked again."
+HELP_IN_REVIEW = "Enter: leave it · hint (or h) · quit (or q); your answer sheets stay as they are"
+LEFT_OPEN = Mistake(code="todo", says="It was left for later.")
+AGAIN = "Try the ones that are not right yet? [Y/n] "
+
+
+class Left(Exception):
+    """The learner leaves the quiz."""
+
+
+def take(session: Session, taking: QuizSession) -> int:
+    """Ask every open question until all are right or the learner leaves; returns the exit code."""
+    code = sat(lambda: _rounds(session, taking))
+    result = _closing(session, taking)
+    return 0 if result.status == "passed" else code or 1
+
+
+def sat(ask: Callable[[], None]) -> int:
+    """Ask until it is done or the learner leaves; 130 if by Ctrl-C, 1 if otherwise, 0 if it is done."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  # so that answers can be edited and recalled
+    if hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(errors="replace")
+    try:
+        ask()
+    except Left:
+        print()
+        return 1
+    except KeyboardInterrupt:
+        print()
+        return 130
+    return 0
+
+
+def _rounds(session: Session, taking: QuizSession) -> None:
+    count = len(taking.names)
+    waiting = taking.open()
+    if len(waiting) < count:
+        out(wrapped(f"{count - len(waiting)} of {count} are right already.", "good"))
+    if waiting:
+        out(wrapped(HELP, "dim"))
+    while waiting:
+        for name in waiting:
+            ask(taking, name, f"{taking.names.index(name) + 1} of {count}")
+            session.progress.record(taking.exercise, taking.result())
+        waiting = taking.open()
+        if waiting and (not sys.stdin.isatty() or _read(AGAIN).lower().startswith("n")):
+            raise Left
+
+
+def ask(taking: Practice, name: str, place: str) -> Mistake | None:
+    """One question, until it has been answered or left for later.
+
+    Args:
+        place: which of how many it is.
+
+    Returns:
+        The mistake in the answer; `LEFT_OPEN` where there is no answer.
+
+    Raises:
+        Left: the learner leaves the quiz.
+    """
+    question = taking.posed(name)
+    _show(taking, name, question, place)
+    while typed := _read(PROMPT):
+        if typed.lower() in _commands(question, "quit"):
+            raise Left
+        if typed.lower() in _commands(question, "hint"):
+            _hint(taking, name)
+            continue
+        mistake = taking.answer(name, typed)
+        if mistake is None:
+            out(wrapped(question.because, first="Right. ", first_style="good"))
+            return None
+        if mistake.code not in UNREADABLE:
+            out(wrapped(mistake.says, first="Not yet. ", first_style="bad"))
+            return mistake
+        says = f"There is no choice {typed!r}." if isinstance(question, (Choice, Choices)) else mistake.says
+        out(wrapped(f"{says} {_how(question)}", "bad"))
+    return LEFT_OPEN
+
+
+def _commands(question: Posed, word: str) -> set[str]:
+    """How a command may be typed: its first letter will do, where that is no variable of the question."""
+    letter, taken = word[0], question.given if isinstance(question, Expression) else ()
+    return {word} if letter in taken else {word, letter}
+
+
+def _read(prompt: str) -> str:
+    """One line; the end of the input means leaving."""
+    try:
+        return input(prompt).strip()
+    except EOFError:
+        raise Left from None
+
+
+def _hint(taking: Practice, name: str) -> None:
+    found = taking.next_hint(name)
+    if found is None:
+        out(wrapped(f"No more hints; the lesson: exercises/{taking.exercise.unit}/README.md", "dim"))
+    else:
+        number, count, hint = found
+        out(wrapped(f"hint {number}/{count}: {hint}", "bold"))
+
+
+def _show(taking: Practice, name: str, question: Posed, place: str) -> None:
+    out([(("", ""),), ((place, "bold"), (f"  {name}", "dim")), *wrapped(question.ask)])
+    if question.listing:
+        code = Syntax(question.listing.rstrip(), "python", theme="ansi_dark", background_color="default")
+        terminal().print(Padding(code, (1, 0, 1, 4)))
+    if isinstance(question, (Choice, Choices)):
+        texts = {label: right if isinstance(right, str) else right.text for label, right in question.right.items()}
+        texts |= {label: wrong.text for label, wrong in question.wrong.items()}
+        out([] if question.listing else [(("", ""),)])
+        for letter, label in taking.lettered(name, question).items():
+            out(wrapped(texts[label], first=f"  {letter}  "))
+    out(wrapped(_how(question), "dim"))
+    if before := taking.answered(name):
+        out(wrapped(f"It was not right: {before[:SHOWN]}{'…' if len(before) > SHOWN else ''}", "dim"))
+
+
+def _how(question: Posed) -> str:
+    if isinstance(question, Choice):
+        return "Answer with a letter."
+    if isinstance(question, Choices):
+        return "Answer with the letters of all that are right, such as: a c"
+    return how_to_answer(question)
+
+
+def wrapped(text: str, style: Style = "", first: str = "", first_style: Style = "bold") -> Iterator[Line]:
+    """Paragraphs as wide as the terminal, behind what stands before them."""
+    width, indent = max(columns(), 20), " " * len(first)
+    for paragraph in plain(text).split("\n\n"):
+        for line in textwrap.wrap(paragraph, width - len(first), break_long_words=False, break_on_hyphens=False):
+            yield ((first, first_style), (line, style))
+            first = indent
+
+
+def _closing(session: Session, taking: QuizSession) -> ExerciseResult:
+    """Remember the verdict, and show how far the quiz is."""
+    exercise, result = taking.exercise, taking.result()
+    session.progress.record(exercise, result)
+    session.progress.save()
+    done = sum(answer.status == "passed" for answer in result.answers)
+    out([(("", ""),), *bars([UnitProgress(f"quiz {exercise.unit}", done, len(result.answers))], columns())])
+    if result.status == "passed":
+        out(
+            [
+                (("All of them are right.", "good"),),
+                next_step(next_exercise(session.progress, session.course.exercises)),
+            ]
+        )
+    else:
+        out([(("go on: ", ""), (f"handgrad quiz {exercise.unit}", "bold"))])
+    out([((note, "todo"),) for note in session.progress.notes])
+    return result
+
+
+def chosen(session: Session, quizzes: Iterable[QuizSession]) -> QuizSession:
+    """The first quiz that is not known to be right.
+
+    Raises:
+        UsageError: all of them are.
+    """
+    for taking in quizzes:
+        known = session.progress.result(taking.exercise)
+        if known is None or known.status != "passed":
+            return taking
+    raise UsageError("Every quiz is right. Take one again, with other numbers: handgrad quiz UNIT --fresh")

@@ -1,0 +1,138 @@
+"""What to go over again: the mistakes that a learner has met most, and questions and exercises that turn on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+from grader.course import Course, CourseExercise
+from grader.quiz.questions import codes_of
+
+from .progress import Progress
+
+MOST_QUESTIONS = 5
+MOST_MISTAKES = 5
+
+
+@dataclass(frozen=True)
+class Met:
+    """A mistake that a learner has met.
+
+    Args:
+        code: the public code of the mistake.
+        times: how often, less the times that it was got over since.
+        where: the exercises and quizzes, the most frequent first.
+    """
+
+    code: str
+    times: int
+    where: tuple[CourseExercise, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A quiz question in which a mistake can be made."""
+
+    code: str
+    quiz: CourseExercise
+    name: str
+
+
+@dataclass(frozen=True)
+class Again:
+    """An exercise to finish, or to write once more."""
+
+    code: str
+    exercise: CourseExercise
+    solved: bool
+
+
+@dataclass(frozen=True)
+class Review:
+    """What is worth going over, by the mistakes met most."""
+
+    mistakes: tuple[Met, ...]
+    questions: tuple[Asked, ...]
+    exercises: tuple[Again, ...]
+
+
+def review(course: Course, progress: Progress, most_questions: int = MOST_QUESTIONS) -> Review:
+    """What this learner had best go over now; nothing in it where no mistake is on record.
+
+    Args:
+        most_questions: each mistake in turn gets a question, until there are so many.
+    """
+    mistakes = tuple(_met(course, progress))[:MOST_MISTAKES]
+    in_turn = chain.from_iterable(zip_longest(*(_questions(course, progress, met) for met in mistakes)))
+    chosen: dict[tuple[str, str], Asked] = {}
+    for asked in in_turn:
+        if asked is not None:
+            chosen.setdefault((asked.quiz.id, asked.name), asked)
+    return Review(mistakes, tuple(chosen.values())[:most_questions], tuple(_exercises(progress, mistakes)))
+
+
+def as_json(found: Review) -> dict[str, object]:
+    """A review as plain JSON values."""
+    return {
+        "mistakes": [
+            {"code": met.code, "times": met.times, "where": [exercise.id for exercise in met.where]}
+            for met in found.mistakes
+        ],
+        "questions": [{"code": each.code, "quiz": each.quiz.id, "question": each.name} for each in found.questions],
+        "exercises": [
+            {"code": each.code, "exercise": each.exercise.id, "solved": each.solved} for each in found.exercises
+        ],
+    }
+
+
+def _met(course: Course, progress: Progress) -> Iterator[Met]:
+    """Every mistake on record, the most frequent first."""
+    known = {exercise.id: exercise for exercise in course.exercises}
+    times = {code: sum(where.values()) for code, where in progress.met.items()}
+    for code in sorted(times, key=lambda code: (-times[code], code)):
+        where = _most_first(progress.met[code])
+        if times[code] > 0:
+            yield Met(code, times[code], tuple(known[name] for name in where if name in known))
+
+
+def _most_first(counts: Mapping[str, int]) -> list[str]:
+    return sorted((name for name in counts if counts[name] > 0), key=lambda name: -counts[name])
+
+
+def _questions(course: Course, progress: Progress, met: Met) -> list[Asked]:
+    """The questions in which this mistake can be made: first those in which it was, then those of the same units."""
+    units = {exercise.unit for exercise in met.where}
+    found = [
+        Asked(met.code, quiz, name)
+        for quiz in course.exercises
+        if quiz.is_quiz
+        for name, question in quiz.quiz.questions.items()
+        if met.code in codes_of(question)
+    ]
+    return sorted(found, key=lambda asked: (not _went_wrong(progress, asked), asked.quiz.unit not in units))
+
+
+def _went_wrong(progress: Progress, asked: Asked) -> bool:
+    known = progress.result(asked.quiz)
+    return known is not None and any(each.name == asked.name and each.code == asked.code for each in known.answers)
+
+
+def _exercises(progress: Progress, mistakes: tuple[Met, ...]) -> Iterator[Again]:
+    """For each mistake the exercise in which it was met most: an open one, before one that is solved."""
+    taken: set[str] = set()
+    for met in mistakes:
+        candidates = [
+            Again(met.code, exercise, _is_solved(progress, exercise))
+            for exercise in met.where
+            if not exercise.is_quiz and exercise.id not in taken
+        ]
+        if candidates:
+            chosen = min(candidates, key=lambda again: again.solved)
+            taken.add(chosen.exercise.id)
+            yield chosen
+
+
+def _is_solved(progress: Progress, exercise: CourseExercise) -> bool:
+    known = progress.result(exercise)
+    return known is not None and known.status == "passed"

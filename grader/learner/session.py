@@ -1,0 +1,163 @@
+"""One sitting of a learner or instructor: the course, a worker that warms up meanwhile, and a grader."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from grader.course import Course, CourseExercise
+from grader.errors import HandgradError, InfrastructureError, SpecError
+from grader.judging import quizzes as quiz_grading
+from grader.picture.data import Picture, Shown, undrawn
+from grader.results import ExerciseResult
+from grader.sandbox.worker import Worker, start_worker
+
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from grader.judging.grading import Grader, Onlooker
+    from grader.judging.judge import Judge
+
+
+class Session:
+    """Checks exercises of one course; torch is imported here on the first check, beside the worker's own import.
+
+    Args:
+        course: the course.
+        worker: one that is warming up already; started on the first check otherwise.
+    """
+
+    def __init__(self, course: Course, worker: Worker | None = None) -> None:
+        self.course = course
+        self._worker = worker
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @cached_property
+    def progress(self) -> Progress:
+        return Progress.load(self.course.root)
+
+    @cached_property
+    def grader(self) -> Grader:
+        try:
+            with _few_pauses():
+                from grader.judging.grading import Grader
+        except ModuleNotFoundError as error:
+            raise InfrastructureError(f"{error.name} is not installed here: run `pip install {error.name}`.") from error
+        return Grader()
+
+    def warm_up(self) -> Worker:
+        """Start the worker process, once; it imports torch while this process does other things."""
+        if self._worker is None:
+            self._worker = start_worker("none")
+        return self._worker
+
+    def check(self, exercise: CourseExercise, onlooker: Onlooker | None = None) -> ExerciseResult:
+        """The verdict on the learner's file as it is now.
+
+        Args:
+            onlooker: told of whoever judged, once that is done.
+
+        Raises:
+            SpecError: the exercise's own declaration is broken; names it.
+        """
+        if not exercise.is_quiz:
+            self.warm_up()
+        try:
+            content = exercise.path.read_bytes()
+        except FileNotFoundError:
+            content = None
+        except OSError as error:
+            return exercise.unread(
+                f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and try again"
+            )
+        return _graded(exercise, lambda: self._verdict(exercise, content, onlooker))
+
+    def see(self, exercise: CourseExercise) -> tuple[ExerciseResult, Shown]:
+        """The verdict on the learner's file as it is now, and the pictures of what is wrong.
+
+        Raises:
+            SpecError: the exercise's own declaration is broken; names it.
+        """
+        return self._seen(exercise, lambda onlooker: self.check(exercise, onlooker))
+
+    def see_cells(self, exercise: CourseExercise, cells: Sequence[str]) -> tuple[ExerciseResult, Shown]:
+        """The same for what a notebook's cells define."""
+        return self._seen(exercise, lambda onlooker: self.check_cells(exercise, cells, onlooker))
+
+    def _seen(
+        self, exercise: CourseExercise, check: Callable[[Onlooker], ExerciseResult]
+    ) -> tuple[ExerciseResult, Shown]:
+        judges: list[Judge] = []
+        result = check(judges.append)
+        if not judges:
+            return result, undrawn(result)
+        from grader.picture.making import shown
+
+        try:
+            return result, shown(exercise, result, judges[-1])
+        except Exception as error:  # the verdict stands without its picture
+            says = f"the picture could not be drawn ({type(error).__name__}: {error}): please report it"
+            return result, Shown(exercise.id, (Picture(exercise.id, note=says),))
+
+    def check_cells(
+        self, exercise: CourseExercise, cells: Sequence[str], onlooker: Onlooker | None = None
+    ) -> ExerciseResult:
+        """The verdict on what a notebook's cells define, run in this order.
+
+        Raises:
+            SpecError: the exercise's own declaration is broken; names it.
+        """
+        if exercise.is_quiz:
+            return _graded(exercise, lambda: quiz_grading.grade_cells(exercise, exercise.quiz, cells))
+        worker = self.warm_up()
+        return _graded(exercise, lambda: self.grader.grade_cells(exercise, cells, worker, onlooker))
+
+    def _verdict(self, exercise: CourseExercise, content: bytes | None, onlooker: Onlooker | None) -> ExerciseResult:
+        """An answer sheet needs neither torch nor the worker."""
+        if exercise.is_quiz:
+            return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
+        return self.grader.grade(exercise, content, self.warm_up(), onlooker)
+
+    def close(self) -> None:
+        """End the worker process."""
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+
+def _graded(exercise: CourseExercise, grade: Callable[[], ExerciseResult]) -> ExerciseResult:
+    try:
+        return grade()
+    except SpecError as error:
+        if exercise.is_quiz:
+            raise
+        raise SpecError(f"{exercise.course.spec(exercise.unit)}: {exercise.id}: {error}") from error
+    except HandgradError:
+        raise
+    except Exception as error:  # a bug of ours is nobody's mistake, and stops nothing else
+        says = f"the grader failed on {exercise.file} ({type(error).__name__}: {error}): please report it"
+        return exercise.unread(says)
+
+
+@contextmanager
+def _few_pauses() -> Iterator[None]:
+    """Import a great deal without collecting garbage, and never look through it again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()

@@ -1,0 +1,73 @@
+"""A learner's folder: making one, putting a stub back, keeping what was there."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from pathlib import Path
+
+from grader.authoring import build
+from grader.course import COURSE_FILE, Course, CourseExercise, bundled, load_course
+from grader.errors import InfrastructureError, UsageError
+from grader.files import keep_copy, write_atomically
+from grader.quiz.quiz import QUIZ_FILE
+from grader.quiz.sheet import variant_of
+
+VARIANTS = 9999
+PYTEST_INI = """\
+[pytest]
+testpaths = exercises
+"""
+
+
+def init(target: Path) -> Course:
+    """Make a workspace in `target`: the lessons and stubs of the bundled course, without its solutions.
+
+    Every answer sheet gets a variant of its own.
+
+    Raises:
+        UsageError: there is something in `target` already.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target} already holds something: name a new folder, such as my-course.")
+    source = load_course(bundled())
+    target.mkdir(parents=True, exist_ok=True)
+    for unit in source.config.units:
+        folder = target / "exercises" / unit.id
+        folder.mkdir(parents=True)
+        for lesson in sorted((source.root / "exercises" / unit.id).iterdir()):
+            if lesson.is_file() and lesson.suffix != ".py" and lesson.name != QUIZ_FILE:
+                shutil.copyfile(lesson, folder / lesson.name)
+    for exercise in source.exercises:
+        text = build.stub(exercise, new_variant())
+        (target / exercise.file).write_text(text, encoding="utf-8")
+    (target / "pytest.ini").write_text(PYTEST_INI, encoding="utf-8")
+    shutil.copyfile(source.root / COURSE_FILE, target / COURSE_FILE)  # last: it makes the folder a course
+    return load_course(target)
+
+
+def new_variant() -> int:
+    """The number of a variant that nobody has chosen."""
+    return 1 + secrets.randbelow(VARIANTS)
+
+
+def reset(exercise: CourseExercise, variant: int | None = None) -> Path | None:
+    """Put the stub back; what was there is kept, and the backup's path returned.
+
+    Args:
+        variant: of a new answer sheet; the old sheet's own if left out.
+
+    Raises:
+        InfrastructureError: the folder cannot be written; nothing has changed then.
+    """
+    if exercise.path.is_dir():
+        raise InfrastructureError(f"{exercise.path} is a folder: move it away, and the stub can be put back.")
+    try:
+        backup = keep_copy(exercise.path, exercise.course.root)
+        text = build.stub(exercise, variant_of(exercise.path) if variant is None else variant)
+        write_atomically(exercise.path, text.encode())
+    except OSError as error:
+        raise InfrastructureError(
+            f"{exercise.path} cannot be put back ({error.strerror}): make its folder writable. Nothing has changed."
+        ) from error
+    return backup

@@ -1,0 +1,115 @@
+"""nbgrader's database: a connection that only reads, and a sentence for everything that can go wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from grader.errors import UsageError
+
+EXAMPLE = "sqlite:///gradebook.db"
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Any]:
+    """An SQLAlchemy connection to a gradebook that is there already; nothing is made or written.
+
+    Args:
+        url: any SQLAlchemy URL that nbgrader accepts.
+
+    Raises:
+        UsageError: nbgrader is not installed, or this is not the address of its gradebook.
+    """
+    with needs_nbgrader():
+        import nbgrader.api  # noqa: F401
+        from sqlalchemy import create_engine, inspect
+    with explained(url, "read"):
+        _check_file(url)
+        engine = create_engine(url)
+        try:
+            if not inspect(engine).has_table("submitted_notebook"):
+                raise UsageError(f"{shown(url)} is no gradebook of nbgrader's: name the one that nbgrader wrote.")
+            with engine.connect() as connection:
+                yield connection
+        finally:
+            engine.dispose()
+
+
+@contextmanager
+def needs_nbgrader() -> Iterator[None]:
+    """Around imports that only instructors have.
+
+    Raises:
+        UsageError: nbgrader is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise UsageError("--gradebook needs nbgrader: install it with pip install 'handgrad[nbgrader]'") from error
+
+
+@contextmanager
+def explained(url: str, what: str) -> Iterator[None]:
+    """Around work on a database.
+
+    Args:
+        what: what is done to it: `read` or `written`.
+
+    Raises:
+        UsageError: it cannot be done.
+    """
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{shown(url)} needs the Python package {error.name}: install it with pip.") from error
+    except ArgumentError as error:
+        raise UsageError(f"--gradebook takes the address of a database, such as {EXAMPLE}") from error
+    except SQLAlchemyError as error:
+        why = str(getattr(error, "orig", None) or error).splitlines()[0]
+        raise UsageError(
+            f"{shown(url)} cannot be {what} ({why}): put that right, and run the same command "
+            "again; an old gradebook needs nbgrader db upgrade first."
+        ) from error
+
+
+def shown(url: str) -> str:
+    """The URL without its password."""
+    from sqlalchemy import make_url
+
+    return make_url(url).render_as_string(hide_password=True)
+
+
+def check_place(url: str) -> None:
+    """A gradebook that is only in memory is gone when the command ends.
+
+    Raises:
+        UsageError: this is the URL of one, or no URL.
+    """
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    with suppress(ArgumentError):  # said in its own words when the database is opened
+        parsed = make_url(url)
+        if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
+            raise UsageError(f"This address names no file: name the gradebook to write, such as {EXAMPLE}")
+
+
+def _check_file(url: str) -> None:
+    """To open a file that is not there would make one.
+
+    Raises:
+        UsageError: this is the URL of a file that is not there.
+        ArgumentError: this is no URL.
+    """
+    from sqlalchemy import make_url
+
+    parsed = make_url(url)
+    kind = parsed.get_dialect().name
+    name = parsed.database or ""
+    if kind == "sqlite" and not name.startswith("file:") and not Path(name).is_file():
+        missing = f"There is no gradebook {name}" if name else "This address names no file"
+        raise UsageError(f"{missing}: name the one that nbgrader wrote, such as {EXAMPLE}")

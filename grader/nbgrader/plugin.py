@@ -1,0 +1,170 @@
+"""What makes `nbgrader autograde` safe and fast: student code runs isolated and is judged here, out of its reach.
+
+Named in `nbgrader_config.py`, in the places of nbgrader's own; see `handgrad nbgrader init`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from nbconvert.exporters import NotebookExporter
+from nbconvert.exporters.exporter import ResourcesDict
+from nbformat import NotebookNode
+from nbgrader import utils
+from nbgrader.api import Gradebook
+from nbgrader.converters.base import NbGraderException
+from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+from traitlets import Enum, Integer, Unicode
+
+from grader.course import CourseExercise, load_course, notebook_course
+from grader.errors import HandgradError
+from grader.notebook.source import answer_id, solution_id
+from grader.sandbox.isolation import Isolation, choose, machine, weakness
+
+from .comments import comment
+from .office import Office
+from .outputs import enter, points
+from .submission import read_submitted
+
+OFFICE, FINDINGS = "_handgrad_office", "handgrad"
+NOTHING: dict[str, Any] = {"comments": {}, "manual": []}
+SETTING = 'c.SecureExecute.isolation = "{}"'
+
+
+class SubmissionExporter(NotebookExporter):
+    """Reads submissions whatever they are; set it as `Autograde.exporter_class`.
+
+    Student code that cannot be isolated here is found out before the first submission is touched.
+    """
+
+    optimistic_validation = True  # once, after the last preprocessor
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)  # type: ignore[no-untyped-call]
+        executes = SecureExecute(parent=self)
+        if executes.enabled:
+            try:
+                executes.office()
+            except HandgradError as error:
+                self.log.error("%s", error)
+                raise NbGraderException(str(error)) from error
+
+    def from_file(
+        self, file_stream: Any, resources: dict[str, Any] | None = None, **options: Any
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        notebook = read_submitted(file_stream.buffer.read())
+        read: tuple[NotebookNode, dict[str, Any]] = self.from_notebook_node(  # type: ignore[no-untyped-call]
+            notebook, resources=resources, **options
+        )
+        return read
+
+
+class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
+    """In the place of nbgrader's `Execute`: nothing of the student's runs in this process, or gives itself points."""
+
+    course = Unicode(
+        "", help="The course folder; the one around the nbgrader course, or handgrad's own, if empty."
+    ).tag(config=True)
+    isolation = Enum(("strongest", "box", "kernel", "none"), "strongest", help="What student code is kept in.").tag(
+        config=True
+    )
+    seed = Integer(None, allow_none=True, help="Draw the same trials as an earlier run.").tag(config=True)
+
+    def office(self) -> Office:
+        """What grades during this command; it is kept by the exporter, which outlives its preprocessors.
+
+        Raises:
+            InfrastructureError: student code cannot be isolated here.
+            CourseError: the course cannot be used.
+        """
+        keeper = self.parent or self
+        found: Office | None = vars(keeper).get(OFFICE)
+        if found is None:
+            this = machine()
+            wanted: Isolation | None = None if self.isolation == "strongest" else self.isolation  # type: ignore[assignment]
+            chosen = choose(this, wanted, SETTING)
+            if without := weakness(chosen, this):
+                self.log.warning("%s", without)
+            course = load_course(Path(self.course)) if self.course else notebook_course(_root(self))
+            found = Office(course, chosen, self.seed)
+            self.log.info("Trials are drawn from seed %s; student code is isolated: %s", found.grader.seed, chosen)
+            setattr(keeper, OFFICE, found)
+        return found
+
+    def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
+        office = self.office()
+        code = [cell for cell in nb.cells if cell.cell_type == "code"]
+        for number, cell in enumerate(code, 1):
+            cell.outputs, cell.execution_count = [], number
+        cells = {cell.metadata["nbgrader"].get("grade_id"): cell for cell in code if "nbgrader" in cell.metadata}
+        sources = ["" if _is_test(cell) else cell.source for cell in code]
+        findings: dict[str, str | None] = {}
+        for exercise in _exercises(office, cells):
+            result = office.verdict(exercise, sources)
+            enter(exercise, result, cells)
+            findings[solution_id(exercise.id)] = comment(result)
+        resources[FINDINGS] = {"comments": findings, "manual": self._left_to_people(code)}
+        return nb, resources
+
+    def _left_to_people(self, code: list[NotebookNode]) -> list[str]:
+        """Tests that are none of ours: they are not run, and a person gives the points."""
+        others = [cell for cell in code if _is_test(cell) and not cell.outputs]
+        for cell in others:
+            cell.outputs = [points(0.0, cell)]
+        names = [cell.metadata["nbgrader"]["grade_id"] for cell in others]
+        if names:
+            self.log.warning("No test of handgrad's, so to be graded by hand: %s", ", ".join(names))
+        return names
+
+
+class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
+    """Saves the scores as nbgrader's `SaveAutoGrades` does, and beside each which mistake it was, in one transaction.
+
+    It may stand in the place of `SaveAutoGrades` or after it; manual scores and comments stay as they are.
+    """
+
+    def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
+        place, found = resources["nbgrader"], resources.get(FINDINGS, NOTHING)
+        with Gradebook(place["db_url"]) as gradebook:
+            submitted = gradebook.find_submission_notebook(place["notebook"], place["assignment"], place["student"])
+            released = submitted.notebook
+            cells = (*released.grade_cells, *released.solution_cells, *released.task_cells)
+            names = {cell.id: cell.name for cell in cells}
+            grades = {names[grade.cell_id]: grade for grade in submitted.grades}
+            comments = {names[entry.cell_id]: entry for entry in submitted.comments}
+            for cell in nb.cells:
+                name = cell.metadata.get("nbgrader", {}).get("grade_id")
+                if name in grades and utils.is_grade(cell):
+                    self._save_score(cell, grades[name], by_hand=name in found["manual"])
+                if name in comments:
+                    untouched = cell.metadata["nbgrader"].get("checksum") == utils.compute_checksum(cell)
+                    usual = "No response." if untouched and not utils.is_task(cell) else None
+                    comments[name].auto_comment = found["comments"].get(name, usual)
+            gradebook.db.commit()
+        return nb, resources
+
+    def _save_score(self, cell: NotebookNode, grade: Any, *, by_hand: bool) -> None:
+        grade.auto_score = None if by_hand else utils.determine_grade(cell, self.log)[0]
+        grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
+
+
+def _root(configurable: Any) -> Path:
+    """The nbgrader course folder that a preprocessor works in."""
+    while configurable is not None:
+        if (folder := getattr(configurable, "coursedir", None)) is not None:
+            return Path(folder.root)
+        configurable = configurable.parent
+    return Path.cwd()
+
+
+def _is_test(cell: NotebookNode) -> bool:
+    return bool(utils.is_grade(cell)) and not utils.is_solution(cell)
+
+
+def _exercises(office: Office, cells: Mapping[str, NotebookNode]) -> Iterator[CourseExercise]:
+    """The exercises that the notebook has points for."""
+    for exercise in office.course.exercises:
+        if any(answer_id(exercise.id, answer.name) in cells for answer in exercise.declaration.answers):
+            yield exercise

@@ -1,0 +1,1 @@
+"""Notebooks: built from lessons and exercises, and what their cells call."""

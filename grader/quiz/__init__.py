@@ -1,0 +1,1 @@
+"""Quizzes: questions, answer sheets, and formulas that are read and never evaluated."""

@@ -1,0 +1,78 @@
+"""The right answers of `predict` questions, found by running their listings; for authors, whose code this is."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import math
+import warnings
+from typing import Any
+
+from grader.errors import SpecError
+
+from .questions import Predict
+from .quiz import Keys, Quiz, every_values, filled, values_text
+
+ANSWERABLE = (RuntimeError, ValueError, ZeroDivisionError)
+
+
+def computed(quiz: Quiz) -> Keys:
+    """The key of every prediction, for every draw of its parameters.
+
+    Raises:
+        SpecError: a listing cannot be run, or ends in nothing that can be answered.
+    """
+    return {
+        name: {
+            values_text(values): _outcome(name, filled(question, values).listing) for values in every_values(question)
+        }
+        for name, question in quiz.questions.items()
+        if isinstance(question, Predict)
+    }
+
+
+def keys_text(keys: Keys) -> str:
+    """The keys as they are stored: JSON, one question on a line."""
+    lines = [f"{json.dumps(name)}: {json.dumps(by_values)}" for name, by_values in keys.items()]
+    return "{\n " + ",\n ".join(lines) + "\n}\n"
+
+
+def _outcome(name: str, listing: str) -> dict[str, str]:
+    """What the last line of a listing gives."""
+    *body, last = _statements(name, listing)
+    if not isinstance(last, ast.Expr):
+        raise SpecError(f"{name}: the listing must end with an expression, whose value is to be predicted.")
+    namespace: dict[str, Any] = {"__name__": "listing"}
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            exec(compile(ast.Module(body, []), name, "exec"), namespace)
+            value = eval(compile(ast.Expression(last.value), name, "eval"), namespace)
+    except ANSWERABLE as error:
+        return {"kind": "word", "right": type(error).__name__}
+    except Exception as error:  # an error that nobody would ask about
+        raise SpecError(f"{name}: the listing stops with {type(error).__name__}: {error}; correct it.") from error
+    return _key(name, value)
+
+
+def _statements(name: str, listing: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(listing).body or [ast.Pass()]
+    except SyntaxError as error:
+        raise SpecError(
+            f"{name}: line {error.lineno} of the listing is not Python ({error.msg}); correct it."
+        ) from error
+
+
+def _key(name: str, value: Any) -> dict[str, str]:
+    if getattr(value, "shape", None) == ():
+        value = value.item()
+    if isinstance(value, (bool, str)) or value is None:
+        return {"kind": "word", "right": str(value)}
+    if isinstance(value, (int, float)):
+        return {"kind": "number" if math.isfinite(value) else "word", "right": f"{value:.10g}"}
+    if isinstance(value, tuple) and all(isinstance(size, int) for size in value):
+        return {"kind": "shape", "right": f"({', '.join(map(str, value))}{',' if len(value) == 1 else ''})"}
+    raise SpecError(f"{name}: the listing gives a {type(value).__name__}: let it end in a number, a shape or a word.")

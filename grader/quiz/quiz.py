@@ -1,0 +1,210 @@
+"""A quiz: its questions as `quiz.yaml` declares them, and the same questions as one learner meets them."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from grader.errors import ExpressionError, ReadError, SpecError
+from grader.exercise import Answer
+
+from .evaluation import arithmetic
+from .plain_yaml import Map, Node, Text, line_of, read_map
+from .questions import ID, KINDS, MOST_VARIANTS, Choice, Choices, Number, Posed, Predict, Question, Shape, Word
+
+QUIZ_FILE, KEYS_FILE = "quiz.yaml", "quiz_keys.json"
+VARIANT = "variant"
+PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+Values = Mapping[str, float]
+Keys = Mapping[str, Mapping[str, Mapping[str, str]]]
+
+
+@dataclass(frozen=True)
+class Quiz:
+    """The quiz of one unit.
+
+    Args:
+        questions: by id, in order.
+        keys: for each `predict` question, by `values_text`: the kind of the right answer, and the answer.
+    """
+
+    questions: Mapping[str, Question]
+    keys: Keys
+
+    @property
+    def title(self) -> str:
+        return f"Quiz of {len(self.questions)} questions"
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """One answer for each question."""
+        return tuple(Answer(name, kind="value") for name in self.questions)
+
+    @property
+    def hints(self) -> Mapping[str, tuple[str, ...]]:
+        """The hints of each question."""
+        return {name: question.hints for name, question in self.questions.items()}
+
+    def asked(self, name: str, variant: int) -> Question:
+        """A question as this variant asks it, with its numbers drawn."""
+        question = self.questions[name]
+        return filled(question, drawn(name, question, variant))
+
+    def posed(self, name: str, variant: int) -> Posed:
+        """A question as an answer to it is judged: the key of a prediction found.
+
+        Raises:
+            SpecError: the key of a prediction was never computed.
+        """
+        return self.with_values(name, drawn(name, self.questions[name], variant))
+
+    def with_values(self, name: str, values: Values) -> Posed:
+        """A question with these values for its parameters; see `posed`."""
+        question = filled(self.questions[name], values)
+        return self._predicted(name, question, values) if isinstance(question, Predict) else question
+
+    def _predicted(self, name: str, question: Predict, values: Values) -> Posed:
+        key = self.keys.get(name, {}).get(values_text(values))
+        if key is None:
+            raise SpecError(f"{KEYS_FILE} has no answer for {name} ({values_text(values)}): run handgrad build.")
+        common = question.model_dump(exclude={"kind", "tolerance"}) | dict(key)
+        if key["kind"] == "number":
+            return Number.model_validate({**common, "tolerance": question.tolerance})
+        return (Shape if key["kind"] == "shape" else Word).model_validate(common)
+
+
+def read_quiz(path: Path) -> Quiz:
+    """Read and check a `quiz.yaml`, and the computed keys beside it.
+
+    Raises:
+        SpecError: it cannot be used; names the file and the line.
+    """
+    try:
+        tree = read_map(path.read_text(encoding="utf-8"))
+        questions = {str(name): _question(name, node, tree) for name, node in tree.items()}
+        if not questions:
+            raise ReadError(1, "there is no question in it: write one")
+    except OSError as error:
+        raise SpecError(f"{path} cannot be read ({error.strerror}): course.yaml gives this unit a quiz.") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path} is not UTF-8 text: save it as UTF-8.") from error
+    except ReadError as error:
+        raise SpecError(f"{path}, line {error.line}: {error.problem}.") from error
+    return Quiz(questions, _keys(path.with_name(KEYS_FILE)))
+
+
+def _keys(path: Path) -> Keys:
+    try:
+        keys: Keys = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{path} cannot be read: write it anew with: handgrad build") from error
+    return keys
+
+
+def _question(name: Text, node: Node, tree: Node) -> Question:
+    if not re.fullmatch(ID, name) or name == VARIANT:
+        raise ReadError(name.line, f"{name} is no name for a question: use small letters, digits and _")
+    if not isinstance(node, Map):
+        raise ReadError(name.line, f"{name} holds no question: indent what belongs to it")
+    kind = node.get(Text("kind"))
+    if not isinstance(kind, Text) or kind not in KINDS:
+        near = difflib.get_close_matches(str(kind), KINDS, 1)
+        says = f"did you mean {near[0]}?" if near else f"choose among {', '.join(KINDS)}"
+        raise ReadError(line_of(tree, (name, "kind")), f"{name} is of no known kind: {says}")
+    try:
+        question = KINDS[kind].model_validate(node)
+    except ValidationError as error:
+        raise _explained(name, error, tree) from error
+    if math.prod(map(len, question.params.values())) > MOST_VARIANTS:
+        line = line_of(tree, (name, "params"))
+        raise ReadError(line, f"{name} has more than {MOST_VARIANTS} variants: leave some out")
+    return question
+
+
+def _explained(name: str, error: ValidationError, tree: Node) -> ReadError:
+    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")  # a misspelt key, above all
+    path = (name, *first["loc"])
+    where = ".".join(str(part) for part in path)
+    if first["type"] == "extra_forbidden":
+        return ReadError(line_of(tree, path), f"{where} is not a known setting; remove it or correct its name")
+    if first["type"] == "missing":
+        return ReadError(line_of(tree, path), f"{where} is missing: add it")
+    says = first["msg"].removeprefix("Value error, ")
+    return ReadError(line_of(tree, path), f"{where}: {says[0].lower()}{says[1:]}; correct it")
+
+
+def _pick(variant: int, *what: str) -> int:
+    """A number that this variant has drawn; the same in every run and on every machine."""
+    return int.from_bytes(hashlib.sha256("/".join((str(variant), *what)).encode()).digest()[:8])
+
+
+def drawn(name: str, question: Question, variant: int) -> Values:
+    """The values of a question's parameters; the first of each in variant 0."""
+    return {
+        parameter: values[_pick(variant, name, parameter) % len(values) if variant else 0]
+        for parameter, values in question.params.items()
+    }
+
+
+def every_values(question: Question) -> Iterator[Values]:
+    """Every draw of a question's parameters."""
+    for values in itertools.product(*question.params.values()):
+        yield dict(zip(question.params, values, strict=True))
+
+
+def values_text(values: Values) -> str:
+    """Drawn values in short: `bs=4 n=3`; empty where there are none."""
+    return " ".join(f"{name}={_shown(value)}" for name, value in values.items())
+
+
+def options(name: str, question: Choice | Choices, variant: int) -> dict[str, str]:
+    """The text of each choice by its label, in the order that this variant has drawn."""
+    texts = {label: right if isinstance(right, str) else right.text for label, right in question.right.items()}
+    texts |= {label: wrong.text for label, wrong in question.wrong.items()}
+    return {label: texts[label] for label in shuffled(name, texts, variant)}
+
+
+def shuffled(name: str, labels: Iterable[str], variant: int) -> list[str]:
+    """The labels in the order that this variant has drawn for a question."""
+    return sorted(labels, key=lambda label: _pick(variant, name, label))
+
+
+def filled(question: Question, values: Values) -> Question:
+    """The question with `{...}` worked out in all of its texts, and its parameters settled."""
+    if not values:
+        return question
+    texts = _filled(question.model_dump(exclude={"params"}), values)
+    return type(question).model_validate({**texts, "params": {name: (value,) for name, value in values.items()}})
+
+
+def _filled(part: Any, values: Values) -> Any:
+    if isinstance(part, str):
+        return PLACEHOLDER.sub(lambda found: _worked_out(found, values), part)
+    if isinstance(part, dict):
+        return {_filled(key, values): _filled(value, values) for key, value in part.items()}
+    return [_filled(item, values) for item in part] if isinstance(part, (list, tuple)) else part
+
+
+def _worked_out(found: re.Match[str], values: Values) -> str:
+    """The value of `{n + 1}`; braces around anything else, as code has them, stay."""
+    try:
+        return _shown(arithmetic(found[1], values))
+    except ExpressionError:
+        return found[0]
+
+
+def _shown(value: float) -> str:
+    return f"{value:.10g}"

@@ -1,0 +1,208 @@
+"""A learner's answer sheet: the questions as comments, one `name: answer` for each, filled in by hand or for them."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import ReadError
+
+from .plain_yaml import NOTHING, Map, Node, Text, read_map
+from .questions import Choice, Choices, Expression, Number, Posed, Question, Shape
+from .quiz import VARIANT, Quiz, options
+
+WIDTH = 96
+LARGEST = 64 << 10
+LARGEST_VARIANT = 1 << 32
+PLAIN = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a sheet says.
+
+    Args:
+        variant: which numbers were drawn.
+        answers: what is written behind each name, as text; a list is joined by commas. Nothing for a blank.
+        unknown: names that are no question of the quiz.
+    """
+
+    variant: int
+    answers: Mapping[str, str]
+    unknown: tuple[Text, ...] = ()
+
+
+def read_sheet(text: str, quiz: Quiz) -> Sheet:
+    """Read an answer sheet.
+
+    Raises:
+        ReadError: it is no YAML, or has no usable variant.
+    """
+    tree = read_map(text)
+    answers = {str(name): _answer(name, node) for name, node in tree.items() if name in quiz.questions}
+    unknown = tuple(name for name in tree if name not in quiz.questions and name != VARIANT)
+    return Sheet(_variant(tree), {name: answer for name, answer in answers.items() if answer}, unknown)
+
+
+def variant_of(path: Path) -> int:
+    """The variant of the sheet in this file; 0 where none can be read."""
+    try:
+        return _variant(read_map(decoded(path.read_bytes())))
+    except (OSError, ReadError):
+        return 0
+
+
+def decoded(content: bytes) -> str:
+    """The text of a sheet.
+
+    Raises:
+        ReadError: it is far too large, or no UTF-8.
+    """
+    if len(content) > LARGEST:
+        raise ReadError(1, f"the file is larger than {LARGEST >> 10} KiB: keep nothing but the answers in it")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ReadError(line, "this is not UTF-8 text: save the file as UTF-8") from error
+
+
+def _variant(tree: Mapping[Text, Node]) -> int:
+    name = next((key for key in tree if key == VARIANT), None)
+    if name is None:
+        raise ReadError(1, "the line `variant: N` is missing: put it back as it was")
+    node = tree[name]
+    if not isinstance(node, Text) or not re.fullmatch(r"\d{1,10}", node, re.ASCII) or int(node) > LARGEST_VARIANT:
+        raise ReadError(name.line, "the variant must be the whole number that stood there: put it back")
+    return int(node)
+
+
+def _answer(name: Text, node: Node) -> str:
+    if isinstance(node, Text):
+        return "" if node.blank else node.strip()
+    parts: list[Node] = list(node)
+    if isinstance(node, Map) and not all(isinstance(value, Text) and value.blank for value in node.values()):
+        raise ReadError(name.line, f"the answer to {name} is split by a colon: put it in quotes")
+    if not all(isinstance(part, Text) for part in parts):
+        raise ReadError(name.line, f"the answer to {name} has brackets within brackets: write one answer, or one list")
+    return ", ".join(str(part) for part in parts)
+
+
+def with_answer(text: str, quiz: Quiz, name: str, answer: str) -> str:
+    """The sheet with one answer changed and everything else as it was; a name that is missing is added at the end.
+
+    Raises:
+        ReadError: the sheet cannot be read.
+    """
+    before, tree = read_sheet(text, quiz), read_map(text)
+    key = next((key for key in tree if key == name), None)
+    changed = _replaced(text, key, tree[key], answer) if key is not None else _added(text, quiz, before, name, answer)
+    after = read_sheet(changed, quiz)
+    if after != Sheet(before.variant, {**before.answers, name: answer}, before.unknown):
+        line = key.line if key is not None else 1
+        raise ReadError(line, f"the answer to {name} cannot be written there: write it as `{name}: {_yaml(answer)}`")
+    return changed
+
+
+def _replaced(text: str, key: Text, node: Node, answer: str) -> str:
+    colon = text.index(":", key.end) + 1
+    if node.start == node.end:  # nothing is there
+        return f"{text[:colon]} {_yaml(answer)}{text[colon:]}"
+    end = node.start + len(text[node.start : node.end].rstrip())  # a block of text includes the empty lines behind it
+    return f"{text[:colon]} {_yaml(answer)}{text[end:]}"
+
+
+def _added(text: str, quiz: Quiz, sheet: Sheet, name: str, answer: str) -> str:
+    lines = _question(list(quiz.questions).index(name) + 1, name, quiz.asked(name, sheet.variant), sheet.variant)
+    return "\n".join([text.rstrip(), "", *lines, f"{name}: {_yaml(answer)}", ""])
+
+
+def _yaml(answer: str) -> str:
+    """An answer as YAML that reads back as this text."""
+    return answer if PLAIN.fullmatch(answer) and answer not in NOTHING else json.dumps(answer, ensure_ascii=False)
+
+
+def blank(unit: str, quiz: Quiz, variant: int = 0) -> str:
+    """A fresh answer sheet."""
+    lines = [
+        f"# The quiz of unit {unit}. Write each answer behind its name, in place of null,",
+        f"# or be asked one question at a time, in the terminal: handgrad quiz {unit}",
+        f"# See which of your answers are right: handgrad check quiz_{unit}",
+        "",
+        "# Which numbers you were given; leave it as it is.",
+        f"{VARIANT}: {variant}",
+    ]
+    for number, name in enumerate(quiz.questions, 1):
+        lines += ["", *_question(number, name, quiz.asked(name, variant), variant), f"{name}: null"]
+    return "\n".join(lines) + "\n"
+
+
+def solved(unit: str, quiz: Quiz, variant: int = 0) -> str:
+    """The sheet with every right answer in it, and why it is right.
+
+    Raises:
+        SpecError: the key of a prediction was never computed.
+    """
+    lines = [f"# The quiz of unit {unit}, answered.", f"{VARIANT}: {variant}"]
+    for number, name in enumerate(quiz.questions, 1):
+        question = quiz.posed(name, variant)
+        because = [f"# {line}".rstrip() for line in _wrapped(question.because, "   ", "   ")]
+        asked = _question(number, name, quiz.asked(name, variant), variant)
+        lines += ["", *asked, f"{name}: {_yaml(right_answer(question))}", *because]
+    return "\n".join(lines) + "\n"
+
+
+def right_answer(question: Posed) -> str:
+    """A right answer, as it is written on a sheet."""
+    return ", ".join(question.right) if isinstance(question, (Choice, Choices)) else question.right
+
+
+def _question(number: int, name: str, question: Question, variant: int) -> list[str]:
+    lines = [*_wrapped(question.ask, f"{number}. ", "   ")]
+    if question.listing:
+        lines += ["", *(f"       {line}".rstrip() for line in question.listing.rstrip().splitlines())]
+    if isinstance(question, (Choice, Choices)):
+        choices = options(name, question, variant)
+        width = max(map(len, choices))
+        lines.append("")
+        for label, text in choices.items():
+            lines += _wrapped(text, f"     {label:<{width}}  ", " " * (width + 7))
+    lines += ["", *_wrapped(how_to_answer(question), "   ", "   ")]
+    return [f"# {line}".rstrip() for line in lines]
+
+
+def how_to_answer(question: Question | Posed) -> str:
+    """What kind of answer is wanted, in a sentence."""
+    if isinstance(question, Choice):
+        return "Answer with one of the words on the left."
+    if isinstance(question, Choices):
+        return "Answer with every word on the left that is right, separated by commas."
+    if isinstance(question, Number):
+        return f"Answer with a number, in {question.unit}." if question.unit else "Answer with a number."
+    if isinstance(question, Shape):
+        return "Answer with a shape, such as (k, 3) or (k,)."
+    if isinstance(question, Expression):
+        names = list(question.given)
+        functions = f" You may use {_listed(question.functions)}." if question.functions else ""
+        return f"Answer with a formula in {_listed(names)}, as you would write it in Python.{functions}"
+    return "Answer with what its last line gives: a number, a shape, a word such as None or True; error if it stops."
+
+
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _wrapped(text: str, first: str, others: str) -> Iterator[str]:
+    """Paragraphs, each wrapped; lines that belong together are separated by nothing, paragraphs by an empty line."""
+    for number, paragraph in enumerate(re.split(r"\n\s*\n", text.strip())):
+        if number:
+            yield ""
+        yield from textwrap.wrap(
+            paragraph, WIDTH, initial_indent=others if number else first, subsequent_indent=others,
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip

@@ -1,0 +1,278 @@
+"""References: for each trial the right answers, by torch autograd in float64, confirmed by finite differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from grader.errors import SpecError
+from grader.exercise import Answer, Declaration, Exercise, Routine, is_differentiable, specs_of
+from grader.sampling import Array, Dtype, Function, Marker
+from grader.setting import LARGE_UPSTREAM_KIND, OTHER_UPSTREAM_KIND, Setting, large_setting, settings
+from grader.shapes import guess_axes
+
+from . import finite_differences
+from .compare import scaled_error
+from .trial import Trial, asked_for
+
+AGREEMENT = 1e-6
+REDRAWS = 5
+LARGE_UPSTREAM = 50.0
+FEW, ROUNDING = 6, 5e-7
+
+
+def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Trial]:
+    """The trials of one graded run: sizes, inputs and upstream gradients drawn from `rng`.
+
+    Raises:
+        SpecError: the forward pass cannot be run or differentiated, or its autograd gradient disagrees with
+            finite differences.
+    """
+    specs = specs_of(declaration)
+    least = max((sampler.least_trials for sampler in declaration.samplers.values()), default=0)
+    trials = [make_trial(declaration, setting, rng) for setting in settings(specs, rng, least)]
+    trials += [_without(trials[0], name, sampler.chosen, left_out)
+               for name, sampler in declaration.samplers.items() for left_out in sampler.chosen]  # fmt: skip
+    if declaration.never_holds:
+        large = large_setting(specs, len(trials))
+        trials.append(make_trial(declaration, large, rng, metered=True))
+    if isinstance(declaration, Exercise) and _like_its_upstream(declaration, trials[0]):
+        trials.append(_with_other_upstream(declaration, trials[0], len(trials), rng))
+    return trials
+
+
+def _like_its_upstream(exercise: Exercise, trial: Trial) -> bool:
+    """The upstream gradient is given, and some answer has its shape: it may be used entry by entry."""
+    assert trial.out_g is not None
+    shape = tuple(trial.out_g.shape)
+    return exercise.gives_upstream and any(
+        array is not None and array.shape == shape for array in trial.expected.values()
+    )
+
+
+def _with_other_upstream(exercise: Exercise, trial: Trial, index: int, rng: np.random.Generator) -> Trial:
+    """The same inputs with another upstream gradient: what an answer makes of it can be seen entry by entry."""
+    assert trial.out is not None
+    upstream = _upstream(exercise, trial.setting, tuple(trial.out.shape), rng)
+    arguments = dict(trial.arguments)
+    for name, argument in exercise.inputs.items():
+        if isinstance(argument, Marker) and name in arguments:
+            given = trial.arguments[name]
+            arguments[name] = (
+                replace(given, g=upstream) if argument.role == "output" else replace(given, values=upstream)
+            )
+    out_g = torch.from_numpy(upstream.astype("float64"))
+    expected = {
+        answer.name: right_answer(exercise, answer, arguments, trial.inputs, out_g, trial.out)
+        for answer in exercise.answers
+    }
+    setting = replace(trial.setting, index=index, kind=OTHER_UPSTREAM_KIND)
+    return replace(trial, setting=setting, arguments=arguments, expected=expected, out_g=out_g, memo={})
+
+
+def _without(trial: Trial, argument: str, chosen: tuple[str, ...], left_out: str) -> Trial:
+    """The same trial, asking for every gradient but one: the same sizes, so that the work can be compared."""
+    arguments = {**trial.arguments, argument: frozenset(chosen) - {left_out}}
+    return replace(trial, arguments=arguments, expected={**trial.expected, f"{left_out}.g": None}, memo={})
+
+
+def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Generator, *, metered: bool = False) -> Trial:
+    """One trial; redrawn a few times if an input lies on a kink, or if rounding alone could spoil a right answer."""
+    if isinstance(declaration, Routine):
+        return _routine_trial(declaration, setting, rng)
+    for _ in range(REDRAWS):
+        trial = exercise_trial(declaration, setting, rng, metered=metered)
+        sound = metered or setting.index > 0 or confirmed(declaration, trial)
+        if sound and (metered or steady(declaration, trial)):
+            return trial
+    if not sound:
+        raise SpecError("autograd and finite differences of forward disagree")
+    return trial
+
+
+def confirmed(exercise: Exercise, trial: Trial) -> bool:
+    """Finite differences of `forward` agree with the autograd gradient of every answer."""
+    for answer in exercise.answers:
+        if answer.kind == "value":
+            continue
+        exact = autograd(exercise, answer, trial.inputs, trial.out_g)
+        by_nudges = measured(exercise, answer, trial)
+        if scaled_error(by_nudges, exact) > AGREEMENT:
+            return False
+    return True
+
+
+def steady(exercise: Exercise, trial: Trial) -> bool:
+    """In single precision, in which the learner works, torch itself comes to the same gradients.
+
+    A gradient that is a small difference of large numbers is mostly rounding. With more than a few entries, the largest
+    is none.
+    """
+    rights = [(answer, trial.expected[answer.name]) for answer in exercise.answers if answer.kind == "gradient"]
+    small = [(answer, right) for answer, right in rights if right is not None and right.size <= FEW]
+    if not small:
+        return True
+    inputs, out_g = {name: _single(value) for name, value in trial.inputs.items()}, _single(trial.out_g)
+    return all(
+        scaled_error(autograd(exercise, answer, inputs, out_g) + _prior(answer, trial.arguments), right) <= ROUNDING
+        for answer, right in small
+    )
+
+
+def _single(value: Any) -> Any:
+    """A floating-point tensor in single precision; anything else as it is."""
+    return value.float() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
+def _prior(answer: Answer, arguments: Mapping[str, Any]) -> np.ndarray:
+    """The `.g` that the argument already carries, zero where there is none."""
+    prior = arguments[answer.wrt].g if answer.stored else None
+    return np.zeros(()) if prior is None else prior
+
+
+def loss_of(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> float:
+    """`(out * out_g).sum()` with the input `name` set to `values`: what `name.g` is the gradient of."""
+    assert trial.out_g is not None
+    return float((_forward_with(exercise, trial, name, values) * trial.out_g).sum())
+
+
+def autograd(exercise: Exercise, answer: Answer, inputs: Mapping[str, Any], out_g: torch.Tensor | None) -> np.ndarray:
+    """The answer by torch autograd; shape: that of `answer.wrt`, or `(*out.shape, *wrt.shape)`."""
+    leaf = inputs[answer.wrt].detach().requires_grad_()
+    out = exercise.forward(**{**inputs, answer.wrt: leaf})
+    if answer.kind == "gradient":
+        return _gradient(out, leaf, out_g)
+    rows = [_gradient(out, leaf, basis.reshape(out.shape)) for basis in torch.eye(out.numel(), dtype=out.dtype)]
+    return np.stack(rows).reshape(*out.shape, *leaf.shape)
+
+
+def _gradient(out: torch.Tensor, leaf: torch.Tensor, out_g: torch.Tensor | None) -> np.ndarray:
+    if not out.is_floating_point():
+        raise SpecError(f"forward returns a tensor of {out.dtype}, which has no gradient")
+    if not out.requires_grad:
+        return np.zeros(leaf.shape)
+    scalar = out.sum() if out_g is None else (out * out_g).sum()  # torch imports sympy for an upstream gradient
+    (gradient,) = torch.autograd.grad(scalar, leaf, retain_graph=True, allow_unused=True)
+    return np.zeros(leaf.shape) if gradient is None else gradient.numpy()
+
+
+def measured(exercise: Exercise, answer: Answer, trial: Trial) -> np.ndarray:
+    """The answer by finite differences of `forward`; shape: that of `autograd`."""
+    values = trial.inputs[answer.wrt].numpy()
+    if answer.kind == "gradient":
+        return finite_differences.gradient(lambda v: loss_of(exercise, trial, answer.wrt, v), values)
+    assert trial.out is not None
+    shape = tuple(trial.out.shape)
+
+    def entry(index: tuple[int, ...], values: np.ndarray) -> float:
+        return float(_forward_with(exercise, trial, answer.wrt, values)[index])
+
+    rows = [finite_differences.gradient(partial(entry, index), values) for index in np.ndindex(shape)]
+    return np.stack(rows).reshape(*shape, *values.shape)
+
+
+def _forward_with(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> torch.Tensor:
+    out: torch.Tensor = exercise.forward(**{**trial.inputs, name: torch.from_numpy(values)})
+    return out
+
+
+def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generator, *, metered: bool = False) -> Trial:
+    """One trial as it is drawn, not confirmed by finite differences."""
+    sampled = {name: sampler.sample(rng, setting) for name, sampler in exercise.samplers.items()}
+    inputs = {name: _as_double(sampled[name]) for name in exercise.forward_names}
+    out = _run_forward(exercise, inputs)
+    upstream = _upstream(exercise, setting, tuple(out.shape), rng)
+    out_g = torch.from_numpy(upstream.astype("float64"))
+    axes = guess_axes(tuple(out.shape), setting.sizes)
+    marked = {
+        "output": Array(out.numpy().astype("float32"), axes, upstream),
+        "upstream": Array(upstream, axes),
+    }
+    arguments = {
+        name: marked[argument.role] if isinstance(argument := exercise.inputs[name], Marker) else sampled[name]
+        for name in exercise.taken
+    }
+    expected = {
+        answer.name: right_answer(exercise, answer, arguments, inputs, out_g, out) for answer in exercise.answers
+    }
+    return Trial(setting, arguments, expected, inputs, out, out_g, metered)
+
+
+def _upstream(exercise: Exercise, setting: Setting, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Random normal, in one trial far larger: a backward pass is linear in its upstream gradient."""
+    if not exercise.gives_upstream:
+        return np.ones(shape, "float32")
+    scale = LARGE_UPSTREAM if setting.kind == LARGE_UPSTREAM_KIND else 1.0
+    return np.asarray(scale * rng.standard_normal(shape), "float32")
+
+
+def _run_forward(exercise: Exercise, inputs: Mapping[str, Any]) -> torch.Tensor:
+    try:
+        out = exercise.forward(**inputs)
+    except Exception as error:
+        raise SpecError(f"forward fails on sampled inputs: {type(error).__name__}: {error}") from error
+    if not isinstance(out, torch.Tensor):
+        raise SpecError(f"forward returns {type(out).__name__}, not a tensor")
+    return out
+
+
+def right_answer(
+    exercise: Exercise,
+    answer: Answer,
+    arguments: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+    out_g: torch.Tensor,
+    out: torch.Tensor,
+) -> np.ndarray | None:
+    """The right array of one answer, in the precision of `inputs`; `None` where nothing may be stored."""
+    if answer.kind == "value":
+        return out.numpy()
+    asked = asked_for(arguments)
+    if asked is not None and answer.wrt not in asked:
+        return None
+    gradient: np.ndarray = autograd(exercise, answer, inputs, out_g) + _prior(answer, arguments)
+    return gradient
+
+
+def _as_double(value: Any) -> Any:
+    if not isinstance(value, Array):
+        return value
+    floating = value.values.dtype.kind == "f"
+    return torch.from_numpy(value.values.astype("float64") if floating else value.values.copy())
+
+
+def _routine_trial(routine: Routine, setting: Setting, rng: np.random.Generator) -> Trial:
+    arguments = {name: sampler.sample(rng, setting) for name, sampler in routine.samplers.items()}
+    inputs = {name: as_python(value) for name, value in arguments.items()}
+    try:
+        right = routine.reference(**inputs)
+    except Exception as error:
+        raise SpecError(f"the reference fails on sampled inputs: {type(error).__name__}: {error}") from error
+    return Trial(setting, arguments, {routine.answers[0].name: np.asarray(right, dtype="float64")}, inputs)
+
+
+def as_python(value: Any) -> Any:
+    """An argument of a routine as its reference takes it: tensors, callables, dtypes."""
+    if isinstance(value, Function):
+        return eval(value.source, {"torch": torch, "math": math})
+    if isinstance(value, Dtype):
+        return getattr(torch, value.name)
+    return _as_double(value)
+
+
+def gradcheck(exercise: Exercise, trial: Trial) -> bool:
+    """`torch.autograd.gradcheck` accepts the forward pass at this trial's inputs."""
+    names = [n for n in exercise.forward_names if is_differentiable(exercise.inputs[n])]
+    leaves = tuple(trial.inputs[name].detach().clone().requires_grad_() for name in names)
+
+    def forward(*values: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = exercise.forward(**{**trial.inputs, **dict(zip(names, values, strict=True))})
+        return out
+
+    return bool(torch.autograd.gradcheck(forward, leaves, raise_exception=False))

@@ -1,0 +1,92 @@
+"""One trial of an exercise, and one candidate explanation of a wrong answer to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from grader.sampling import Array
+from grader.setting import Setting
+from grader.shapes import Axes
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+    from .trace import Place
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What the learner's function is called with, and everything the grader knows about the call.
+
+    Args:
+        setting: the axis sizes, and a phrase for them.
+        arguments: the learner's arguments in order; arrays as `Array`, the output with `g` = upstream.
+        expected: the right array of each answer in float64; `None` where nothing may be stored.
+        inputs: the forward pass's arguments; arrays as float64 tensors.
+        out: the output, float64; `None` for a routine.
+        out_g: the upstream gradient, float64, shaped like `out`.
+        metered: the worker is to measure work and peak memory.
+        memo: arrays computed from this trial once and kept (candidate explanations, the traced graph).
+    """
+
+    setting: Setting
+    arguments: Mapping[str, Any]
+    expected: Mapping[str, np.ndarray | None]
+    inputs: Mapping[str, Any]
+    out: torch.Tensor | None = None
+    out_g: torch.Tensor | None = None
+    metered: bool = False
+    memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def remember(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """The value of `compute()`, computed at most once for this key; so are the errors in `IMPOSSIBLE`."""
+        if key not in self.memo:
+            try:
+                self.memo[key] = compute()
+            except IMPOSSIBLE as error:
+                self.memo[key] = error
+        if isinstance(self.memo[key], IMPOSSIBLE):
+            raise self.memo[key]
+        return self.memo[key]
+
+    def axes(self, name: str) -> Axes | None:
+        """The axis names of an array argument."""
+        argument = self.arguments.get(name)
+        return argument.axes if isinstance(argument, Array) else None
+
+
+def asked_for(arguments: Mapping[str, Any]) -> frozenset[str] | None:
+    """The set of gradients that a call asks for, if the exercise has such an argument."""
+    return next((value for value in arguments.values() if isinstance(value, frozenset)), None)
+
+
+class Vague(ValueError):
+    """Rounding hides what a mistake gives in a trial: whether it was made, other trials must tell."""
+
+
+IMPOSSIBLE = (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mistake that can be computed: if it gives the learner's numbers, that is the mistake.
+
+    Args:
+        code: the public code.
+        says: the fact, as a sentence about the answer, without the answer's name.
+        compute: the array this mistake gives in a trial; raises one of `IMPOSSIBLE` where it cannot be made, and of
+            these `Vague` where it can, but not be recognised.
+        hints: hints that fit this mistake.
+        lacks: the part of the right answer that it leaves out, in words, where all the rest is right.
+        at: where in the forward graph it is made; empty where it is about no operation.
+    """
+
+    code: str
+    says: str
+    compute: Callable[[Trial], np.ndarray]
+    hints: tuple[str, ...] = ()
+    lacks: str = ""
+    at: tuple[Place, ...] = ()

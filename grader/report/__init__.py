@@ -1,0 +1,1 @@
+"""The report on a class: one page to read, one table to calculate with."""

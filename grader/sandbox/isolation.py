@@ -1,0 +1,121 @@
+"""What this machine offers to keep learner code in, and which of it a graded run uses.
+
+box: bubblewrap + Landlock + seccomp. kernel: Landlock + seccomp. none: limits against accidents only.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from grader.child import landlock, seccomp
+from grader.errors import InfrastructureError
+from grader.results import Isolation as Isolation
+
+from . import box
+
+PROBE_LIMIT = 20.0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What there is; each reason is empty where nothing is missing.
+
+    Args:
+        landlock: the version of Landlock that the kernel speaks, 0 for none.
+        no_seccomp: why system calls cannot be filtered.
+        no_box: why bubblewrap cannot make a box.
+        root: this process is root; learner code is run as nobody.
+    """
+
+    landlock: int
+    no_seccomp: str
+    no_box: str
+    root: bool
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What the weakest isolation lacks here, and how to get it."""
+        if sys.platform != "linux":
+            return (
+                f"isolation needs Linux, this is {sys.platform} (a Linux machine, WSL 2 or a virtual machine will do)",
+            )
+        no_landlock = "the kernel offers no Landlock (Linux 5.13 or later with `lsm=...,landlock`)"
+        return tuple(filter(None, (self.no_seccomp, "" if self.landlock else no_landlock)))
+
+    @property
+    def strongest(self) -> Isolation:
+        """The best that can be had here."""
+        if self.missing:
+            return "none"
+        return "kernel" if self.no_box else "box"
+
+
+def machine() -> Machine:
+    """Look at this machine; takes some hundredths of a second and imports no torch."""
+    if sys.platform != "linux":
+        return Machine(0, seccomp.missing(), "bubblewrap needs Linux", root=False)
+    return Machine(landlock.abi(), seccomp.missing(), _no_box(), os.geteuid() == 0)
+
+
+def choose(found: Machine, wanted: Isolation | None = None, option: str = "--isolation {}") -> Isolation:
+    """The isolation of a graded run: what is wanted, or the strongest there is.
+
+    Args:
+        option: how another one is asked for.
+
+    Raises:
+        InfrastructureError: it cannot be had; says what is missing and how to get it.
+    """
+    if wanted == "none":
+        return "none"
+    if found.missing:
+        raise InfrastructureError(
+            f"learner code cannot be isolated here: {'; '.join(found.missing)}. Nothing was graded. "
+            f"Grade code that you trust as you trust your own with: {option.format('none')}"
+        )
+    if wanted == "box" and found.no_box:
+        raise InfrastructureError(f"there is no box here: {found.no_box}. Grade without one: {option.format('kernel')}")
+    return wanted or found.strongest
+
+
+def weakness(chosen: Isolation, found: Machine) -> str:
+    """One line on what a graded run does without; empty in a box."""
+    if chosen == "none":
+        return "NO ISOLATION: learner code can read your files and change grades. Only for code that you trust."
+    if chosen == "kernel":
+        why = found.no_box or "asked for"
+        return f"isolated by Landlock and seccomp, without a box of its own ({why})."
+    return ""
+
+
+def report(found: Machine) -> list[tuple[str, str]]:
+    """What `handgrad doctor` shows: each layer, and what it comes to."""
+    chosen = found.strongest
+    return [
+        ("bubblewrap", found.no_box or "usable: no network, no files, no other processes"),
+        ("landlock", f"version {found.landlock}" if found.landlock else "not offered by this kernel"),
+        ("seccomp", found.no_seccomp or "usable: system calls are filtered"),
+        ("user", "root: learner code runs as nobody" if found.root else "unprivileged"),
+        ("graded runs", "refused without --isolation none" if chosen == "none" else f"isolated: {chosen}"),
+        *(("missing", reason) for reason in found.missing),
+        *([("", says)] if chosen == "kernel" and (says := weakness(chosen, found)) else []),
+    ]
+
+
+def _no_box() -> str:
+    """Why there is no box: one is built and run, as it will be for learner code, but without torch."""
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed (`apt-get install bubblewrap`, or your system's package of that name)"
+    try:
+        command = box.command(["-c", ""])
+        done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, env={}, timeout=PROBE_LIMIT)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if done.returncode == 0:
+        return ""
+    said = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+    return f"bubblewrap was refused ({said[-1]}): allow it user namespaces"

@@ -1,0 +1,41 @@
+"""Worker processes as the grader sees them: a job frame goes in; a reply frame comes out, or word of its end."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from grader.errors import InfrastructureError
+
+from .forking import ForkingWorker
+from .isolation import Isolation
+from .process import Reply, Worker
+from .spawned import SpawnedWorker
+
+MODE_VARIABLE = "HANDGRAD_WORKER"
+__all__ = ["MODE_VARIABLE", "Reply", "Worker", "is_isolated", "start_worker"]
+
+
+def is_isolated(worker: Worker) -> bool:
+    """Its learner code is kept in a box, or by the kernel: what it does is graded for good."""
+    return isinstance(worker, ForkingWorker) and worker.isolation != "none"
+
+
+def start_worker(isolation: Isolation, mode: str | None = None) -> Worker:
+    """Start a worker, without waiting until it is warm.
+
+    Args:
+        isolation: what learner code is kept in; only a worker that forks has more than `none`.
+        mode: `fork` (the default on Linux) or `spawn`; the environment variable HANDGRAD_WORKER overrides it.
+
+    Raises:
+        InfrastructureError: the mode does not exist here.
+    """
+    if isolation != "none":
+        return ForkingWorker(isolation)
+    chosen = os.environ.get(MODE_VARIABLE) or mode or ("fork" if sys.platform == "linux" else "spawn")
+    if chosen == "fork" and sys.platform == "linux":
+        return ForkingWorker(isolation)
+    if chosen == "spawn":
+        return SpawnedWorker()
+    raise InfrastructureError(f"there is no worker mode {chosen!r} on this platform: set {MODE_VARIABLE}=spawn")
