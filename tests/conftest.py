@@ -52,6 +52,19 @@ for name in ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", MODE_
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Several processes share the tests one by one, but for the files whose classes take long to hand in and grade."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if Path(file).name.startswith("test_nbgrader") else nodeid
+
+    return Scheduling(config, log)
+
+
 @pytest.fixture(scope="session")
 def course() -> Course:
     """The real course; a file that hangs is stopped after three seconds."""

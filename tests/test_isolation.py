@@ -234,7 +234,7 @@ def test_control_characters_do_not_reach_a_terminal(isolated: ForkingWorker, cou
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
 
 
-@pytest.mark.parametrize(("mode", "names"), [("box", sorted({*RIGHT, *SAMPLE})), ("kernel", SAMPLE)])
+@pytest.mark.parametrize(("mode", "names"), [("box", sorted({*RIGHT[::3], *SAMPLE})), ("kernel", SAMPLE)])
 def test_every_submission_of_the_corpus_gets_its_verdict(
     mode: Isolation, names: list[str], course: Course, grader: Grader
 ) -> None:

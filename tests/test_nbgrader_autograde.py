@@ -340,7 +340,7 @@ def test_a_grader_that_fails_gives_no_zero_and_the_next_student_is_graded(extend
 
 
 def test_without_isolation_nothing_is_graded_and_one_sentence_says_why(extended: Path, tmp_path: Path):
-    lacking = "\nimport grader.child.landlock\ngrader.landlock.abi = lambda: 0\n"
+    lacking = "\nimport grader.child.landlock\ngrader.child.landlock.abi = lambda: 0\n"
     folder = under_another_configuration(extended, tmp_path / "nb", lacking)
     before = rows(folder, GRADES)
     said = nbgrader("autograde", UNIT, cwd=folder, fails=True)

@@ -115,7 +115,7 @@ def run(kernel: Kernel) -> Run:
 def ok(output: Output) -> bool:
     """Every answer is right, and what to do next is said last."""
     lines = output.plain.splitlines()
-    return lines[1] == "  inp.g, w.g, b.g ok" and lines[-1] == "All right. Go on with the next exercise."
+    return lines[1] == "  inp.g, w.g, b.g  ok" and lines[-1] == "All right. Go on with the next exercise."
 
 
 def test_right_answers_are_shown_as_right_and_score_a_plain_float(run: Run):

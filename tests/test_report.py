@@ -216,7 +216,7 @@ def test_what_is_no_gradebook_is_refused_in_a_sentence(run: Run, tmp_path: Path)
         ("sqlite:///nowhere.db", "There is no gradebook nowhere.db: name the one that nbgrader wrote, such as sqlite"),
         ("sqlite://", "This address names no file: name the one that nbgrader wrote"),
         ("sqlite:///other.db", "sqlite:///other.db is no gradebook of nbgrader's: name the one that nbgrader wrote."),
-        ("sqlite:///text.db", "sqlite:///text.db cannot be read (file is not a database): correct it;"),
+        ("sqlite:///text.db", "sqlite:///text.db cannot be read (file is not a database): put that right,"),
         ("sqlite:///ungraded.db", "sqlite:///ungraded.db holds no grades yet: grade with nbgrader autograde first."),
         ("mysql+nope://u:secret@h/x", "--gradebook takes the address of a database"),
         ("mysql://u:secret@h/x", "mysql://u:***@h/x needs the Python package MySQLdb: install it with pip."),
