@@ -1,6 +1,6 @@
 """Whatever learner code tries in a graded run, it computes or it fails: nothing outside is read, changed or left.
 
-Everything here is done twice, as whoever runs the tests and as an unprivileged user.
+What depends on it is done twice, as whoever runs the tests and as an unprivileged user.
 """
 
 from __future__ import annotations
@@ -530,12 +530,16 @@ def view_for_everybody() -> list[str]:
     return ["bwrap", "--dev-bind", "/", "/", *covers, *binds, "--cap-add", "ALL"]
 
 
+# What learner code can reach depends on who runs the tests; what it may compute, and how it is judged, does not.
+TWICE = "not corpus and not ordinary and not (kernel and (forged or hostile))"
+
+
 def test_all_of_this_holds_for_an_unprivileged_user(tmp_path_factory: pytest.TempPathFactory) -> None:
     if os.geteuid() != 0:
         return  # it is being shown right now
     files = [f"tests/test_{name}.py" for name in ("isolation", "seccomp", "landlock")]
     drop = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]
-    test = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", "not corpus", *files]
+    test = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", TWICE, *files]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": "/nonexistent", "LANG": "C.UTF-8"}
     done = subprocess.run(
         [*view_for_everybody(), "--", *drop, *test],

@@ -19,7 +19,7 @@ from grader.reference.references import autograd, confirmed, gradcheck, loss_of,
 from grader.reference.trial import Trial
 from grader.sampling import Setting, accumulating, normal, output, positive, upstream, wanted
 
-SEEDS = (0, 1, 2, 3, 4)
+SEEDS = (0, 1, 2)
 COURSE = load_course(ROOT)
 EXERCISES = [e.id for e in COURSE.exercises if isinstance(e.declaration, Exercise)]
 ROUTINES = [e.id for e in COURSE.exercises if isinstance(e.declaration, Routine)]
