@@ -14,6 +14,8 @@ from pathlib import Path
 from statistics import median
 
 ROUNDS = 3
+# nbgrader starts alembic by its name.
+PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 STOCK_CONFIG = 'import os\n\nos.environ["HANDGRAD_COURSE"] = {course!r}\nc = get_config()\n'
 SCORES = """
     select student_id, sum(auto_score) from grade
@@ -86,7 +88,7 @@ def _nbgrader(folder: Path, *arguments: str) -> float:
     own = dict.fromkeys(("JUPYTER_CONFIG_DIR", "IPYTHONDIR", "JUPYTER_DATA_DIR"), str(folder / ".jupyter"))
     started = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "nbgrader", *arguments], cwd=folder, env={**os.environ, **own},
+        [sys.executable, "-m", "nbgrader", *arguments], cwd=folder, env={**os.environ, "PATH": PATH, **own},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode != 0:
