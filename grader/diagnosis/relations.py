@@ -24,16 +24,9 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
     """Candidates computed from the reference and the forward pass's own values."""
     right = right_in(answer, trial)
 
-    def of(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Trial], np.ndarray]:
-        return lambda trial: change(right_in(answer, trial))
-
+    of = partial(_of, answer)
     if _has_prior(answer, trial):
-        yield Candidate("overwritten", "what was stored before is gone: the new gradient must be added to it",
-                        lambda trial: right_in(answer, trial) - _prior(answer, trial))  # fmt: skip
-        says = "the new gradient is added to itself, not to what was there"
-        yield Candidate("overwritten", says, lambda t: 2 * (right_in(answer, t) - _prior(answer, t)))
-        says = "what was stored before is subtracted; the new gradient must be added to it"
-        yield Candidate("wrong-sign", says, lambda t: right_in(answer, t) - 2 * _prior(answer, t))
+        yield from _of_prior(answer)
     yield Candidate("wrong-sign", "every entry has the wrong sign", of(np.negative))
     for other in trial.expected:
         if other != answer.name and answer.kind == "gradient":
@@ -45,6 +38,43 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
     if answer.kind == "jacobian":
         yield Candidate("diagonal-only", "this is only the diagonal of the Jacobian", of(np.diagonal))
     yield from _sums(answer, trial, right)
+    yield from _of_parts(answer, trial, right)
+    if trial.out_g is not None and answer.kind == "gradient":
+        yield Candidate("missing-local", "this is the upstream gradient itself: nothing was done to it",
+                        lambda trial: np.asarray(trial.out_g))  # fmt: skip
+        says = "every entry is the output of the forward pass, not a gradient"
+        yield Candidate("forward-value", says, lambda t: np.broadcast_to(np.asarray(t.out), right_in(answer, t).shape))
+    if _one_number(right) is not None and not right.all():
+        says = "the entries that must be 0 have the gradient, and those that must have it are 0"
+        yield Candidate("inverted-mask", says, partial(_other_entries, answer))
+    for key, value in trial.inputs.items():
+        if type(value) is float and answer.kind == "gradient":
+            says = f"{key} is {{}} where it must be multiplied with"
+            yield Candidate("wrong-operand", says.format("added"), partial(_summand, answer, key, 1))
+            yield Candidate("wrong-operand", says.format("subtracted"), partial(_summand, answer, key, -1))
+        if hasattr(value, "numpy"):
+            says = f"this is {key} itself, a value of the forward pass"
+            yield Candidate("forward-value", says, partial(_input, key))
+
+
+def _of(answer: Answer, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Trial], np.ndarray]:
+    """What a change makes of the right answer, in any trial."""
+    return lambda trial: change(right_in(answer, trial))
+
+
+def _of_prior(answer: Answer) -> Iterator[Candidate]:
+    """What was there before, and did not stay as it should."""
+    yield Candidate("overwritten", "what was stored before is gone: the new gradient must be added to it",
+                    lambda trial: right_in(answer, trial) - _prior(answer, trial))  # fmt: skip
+    says = "the new gradient is added to itself, not to what was there"
+    yield Candidate("overwritten", says, lambda t: 2 * (right_in(answer, t) - _prior(answer, t)))
+    says = "what was stored before is subtracted; the new gradient must be added to it"
+    yield Candidate("wrong-sign", says, lambda t: right_in(answer, t) - 2 * _prior(answer, t))
+
+
+def _of_parts(answer: Answer, trial: Trial, right: np.ndarray) -> Iterator[Candidate]:
+    """Right for some of the examples or entries only, or summed over what must stay apart."""
+    of = partial(_of, answer)
     if right.ndim and answer.kind == "gradient":
         for which, part in PARTS.items():
             says = f"of the examples, only {which} {'have' if 'all' in which else 'has'} a gradient"
@@ -62,22 +92,6 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
         for which, at in (("first", 0), ("last", -1)):
             says = f"the {which} entry is 0 and all the others are right: it was not counted"
             yield Candidate("partial-batch", says, of(partial(_without_entry, at)))
-    if trial.out_g is not None and answer.kind == "gradient":
-        yield Candidate("missing-local", "this is the upstream gradient itself: nothing was done to it",
-                        lambda trial: np.asarray(trial.out_g))  # fmt: skip
-        says = "every entry is the output of the forward pass, not a gradient"
-        yield Candidate("forward-value", says, lambda t: np.broadcast_to(np.asarray(t.out), right_in(answer, t).shape))
-    if _one_number(right) is not None and not right.all():
-        says = "the entries that must be 0 have the gradient, and those that must have it are 0"
-        yield Candidate("inverted-mask", says, partial(_other_entries, answer))
-    for key, value in trial.inputs.items():
-        if type(value) is float and answer.kind == "gradient":
-            says = f"{key} is {{}} where it must be multiplied with"
-            yield Candidate("wrong-operand", says.format("added"), partial(_summand, answer, key, 1))
-            yield Candidate("wrong-operand", says.format("subtracted"), partial(_summand, answer, key, -1))
-        if hasattr(value, "numpy"):
-            says = f"this is {key} itself, a value of the forward pass"
-            yield Candidate("forward-value", says, partial(_input, key))
 
 
 def _one_number(right: np.ndarray) -> float | None:
