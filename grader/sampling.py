@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -79,8 +79,21 @@ class Sampler:
         return turns if turns <= 2 else turns + len(SPECIAL_TURNS)
 
     def _prior(self, rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray | None:
-        wanted = setting.index == 0 or (setting.index > 1 and rng.random() < 0.5)
-        return _normal(rng, setting, shape) if self.carries_g and wanted else None
+        return _normal(rng, setting, shape) if self.carries_g and setting.index != 1 else None
+
+
+def draw(samplers: Mapping[str, Sampler], rng: np.random.Generator, setting: Setting) -> dict[str, Any]:
+    """One value of each argument.
+
+    In the first trial every argument that may carry a `.g` does, in the second none, then one after the other: so each
+    is there without each other one, and whoever asks one of them about all is found out.
+    """
+    drawn = {name: sampler.sample(rng, setting) for name, sampler in samplers.items()}
+    carrying = [name for name, sampler in samplers.items() if sampler.carries_g]
+    if setting.index > 1 and carrying:
+        only = carrying[setting.index % len(carrying)]
+        drawn |= {name: replace(drawn[name], g=None) for name in carrying if name != only}
+    return drawn
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,24 @@ def n(v: dict[str, torch.Tensor]) -> int:
     return v["x"].shape[v["dim"]]
 
 
+def after(v: dict[str, torch.Tensor]) -> torch.Tensor:
+    return v["out_g"].flip(v["dim"]).cumsum(v["dim"]).flip(v["dim"])
+
+
 def picked(v: dict[str, torch.Tensor]) -> torch.Tensor:
     return v["x"] == v["out"].unsqueeze(v["dim"])
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_differences_are_the_inverse_of_a_running_sum(turn: bool) -> None:
+    def rule(v: dict[str, torch.Tensor]) -> torch.Tensor:
+        g = v["out_g"].flip(v["dim"]) if turn else v["out_g"]
+        found = g.diff(dim=v["dim"], prepend=0 * g.narrow(v["dim"], 0, 1))
+        return found.flip(v["dim"]) if turn else found
+
+    said = verdict(RUNNING, rule)
+    assert said.code == "inverse-for-transpose"
+    assert "undo `cumsum`" in said.says
 
 
 @pytest.mark.parametrize(
@@ -44,6 +60,7 @@ def picked(v: dict[str, torch.Tensor]) -> torch.Tensor:
         (SUM, lambda v: torch.ones_like(v["x"]), "missing-upstream", "out.g is missing"),
         (SUM, lambda v: v["out_g"], "missing-local", "the upstream gradient itself"),
         (SUM, lambda v: wide(v) * (1 if v["dim"] >= 0 else 2), "hard-coded", "only where dim is not -1"),
+        (RUNNING, lambda v: after(v) / n(v), "mean-for-sum", "the size of axis dim"),
         (MEAN, wide, "sum-for-mean", "from `mean` is left out"),
         (MEAN, lambda v: wide(v) / n(v) ** 2, "extra-factor", "is applied twice"),
         (MEAN, lambda v: wide(v) / v["x"].numel(), "wrong-factor", "the number of all entries"),

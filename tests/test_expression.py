@@ -178,6 +178,8 @@ def test_a_constant_factor_is_found_and_nothing_else_is_taken_for_one() -> None:
         ("eye(1e9)", "far larger than the answer"),
         ("eye(1e300)", "far larger than the answer"),
         ("eye(-1)", "does not fit"),
+        ("eye(0).mean()", "does not fit"),
+        ("@".join(["eye(300)"] * 30), "far larger than the answer"),
         ("inp" + "[None]" * 9, "far larger than the answer"),
         ("outer(outer(outer(x, x), outer(x, x)), outer(outer(x, x), outer(x, x)))", "far larger than the answer"),
         ("x.reshape(1e9, 1)", "reshape does not fit"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -180,6 +181,7 @@ LINEAR = Exercise(
         ("w.g", lambda v: v["out_g"].T @ v["inp"], "transposed"),
         ("w.g", lambda v: v["inp"].T @ v["out_g"] / len(v["inp"]), "mean-for-sum"),
         ("w.g", lambda v: torch.outer(v["inp"].sum(0), v["out_g"].sum(0)), "sum-of-products"),
+        ("w.g", lambda v: torch.outer(v["inp"].mean(0), v["out_g"].sum(0)), "sum-of-products"),
         ("w.g", lambda v: torch.outer(v["inp"][0], v["out_g"][0]), "partial-batch"),
         ("w.g", lambda v: v["inp"].unsqueeze(-1) * v["out_g"].unsqueeze(1), "missing-batch-sum"),
         ("w.g", lambda v: v["w"], "forward-value"),
@@ -188,12 +190,28 @@ LINEAR = Exercise(
         ("b.g", lambda v: v["out_g"].mean(0), "mean-for-sum"),
         ("b.g", lambda v: v["out"].sum(0), "value-for-gradient"),
         ("b.g", lambda v: v["out_g"][0], "partial-batch"),
+        ("b.g", lambda v: v["out_g"].amax(0), "partial-batch"),
         ("b.g", lambda v: -v["out_g"].sum(0), "wrong-sign"),
     ],
 )
 def test_each_slip_in_a_linear_layer_has_its_code(name: str, rule: Rule, code: str) -> None:
     answer = next(answer for answer in LINEAR.answers if answer.name == name)
     assert verdict(LINEAR, rule, answer).code == code
+
+
+def test_rows_that_do_not_belong_together_are_named() -> None:
+    """Both factors are flattened to one axis of rows, one of them in another order."""
+    inputs = {"x": normal("bs t n"), "w": normal("n m"), "out": output()}
+    exercise = Exercise("one more axis", lambda x, w: x @ w, inputs, stored("w.g"))
+
+    def rule(v: dict[str, Any], *, turned: str) -> torch.Tensor:
+        rows = {name: v[name].transpose(0, 1) if name == turned else v[name] for name in ("x", "out_g")}
+        return rows["x"].flatten(0, 1).T @ rows["out_g"].flatten(0, 1)
+
+    for turned in ("x", "out_g"):
+        said = verdict(exercise, partial(rule, turned=turned))
+        assert said.code == "reshape-for-transpose"
+        assert "in another order" in said.says
 
 
 CUBE = Exercise("sum((x + 2)^3)", lambda x: ((x + 2) ** 3).sum(), {"x": normal("n m")}, returned("x"))

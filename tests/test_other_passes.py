@@ -24,10 +24,24 @@ PICKED = Exercise(
     stored("x.g"),
 )
 
+NETWORK = Exercise(
+    "two layers",
+    lambda x, w, b, v, c: ((x @ w + b).tanh() @ v + c).square().mean(),
+    {"x": normal("bs n"), "w": normal("n h"), "b": normal("h"), "v": normal("h m"), "c": normal("m")},
+    stored("x.g"),
+)
+
+
+def without_biases(v: dict[str, Any]) -> torch.Tensor:
+    hidden = (v["x"] @ v["w"]).tanh()
+    out = hidden @ v["v"]
+    return (2 * out / out.numel() @ v["v"].T * (1 - hidden**2)) @ v["w"].T
+
 
 @pytest.mark.parametrize(
     ("exercise", "rule", "code", "says"),
     [
+        (NETWORK, without_biases, "wrong-point", "b and c are left out on the way forward"),
         (LOSS, lambda v: 2 * v["x"] * v["s"] ** 2, "wrong-point", "t is left out: this is what 0 in its place gives"),
         (LOSS, lambda v: 2 * (v["x"] - v["t"]), "missing-local", "s is left out: this is what 1 in its place gives"),
         (PICKED, lambda v: hit(v, -1) * (1 - v["x"].tanh() ** 2), "wrong-operand", "as if it were counted from 1"),

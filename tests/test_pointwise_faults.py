@@ -42,6 +42,7 @@ CLAMP = Exercise(
 BOUNDS = Exercise("clamp", lambda x: x.clamp(min=-0.5, max=1.0), CLAMP.inputs, CLAMP.answers)
 RELU = Exercise("relu", lambda x: x.clamp_min(0), {"x": away_from(0.0, "n m"), "out": output()}, stored("x.g"))
 GELU = Exercise("erf", lambda x: x.erf(), {"x": normal("n m"), "out": output()}, stored("x.g"))
+THIRD_POWER = Exercise("a third power", lambda x: x**3, {"x": normal("n m"), "out": output()}, stored("x.g"))
 TANH = Exercise("tanh", lambda x: x.tanh(), {"x": normal("n m"), "out": output()}, stored("x.g"))
 LEFT = Exercise("2 - 3x, summed", lambda x: (2 - 3 * x).sum(), {"x": normal("n m")}, returned("x"))
 SCALED = Exercise(
@@ -80,3 +81,23 @@ def test_a_minus_that_is_left_out_is_a_wrong_sign() -> None:
     says = [candidate.says for candidate in every_candidate(forward, forward.answers[0], trial)]
     assert "the minus of `2 -` is left out" in says
     assert "the derivative of `2 -` is left out" not in says
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda v: 3 * v["x"] ** 3 - v["out_g"],
+        lambda v: v["out_g"] * 3 * v["x"] ** 3 - 1,
+        lambda v: v["out_g"] * (3 * v["x"] ** 3 - 1),
+    ],
+)
+def test_an_exponent_without_its_brackets_is_named(rule: Rule) -> None:
+    said = verdict(THIRD_POWER, rule)
+    assert said.code == "wrong-local"
+    assert "needs brackets" in said.says
+
+
+def test_a_gradient_that_is_added_to_the_derivative_is_named() -> None:
+    said = verdict(TANH, lambda v: v["out_g"] + 1 - v["out"] ** 2)
+    assert said.code == "wrong-local"
+    assert "are added, where they must be multiplied" in said.says

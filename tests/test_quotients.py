@@ -49,6 +49,7 @@ AHEAD = trial(0.7, cube, (0.9**3 - 0.7**3) / 0.2)
         ((0.9**3 - 2 * 0.7**3 + 0.5**3) / 0.04, "wrong-local"),
         ((1.7**3 - 0.7**3) / 1.0, "hard-coded"),
         (0.7**3, "forward-value"),
+        ((0.2**3 - 0.7**3) / 0.2, "wrong-point"),
     ],
 )
 def test_a_slip_is_named(value: float, code: str) -> None:
@@ -66,6 +67,14 @@ def test_a_step_that_is_never_set_back_moves_all_entries_before() -> None:
     assert len(found) == 1
     assert found[0][1] == pytest.approx(second)
     assert found[0][0] == pytest.approx(entries[0])
+
+
+def test_weights_that_are_multiplied_in_once_more_are_an_extra_factor() -> None:
+    x, v, h = torch.tensor([1.0, -0.5], dtype=torch.float64), torch.tensor([2.0, 3.0], dtype=torch.float64), 0.1
+    entries = Quotient(lambda x: x**2, x, v, h, 1, -1).rise(1, -1) / (2 * h)
+    inputs = {"f": lambda x: x**2, "x": x, "v": v, "h": h}
+    given = Trial(Setting(0, "one", {}), inputs, {"return": entries}, inputs)
+    assert named(given, entries * v.numpy()) == {"extra-factor"}
 
 
 def test_what_is_no_difference_quotient_has_no_such_slips() -> None:

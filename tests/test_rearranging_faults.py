@@ -56,6 +56,19 @@ def in_front(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return g
 
 
+def largest(v: dict[str, torch.Tensor]) -> torch.Tensor:
+    g, shape = v["out_g"], v["x"].shape
+    while g.dim() > len(shape):
+        g = g.amax(0)
+    for axis in (i for i, size in enumerate(shape) if size == 1):
+        g = g.amax(axis, keepdim=True)
+    return g
+
+
+def cut_and_summed(v: dict[str, torch.Tensor]) -> torch.Tensor:
+    return v["out_g"].reshape(-1, v["x"].numel()).sum(0).reshape(v["x"].shape)
+
+
 def behind(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     while g.dim() > x.dim():
         g = g.sum(-1)
@@ -93,6 +106,9 @@ def stretched(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         (COPIED, lambda v: v["out_g"], "missing-batch-sum", "bs and m"),
         (COPIED, lambda v: in_front(v["out_g"], v["x"]), "missing-batch-sum", "stretched a size of 1"),
         (COPIED, lambda v: stretched(v["out_g"], v["x"]), "missing-batch-sum", "put in front"),
+        (COPIED, lambda v: v["out_g"].sum().expand(v["x"].shape), "summed-wrong-axis", "added up to one number"),
+        (COPIED, largest, "partial-batch", "only the largest counted"),
+        (COPIED, cut_and_summed, "summed-wrong-axis", "cut into pieces"),
         (COPIED, lambda v: behind(v["out_g"], v["x"]), "summed-wrong-axis", "the last axes are summed away"),
     ],
 )
@@ -110,6 +126,7 @@ def test_each_slip_in_putting_entries_back_is_told_apart(exercise: Exercise, rul
         (lambda g, a, b, dim: g.chunk(2, dim)[0], "shape-special"),
         (lambda g, a, b, dim: g.narrow(dim, 0, g.shape[dim] // 2), "shape-special"),
         (lambda g, a, b, dim: g[: len(a)], "hard-coded"),
+        (lambda g, a, b, dim: g.narrow(dim, 1, a.shape[dim]), "wrong-operand"),
     ],
 )
 def test_each_slip_in_cutting_what_was_joined_is_told_apart(part: Rule, code: str) -> None:

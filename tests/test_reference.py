@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,16 @@ def test_an_earlier_gradient_is_part_of_what_is_expected() -> None:
     np.testing.assert_allclose(second.expected["x.g"], 2 * second.out_g.numpy())  # type: ignore[union-attr]
 
 
+def test_each_earlier_gradient_is_there_without_each_other_one() -> None:
+    """Whoever asks one argument whether all of them have a gradient is found out, whatever is drawn."""
+    inputs = {name: accumulating(normal(spec)) for name, spec in (("x", "bs n"), ("w", "n m"), ("b", "m"))}
+    trials = make(lambda x, w, b: x @ w + b, {**inputs, "out": output()}, stored("x.g", "w.g", "b.g"))
+    carrying = [{name for name in inputs if trial.arguments[name].g is not None} for trial in trials]
+    assert carrying[:2] == [set(inputs), set()]
+    for one, other in itertools.permutations(inputs, 2):
+        assert any(one in names and other not in names for names in carrying)
+
+
 def test_a_jacobian_is_output_by_input() -> None:
     trials = make(lambda w, x: w @ x, {"w": normal("m n"), "x": normal("n")}, returned_jacobian("x"))
     np.testing.assert_allclose(trials[0].expected["return"], trials[0].inputs["w"].numpy())
@@ -140,6 +151,14 @@ def test_only_what_is_asked_for_is_expected() -> None:
         asked = trial.arguments["needs"]
         assert {name[0] for name, expected in trial.expected.items() if expected is not None} == asked
     assert {trial.arguments["needs"] for trial in trials} >= {frozenset("xy"), frozenset("x"), frozenset("y")}
+
+
+@pytest.mark.parametrize(("spec", "count"), [("bs", 2), ("bs n", 1)])
+def test_there_are_two_batches_of_one_where_a_single_number_may_be_right_by_chance(spec: str, count: int) -> None:
+    inputs = {"x": normal(spec), "wide": normal(f"{spec} k l")}
+    trials = make(lambda x, wide: (wide.sum((-1, -2)) * x).sum(), inputs, stored("wide.g" if count == 1 else "x.g"))
+    assert [trial.setting.kind for trial in trials].count("a batch of one") == count
+    assert all(trial.inputs["x"].shape[0] == 1 for trial in trials if trial.setting.kind == "a batch of one")
 
 
 def test_a_large_trial_is_added_where_an_array_must_not_exist() -> None:

@@ -144,6 +144,10 @@ def running_faults(step: Step, position: Position, fault: Make) -> Iterator[Faul
     yield fault("wrong-local", says, lambda trace, step, g: g * step.vjp(position, torch.ones_like(g)))
     if axis_of(step) is not None:
         yield from _along_its_axis(step, position, fault)
+    if step.name == "cumsum":
+        says = f"the differences of neighbours undo {what}; a gradient takes the same ways back and adds"
+        yield fault("inverse-for-transpose", says, _differences(backwards=False))
+        yield fault("inverse-for-transpose", says, _differences(backwards=True))
 
 
 def _along_its_axis(step: Step, position: Position, fault: Make) -> Iterator[Fault]:
@@ -161,6 +165,18 @@ def _along_its_axis(step: Step, position: Position, fault: Make) -> Iterator[Fau
     for axis in range(step.value.dim()):
         says = f"it runs along axis {axis}, not along the axis that {what} is given"
         yield fault("summed-wrong-axis", says, _run_along(position, axis))
+
+
+def _differences(*, backwards: bool) -> Rule:
+    """Each upstream gradient less that of its neighbour: the one before it, or the one behind."""
+
+    def rule(_trace: object, step: Step, g: torch.Tensor) -> torch.Tensor:
+        axis = _axis(step)
+        g = g.flip(axis) if backwards else g
+        found = g.diff(dim=axis, prepend=torch.zeros_like(g.narrow(axis, 0, 1)))
+        return found.flip(axis) if backwards else found
+
+    return rule
 
 
 def _run_along(position: Position, axis: int) -> Rule:

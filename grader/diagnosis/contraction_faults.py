@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,12 @@ RESHAPED: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
     lambda q: q.reshape(q.shape[-1], *q.shape[:-1]).movedim(0, -1),
 )
 
+# Rows of several axes made rows of one, the second axis first; and the same done to the other factor.
+RECOUNTED: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
+    lambda q: q.transpose(0, 1).reshape(q.shape),
+    lambda q: q.reshape(q.shape[1], q.shape[0], *q.shape[2:]).transpose(0, 1),
+)
+
 
 def contraction_faults(step: Step, position: Position, sizes: Sizes, fault: Make) -> Iterator[Fault]:
     """Slips in the gradient of a matrix product with respect to the operand at `position`."""
@@ -41,16 +48,29 @@ def contraction_faults(step: Step, position: Position, sizes: Sizes, fault: Make
     yield from total.faults(fault)
     for axes in subsets(summed):
         says = f"both factors are summed over {total.name(axes)} first and multiplied afterwards"
-        yield fault("sum-of-products", says, product.summed_first("".join(product.letters[axis] for axis in axes)))
+        letters = "".join(product.letters[axis] for axis in axes)
+        yield fault("sum-of-products", says, product.summed_first(letters))
+        says = f"both factors are brought down over {total.name(axes)} first, one of them by its mean, then multiplied"
+        yield fault("sum-of-products", says, _averaged(product.summed_first(letters), product, letters))
     for reshape in RESHAPED:
         says = "a factor is reshaped where it must be transposed"
         yield fault("reshape-for-transpose", says, with_operand(position, product.partner, reshape))
     if step.operand(product.partner).dim() > 2:
+        says = (
+            "the rows of one factor are counted in another order than those of the other: they do not belong together"
+        )
+        for recount in RECOUNTED:
+            yield fault("reshape-for-transpose", says, with_operand(position, product.partner, recount))
         for which, at in (("first", slice(0, 1)), ("last", slice(-1, None))):
             says = f"the {which} example's factor is used for all the examples"
             yield fault("partial-batch", says, with_operand(position, product.partner, partial(_of_one, at)))
     says = "an inverse stands where a transpose belongs"
     yield fault("inverse-for-transpose", says, with_operand(position, product.partner, _pinv))
+
+
+def _averaged(rule: Rule, product: Contraction, letters: str) -> Rule:
+    """What a rule gives, divided by the sizes of these axes."""
+    return lambda trace, step, g: rule(trace, step, g) / math.prod(product.size(step, letter) for letter in letters)
 
 
 def _of_one(at: slice, q: torch.Tensor) -> torch.Tensor:

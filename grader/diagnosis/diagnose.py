@@ -55,14 +55,16 @@ class Diagnosis:
 
 
 def diagnose(
-    answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate], *, averages: bool = False
-) -> Diagnosis:
+    answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate], *,
+    averages: bool = False, rarer: Iterable[Candidate] = (),
+) -> Diagnosis:  # fmt: skip
     """Name the mistake in a wrong answer.
 
     Args:
         pairs: each trial with the learner's array in it (float64), the first one first.
         candidates: computable mistakes, the most specific first.
         averages: the forward pass takes a mean.
+        rarer: more of them, for which a plain relation to the right answer is a likelier explanation.
     """
     if not pairs:
         return Diagnosis("unknown", "there is nothing to compare")
@@ -70,7 +72,7 @@ def diagnose(
     same_shapes = all(array.shape == right_in(answer, trial).shape for trial, array in pairs)
     if same_shapes and (typed_in := constant(pairs)):
         return Diagnosis("hard-coded", typed_in)
-    return matching(answer, pairs, candidates) or _without_candidates(answer, pairs, candidates, averages)
+    return matching(answer, pairs, candidates) or _without_candidates(answer, pairs, candidates, averages, rarer)
 
 
 def matching(answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate]) -> Diagnosis | None:
@@ -115,7 +117,7 @@ def _near(array: np.ndarray, other: np.ndarray, right: np.ndarray) -> bool:
 
 
 def _without_candidates(
-    answer: Answer, pairs: Sequence[Pair], candidates: Sequence[Candidate], averages: bool
+    answer: Answer, pairs: Sequence[Pair], candidates: Sequence[Candidate], averages: bool, rarer: Iterable[Candidate]
 ) -> Diagnosis:
     wrong_shape = next(((t, a) for t, a in pairs if a.shape != right_in(answer, t).shape), None)
     if wrong_shape is not None and (says := same_shape(answer, pairs)):
@@ -137,10 +139,12 @@ def _without_candidates(
     if on_path := one_path(answer, pairs, candidates, averages):
         code, says, at = on_path
         return Diagnosis(code, says, at=at)
+    if rare := matching(answer, pairs, rarer):
+        return rare
     if found := by_upstream(answer, pairs):
         return Diagnosis(*found)
     special, varying = passes_where(answer, pairs, agrees), varying_ratio(answer, pairs)
-    if special and not (varying and _right_for_one_alone(answer, pairs)):
+    if special:
         return Diagnosis(*special)
     if wrong_shape is not None:
         return _wrong_shape(answer, *wrong_shape)
@@ -148,13 +152,14 @@ def _without_candidates(
         return Diagnosis("hard-coded", says)
     if varying:
         return Diagnosis(*varying)
-    return Diagnosis("unknown", _facts(answer, pairs))
+    alone = ", and none in a batch of one" if _right_for_one_alone(answer, pairs) else ""
+    return Diagnosis("unknown", f"{_facts(answer, pairs)}{alone}")
 
 
 def _right_for_one_alone(answer: Answer, pairs: Sequence[Pair]) -> bool:
-    """Right in a batch of one only, where a factor made of sizes is 1 whichever power is taken of it."""
-    right = {trial.setting.kind for trial, array in pairs if agrees(array, right_in(answer, trial))}
-    return right == {ONE_KIND}
+    """Right in every batch of one and nowhere else: what belongs to one example is mixed with others."""
+    right = [agrees(array, right_in(answer, trial)) for trial, array in pairs]
+    return any(right) and right == [trial.setting.kind == ONE_KIND for trial, _ in pairs]
 
 
 def _wrong_shape(answer: Answer, trial: Trial, array: np.ndarray) -> Diagnosis:

@@ -43,41 +43,41 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     if not faithful(exercise, answer, trial):
         return
     for code, says, sweep in with_other_inputs(trace, answer.wrt):
-        yield _candidate(exercise, answer, trace, code, says, sweep)
+        yield candidate(exercise, answer, trace, code, says, sweep)
     for skip in dict.fromkeys((idle_paths(trace, answer.wrt), Uses())):
         for fault in _faults(exercise, answer, trace, trial):
             wrong = (Wrong(fault.step, fault.position, fault.rule),)
             sweep = partial(Trace.backward, wrt=answer.wrt, wrong=wrong, skip=skip)
-            yield _candidate(exercise, answer, trace, fault.code, fault.says, sweep, at=(fault.place,))
+            yield candidate(exercise, answer, trace, fault.code, fault.says, sweep, at=(fault.place,))
         for index, says, detour in reduced_elsewhere(trace, answer.wrt, skip):
-            yield _candidate(exercise, answer, trace, "summed-wrong-axis", says, detour, at=((index, None),))
+            yield candidate(exercise, answer, trace, "summed-wrong-axis", says, detour, at=((index, None),))
     for place, code, says, detour in taken_of_another(trace, answer.wrt):
-        yield _candidate(exercise, answer, trace, code, says, detour, at=(place,))
+        yield candidate(exercise, answer, trace, code, says, detour, at=(place,))
     for step in trace.steps:
         says = f"this is {name_of(trace, step.key)}, a value of the forward pass"
         value = partial(_value, index=step.index)
-        yield _candidate(exercise, answer, trace, "forward-value", says, value, at=((step.index, None),))
+        yield candidate(exercise, answer, trace, "forward-value", says, value, at=((step.index, None),))
     yield from _paths(exercise, answer, trace)
     for one in one_path_faults(trace, answer.wrt):
-        yield _candidate(exercise, answer, trace, one.fault.code, one.says(trace), one, at=(one.fault.place, one.path))
+        yield candidate(exercise, answer, trace, one.fault.code, one.says(trace), one, at=(one.fault.place, one.path))
     yield from _products_of_derivatives(exercise, answer, trace)
     for code, says, sweep in () if exercise.gives_upstream else difference_slips(trace, answer.wrt):
-        yield _candidate(exercise, answer, trace, code, says, sweep)
+        yield candidate(exercise, answer, trace, code, says, sweep)
     for index, code, says, sweep in with_other_steps(trace, answer.wrt):
-        yield _candidate(exercise, answer, trace, code, says, sweep, at=((index, None),))
+        yield candidate(exercise, answer, trace, code, says, sweep, at=((index, None),))
     yield from _dropped_together(exercise, answer, trace)
     yield from _stopped_early(exercise, answer, trace)
     if exercise.gives_upstream and trace.out_g.shape == trace.inputs[answer.wrt].shape:
         says = f"the forward pass is run on out.g, as if it were {answer.wrt}; its derivative belongs here"
-        yield _candidate(exercise, answer, trace, "wrong-local", says, _forward_of_upstream(answer.wrt))
+        yield candidate(exercise, answer, trace, "wrong-local", says, _forward_of_upstream(answer.wrt))
 
 
 def _values(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
     """Slips on the way forward, where it is the forward pass's value that is asked for."""
     for code, says, value in with_other_inputs(trace, ""):
-        yield _candidate(exercise, answer, trace, code, says, value)
+        yield candidate(exercise, answer, trace, code, says, value)
     for index, code, says, value in with_other_steps(trace, ""):
-        yield _candidate(exercise, answer, trace, code, says, value, at=((index, None),))
+        yield candidate(exercise, answer, trace, code, says, value, at=((index, None),))
 
 
 def faithful(exercise: Exercise, answer: Answer, trial: Trial) -> bool:
@@ -110,10 +110,11 @@ def _faults(exercise: Exercise, answer: Answer, trace: Trace, trial: Trial) -> I
                 )
 
 
-def _candidate(
+def candidate(
     exercise: Exercise, answer: Answer, trace: Trace, code: str, says: str, sweep: Sweep,
     lacks: str = "", *, at: tuple[Place, ...] = (),
 ) -> Candidate:  # fmt: skip
+    """What a faulty sweep gives, as a candidate; impossible where the forward pass takes other steps than `trace`."""
     key = object()
 
     def compute(trial: Trial) -> np.ndarray:
@@ -154,11 +155,11 @@ def _paths(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candida
                 skip = frozenset(dropped)
                 sweep = partial(Trace.backward, wrt=answer.wrt, skip=skip)
                 path = f"the path through {lost}"
-                yield _candidate(exercise, answer, trace, "missing-path", says, sweep, path, at=dropped)
+                yield candidate(exercise, answer, trace, "missing-path", says, sweep, path, at=dropped)
                 if exercise.gives_upstream:
                     bare = _without_upstream(answer.wrt, skip, frozenset(uses) - skip)
                     says = f"out.g is missing on the path through {lost}"
-                    yield _candidate(exercise, answer, trace, "missing-upstream", says, bare, at=dropped)
+                    yield candidate(exercise, answer, trace, "missing-upstream", says, bare, at=dropped)
 
 
 def _without_upstream(wrt: str, bare: Uses, others: Uses) -> Sweep:
@@ -179,7 +180,7 @@ def _products_of_derivatives(exercise: Exercise, answer: Answer, trace: Trace) -
         if step.name == "mul" and len(positions) == 2 and step.value.shape == trace.inputs[answer.wrt].shape:
             says = "the derivative of a product is not the product of the derivatives"
             sweep = _derivatives_multiplied(answer.wrt, step, positions)
-            yield _candidate(exercise, answer, trace, "wrong-local", says, sweep, at=((step.index, None),))
+            yield candidate(exercise, answer, trace, "wrong-local", says, sweep, at=((step.index, None),))
 
 
 def _derivatives_multiplied(wrt: str, step: Step, positions: list[Position]) -> Sweep:
@@ -219,7 +220,7 @@ def _dropped_together(exercise: Exercise, answer: Answer, trace: Trace) -> Itera
             says = "; ".join(fault.says for fault in group)
             sweep = partial(Trace.backward, wrt=answer.wrt, wrong=wrong)
             at = tuple(fault.place for fault in group)
-            yield _candidate(exercise, answer, trace, "missing-local", says, sweep, at=at)
+            yield candidate(exercise, answer, trace, "missing-local", says, sweep, at=at)
 
 
 def _stopped_early(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
@@ -230,10 +231,10 @@ def _stopped_early(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator
             continue
         if not exercise.gives_upstream and _is_added_up(trace, key, answer.wrt):
             says, value = "this is what each entry adds to the loss, no gradient", _added(answer.wrt, key)
-            yield _candidate(exercise, answer, trace, "forward-value", says, value)
+            yield candidate(exercise, answer, trace, "forward-value", says, value)
         says = f"this is the gradient of {name_of(trace, key)}: the way from there to {answer.wrt} is left out"
         sweep = partial(_gradient_of, key=key, wrt=answer.wrt)
-        yield _candidate(exercise, answer, trace, "missing-local", says, sweep, at=((int(key[1:]), None),))
+        yield candidate(exercise, answer, trace, "missing-local", says, sweep, at=((int(key[1:]), None),))
 
 
 def _is_added_up(trace: Trace, key: str, wrt: str) -> bool:

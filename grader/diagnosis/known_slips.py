@@ -116,6 +116,9 @@ def _power_slips(step: Step, fault: Make, scaled: Scaled) -> Iterator[Fault]:
     yield fault("wrong-local", "the exponent is lowered twice", power(lambda x, n: n * x ** (n - 2)))
     yield fault("wrong-local", "the new exponent came down, not the old", power(lambda x, n: (n - 1) * x ** (n - 1)))
     yield fault("wrong-local", "this belongs to the next higher power", power(lambda x, n: (n + 1) * x**n))
+    says = f"the {k} that the power brings down is raised to the new power as well"
+    yield fault("wrong-local", says, power(lambda x, n: (n * x) ** (n - 1)))
+    yield from _without_brackets(fault)
     says = f"the {k} that the power brings down is there twice"
     yield fault("extra-factor", says, power(lambda x, n: n * n * x ** (n - 1)))
     yield fault("wrong-local", "this belongs to the absolute value, not to a power", power(lambda x, n: x.sign()))
@@ -124,6 +127,20 @@ def _power_slips(step: Step, fault: Make, scaled: Scaled) -> Iterator[Fault]:
     says = "only the sign is left of what the power multiplies"
     yield fault("wrong-local", says, power(lambda x, n: n * x.sign()))
     yield fault("wrong-local", "this is the antiderivative", power(lambda x, n: x ** (n + 1) / (n + 1)))
+
+
+def _without_brackets(fault: Make) -> Iterator[Fault]:
+    """`n * x ** n - 1 * g`: a power is taken before anything is subtracted."""
+    says = "the exponent that is one lower needs brackets: a power is taken before 1 is subtracted"
+    ways: tuple[Callable[[torch.Tensor, torch.Tensor], torch.Tensor], ...] = (
+        lambda power, g: power - g, lambda power, g: power * g - 1, lambda power, g: (power - 1) * g,
+    )  # fmt: skip
+    for way in ways:
+        yield fault("wrong-local", says, _power_and_upstream(way))
+
+
+def _power_and_upstream(way: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Rule:
+    return lambda trace, step, g: way(step.args[1] * step.value, g)
 
 
 def _range_slips(step: Step, fault: Make, scaled: Scaled) -> Iterator[Fault]:

@@ -30,21 +30,25 @@ TURNED: Mapping[str, Callable[..., torch.Tensor]] = {
 
 def with_other_inputs(trace: Trace, wrt: str) -> Iterator[Slip]:
     """An input is left out, or its places are counted from 1."""
+    biases = [name for name in trace.inputs if _is_bias(trace, name)]
+    if len(biases) > 1:
+        says = f"{' and '.join(biases)} are left out on the way forward: none of them is added"
+        yield "wrong-point", says, with_inputs(wrt, dict.fromkeys(biases, torch.zeros_like))
     for name, value in trace.inputs.items():
         if name == wrt:
             if all(trace.steps[step].name in SUMS for step, _ in trace.uses(name)):
                 says = f"{name} is left out on the way forward: it is not added"
-                yield "wrong-point", says, _with_input(wrt, name, torch.zeros_like)
+                yield "wrong-point", says, with_input(wrt, name, torch.zeros_like)
             continue
         if not value.is_floating_point():
             says = f"{name} is taken as if it were counted from 1: each place is one too small"
-            yield "wrong-operand", says, _with_input(wrt, name, lambda places: places - 1)
+            yield "wrong-operand", says, with_input(wrt, name, lambda places: places - 1)
             says = f"{name} is not asked: 0, 1, 2 and so on stand in its place"
-            yield "wrong-operand", says, _with_input(wrt, name, _counted)
+            yield "wrong-operand", says, with_input(wrt, name, _counted)
             continue
         for code, constant in (("wrong-point", 0.0), ("missing-local", 1.0)):
             says = f"{name} is left out: this is what {constant:g} in its place gives"
-            yield code, says, _with_input(wrt, name, partial(torch.full_like, fill_value=constant))
+            yield code, says, with_input(wrt, name, partial(torch.full_like, fill_value=constant))
 
 
 def with_other_steps(trace: Trace, wrt: str) -> Iterator[tuple[int, str, str, Sweep]]:
@@ -59,25 +63,39 @@ def _otherwise(trace: Trace, step: Step, wrt: str) -> Iterator[Slip]:
     if step.name in TURNED:
         says = f"`{step.label}` has the wrong sign from there on: the other of + and - stands in its place"
         for skip in dict.fromkeys((idle_paths(trace, wrt) if wrt else Uses(), Uses())):
-            yield "wrong-sign", says, _with_step(wrt, step.index, _turned, skip)
+            yield "wrong-sign", says, with_step(wrt, step.index, _turned, skip)
     if step.name in REDUCED_OTHERWISE and step.key != trace.out:
         says = f"{words(step)} is taken as a {{}} on the way forward"
         code, other = ("sum-for-mean", "sum") if step.name in AVERAGES else ("mean-for-sum", "mean")
         yield code, says.format(other), _with_value(wrt, step.index, _reduced_otherwise)
     if _is_left_out_easily(trace, step):
         says = f"{words(step)} is left out, on the way forward as on the way back"
-        yield "missing-local", says, _with_step(wrt, step.index, _as_it_was)
+        yield "missing-local", says, with_step(wrt, step.index, _as_it_was)
     if step.name in RESHAPES and len(step.operands) == 1:
         yield from _not_rearranged(trace, step, wrt)
+
+
+def _is_bias(trace: Trace, name: str) -> bool:
+    """It is added to something larger, and used for nothing else."""
+    used = [trace.steps[step] for step, _ in trace.uses(name)]
+    return all(step.name == "add" and trace.inputs[name].numel() < step.value.numel() for step in used) and bool(used)
 
 
 def _counted(places: torch.Tensor) -> torch.Tensor:
     return torch.arange(places.numel()).view(places.shape)
 
 
-def _with_input(wrt: str, name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Sweep:
+def with_input(wrt: str, name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Sweep:
+    """The gradient where one input of the forward pass is another."""
+    return with_inputs(wrt, {name: change})
+
+
+def with_inputs(wrt: str, changes: Mapping[str, Callable[[torch.Tensor], torch.Tensor]]) -> Sweep:
+    """The gradient where some inputs of the forward pass are others."""
+
     def sweep(trace: Trace) -> torch.Tensor:
-        other = replace(trace.again({name: change(trace.inputs[name])}), out_g=trace.out_g)
+        others = {name: change(trace.inputs[name]) for name, change in changes.items()}
+        other = replace(trace.again(others), out_g=trace.out_g)
         return _read(other, wrt)
 
     return sweep
@@ -102,7 +120,7 @@ def _constant_left_out(step: Step, wrt: str, *, last: bool) -> Iterator[Slip]:
         return
     code, instead = ("wrong-point", 0.0) if step.name in SUMS else ("missing-local", 1.0)
     change = partial(_with_constant, place=constants[0], constant=instead)
-    yield code, f"the number of {words(step)} is left out from there on", _with_step(wrt, step.index, change)
+    yield code, f"the number of {words(step)} is left out from there on", with_step(wrt, step.index, change)
     if wrt and not last and step.name in PRODUCTS:
         says = f"the number of {words(step)} is left out on the way forward, and is there on the way back"
         yield "wrong-point", says, _with_value(wrt, step.index, change)
@@ -116,7 +134,8 @@ def _turned(step: Step) -> Step:
     return replace(step, func=TURNED[step.name])
 
 
-def _with_step(wrt: str, index: int, change: Callable[[Step], Step], skip: Uses | None = None) -> Sweep:
+def with_step(wrt: str, index: int, change: Callable[[Step], Step], skip: Uses | None = None) -> Sweep:
+    """The gradient where one step of the forward pass is another."""
     return lambda trace: _read(trace.with_step(index, change), wrt, skip)
 
 
@@ -159,7 +178,7 @@ def _not_rearranged(trace: Trace, step: Step, wrt: str) -> Iterator[Slip]:
     if all(there.value.numel() <= here.value.numel() for here, there in later):
         return
     says = f"without {words(step)} the shapes broadcast against each other"
-    yield "broadcast-accident", says, _with_step(wrt, step.index, _as_it_was)
+    yield "broadcast-accident", says, with_step(wrt, step.index, _as_it_was)
     yield "broadcast-accident", f"{says}, and the extra entries are added up", _added_up(wrt, step.index)
 
 

@@ -55,9 +55,16 @@ def pointwise_faults(step: Step, position: Position, fault: Make) -> Iterator[Fa
     says = f"{what} is applied to the gradient, as if it were the same going back"
     yield fault("wrong-local", says, lambda trace, step, g: unbroadcast(step.apply({position: g}), g.shape))
     yield fault("wrong-local", f"the value of {what} stands where its derivative belongs", scaled(lambda d, s: s.value))
+    if step.name not in SUMS:
+        says = f"the gradient and the derivative of {what} are added, where they must be multiplied"
+        yield fault("wrong-local", says, _added(position))
     code = "wrong-factor" if bool((derivative == derivative.flatten()[0]).all()) else "wrong-local"
     says = f"it is divided by the derivative of {what} instead of multiplied"
     yield fault(code, says, scaled(lambda d, s: 1 / d))
+
+
+def _added(position: Position) -> Rule:
+    return lambda trace, step, g: unbroadcast(g + local_derivative(step, position), step.operand(position).shape)
 
 
 def local_derivative(step: Step, position: Position, at: torch.Tensor | None = None) -> torch.Tensor:
@@ -127,8 +134,22 @@ def _sum_behind(terms: torch.Tensor, shape: torch.Size) -> torch.Tensor:
     return _sum_stretched(terms, shape)
 
 
+def _sum_of_all(terms: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    return terms.sum().expand(shape)
+
+
+def _cut_and_summed(terms: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    return terms.reshape(-1, shape.numel()).sum(0).reshape(shape)
+
+
 def _mean(terms: torch.Tensor, shape: torch.Size) -> torch.Tensor:
     return unbroadcast(terms, shape) * shape.numel() / terms.numel()
+
+
+def _largest(terms: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    for axis in sum(_summed_axes(shape, terms.shape), ()):
+        terms = terms.amax(axis, keepdim=True)
+    return terms.reshape(shape)
 
 
 def _one_place(place: int) -> Undo:
@@ -170,9 +191,16 @@ UNDONE: tuple[tuple[str, str, Undo], ...] = (
     ("missing-batch-sum", "it is not summed over the axes where broadcasting stretched a size of 1", _sum_in_front),
     ("missing-batch-sum", "it is not summed over the axes that broadcasting put in front", _sum_stretched),
     ("summed-wrong-axis", "the last axes are summed away, but broadcasting adds its axes in front", _sum_behind),
+    ("summed-wrong-axis", "all of it is added up to one number, the axes that must be kept included", _sum_of_all),
+    (
+        "summed-wrong-axis",
+        "it is cut into pieces of the right size and these are added: axes get mixed",
+        _cut_and_summed,
+    ),
     ("mean-for-sum", "it is averaged over the axes that broadcasting added, where the sum belongs", _mean),
     ("partial-batch", "of the places where broadcasting has put an entry, only the first counted", _one_place(0)),
     ("partial-batch", "of the places where broadcasting has put an entry, only the last counted", _one_place(-1)),
+    ("partial-batch", "of the places where broadcasting has put an entry, only the largest counted", _largest),
     ("partial-batch", "of the axes that broadcasting put in front, only the first place counted", _one_in_front(0)),
     ("partial-batch", "of the axes that broadcasting put in front, only the last place counted", _one_in_front(-1)),
     ("partial-batch", "of the axes that were stretched from 1, only the first place counted", _one_stretched(0)),

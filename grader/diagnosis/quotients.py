@@ -106,6 +106,10 @@ def _slips(ahead: float, behind: float) -> Iterator[tuple[str, str, Of]]:
             yield "wrong-point", says, partial(_between, p, q, p - q)
             yield "wrong-point", says, partial(_between, p, q, ahead - behind)
     yield "wrong-point", "f is taken at h, where the step begins at x", partial(_second_taken_at, lambda x, h: h)
+    says = "h is added to the value of f, where it must be added to x"
+    yield "wrong-point", says, lambda one: (one.height(0) + one.h - one.height(behind)) / one.run
+    says = f"f is taken at h, not at {PLACES[ahead]}"
+    yield "wrong-point", says, partial(_first_taken_at, lambda x, h: h)
     says = "f is taken at x * h: a step is added, not multiplied with"
     yield "wrong-point", says, partial(_first_taken_at, lambda x, h: x * h)
     yield "wrong-sign", "the two heights are added, where their difference belongs", _added
@@ -128,6 +132,8 @@ def _slips(ahead: float, behind: float) -> Iterator[tuple[str, str, Of]]:
     says = "the step is h times x, where it must be h"
     yield "wrong-point", says, lambda one: one.rise(ahead, behind, one.h * one.x) / one.run
     yield "wrong-point", says, lambda one: one.rise(ahead, behind, one.h * one.x) / (one.run * np.asarray(one.x))
+    says = "v is multiplied in once more: it has its place inside the sum, and only there"
+    yield "extra-factor", says, _weighted_again
     yield "forward-value", "this is f at x itself, not how it changes", _value
 
 
@@ -171,6 +177,13 @@ def _bend(scale: float, power: int, one: Quotient) -> np.ndarray:
 
 def _never_set_back(one: Quotient) -> np.ndarray:
     return replace(one, together=True).rise(one.ahead, one.behind) / one.run
+
+
+def _weighted_again(one: Quotient) -> np.ndarray:
+    if one.v is None or one.v.shape != one.x.shape:
+        raise ValueError("there are no weights, or not one for each entry of x")
+    weighted: np.ndarray = one.rise(one.ahead, one.behind) / one.run * one.v.numpy()
+    return weighted
 
 
 def _value(one: Quotient) -> np.ndarray:

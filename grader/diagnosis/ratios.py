@@ -99,6 +99,9 @@ def _scalar_ratio(known: Sequence[tuple[Trial, float]]) -> tuple[str, str] | Non
         here = f"{name} is {trial.arguments[name]:.4g} here"
         if math.isclose(left[0], 1, rel_tol=1e-4):
             return "wrong-factor", f"every entry is {factor} times what it should be; {here}"
+        if trial.out is None:
+            says = f"every entry is {_number(left[0])} * {factor} times what it should be; {here}"
+            return "wrong-factor", says
         says = f"every entry is {_number(first)} times what it should be: a number is typed in; {here}"
         return "hard-coded", says
     return None
@@ -174,8 +177,17 @@ def _quantities(trial: Trial) -> dict[str, int]:
         for name, value in trial.arguments.items()
         if isinstance(value, Array) and value.values.size > left and value.values.size % left == 0
     }
+    along = {
+        f"the size of axis {name}": next(iter(_shapes(trial)))[axis]
+        for name, axis in trial.arguments.items()
+        if type(axis) is int and all(-len(shape) <= axis < len(shape) for shape in _shapes(trial)[:1])
+    }
     whole = {name: value for name, value in trial.arguments.items() if type(value) is int and value > 0}
-    return {**used, **whole, **pairs, **arrays, **shared}
+    return {**used, **along, **whole, **pairs, **arrays, **shared}
+
+
+def _shapes(trial: Trial) -> list[tuple[int, ...]]:
+    return [value.values.shape for value in trial.arguments.values() if isinstance(value, Array)]
 
 
 def _number(value: float) -> str:

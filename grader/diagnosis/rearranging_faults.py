@@ -31,6 +31,9 @@ def rearranging_faults(step: Step, position: Position, fault: Make) -> Iterator[
         says = f"what {what} has joined is cut into equal parts, though the parts may differ in size"
         yield fault("shape-special", says, _equal_parts(position, first_is_larger=True))
         yield fault("shape-special", says, _equal_parts(position, first_is_larger=False))
+        for shift, when in ((-1, "early"), (1, "late")):
+            says = f"what {what} has joined is cut one entry too {when}"
+            yield fault("wrong-operand", says, _cut_beside(position, shift))
     if step.name in SELECTIONS:
         yield from _carried(position, fault, what)
     if _is_moved(step, position) and bool((_copies(step, position) > 1).any()):
@@ -65,6 +68,18 @@ def _equal_parts(position: Position, *, first_is_larger: bool) -> Rule:
         if first_is_larger:
             return g.chunk(count, axis)[place]
         return g.flip(axis).chunk(count, axis)[count - 1 - place].flip(axis)
+
+    return rule
+
+
+def _cut_beside(position: Position, shift: int) -> Rule:
+    """The part that begins `shift` entries after where it should."""
+
+    def rule(_trace: object, step: Step, g: torch.Tensor) -> torch.Tensor:
+        place, axis = position[-1], axis_of(step) or 0
+        assert isinstance(place, int)
+        sizes = [part.shape[axis] for part in step.args[0]]
+        return g.narrow(axis, sum(sizes[:place]) + shift, sizes[place])
 
     return rule
 

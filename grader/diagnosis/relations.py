@@ -11,8 +11,7 @@ import numpy as np
 
 from grader.exercise import Answer
 from grader.reference.options import right_where
-from grader.reference.trial import Candidate, Trial
-from grader.sampling import Array
+from grader.reference.trial import Candidate, Trial, Vague
 from grader.setting import LARGE_UPSTREAM_KIND, ONE_KIND
 from grader.shapes import BATCH, FIRST_OF_ANY, PARTS, Sizes
 
@@ -25,8 +24,6 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
     right = right_in(answer, trial)
 
     of = partial(_of, answer)
-    if _has_prior(answer, trial):
-        yield from _of_prior(answer)
     yield Candidate("wrong-sign", "every entry has the wrong sign", of(np.negative))
     for other in trial.expected:
         if other != answer.name and answer.kind == "gradient":
@@ -55,21 +52,14 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
         if hasattr(value, "numpy"):
             says = f"this is {key} itself, a value of the forward pass"
             yield Candidate("forward-value", says, partial(_input, key))
+            if value.ndim == 1 < right.ndim:
+                for repeated in (_as_row, _as_column):
+                    yield Candidate("forward-value", f"{says}, repeated", partial(repeated, answer, key))
 
 
 def _of(answer: Answer, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Trial], np.ndarray]:
     """What a change makes of the right answer, in any trial."""
     return lambda trial: change(right_in(answer, trial))
-
-
-def _of_prior(answer: Answer) -> Iterator[Candidate]:
-    """What was there before, and did not stay as it should."""
-    yield Candidate("overwritten", "what was stored before is gone: the new gradient must be added to it",
-                    lambda trial: right_in(answer, trial) - _prior(answer, trial))  # fmt: skip
-    says = "the new gradient is added to itself, not to what was there"
-    yield Candidate("overwritten", says, lambda t: 2 * (right_in(answer, t) - _prior(answer, t)))
-    says = "what was stored before is subtracted; the new gradient must be added to it"
-    yield Candidate("wrong-sign", says, lambda t: right_in(answer, t) - 2 * _prior(answer, t))
 
 
 def _of_parts(answer: Answer, trial: Trial, right: np.ndarray) -> Iterator[Candidate]:
@@ -85,7 +75,7 @@ def _of_parts(answer: Answer, trial: Trial, right: np.ndarray) -> Iterator[Candi
             yield Candidate("partial-batch", says, of(partial(_same_rows, place)))
     if answer.kind == "gradient" and not {BATCH, FIRST_OF_ANY} & set(trial.axes(answer.wrt) or ()):
         says = "it is summed over an axis that it must keep"
-        for axis in range(right.ndim):
+        for axis in (*range(right.ndim), None):
             for operation in (np.sum, np.mean):
                 yield Candidate("summed-wrong-axis", says, of(partial(_filled_with, operation, axis)))
     if right.size > len(PARTS):
@@ -127,27 +117,25 @@ def _input(key: str, trial: Trial) -> np.ndarray:
     return np.asarray(trial.inputs[key])
 
 
+def _as_row(answer: Answer, key: str, trial: Trial) -> np.ndarray:
+    return np.broadcast_to(_input(key, trial), right_in(answer, trial).shape)
+
+
+def _as_column(answer: Answer, key: str, trial: Trial) -> np.ndarray:
+    return np.broadcast_to(_input(key, trial)[:, None], right_in(answer, trial).shape)
+
+
 def right_in(answer: Answer, trial: Trial) -> np.ndarray:
     """The right array in a trial; a zero where nothing may be stored."""
     expected = trial.expected[answer.name]
     return np.zeros(()) if expected is None else expected
 
 
-def _prior(answer: Answer, trial: Trial) -> np.ndarray:
-    argument = trial.arguments[answer.wrt]
-    return np.zeros_like(argument.values) if argument.g is None else argument.g
-
-
-def _has_prior(answer: Answer, trial: Trial) -> bool:
-    argument = trial.arguments.get(answer.wrt)
-    return answer.stored and isinstance(argument, Array) and argument.g is not None
-
-
 def _same_rows(place: slice, right: np.ndarray) -> np.ndarray:
     return np.broadcast_to(right[place], right.shape)
 
 
-def _filled_with(operation: Callable[..., Any], axis: int, right: np.ndarray) -> np.ndarray:
+def _filled_with(operation: Callable[..., Any], axis: int | None, right: np.ndarray) -> np.ndarray:
     return np.broadcast_to(operation(right, axis=axis, keepdims=True), right.shape)
 
 
@@ -168,9 +156,10 @@ def _sums(answer: Answer, trial: Trial, right: np.ndarray) -> Iterator[Candidate
     axes = trial.axes(answer.wrt) or ()
     if not right.ndim or len(axes) != right.ndim or axes[0] not in (BATCH, FIRST_OF_ANY):
         return
-    says = f"it is summed over {BATCH if axes[0] == BATCH else 'the first axis'}, an axis it must keep"
+    first = BATCH if axes[0] == BATCH else "the first axis"
     for operation in (np.sum, np.mean):
-        for axis in ((0,), tuple(range(right.ndim))):
+        for axis, which in ((0, f"{first}, an axis it must keep"), (None, "all of its axes, which it must keep")):
+            says = f"it is summed over {which}"
             for kept in (Kept.NOT, Kept.ONE, Kept.ALL):
                 yield Candidate("extra-batch-sum", says, partial(_summed, answer, operation, axis, kept))
 
@@ -183,10 +172,10 @@ class Kept(Enum):
     ALL = 2
 
 
-def _summed(
-    answer: Answer, operation: Callable[..., Any], axis: tuple[int, ...], kept: Kept, trial: Trial
-) -> np.ndarray:
+def _summed(answer: Answer, operation: Callable[..., Any], axis: int | None, kept: Kept, trial: Trial) -> np.ndarray:
     expected = right_in(answer, trial)
+    if operation is np.mean and not np.ptp(expected):
+        raise Vague("a mean of equal numbers is one of them, which may be there for another reason")
     total = np.asarray(operation(expected, axis=axis, keepdims=kept is not Kept.NOT))
     return np.broadcast_to(total, expected.shape) if kept is Kept.ALL else total
 
@@ -221,10 +210,14 @@ def passes_where(
     wrong = [trial for trial, array in told if not agree(array, right_in(answer, trial))]
     if not right or not wrong:
         return None
-    for trials, clause in ((right, "it is right only in {}"), (wrong, "it is right except in {}")):
-        if {trial.setting.kind for trial in trials} <= {ONE_KIND, "a square case"}:
-            return "shape-special", clause.format(_kinds(trials))
-    if {trial.setting.kind for trial in wrong} == {LARGE_UPSTREAM_KIND}:
+    kinds = [{trial.setting.kind for trial in trials} for trials in (right, wrong)]
+    if kinds[0] == {ONE_KIND}:
+        return None  # one example alone hides whatever mixes several
+    if not kinds[0] & kinds[1]:
+        for trials, clause in ((right, "it is right only in {}"), (wrong, "it is right except in {}")):
+            if {trial.setting.kind for trial in trials} <= {ONE_KIND, "a square case"}:
+                return "shape-special", clause.format(_kinds(trials))
+    if kinds[1] == {LARGE_UPSTREAM_KIND}:
         return "not-linear", "it is right for small upstream gradients only, but it must be linear in them"
     if where := right_where(answer, right, wrong):
         return "hard-coded", f"it is right only where {where}"
@@ -237,8 +230,8 @@ def passes_where(
 
 
 def _kinds(trials: Sequence[Trial]) -> str:
-    known = [(trial.setting.kind, _sizes(trial.setting.sizes)) for trial in trials]
-    return " and ".join(f"{kind} ({sizes})" if sizes else kind for kind, sizes in known)
+    known = {trial.setting.kind: _sizes(trial.setting.sizes) for trial in reversed(trials)}
+    return " and ".join(f"{kind} ({sizes})" if sizes else kind for kind, sizes in reversed(known.items()))
 
 
 def _sizes(sizes: Sizes) -> str:

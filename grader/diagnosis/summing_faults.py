@@ -49,6 +49,7 @@ class Sum:
         for axes in subsets(tuple(range(len(self.shape)))):
             if axes != self.summed:
                 yield fault(self._code(axes), self._says(axes), self._total(axes))
+        yield fault("partial-batch", f"of {self.name(self.summed)}, only the largest counted", self._largest)
         for axes in subsets(self.summed):
             for which, part in PARTS.items():
                 yield fault("partial-batch", f"of {self.name(axes)}, only {which} counted", self._part(axes, part))
@@ -70,6 +71,9 @@ class Sum:
 
     def _total(self, axes: Axes) -> Rule:
         return lambda trace, step, g: self.terms(step, g).sum(axes)
+
+    def _largest(self, _trace: object, step: Step, g: torch.Tensor) -> torch.Tensor:
+        return self.terms(step, g).amax(self.summed)
 
     def _part(self, axes: Axes, part: slice) -> Rule:
         chosen = tuple(part if axis in axes else slice(None) for axis in range(len(self.shape)))

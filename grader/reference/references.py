@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,8 +13,16 @@ import torch
 
 from grader.errors import SpecError
 from grader.exercise import Answer, Declaration, Exercise, Routine, is_differentiable, specs_of
-from grader.sampling import Array, Dtype, Function, Marker
-from grader.setting import LARGE_UPSTREAM_KIND, OTHER_UPSTREAM_KIND, Setting, large_setting, settings
+from grader.sampling import Array, Dtype, Function, Marker, draw
+from grader.setting import (
+    LARGE_UPSTREAM_KIND,
+    ONE_KIND,
+    OTHER_UPSTREAM_KIND,
+    Setting,
+    another_of_one,
+    large_setting,
+    settings,
+)
 from grader.shapes import guess_axes
 
 from . import finite_differences
@@ -39,12 +47,22 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
     trials = [make_trial(declaration, setting, rng) for setting in settings(specs, rng, least)]
     trials += [_without(trials[0], name, sampler.chosen, left_out)
                for name, sampler in declaration.samplers.items() for left_out in sampler.chosen]  # fmt: skip
+    if (another := another_of_one([trial.setting for trial in trials], rng)) and _right_by_chance(trials):
+        trials.append(make_trial(declaration, another, rng))
     if declaration.never_holds:
         large = large_setting(specs, len(trials))
         trials.append(make_trial(declaration, large, rng, metered=True))
     if isinstance(declaration, Exercise) and _like_its_upstream(declaration, trials[0]):
         trials.append(_with_other_upstream(declaration, trials[0], len(trials), rng))
     return trials
+
+
+def _right_by_chance(trials: Sequence[Trial]) -> bool:
+    """In the batch of one some answer has so few numbers that a wrong rule may hit them."""
+    of_one = (trial for trial in trials if trial.setting.kind == ONE_KIND)
+    return any(
+        array is not None and np.count_nonzero(array) <= FEW for trial in of_one for array in trial.expected.values()
+    )
 
 
 def _like_its_upstream(exercise: Exercise, trial: Trial) -> bool:
@@ -184,7 +202,7 @@ def _forward_with(exercise: Exercise, trial: Trial, name: str, values: np.ndarra
 
 def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generator, *, metered: bool = False) -> Trial:
     """One trial as it is drawn, not confirmed by finite differences."""
-    sampled = {name: sampler.sample(rng, setting) for name, sampler in exercise.samplers.items()}
+    sampled = draw(exercise.samplers, rng, setting)
     inputs = {name: _as_double(sampled[name]) for name in exercise.forward_names}
     out = _run_forward(exercise, inputs)
     upstream = _upstream(exercise, setting, tuple(out.shape), rng)

@@ -1,4 +1,4 @@
-# expect inp.g: wrong-local | unknown
+# expect inp.g: wrong-operand
 def linear_grad(inp, out, weight, bias):
     inp.g = (out.g - bias) @ weight
     weight.g = out.g.t() @ inp

@@ -1,4 +1,4 @@
-# expect return: wrong-local | unknown
+# expect return: partial-batch | wrong-local | unknown
 def unbroadcast(g, shape):
     while g.dim() > len(shape):
         g = g.amax(0)

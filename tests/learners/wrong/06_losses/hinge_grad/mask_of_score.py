@@ -1,0 +1,3 @@
+# expect inp.g: wrong-point
+def hinge_grad(inp, targ):
+    inp.g = -targ * (inp < 1) / len(inp)
