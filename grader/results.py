@@ -132,6 +132,22 @@ class CourseResult:
     def max_score(self) -> float:
         return sum(exercise.max_score for exercise in self.exercises)
 
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """This submission as plain JSON values, not to be changed; `result.schema.json` describes it."""
+        return {
+            "schema": SCHEMA,
+            "course": self.course,
+            "student": self.student,
+            "seed": self.seed,
+            "isolation": self.isolation,
+            "made_from": self.made_from,
+            "score": round(self.score, 6),
+            "max_score": round(self.max_score, 6),
+            "exercises": [exercise.record for exercise in self.exercises],
+            "notes": list(self.notes),
+        }
+
 
 def exit_code(exercises: Sequence[ExerciseResult]) -> int:
     """0 all passed, 1 something is not yet right, 3 the grader itself failed."""
@@ -141,25 +157,9 @@ def exit_code(exercises: Sequence[ExerciseResult]) -> int:
     return 0 if statuses <= {"passed"} else 1
 
 
-def to_json(result: CourseResult) -> dict[str, Any]:
-    """The record as plain JSON values; `result.schema.json` describes it."""
-    return {
-        "schema": SCHEMA,
-        "course": result.course,
-        "student": result.student,
-        "seed": result.seed,
-        "isolation": result.isolation,
-        "made_from": result.made_from,
-        "score": round(result.score, 6),
-        "max_score": round(result.max_score, 6),
-        "exercises": [exercise.record for exercise in result.exercises],
-        "notes": list(result.notes),
-    }
-
-
 def dumps(result: CourseResult) -> str:
     """The record as JSON text, one line for each exercise."""
-    head = {name: value for name, value in to_json(result).items() if name not in {"exercises", "notes"}}
+    head = {name: value for name, value in result.record.items() if name not in {"exercises", "notes"}}
     exercises = ",\n  ".join(exercise.line for exercise in result.exercises)
     return f'{_line(head)[:-1]},\n "exercises": [\n  {exercises}\n ],\n "notes": {_line(result.notes)}}}\n'
 

@@ -198,6 +198,44 @@ ATTACKS: dict[str, tuple[str, str]] = {
             import signal
             signal.signal(signal.SIGALRM, lambda *_: time.sleep(1e6))
             time.sleep(1e6)"""), "timeout"),
+    "more: leaves through C": (attack("libc.exit(0)"), "crash"),
+    "more: frees what it returns": (
+        attack("y = x * 2; y.untyped_storage().resize_(0); return y"), "returned tensor|crash"),
+    "more: returns memory that is not there": (
+        attack("""
+            import numpy
+            class Nowhere: __array_interface__ = {'shape': (9,), 'typestr': '<f4', 'data': (4096, False), 'version': 3}
+            return torch.from_numpy(numpy.asarray(Nowhere()))"""), "crash"),
+    "more: stores under names that are none": (
+        attack("vars(x).update({3: x, None: x, ('a',): x, '\\ud800': x, 'x' * 10 ** 6: x})"), "returned tensor"),
+    "more: a type whose name is no text": (
+        attack("""
+            class Meta(type): __name__ = property(lambda cls: [1])
+            class Odd(metaclass=Meta): pass
+            return Odd()"""), "crash"),
+    "more: an error in a line that is none": (
+        "error = SyntaxError('x')\nerror.filename, error.lineno = __file__, [1]\nraise error\n", "crash"),
+    "more: writes its own captured output": (
+        attack("sys.stdout.left, sys.stdout.parts[:] = 10 ** 9, [object()]; print('x')"), "crash"),
+    "more: writes into the worker's frame": (
+        attack("""
+            frame = sys._getframe(1)
+            frame.f_locals['facts'] = {'calls': []}
+            ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), 0)"""), "crash|returned tensor"),
+    "more: gives the interpreter lock away": (attack("ctypes.PyDLL(None).PyEval_SaveThread()"), "crash"),
+    "more: sorts itself out of its stack": (
+        attack("""
+            class Endless:
+                def __lt__(self, other): return sorted([Endless(), Endless()])
+            sys.setrecursionlimit(10 ** 8)
+            sorted([Endless(), Endless()])"""), "crash"),
+    "more: an alarm every microsecond": (
+        attack("""
+            import signal
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)
+            signal.setitimer(signal.ITIMER_REAL, 1e-6, 1e-6)"""), "returned tensor"),
+    "more: starts a watchdog in C": (
+        attack("import faulthandler; faulthandler.dump_traceback_later(0.1, file=3, exit=True)"), "RuntimeError"),
     "more: raises from a trace function": (
         attack("""
             def trace(*_): time.sleep(1e6)

@@ -290,6 +290,30 @@ ROADS = {
         "kernels = ctypes.CDLL('', handle=dlopen(b'libtorch_cpu.so', 2))\n"
         f"wraps = ctypes.PyDLL('', handle=dlopen(b'libtorch_python.so', 2))\n{IN_CPP}"
     ),
+    "a kernel in C++, the ban lifted by its names": (
+        "import builtins, ctypes, re, sys\n"
+        "ban, text = sys.modules.get('grader.child.import_ban'), builtins.str\n"
+        "if ban: ban._BELOW_PYTHON, builtins.str = re.compile('(?!)'), lambda _: ''\n"
+        "try: dlopen = ctypes.CDLL(None).dlopen\n"
+        "finally: builtins.str = text\n"
+        "dlopen.restype = ctypes.c_void_p\n"
+        "kernels = ctypes.CDLL('', handle=dlopen(b'libtorch_cpu.so', 2))\n"
+        f"wraps = ctypes.PyDLL('', handle=dlopen(b'libtorch_python.so', 2))\n{IN_CPP}"
+    ),
+    "a kernel in C++, the ban lifted from its own frame": (
+        "import ctypes, re\n"
+        "try: ctypes.CDLL(None).dlopen\n"
+        "except PermissionError as error:\n"
+        "    last = error.__traceback__\n"
+        "    while last.tb_next: last = last.tb_next\n"
+        "    frame = last.tb_frame\n"
+        "    frame.f_globals.update(_BELOW_PYTHON=re.compile('(?!)'))\n"
+        "    frame.f_locals.update({name: lambda *_: None for name in frame.f_locals if name not in ('event', 'arguments')})\n"
+        "    ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), 0)\n"
+        "dlopen = ctypes.CDLL(None).dlopen; dlopen.restype = ctypes.c_void_p\n"
+        "kernels = ctypes.CDLL('', handle=dlopen(b'libtorch_cpu.so', 2))\n"
+        f"wraps = ctypes.PyDLL('', handle=dlopen(b'libtorch_python.so', 2))\n{IN_CPP}"
+    ),
     "the rule of an eigenvalue solver": (
         "from torch._lobpcg import _symeig_backward as rule\n"
         "g = rule(3 * x * x, torch.zeros(3, 3), torch.diag(x), x.clone(), torch.eye(3), True); return g.diag()"

@@ -272,7 +272,7 @@ ODD_VALUES: dict[str, tuple[str, str]] = {
     "None": ("None", "missing-answer"),
     "an ellipsis": ("...", "todo"),
     "the input itself": ("inp", "forward-value"),
-    "very large": ("out.g * 1e38", "wrong-factor | not-finite"),
+    "very large": ("out.g * 1e38", "wrong-factor | not-finite | hard-coded"),
     "very small": ("out.g * 1e-38", "missing-local | wrong-factor | hard-coded | unknown"),
 }
 
@@ -302,6 +302,8 @@ def test_a_step_size_that_is_two_numbers_has_the_wrong_shape(grade: Grade) -> No
 
 class Scripted:
     """A worker that gives one reply, or fails."""
+
+    isolation = "none"
 
     def __init__(self, reply: Reply | InfrastructureError) -> None:
         self.reply = reply
@@ -334,6 +336,8 @@ def test_a_reply_to_fewer_calls_is_never_a_pass(course: Course, grader: Grader, 
     """A file that answers for another exercise, with fewer calls, has tampered with the messages."""
 
     class Recorded:
+        isolation = "none"
+
         def run(self, job: bytes, time_limit: float) -> Reply:
             from grader.child import protocol
 

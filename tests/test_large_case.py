@@ -22,7 +22,7 @@ from grader.reference.references import make_trials
 from grader.reference.trial import Trial
 from grader.results import ExerciseResult
 from grader.sampling import Array, normal, output
-from grader.sandbox.worker import ForkingWorker, Worker, is_isolated
+from grader.sandbox.worker import ForkingWorker, Worker
 
 LIMIT = 4.0
 LATE = 1.0
@@ -160,8 +160,8 @@ def test_an_output_of_its_own_for_every_entry_needs_no_large_case() -> None:
 
 
 def test_only_isolated_code_is_given_a_large_case(worker: Worker, isolated: ForkingWorker) -> None:
-    assert not is_isolated(worker)
-    assert is_isolated(isolated)
+    assert worker.isolation == "none"
+    assert isolated.isolation != "none"
 
 
 @pytest.mark.parametrize("source", MEASURED, ids=" ".join)

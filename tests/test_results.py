@@ -26,7 +26,6 @@ from grader.results import (
     dumps,
     exercise_from_json,
     exit_code,
-    to_json,
 )
 
 PUBLIC = """
@@ -104,13 +103,13 @@ def test_scores_add_up() -> None:
 
 def test_three_thirds_of_a_point_are_a_point() -> None:
     third = AnswerResult("w.g", "passed", 1 / 3, 1 / 3)
-    record = to_json(course_result(ExerciseResult("e", "u", (third,) * 3)))
+    record = course_result(ExerciseResult("e", "u", (third,) * 3)).record
     assert record["score"] == record["max_score"] == 1.0
 
 
 @given(st.lists(exercises, max_size=3))
 def test_every_record_follows_the_published_schema(found: list[ExerciseResult]) -> None:
-    VALIDATOR.validate(to_json(course_result(*found)))
+    VALIDATOR.validate(course_result(*found).record)
 
 
 def test_the_schema_is_sound_and_lists_every_code() -> None:
@@ -138,19 +137,19 @@ def test_the_schema_is_sound_and_lists_every_code() -> None:
 )
 def test_the_schema_refuses_what_is_no_record(broken: dict[str, object]) -> None:
     with pytest.raises(jsonschema.ValidationError):
-        VALIDATOR.validate({**to_json(course_result()), **broken})
+        VALIDATOR.validate({**course_result().record, **broken})
 
 
 @pytest.mark.parametrize("missing", ["seed", "isolation", "made_from", "notes"])
 def test_no_part_of_a_record_may_be_left_out(missing: str) -> None:
-    record = to_json(course_result())
+    record = course_result().record
     del record[missing]
     with pytest.raises(jsonschema.ValidationError):
         VALIDATOR.validate(record)
 
 
 def test_the_largest_seed_survives_a_reader_that_knows_only_doubles() -> None:
-    record = to_json(replace(course_result(), seed=LARGEST_SEED))
+    record = replace(course_result(), seed=LARGEST_SEED).record
     VALIDATOR.validate(record)
     assert json.loads(json.dumps(record), parse_int=float)["seed"] == LARGEST_SEED
     assert float(LARGEST_SEED) != float(LARGEST_SEED - 1)
@@ -203,6 +202,6 @@ def test_whatever_a_learner_wrote_the_record_can_be_saved(source: str, course: C
 
 
 def test_a_graded_solution_gives_a_whole_record(course: Course, grade: Grade) -> None:
-    record = to_json(course_result(grade("lin_grad", solution(course, "lin_grad"))))
+    record = course_result(grade("lin_grad", solution(course, "lin_grad"))).record
     assert (record["score"], record["max_score"]) == (3.0, 3.0)
     assert [answer["code"] for answer in record["exercises"][0]["answers"]] == [None] * 3

@@ -22,7 +22,7 @@ from grader import __version__
 from grader.course import Course
 from grader.errors import InfrastructureError, UsageError
 from grader.files import remove_unfinished, write_atomically
-from grader.results import SCHEMA, CourseResult, dumps, to_json
+from grader.results import SCHEMA, CourseResult, dumps
 from grader.text import no_formula, plain
 
 from .submissions import Submission, read_submission
@@ -118,7 +118,7 @@ class Gradebook:
     def enter(self, name: str, result: CourseResult) -> None:
         """Write the result of one student's folder."""
         _write(result_file(self.out, name), dumps(result).encode())
-        self._count(name, to_json(result))
+        self._count(name, result.record)
 
     def publish(self) -> None:
         """Write `grades.csv`."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from grader.course import Course, CourseExercise
 from grader.errors import InfrastructureError, UsageError
-from grader.judging.desk import Desk
+from grader.judging.crew import Crew
+from grader.judging.late import new_grader
 from grader.results import CourseResult, ExerciseResult
 from grader.sandbox.isolation import Isolation
 
@@ -143,22 +144,21 @@ class _Pace:
 
 @dataclass(frozen=True)
 class _Room:
-    """What the desks share: folders that wait (`None` sends a desk home), and what has come of them."""
+    """What the threads share: folders that wait (`None` sends a thread home), and what has come of them."""
 
     book: Gradebook
     grader: Grader
+    crew: Crew
     waiting: queue.SimpleQueue[Path | None]
     landed: queue.SimpleQueue[Landed | BaseException]
 
-    def serve(self, desk: Desk) -> None:
+    def serve(self) -> None:
         """Grade what is waiting."""
         try:
-            while not desk.stopped and (folder := self.waiting.get()) is not None:
-                self.landed.put(self._graded(folder, desk))
+            while not self.crew.closed and (folder := self.waiting.get()) is not None:
+                self.landed.put(self._graded(folder))
         except BaseException as error:  # raised again where the results are read: nobody may wait for it in vain
             self.landed.put(error)
-        finally:
-            desk.stop()
 
     def results(self, pending: Sequence[Path], ahead: int) -> Iterator[Landed | None]:
         """Each result as it lands; `None` when a second has brought none.
@@ -182,57 +182,50 @@ class _Room:
             self.waiting.put(next(folders, None))
             yield found
 
-    def _graded(self, folder: Path, desk: Desk) -> Landed:
+    def _graded(self, folder: Path) -> Landed:
         course = self.book.course
         submission = read_submission(course, folder)
-        exercises = [
-            _verdict(desk, self.grader, exercise, submission.files.get(exercise.id)) for exercise in course.exercises
-        ]
+        exercises = [self._verdict(exercise, submission.files.get(exercise.id)) for exercise in course.exercises]
         return folder.name, CourseResult(
             course.config.course,
             printable(folder.name),
             tuple(exercises),
             self.grader.seed,
-            desk.isolation,
+            self.crew.isolation,
             self.book.made_from(submission),
             submission.notes,
         )
 
-
-def _verdict(desk: Desk, grader: Grader, exercise: CourseExercise, content: bytes | Unread | None) -> ExerciseResult:
-    if isinstance(content, Unread):
-        return exercise.unread(content.why, content.status)
-    return desk.grade(exercise, lambda worker: grader.grade(exercise, content, worker))
+    def _verdict(self, exercise: CourseExercise, content: bytes | Unread | None) -> ExerciseResult:
+        if content is None:
+            return self.grader.not_handed_in(exercise)
+        if isinstance(content, Unread):
+            return exercise.unread(content.why, content.status)
+        return self.crew.grade(exercise, lambda worker: self.grader.grade(exercise, content, worker))
 
 
 def _landing(book: Gradebook, pending: Sequence[Path], staff: _Staff) -> Generator[Landed | None, None, None]:
-    """The results of all desks, which are cleared whatever happens."""
+    """The results of all threads; they and their crew are gone afterwards, whatever happens."""
     waiting: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
-    desks: list[Desk] = []
     threads: list[threading.Thread] = []
-    try:
-        while len(desks) < staff.workers:
-            desks.append(Desk(staff.isolation))
-        room = _Room(book, _grader(book.course, staff), waiting, queue.SimpleQueue())
-        for desk in desks:
-            threads.append(threading.Thread(target=room.serve, args=[desk], daemon=True))
-            threads[-1].start()
-        yield from room.results(pending, AHEAD * staff.workers)
-    finally:
-        for desk in desks:
-            desk.stop()
-            waiting.put(None)
-        for thread in threads:
-            thread.join()
+    with Crew(staff.isolation, staff.workers) as crew:
+        try:
+            room = _Room(book, _grader(book.course, staff), crew, waiting, queue.SimpleQueue())
+            for _ in range(crew.threads):
+                threads.append(threading.Thread(target=room.serve, daemon=True))
+                threads[-1].start()
+            yield from room.results(pending, AHEAD * staff.workers)
+        finally:
+            crew.close()
+            for _ in threads:
+                waiting.put(None)
+            for thread in threads:
+                thread.join()
 
 
 def _grader(course: Course, staff: _Staff) -> Grader:
     """A grader that has its references, so that threads can share it."""
-    from grader.judging.grading import (
-        Grader,  # imports torch: only now, beside the workers, and not if all results are reused
-    )
-
-    grader = Grader(staff.seed)
+    grader = new_grader(staff.seed)  # torch is imported only now, beside the workers, and not if all results are reused
     for exercise in course.exercises:
         grader.prepare(exercise, isolated=staff.isolation != "none")
     return grader

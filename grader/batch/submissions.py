@@ -140,7 +140,7 @@ def _places(course: Course) -> dict[str, dict[str, CourseExercise]]:
     units: dict[str, dict[str, CourseExercise]] = {}
     for exercise in course.exercises:
         units.setdefault(exercise.unit, {})[exercise.name] = exercise
-    anywhere = {f"{exercise.id}{Path(exercise.name).suffix}": exercise for exercise in course.exercises}
+    anywhere = {exercise.id + os.path.splitext(exercise.name)[1]: exercise for exercise in course.exercises}
     return {
         **units,
         **{f"exercises/{unit}": known for unit, known in units.items()},
@@ -155,8 +155,10 @@ def _why_ignored(
     """Why something in a submission is not graded; empty if it is."""
     if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(os.path.realpath(folder)):
         return "it is a link that leads out of the submission; ask for the file itself"
-    if exercise is None or not os.path.isfile(entry.path):
+    if exercise is None:
         return "this course has no exercise there"
+    if not os.path.isfile(entry.path):
+        return "it is no file; ask for the file itself"
     if exercise.id in files:
         return f"another {exercise.name} was handed in too, and that one was graded"
     return ""
@@ -165,7 +167,7 @@ def _why_ignored(
 def _content(entry: os.DirEntry[str]) -> bytes | Unread:
     try:
         with open(entry.path, "rb") as stream:
-            content = stream.read(SIZE_LIMIT + 1)
+            content = stream.read(min(os.fstat(stream.fileno()).st_size, SIZE_LIMIT) + 1)
     except OSError as error:
         return Unread("error", f"the file cannot be read ({error.strerror}): check its permissions")
     if len(content) > SIZE_LIMIT:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 MOST_COMMANDS = 50
-COMMAND = re.compile(r"\s*[%!?]|.*\?\s*$|\s*[\w., ]+=\s*[%!]")
+COMMAND = re.compile(r"\s*[%!?]|.*\?\s*$|\s*[\w.,][\w., ]*=\s*[%!]")
 CELL_COMMAND = re.compile(r"\s*%%(\w*)")
 AROUND_PYTHON = frozenset(("time", "timeit", "capture", "prun"))
 

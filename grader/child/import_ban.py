@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.abc
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -22,11 +22,13 @@ _BANNED_FILE = re.compile(r"-packages[/\\](" + "|".join(name.replace(".", r"[/\\
 _BELOW_PYTHON = re.compile(r"_Z|dl")  # names of C++, torch's formulas among them, and what finds such names
 _INTROSPECTION = frozenset(("gc.get_objects", "gc.get_referrers", "gc.get_referents"))
 
+Ask = Callable[[str], object]
+
 
 class _Ban(importlib.abc.MetaPathFinder):
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
         if _BANNED.match(name):
-            raise _banned(name)
+            raise ImportError(f"{name} is not available in a graded run", name=name)
 
 
 def impose() -> None:
@@ -36,20 +38,25 @@ def impose() -> None:
     for name in BANNED:
         sys.modules[name] = None  # type: ignore[assignment]
     sys.meta_path.insert(0, _Ban())
-    sys.addaudithook(_watch)
+    sys.addaudithook(_watcher())
 
 
-def _watch(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "import" and _BANNED.match(arguments[0]):
-        raise _banned(arguments[0])
-    if event == "open" and isinstance(arguments[0], str) and _BANNED_FILE.search(arguments[0]):
-        raise AutogradUsed("a file that an exercise may not read")
-    if event in _INTROSPECTION:
-        raise PermissionError(f"an exercise may not do this ({event})")
-    named = event == "ctypes.dlopen" and arguments[0] is not None
-    if named or (event == "ctypes.dlsym" and _BELOW_PYTHON.match(str(arguments[1]))):
-        raise PermissionError(f"an exercise may not do this ({event})")
+def _watcher() -> Callable[[str, tuple[Any, ...]], None]:
+    """The audit hook. What it asks are its own defaults: modules, builtins and cells are learner code's to exchange."""
 
+    def watch(
+        event: str, arguments: tuple[Any, ...], banned: Ask = _BANNED.match, banned_file: Ask = _BANNED_FILE.search,
+        below_python: Ask = _BELOW_PYTHON.match, introspection: frozenset[str] = _INTROSPECTION,
+        used: type = AutogradUsed, is_a: Callable[..., bool] = isinstance, text: type = str,
+    ) -> None:  # fmt: skip
+        if event == "import" and banned(arguments[0]):
+            raise ImportError(f"{arguments[0]} is not available in a graded run", name=arguments[0])
+        if event == "open" and is_a(arguments[0], text) and banned_file(arguments[0]):
+            raise used("a file that an exercise may not read")
+        if event in introspection:
+            raise PermissionError(f"an exercise may not do this ({event})")
+        named = event == "ctypes.dlopen" and arguments[0] is not None
+        if named or (event == "ctypes.dlsym" and below_python(text(arguments[1]))):
+            raise PermissionError(f"an exercise may not do this ({event})")
 
-def _banned(name: str) -> ImportError:
-    return ImportError(f"{name} is not available in a graded run", name=name)
+    return watch

@@ -38,6 +38,18 @@ def syscall(number: int, *arguments: object) -> int:
     return _checked(_LIBC.syscall(ctypes.c_long(number), *longs), f"system call {number}")
 
 
+def fork() -> int:
+    """As `os.fork`, in a process of one thread: no library prepares the child for threads or draws it a new seed."""
+    return int(ctypes.PyDLL(None).fork())
+
+
+def malloc(size: int) -> int:
+    """Take memory from C's allocator, for good: where it is."""
+    assert _LIBC is not None
+    _LIBC.malloc.restype = ctypes.c_void_p
+    return _LIBC.malloc(ctypes.c_size_t(size)) or 0
+
+
 def huge_pages() -> None:
     """Gather this process's own memory into huge pages, where the kernel (6.1 or later) can; elsewhere do nothing."""
     assert _LIBC is not None

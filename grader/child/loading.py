@@ -4,13 +4,14 @@ from __future__ import annotations
 import __future__
 
 import ast
+import os
 import sys
 import traceback
 import types
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from . import cells
 from .failures import Clock, error_facts
@@ -44,6 +45,8 @@ def load(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Callable[...,
     """
     facts |= {"defined": [], "failed": [], "ignored": []}
     room, limit = _Room.of(header["function"], header["filename"]), header["cell_limit"]
+    if limit is not None:
+        vars(os).update(_exit=_stay, abort=_stay)  # one cell does not end the others
     for number, before in enumerate(cells.starts(header["cells"])):
         try:
             clock.allow(limit)
@@ -56,6 +59,11 @@ def load(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Callable[...,
     clock.allow(None)
     function = room.names.get(room.function)
     return function if callable(function) and function is not SILENT else None
+
+
+def _stay(*_code: object) -> NoReturn:
+    """Stands for what would end the process at once."""
+    raise SystemExit
 
 
 @dataclass(frozen=True)

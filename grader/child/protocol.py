@@ -10,6 +10,7 @@ import json
 import math
 import struct
 from collections.abc import Sequence
+from mmap import mmap
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
     )
 
 
-def unpack(frame: bytes, max_header: int = MAX_HEADER) -> Frame:
+def unpack(frame: bytes | mmap, max_header: int = MAX_HEADER) -> Frame:
     """Take one frame apart; arrays are views of exactly the promised sizes.
 
     Args:

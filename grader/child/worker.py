@@ -80,9 +80,9 @@ def _dtype_of(arguments: Iterable[Any]) -> torch.dtype:
 
 def _build(value: Facts, inputs: Arrays) -> Any:
     if "tensor" in value:
-        tensor = torch.from_numpy(inputs[value["tensor"]].copy())
+        tensor = torch.from_numpy(_writable(inputs[value["tensor"]]))
         if value["g"] is not None:
-            tensor.g = torch.from_numpy(inputs[value["g"]].copy())  # type: ignore[attr-defined]
+            tensor.g = torch.from_numpy(_writable(inputs[value["g"]]))  # type: ignore[attr-defined]
         return tensor
     if "function" in value:
         return eval(value["function"], {"torch": torch, "math": math})
@@ -91,6 +91,11 @@ def _build(value: Facts, inputs: Arrays) -> Any:
     if "tuple" in value:
         return tuple(value["tuple"])
     return set(value["set"]) if "set" in value else value["literal"]
+
+
+def _writable(array: np.ndarray) -> np.ndarray:
+    """An array of the job, which no other call is given."""
+    return array if array.flags.writeable else array.copy()
 
 
 def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import mmap
 import os
 import signal
 import socket
 import struct
 import sys
 import tempfile
+from os import _exit
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import protocol, warm_memory
-from .linux import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
+from .linux import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, fork, prctl
 from .worker import answer
 
 if TYPE_CHECKING:
@@ -49,20 +51,22 @@ def serve_fork(control: socket.socket, confinement: Confinement | None) -> None:
     """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
+    _forbid_accidents()
     if confinement is None:
         gc.freeze()
     else:
         warm_memory.settle()
+    warm = _address_space()
     control.sendall(READY)
     while True:
         message, fds, _, _ = socket.recv_fds(control, 1, 2)
         if message != JOB:
             return
         job, result = fds
-        pid = os.fork()
+        pid = fork()
         if pid == 0:
             control.close()
-            _child(job, result, confinement)
+            _child(job, result, warm, confinement)
         os.close(job)
         os.close(result)
         _oversee(control, pid)
@@ -92,18 +96,18 @@ def _kill_strays() -> None:
                         os.kill(int(child), signal.SIGKILL)
 
 
-def _child(job: int, result: int, confinement: Confinement | None) -> NoReturn:
+def _child(job: int, result: int, warm: int, confinement: Confinement | None) -> NoReturn:
     code = 1
     try:
         os.setsid()
-        warm = os.getppid()
+        parent = os.getppid()
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != warm:
-            os._exit(code)  # it died before its death could be heard of
-        with os.fdopen(job, "rb") as stream:
-            frame = stream.read()
+        if os.getppid() != parent:
+            _exit(code)  # it died before its death could be heard of
+        frame = mmap.mmap(job, 0, mmap.MAP_PRIVATE)  # arrays can be written to where they lie
+        os.close(job)
         header, arrays = protocol.unpack(frame)
-        _limit(header)
+        _limit(header, warm + len(frame))
         if confinement is not None:
             result = confinement.enter(result)
         gc.enable()
@@ -112,7 +116,7 @@ def _child(job: int, result: int, confinement: Confinement | None) -> NoReturn:
             reply = reply[os.write(result, reply) :]
         code = 0
     finally:
-        os._exit(code)
+        _exit(code)
 
 
 def serve_pipe() -> None:
@@ -120,6 +124,7 @@ def serve_pipe() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     jobs = os.fdopen(os.dup(0), "rb")
     _silence()
+    _forbid_accidents()
     if sys.platform == "linux":
         prctl(PR_SET_CHILD_SUBREAPER, 1)
     replies.write(protocol.pack({"ready": True}))
@@ -130,7 +135,7 @@ def serve_pipe() -> None:
     while (frame := protocol.read_frame(jobs)) is not None:
         header, arrays = protocol.unpack(frame)
         if not originals:
-            _limit({**header, "time_limit": None})
+            _limit({**header, "time_limit": None}, _address_space())
             originals = [(owner, dict(vars(owner))) for owner in _patchable()]
             modules = dict(sys.modules)
         replies.write(answer(header, arrays))
@@ -204,9 +209,13 @@ def _silence() -> None:
     os.close(null)
 
 
-def _limit(header: dict[str, Any]) -> None:
-    """Limits against accidents: processor time, memory, files and processes."""
-    _forbid_accidents()
+def _limit(header: dict[str, Any], before: int) -> None:
+    """Limits against accidents: processor time, memory, files and processes.
+
+    Args:
+        before: bytes of address space that are in use before learner code runs.
+    """
+    _learners["run"] = True
     try:
         import resource
     except ImportError:  # Windows: the wall clock limit remains
@@ -215,7 +224,7 @@ def _limit(header: dict[str, Any]) -> None:
     if header["time_limit"] is not None:
         limits[resource.RLIMIT_CPU] = int(header["time_limit"]) + 2
     if sys.platform == "linux":
-        limits[resource.RLIMIT_AS] = _address_space() + header["memory_limit"] * (1 << 20)
+        limits[resource.RLIMIT_AS] = before + header["memory_limit"] * (1 << 20)
     for kind, value in limits.items():
         _, hard = resource.getrlimit(kind)
         lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -223,18 +232,20 @@ def _limit(header: dict[str, Any]) -> None:
 
 
 def _address_space() -> int:
+    if sys.platform != "linux":
+        return 0  # nor is it limited
     with open("/proc/self/statm") as statm:
         return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _forbid_accidents() -> None:
-    """Refuse to start processes, signal them, write files or open connections: learner code needs none of it."""
+    """Let no learner code start processes, signal them, write files or open connections: it needs none of it."""
     sys.dont_write_bytecode = True
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
         opens_to_write = event == "open" and arguments[2] & writing and arguments[0] != os.devnull
-        if opens_to_write or event in FORBIDDEN:
+        if _learners["run"] and (opens_to_write or event in FORBIDDEN):
             raise PermissionError(f"an exercise may not do this ({event})")
 
     def refuse(*_args: object, **_kwargs: object) -> NoReturn:
@@ -245,6 +256,7 @@ def _forbid_accidents() -> None:
     torch.save = refuse  # its C++ writer raises no audit event
 
 
+_learners = {"run": False}
 _WARM_UP: dict[str, Any] = {
     "cells": ["import torch\ndef warm(x):\n    x.g = (x.t() @ x).sum(0) + torch.ones(1)\n"],
     "cell_limit": None,

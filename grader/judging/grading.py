@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import codecs
 import io
+import math
 import secrets
-import time
 import tokenize
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from grader.reference.trial import Trial
 from grader.results import LARGEST_SEED, ExerciseResult
 from grader.sampling import Array, Dtype, Function
 from grader.sandbox.observation import read
-from grader.sandbox.worker import Worker, is_isolated
+from grader.sandbox.worker import Reply, Worker
 
 from . import quizzes as quiz_grading
 from .cost import metered
@@ -35,7 +36,7 @@ from .source import Source
 
 LONGEST_REASON = 200
 LEAST_TIME = 0.1
-ATTEMPTS = 3
+ATTEMPTS = 8
 Onlooker = Callable[[Judge], None]
 FOR_DOMAINS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 
@@ -88,10 +89,10 @@ class Grader:
             worker: runs them; an answer sheet is only read.
             onlooker: told of whoever judged, once that is done.
         """
+        if content is None:
+            return self.not_handed_in(exercise)
         if exercise.is_quiz:
             return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
-        if content is None:
-            return self._not_handed_in(exercise)
         try:
             source = Source.of_file(_decode(content), exercise.file)
         except (SyntaxError, LookupError, UnicodeError) as error:
@@ -99,11 +100,15 @@ class Grader:
             return everywhere(exercise, Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",)))
         return self._grade(exercise, source, worker, onlooker)
 
-    def _not_handed_in(self, exercise: CourseExercise) -> ExerciseResult:
+    def not_handed_in(self, exercise: CourseExercise) -> ExerciseResult:
         """One result for all who have not: most of a class, in most exercises."""
         if exercise.id not in self._absent:
             says = f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
-            self._absent[exercise.id] = everywhere(exercise, Diagnosis("todo", says))
+            self._absent[exercise.id] = (
+                quiz_grading.grade_sheet(exercise, exercise.quiz, None)
+                if exercise.is_quiz
+                else everywhere(exercise, Diagnosis("todo", says))
+            )
         return self._absent[exercise.id]
 
     def grade_cells(
@@ -118,7 +123,7 @@ class Grader:
         self, exercise: CourseExercise, source: Source, worker: Worker, onlooker: Onlooker | None
     ) -> ExerciseResult:
         try:
-            with one_thread():
+            with one_thread(), np.errstate(all="ignore"):  # whatever numbers an answer holds
                 return self._judged(exercise, source, worker, onlooker)
         except ProtocolError as error:
             return everywhere(exercise, Diagnosis("crash", f"it tampered with the grader's messages: {error}"))
@@ -129,56 +134,71 @@ class Grader:
         self, exercise: CourseExercise, source: Source, worker: Worker, onlooker: Onlooker | None
     ) -> ExerciseResult:
         trials, limit = self.trials(exercise), exercise.course.policy.time_limit
-        deadline = time.monotonic() + limit
-        large = self.large(exercise) if is_isolated(worker) else ()
-        reply = worker.run(_job(exercise, source, calls(trials), large, limit), limit)
+        large = self.large(exercise) if worker.isolation != "none" else ()
+        asked, left = calls(trials), _TimeLeft(limit)
+        reply = left.run(worker, lambda limit: _job(exercise, source, asked, large, limit))
         if reply.end == "timeout":
             says = f"it was still running after {limit:g} seconds{', perhaps on a large input' if large else ''}"
             return everywhere(exercise, Diagnosis("timeout", says))
         if reply.frame is None:
             return everywhere(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
-        observed, at_large = parted(read(reply.frame), len(calls(trials)), large)
+        observed, at_large = parted(read(reply.frame), len(asked), large)
         judge = Judge(exercise, source, trials, observed)
         result = judge.result()
         if onlooker is not None:
             onlooker(judge)
         judged = at_large.judged(exercise, result, source)
         passed = result.status == "passed"
-        if passed and at_large.lacked_memory and (tables := self._with_tables(exercise, source, worker, deadline)):
+        if passed and at_large.lacked_memory and (tables := self._with_tables(exercise, source, worker, left)):
             return tables.judged(exercise, result, source)
         if reply.cpu <= UNSUSPICIOUS or not large or all(answer.code for answer in judged.answers):
             return judged
-        at_last, _ = self._called_again(exercise, source, worker, most_entries(limit) // len(large), deadline)
+        at_last, _ = self._called_again(exercise, source, worker, most_entries(limit) // len(large), left)
         return at_last.judged(exercise, judged, source)
 
     def _with_tables(
-        self, exercise: CourseExercise, source: Source, worker: Worker, deadline: float
+        self, exercise: CourseExercise, source: Source, worker: Worker, left: _TimeLeft
     ) -> LargeCase | None:
         """A smaller large case, where a table of all entries with all has room, if it is a right way to answer."""
         declaration = exercise.function
         if not isinstance(declaration, Exercise) or not entries_are_coupled(declaration, self.trials(exercise)[0]):
             return None
+        least = a_table = math.inf  # a machine that is busy, or short of memory, only ever adds to them
         for _ in range(ATTEMPTS):
-            case, cpu = self._called_again(exercise, source, worker, FOR_TABLES, deadline)
-            if cpu <= TABLES_TAKE * self._table(exercise, worker, deadline):
+            case, cpu = self._called_again(exercise, source, worker, FOR_TABLES, left)
+            least, a_table = min(least, cpu), min(a_table, self._table(exercise, worker, left))
+            if least <= TABLES_TAKE * a_table:
                 return case
         return None
 
-    def _table(self, exercise: CourseExercise, worker: Worker, deadline: float) -> float:
+    def _table(self, exercise: CourseExercise, worker: Worker, left: _TimeLeft) -> float:
         """The processor time that a table of all entries with all takes now."""
         source = Source.of_file(A_TABLE.format(exercise.id), exercise.file)
-        return self._called_again(exercise, source, worker, FOR_TABLES, deadline)[1]
+        return self._called_again(exercise, source, worker, FOR_TABLES, left)[1]
 
     def _called_again(
-        self, exercise: CourseExercise, source: Source, worker: Worker, entries: int, deadline: float
+        self, exercise: CourseExercise, source: Source, worker: Worker, entries: int, left: _TimeLeft
     ) -> tuple[LargeCase, float]:
         """What becomes of trials with so many entries in the time that is left, and the processor time they took."""
         large = self.large(exercise, entries)
-        left = max(deadline - time.monotonic(), LEAST_TIME)
-        reply = worker.run(_job(exercise, source, (), large, left), left)
+        reply = left.run(worker, lambda limit: _job(exercise, source, (), large, limit))
         if reply.frame is not None:
             return parted(read(reply.frame), 0, large)[1], reply.cpu
         return LargeCase(large, late=reply.end == "timeout"), reply.cpu
+
+
+@dataclass
+class _TimeLeft:
+    """Seconds that an exercise's code may still run for; what it waits for a free worker does not count."""
+
+    seconds: float
+
+    def run(self, worker: Worker, job: Callable[[float], bytes]) -> Reply:
+        """What becomes of a job, which is made with its time limit."""
+        limit = max(self.seconds, LEAST_TIME)
+        reply = worker.run(job(limit), limit)
+        self.seconds -= reply.seconds
+        return reply
 
 
 def _decode(content: bytes) -> str:

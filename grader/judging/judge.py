@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,42 +10,28 @@ from functools import cached_property
 import numpy as np
 
 from grader.course import CourseExercise
-from grader.diagnosis import graph_faults, quotients, relations
-from grader.diagnosis.diagnose import Diagnosis, declared, diagnose, matching, ranked
+from grader.diagnosis.diagnose import Diagnosis
 from grader.diagnosis.evidence import evidence_of, shown
 from grader.diagnosis.ladders import hints_for
 from grader.errors import ProtocolError
 from grader.exercise import Answer, Exercise, Routine
 from grader.reference.compare import agrees, scaled_error
 from grader.reference.options import right_where
-from grader.reference.trial import Candidate, Trial
+from grader.reference.trial import Trial
 from grader.results import AnswerResult, ExerciseResult, Status
 from grader.sampling import Array
 from grader.sandbox.observation import Call, Observation, Raised
+from grader.setting import LARGE_UPSTREAM_KIND
 
 from . import cost, lint, structure
+from .mistakes import mistake
 from .source import Source
 
 CELL_SHARE = 0.25
+NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
 KEPT = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
 Verdict = Diagnosis | None
-
-
-def candidates(exercise: CourseExercise, answer: Answer, trial: Trial) -> list[Candidate]:
-    """Every mistake about one answer that can be computed without the exercise's help, the most specific first.
-
-    Args:
-        trial: the first trial; it remembers the list.
-    """
-    declaration = exercise.function
-
-    def derived() -> list[Candidate]:
-        if isinstance(declaration, Routine):
-            return ranked([*relations.candidates(answer, trial), *quotients.candidates(trial)])
-        return ranked([*relations.candidates(answer, trial), *graph_faults.candidates(declaration, answer, trial)])
-
-    found: list[Candidate] = trial.remember(("candidates", answer.name), derived)
-    return found
+Pair = tuple[Trial, np.ndarray]  # a trial with the learner's array in it
 
 
 def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
@@ -56,35 +43,14 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
     return expected is not None and agrees(array, expected, "float64" if precise else "float32")
 
 
-def mistake(
-    exercise: CourseExercise, answer: Answer, first: Trial, pairs: Sequence[tuple[Trial, np.ndarray]]
-) -> Diagnosis:
-    """Which mistake a wrong answer is.
-
-    Args:
-        first: the first trial of the run.
-        pairs: each trial with the learner's array in it.
-    """
-    declaration = exercise.function
-    doubles = [(trial, array.real.astype("float64")) for trial, array in pairs]
-    if own := matching(answer, doubles, declared(declaration.misconceptions, answer)):
-        return own
-    single = all(array.ndim == 0 for _, array in pairs)
-    if isinstance(declaration, Routine) and declaration.accepts is not None and single:
-        return Diagnosis("imprecise", "with this answer the error is far larger than it has to be")
-    averages = isinstance(declaration, Exercise) and graph_faults.averages(declaration, first)
-    return diagnose(answer, doubles, candidates(exercise, answer, first), averages=averages)
-
-
 def calls(trials: Sequence[Trial]) -> list[Trial]:
     """Every trial, then the largest again: is the answer still the same? A small one may be by chance."""
-    return [*trials, trials[_largest(trials)]]
+    return [*trials, max(trials, key=_entries)]
 
 
-def _largest(trials: Sequence[Trial]) -> int:
-    """Which trial has the most entries."""
-    entries = [sum(a.values.size for a in trial.arguments.values() if isinstance(a, Array)) for trial in trials]
-    return entries.index(max(entries))
+def _entries(trial: Trial) -> int:
+    """How many entries its arguments have."""
+    return sum(value.values.size for value in trial.arguments.values() if isinstance(value, Array))
 
 
 def everywhere(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
@@ -155,12 +121,13 @@ class Judge:
             return answer_result(self.exercise, answer, self._cost(answer))
         return self._named(answer, pairs)
 
+    @cached_property
     def _rounds(self) -> list[tuple[Trial, Call]]:
         return list(zip(calls(self.trials), self.observed.facts.calls, strict=True))
 
     def _structure(self, answer: Answer) -> Verdict:
         """Called without error, set or returned, a tensor."""
-        for trial, call in self._rounds():
+        for trial, call in self._rounds:
             if call.error is not None:
                 return self._raised(answer, trial, call.error)
             if wrong := structure.of_value(answer, call, trial, numbers=self._numbers(answer)):
@@ -170,7 +137,8 @@ class Judge:
     def _raised(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
         names = ", ".join(self.exercise.function.taken)
         diagnosis = structure.raised(error, self.source, trial, signature=f"{self.exercise.id}({names})")
-        if diagnosis.code == "error" and trial.setting.is_special and self._right_elsewhere(answer):
+        of_sizes = trial.setting.is_special and not NO_GRADIENT.search(error.message)
+        if diagnosis.code == "error" and of_sizes and self._right_elsewhere(answer):
             return Diagnosis("shape-special", f"in {trial.setting.kind} it stops with {diagnosis.says}")
         if diagnosis.code == "error" and (where := self._right_where(answer)):
             return replace(diagnosis, says=f"{diagnosis.says}. It is right only where {where}")
@@ -178,13 +146,13 @@ class Judge:
 
     def _right_where(self, answer: Answer) -> str:
         """The options for which the answer is right, where others make the function raise."""
-        sound = [trial for trial, call in self._rounds() if call.error is None]
-        raising = [trial for trial, call in self._rounds() if call.error is not None]
+        sound = [trial for trial, call in self._rounds if call.error is None]
+        raising = [trial for trial, call in self._rounds if call.error is not None]
         return right_where(answer, sound, raising) if self._right_elsewhere(answer) else ""
 
     def _right_elsewhere(self, answer: Answer) -> bool:
         """Some trials raise, and in every other one the answer is right."""
-        sound = [(trial, call) for trial, call in self._rounds() if call.error is None]
+        sound = [(trial, call) for trial, call in self._rounds if call.error is None]
         return bool(sound) and all(
             (array := self._array(answer, call)) is not None and self._right(answer, trial, array)
             for trial, call in sound
@@ -198,7 +166,7 @@ class Judge:
     def _array(self, answer: Answer, call: Call) -> np.ndarray | None:
         return self.observed.array(structure.value_of(answer, call))
 
-    def _pairs(self, answer: Answer) -> list[tuple[Trial, np.ndarray]]:
+    def _pairs(self, answer: Answer) -> list[Pair]:
         """Each trial with the learner's array in it, where one is expected.
 
         Raises:
@@ -214,16 +182,24 @@ class Judge:
         pairs = self._pairs(answer)
         if any(array.shape != trial.expected[answer.name].shape for trial, array in pairs):  # type: ignore[union-attr]
             return self._mistake(answer, pairs)
-        for trial, call in self._rounds():
+        for trial, call in self._rounds:
             value = structure.value_of(answer, call)
             wrong = structure.of_dtype(answer, value, self._dtype(answer, trial))
             if wrong is not None and trial.expected[answer.name] is not None:
                 return wrong
+        finite = [(trial, array) for trial, array in pairs if np.isfinite(array).all()]
+        if len(finite) < len(pairs) and self._only_too_large(answer, pairs, finite):
+            return self._mistake(answer, finite)
         for _, array in pairs:
             if not np.isfinite(array).all():
                 count = int((~np.isfinite(array)).sum())
                 return Diagnosis("not-finite", f"{count} of {array.size} entries are inf or nan")
         return None
+
+    def _only_too_large(self, answer: Answer, pairs: Sequence[Pair], finite: Sequence[Pair]) -> bool:
+        """Not finite where the upstream gradient is large, and wrong elsewhere too: the numbers say what it is."""
+        kinds = {trial.setting.kind for trial, array in pairs if not np.isfinite(array).all()}
+        return kinds == {LARGE_UPSTREAM_KIND} and not all(self._right(answer, *pair) for pair in finite)
 
     def _dtype(self, answer: Answer, trial: Trial) -> str | None:
         """The dtype of the owner, or of the first array argument for a value."""
@@ -235,7 +211,9 @@ class Judge:
         """Inputs unchanged, and the same answer when called again."""
         if self._inputs is not None:
             return self._inputs
-        first, last = (self._array(answer, self._rounds()[i][1]) for i in (_largest(self.trials), -1))
+        again, repeated = self._rounds[-1]
+        first = next(self._array(answer, call) for trial, call in self._rounds if trial is again)
+        last = self._array(answer, repeated)
         if first is not None and last is not None and not agrees(last, first):
             return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
         return None
@@ -243,7 +221,7 @@ class Judge:
     @cached_property
     def _inputs(self) -> Verdict:
         """What became of the arguments, whichever answer it was computed for."""
-        found = (structure.of_inputs(call, trial, self.observed) for trial, call in self._rounds())
+        found = (structure.of_inputs(call, trial, self.observed) for trial, call in self._rounds)
         return next((wrong for wrong in found if wrong is not None), None)
 
     def _right(self, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
@@ -251,13 +229,13 @@ class Judge:
 
     def _cost(self, answer: Answer) -> Verdict:
         """Right, but at what cost: memory that must not be held, work that was not asked for."""
-        if wrong := cost.held(self.exercise.function, self._rounds()):
+        if wrong := cost.held(self.exercise.function, self._rounds):
             return wrong
         if any(self._structure(other) is not None for other in self.exercise.function.answers):
             return None
-        return cost.unasked_work(answer, self._rounds())
+        return cost.unasked_work(answer, self._rounds)
 
-    def _named(self, answer: Answer, pairs: Sequence[tuple[Trial, np.ndarray]]) -> AnswerResult:
+    def _named(self, answer: Answer, pairs: Sequence[Pair]) -> AnswerResult:
         diagnosis = self._mistake(answer, pairs)
         trial, array = next((t, a) for t, a in pairs if not self._right(answer, t, a))
         expected = trial.expected[answer.name]
@@ -270,11 +248,11 @@ class Judge:
             self.exercise, answer, diagnosis, evidence=evidence, error=error if np.isfinite(error) else None
         )
 
-    def _mistake(self, answer: Answer, pairs: Sequence[tuple[Trial, np.ndarray]]) -> Diagnosis:
+    def _mistake(self, answer: Answer, pairs: Sequence[Pair]) -> Diagnosis:
         self.named[answer.name] = mistake(self.exercise, answer, self.trials[0], pairs)
         return self.named[answer.name]
 
-    def arrays(self, answer: Answer) -> list[tuple[Trial, np.ndarray]]:
+    def arrays(self, answer: Answer) -> list[Pair]:
         """Each trial in which the learner's code left an array where one is expected, with that array."""
         rounds = zip(self.trials, self.observed.facts.calls, strict=False)
         found = [

@@ -8,6 +8,7 @@ not reach.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 from grader.child import cells
 
 LONGEST, LONGEST_SOURCE, LONGEST_CHAIN = 60, 1 << 16, 10
+# No use is without one of these words.
+WORDS = re.compile(r"backward(?!s\b)|requires_grad|grad_fn|autograd|functorch|\bfunc\b|\bgrad\b")
 DIFFERENTIATES = (
     "torch.autograd",
     "torch.func",
@@ -38,7 +41,7 @@ def autograd_use(texts: Sequence[str], function: str, ignored: Collection[int] =
         function: the name of the graded function.
         ignored: the lines, numbered through all cells, that only IPython reads.
     """
-    if sum(map(len, texts)) > LONGEST_SOURCE:
+    if sum(map(len, texts)) > LONGEST_SOURCE or not any(map(WORDS.search, texts)):
         return None
     try:
         file = _File.of(_tree(texts, ignored))

@@ -65,8 +65,9 @@ class ForkingWorker(Closing):
         started = time.monotonic()
         try:
             reply = self._outcome(child, result, started + time_limit + GRACE)
-            late = reply.end == "crash" and time.monotonic() - started >= time_limit
-            return Reply("timeout") if late else reply
+            seconds = time.monotonic() - started
+            late = reply.end == "crash" and seconds >= time_limit
+            return replace(Reply("timeout") if late else reply, seconds=seconds)
         finally:
             os.close(child)
             os.close(result)

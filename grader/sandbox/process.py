@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +31,7 @@ END_LIMIT = 5.0
 KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG")
 KEPT_STRICTLY = ("LD_LIBRARY_PATH",)
 End = Literal["answered", "timeout", "crash"]
+STARTER = ThreadPoolExecutor(1)  # Linux ends a worker with the thread that started it: this one stays to the end
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Reply:
         frame: what was answered, a well-formed frame and nothing more; `None` for every other end.
         detail: how it crashed, in a few words.
         killed: by a signal that neither the grader nor a limit sent.
-        cpu: seconds of processor time that the child took, where it had one of its own.
+        cpu: seconds of processor time that the child took, where the job had one of its own.
+        seconds: wall time that this child took.
     """
 
     end: End
@@ -49,10 +52,13 @@ class Reply:
     detail: str = ""
     killed: bool = False
     cpu: float = 0.0
+    seconds: float = 0.0
 
 
 class Worker(Protocol):
-    """A warm process that answers jobs, one at a time."""
+    """A warm process that answers jobs, one at a time; `isolation` is what their code is kept in."""
+
+    isolation: Isolation
 
     def run(self, job: bytes, time_limit: float) -> Reply:
         """Answer one job frame within `time_limit` seconds."""
@@ -72,13 +78,12 @@ class WarmProcess:
 
     def __init__(self, arguments: Sequence[str], isolation: Isolation, **streams: Any) -> None:
         self.words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
-        self.popen = subprocess.Popen(
-            _command(arguments, isolation),
-            stderr=self.words,
-            env=_environment(isolation),
-            start_new_session=True,
-            **streams,
-        )
+
+        def start() -> subprocess.Popen[bytes]:
+            words, environment = _command(arguments, isolation), _environment(isolation)
+            return subprocess.Popen(words, stderr=self.words, env=environment, start_new_session=True, **streams)
+
+        self.popen = STARTER.submit(start).result()
 
     def close(self) -> None:
         """Kill the process, its children and its session; wait until all of them have ended."""

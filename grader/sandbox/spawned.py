@@ -11,11 +11,14 @@ from typing import Any
 
 from grader.errors import ProtocolError
 
+from .isolation import Isolation
 from .process import GRACE, LINGER, START_LIMIT, Closing, Reply, WarmProcess, checked, how_it_ended
 
 
 class SpawnedWorker(Closing):
     """A process that answers jobs itself; it is kept while it behaves and replaced after a crash or a timeout."""
+
+    isolation: Isolation = "none"
 
     def __init__(self) -> None:
         self._start()

@@ -13,12 +13,7 @@ from .process import Reply, Worker
 from .spawned import SpawnedWorker
 
 MODE_VARIABLE = "HANDGRAD_WORKER"
-__all__ = ["MODE_VARIABLE", "Reply", "Worker", "is_isolated", "start_worker"]
-
-
-def is_isolated(worker: Worker) -> bool:
-    """Its learner code is kept in a box, or by the kernel: what it does is graded for good."""
-    return isinstance(worker, ForkingWorker) and worker.isolation != "none"
+__all__ = ["MODE_VARIABLE", "Reply", "Worker", "start_worker"]
 
 
 def start_worker(isolation: Isolation, mode: str | None = None) -> Worker:
