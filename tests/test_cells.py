@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import time
 
 import pytest
 
@@ -63,6 +64,14 @@ def test_errors_and_statements_count_their_lines_through_all_cells() -> None:
 def test_more_commands_than_anyone_writes_are_no_python() -> None:
     with pytest.raises(SyntaxError):
         cells.parse("%pwd\n" * 1000, 0)
+
+
+def test_a_line_without_end_takes_no_time() -> None:
+    started = time.process_time()
+    for line in (" " * 300_000 + "$", "x ?" * 100_000 + "$", "a ,." * 75_000 + "$", "a" + " " * 300_000 + "$"):
+        with pytest.raises(SyntaxError):
+            cells.parse(f"x = 1\n{line}", 0)
+    assert time.process_time() - started < 2  # one of them took a minute
 
 
 @pytest.mark.parametrize("what", DEEP)

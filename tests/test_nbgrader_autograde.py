@@ -192,7 +192,8 @@ def test_a_comment_names_the_mistake_and_gives_a_hint(course: Path):
     assert "(cell 2, line 6: (" in (told["broken-syntax"]["lin_grad"] or "")
     assert "no cell of the notebook defines lin_grad" in (told["answer-deleted"]["lin_grad"] or "")
     assert "[timeout]" in (told["answer-loops"]["lin_grad"] or "")
-    assert "[missing-function]" in (told["broken-json"]["bmm_grad"] or "")
+    assert "The file is no notebook that can be read" in (told["broken-json"]["bmm_grad"] or "")
+    assert "[syntax-error]" in (told["broken-json"]["bmm_grad"] or "")
 
 
 def test_what_was_repaired_is_explained_in_the_feedback(course: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import subprocess
 import sys
 from datetime import datetime
@@ -31,8 +32,11 @@ from nbgrader_class import (
 )
 
 from grader.authoring.build import worked_text
+from grader.batch.gradebook import result_file
 from grader.batch.submissions import Submission
 from grader.course import Course, load_course
+from grader.errors import InfrastructureError
+from grader.nbgrader.book import _enter as enter_class
 from grader.nbgrader.course import build_folder
 from grader.nbgrader.entry import opened
 from grader.results import AnswerResult, ExerciseResult
@@ -227,6 +231,22 @@ def test_blanks_do_not_replace_what_was_graded_before(course: Course, tmp_path: 
     assert [scores(tmp_path)[name]["lin_grad-w-g"] for name in ("ann", "bob")] == [1.0, 0.0]
     entered(course, url, "ann", submission, record(AnswerResult("w.g", "failed", 0.0, 1.0, "unknown", "wrong")))
     assert scores(tmp_path)["ann"]["lin_grad-w-g"] == 0.0
+
+
+def test_names_that_are_written_alike_are_not_one_student(course: Course, tmp_path: Path):
+    """Bytes that are no UTF-8 are replaced: who is graded later takes nobody's place."""
+    (tmp_path / "out").mkdir()
+    for name, score in ((b"eve\xfe", 1.0), (b"eve\xff", 0.0)):
+        folder = tmp_path / "in" / os.fsdecode(name)
+        (folder / UNIT).mkdir(parents=True)
+        (folder / UNIT / "lin_grad.py").touch()
+        found = record(AnswerResult("w.g", "passed" if score else "failed", score, 1.0))
+        result_file(tmp_path / "out", folder.name).write_text(json.dumps(found))
+    with pytest.raises(InfrastructureError, match=r"1 students could not be entered, .* written alike"):
+        enter_class(course, f"sqlite:///{tmp_path / 'gradebook.db'}", tmp_path / "in", tmp_path / "out")
+    assert {name: found["lin_grad-w-g"] for name, found in scores(tmp_path).items()} == {
+        "eve\N{REPLACEMENT CHARACTER}": 1.0
+    }
 
 
 def test_points_that_an_instructor_changed_are_kept_to(course: Course, tmp_path: Path):

@@ -23,8 +23,8 @@ from nbgrader_class import RIGHT, UNIT, answered, cell, read, released, released
 
 from grader.judging.source import LONGEST
 from grader.nbgrader.comments import harmless
-from grader.nbgrader.restore import MISSING, RestoreCells
-from grader.nbgrader.submission import ABOUT, MOST_CELLS, TOO_LONG, find_renamed, read_submitted
+from grader.nbgrader.restore import MISSING, RestoreCells, inert
+from grader.nbgrader.submission import ABOUT, MOST_CELLS, MOST_TEXT, TOO_LONG, find_renamed, read_submitted
 from grader.notebook.source import grade_id
 
 
@@ -112,6 +112,16 @@ def test_what_is_far_too_much_is_left_out_and_said():
     many = sound(read_submitted(notebook_of(*[code("x")] * (MOST_CELLS + 1))))
     assert len(many.cells) == MOST_CELLS + 1
     assert f"more than {MOST_CELLS} cells" in many.cells[0].source
+
+
+def test_text_without_end_is_left_out_before_it_is_made_a_page():
+    text = {"cell_type": "markdown", "source": "\\begin{a} " * 6_000}
+    notebook = sound(read_submitted(notebook_of({**text, "source": text["source"] * 2}, *[text] * 20, code("x = 1"))))
+    kept = [cell for cell in notebook.cells[1:] if cell.cell_type == "markdown"]
+    assert 0 < sum(len(cell.source) for cell in kept) <= MOST_TEXT
+    assert notebook.cells[1].source == TOO_LONG
+    assert notebook.cells[-1].source == "x = 1"
+    assert "far too much text" in notebook.cells[0].source
 
 
 def test_fifty_megabytes_in_one_cell_take_no_time():
@@ -286,7 +296,7 @@ def test_a_notebook_under_another_name_is_found(folder: Path, tmp_path: Path, mo
     assert found == [f"submitted/s/{UNIT}/{UNIT}.ipynb"]
     copied = read(place / f"{UNIT}.ipynb")
     assert cell(copied, "lin_grad").source == RIGHT
-    assert "handed in as <code>&lt;b&gt;Copy of 04.ipynb</code>" in copied.cells[0].source
+    assert "handed in as `<b>Copy of 04.ipynb`, not as" in copied.cells[0].source
 
 
 def test_the_copy_of_a_renamed_notebook_is_made_anew_and_a_notebook_that_was_handed_in_is_never_replaced(
@@ -341,6 +351,52 @@ def test_a_comment_shows_a_students_text_and_makes_nothing_of_it(text: str):
     assert set(re.findall(r"<(\w+)", page)) <= {"ul", "li", "code"}
     shown = unescape(re.sub(r"</?(ul|li|code)>", "", page))
     assert " ".join(text.split()) in " ".join(shown.split())
+
+
+SCRIPTS = [
+    *HOSTILE, "<SCRIPT >alert(1)</SCRIPT>", "<!-- x --><?php ?><style>*{display:none}</style>", "<b\nonclick=alert(1)>",
+    "[x]( javascript:alert(1))", "[x](<javascript:alert(1)>)", "[x]\n\n[x]: javascript:alert(1)",
+    "[x](&#106;avascript:alert(1))", "[x](java\\script:alert(1))", "$\\href {javascript:alert(1)}{x}$",
+    "<javascript:alert(1)>", "$\\require{html}$",
+    "[x](data:text/html;base64,aaaa)", "![x](javascript:alert(1))", "    <b onclick=alert(1)>", "```\n<script>\n```",
+]  # fmt: skip
+PLAIN = set("p ul li code pre strong em del div span a img".split())
+
+
+@pytest.mark.parametrize("text", SCRIPTS)
+def test_what_a_student_wrote_runs_in_nobodys_browser(text: str):
+    page = MarkdownWithMath(renderer=IPythonRenderer(escape=False)).render(inert(text))
+    assert {tag.removeprefix("/") for tag in re.findall(r"<([!?/]?\w*)", page)} <= PLAIN
+    assert not re.search(r'(?:href|src)="(?!https?://a\.example)', page)
+    assert not re.search(r"\\(href|require)", page)
+    assert inert(inert(text)) == inert(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["a < b and c<3, **bold**", "$x < y$ `a[0]`", "[x](https://a.example) ![p](attachment:p.png)", "1. a\n2. b"]
+)
+def test_ordinary_markdown_of_a_student_stays_as_it_is(text: str):
+    assert inert(text) == text
+
+
+PASTED = {
+    "p.png": {"image/png": "aGk=", "text/html": "<b>"}, "q.svg": {"image/svg+xml": "PA=="}, "r s": {"image/png": "a"},
+    "t": {"image/png": 3}, "u": {"image/png": "'onerror="}, "v": 7,
+}  # fmt: skip
+SHOWN = "![a](attachment:p.png) ![b](attachment:q.svg) ![c](attachment:p.png%20) ![d](attachment:) ![e](attachment:no)"
+
+
+def test_pasted_pictures_stay_and_what_shows_others_stops_nothing(folder: Path):
+    handed_in = {"cell_type": "markdown", "source": f"{SHOWN} <script>", "attachments": PASTED}
+    found = sound(read_submitted(notebook_of(handed_in)))
+    notebook = released(folder)
+    notebook.cells += found.cells
+    last = sound(restored(folder, notebook)).cells[-1]
+    assert last.attachments == {"p.png": {"image/png": "aGk="}}
+    assert last.source.count("attachment:") == 1
+    page = MarkdownWithMath(renderer=IPythonRenderer(escape=False, attachments=last.attachments)).render(last.source)
+    assert "data:image/png;base64,aGk=" in page
+    assert "<script" not in page
 
 
 @pytest.mark.parametrize(

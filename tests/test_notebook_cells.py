@@ -59,6 +59,7 @@ PASSES = {
     "an error in the same cell, after": [RIGHT + "\nassert False\n"],
     "a syntax error elsewhere": ["def (", RIGHT, "  x = ["],
     "an exit": ["exit()", "import sys; sys.exit(3)", RIGHT],
+    "an exit at once": ["import os\nos._exit(0)", RIGHT, "import os as mine\nmine.abort()"],
     "an interrupt": ["raise KeyboardInterrupt", RIGHT],
     "magics and shell lines": ["%matplotlib inline\n!pip install torch\ntorch?", "%%time\n" + RIGHT + "\n%timeit 1"],
     "another language": ["%%bash\nrm -rf *", RIGHT],

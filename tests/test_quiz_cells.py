@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.child import cells
 from grader.course import CourseExercise, load_course
 from grader.errors import ReadError
 from grader.judging.grading import Grader
 from grader.learner.session import Session
 from grader.notebook.lesson import notebook_lesson
-from grader.quiz.cells import assignment, markdown, sheet_in
+from grader.quiz.cells import LARGEST, assignment, markdown, sheet_in
 from grader.results import ExerciseResult
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -156,6 +157,19 @@ def test_nothing_in_a_cell_is_run(tmp_path: Path) -> None:
     result = judged(cell)
     assert not trap.exists()
     assert {answer.code for answer in result.answers if answer.status == "failed"} == {"syntax-error"}
+
+
+@pytest.mark.parametrize("line", ["# quiz_01_slopes = 1\n", "quiz_01_slopes = (\n"], ids=["passed over", "broken"])
+def test_however_many_cells_speak_of_the_quiz_few_are_read(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    parse = cells.parse
+    monkeypatch.setattr(cells, "parse", lambda text, before: (read.append(len(text)), parse(text, before))[1])
+    good = "quiz_01_slopes = dict(variant=0, how_far=0.004)"
+    assert judged(*[line + "x\n" * 20_000] * 100).status != "passed"
+    assert sum(read) <= LARGEST
+    found = sheet_in(QUIZ.id, QUIZ.quiz, [*[line + "x\n" * 10_000] * 9, good])
+    assert found is not None
+    assert found.answers == {"how_far": "0.004"}
 
 
 @given(st.text(max_size=100))

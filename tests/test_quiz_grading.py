@@ -28,7 +28,7 @@ from grader.learner import workspace
 from grader.learner.formula import asked, formula
 from grader.learner.session import Session
 from grader.quiz.sheet import LARGEST, solved
-from grader.results import SCHEMA_FILE, CourseResult, ExerciseResult, to_json
+from grader.results import SCHEMA_FILE, CourseResult, ExerciseResult
 from grader.sandbox.worker import Worker
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -162,7 +162,7 @@ def test_a_hostile_sheet_gets_one_clear_sentence_at_once(judge: Judge, content: 
 def test_every_verdict_fits_the_published_record(judge: Judge) -> None:
     schema = json.loads(SCHEMA_FILE.read_text())
     for content, _ in HOSTILE.values():
-        record = to_json(CourseResult("handgrad", "s1", (judge(content),), seed=1, isolation="none"))
+        record = CourseResult("handgrad", "s1", (judge(content),), seed=1, isolation="none").record
         jsonschema.validate(record, schema)
 
 

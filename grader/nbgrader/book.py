@@ -54,7 +54,7 @@ def _enter(course: Course, url: str, submissions: Path, out: Path) -> None:
 
     from .entry import opened
 
-    entered, failed = 0, {}
+    entered, failed = set[str](), {}
     folders = student_folders(course, submissions, out)[0]
     with opened(course, url) as entry, Spinner("entering") as say:
         for number, folder in enumerate(folders, 1):
@@ -62,16 +62,19 @@ def _enter(course: Course, url: str, submissions: Path, out: Path) -> None:
             student, path = printable(folder.name), result_file(out, folder.name)
             if not path.is_file():
                 continue  # the run was ended before
+            if student in entered:
+                failed[student] = "two folders have names that are written alike; the first was entered"
+                continue
             try:
                 entry.enter(student, folder, read_submission(course, folder), json.loads(path.read_bytes()))
-                entered += 1
+                entered.add(student)
             except (DataError, IntegrityError, ValueError) as error:
                 entry.forget()
                 if isinstance(error.__context__, OperationalError):  # a full disk, say: no other could be entered
                     raise error.__context__ from None
                 failed[student] = str(getattr(error, "orig", None) or error).splitlines()[0]
     units = ", ".join(entry.units) or "nothing was handed in"
-    print(f"Entered in {shown(url)}: {entered} students ({units}).", file=sys.stderr)
+    print(f"Entered in {shown(url)}: {len(entered)} students ({units}).", file=sys.stderr)
     if entry.blank:
         print(f"Left as they were, where only blanks were handed in: {_listed(entry.blank)}.", file=sys.stderr)
     if failed:

@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +17,6 @@ from nbconvert.exporters.exporter import ResourcesDict
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.preprocessors import AssignLatePenalties
-from nbgrader.utils import parse_utc
 from sqlalchemy.exc import SAWarning
 from tornado.log import app_log
 
@@ -28,13 +27,11 @@ from grader.notebook.source import answer_id, solution_id
 from grader.results import ExerciseResult, exercise_from_json
 
 from .comments import comment
+from .handed_in import TIMESTAMP, timestamp_in
 from .outputs import share_of
 from .pages import graded_notebook, write_page
 from .settings import Settings, settings_for
 from .units import prepared
-
-TIMESTAMP = "timestamp.txt"
-LONGEST_TIMESTAMP = 100
 
 
 @contextmanager
@@ -156,10 +153,5 @@ def _score(notebook: Any, cells: _Cells, results: list[ExerciseResult]) -> None:
 
 def _timestamp(folder: Path, unit: Unit) -> datetime | None:
     """When it was handed in, where nbgrader or the instructor noted it: in the unit's folder, or in the student's."""
-    for place in (folder / unit.id, folder / "exercises" / unit.id, folder):
-        path = place / TIMESTAMP
-        if path.is_file() and not path.is_symlink():
-            with suppress(OSError, ValueError, OverflowError), path.open(encoding="utf-8") as file:
-                found: datetime | None = parse_utc(file.read(LONGEST_TIMESTAMP).strip())
-                return found
-    return None
+    found = (timestamp_in(place) for place in (folder / unit.id, folder / "exercises" / unit.id, folder))
+    return next((stamp for stamp in found if stamp is not None), None)

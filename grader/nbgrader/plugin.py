@@ -5,8 +5,10 @@ Named in `nbgrader_config.py`, in the places of nbgrader's own; see `handgrad nb
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from nbconvert.exporters import NotebookExporter
@@ -23,10 +25,11 @@ from grader.errors import HandgradError
 from grader.notebook.source import answer_id, solution_id
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
-from .comments import comment
+from .comments import comment, harmless
+from .handed_in import why_unread
 from .office import Office
 from .outputs import enter, points
-from .submission import read_submitted
+from .submission import read_submitted, said_unread, unread_notebook
 
 OFFICE, FINDINGS = "_handgrad_office", "handgrad"
 NOTHING: dict[str, Any] = {"comments": {}, "manual": []}
@@ -43,6 +46,8 @@ class SubmissionExporter(NotebookExporter):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)  # type: ignore[no-untyped-call]
+        if sys.excepthook is sys.__excepthook__:
+            sys.excepthook = _ended
         executes = SecureExecute(parent=self)
         if executes.enabled:
             try:
@@ -50,6 +55,17 @@ class SubmissionExporter(NotebookExporter):
             except HandgradError as error:
                 self.log.error("%s", error)
                 raise NbGraderException(str(error)) from error
+
+    def from_filename(
+        self, filename: str, resources: dict[str, Any] | None = None, **options: Any
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        why = why_unread(Path(filename), Path(filename).parent)
+        read: tuple[NotebookNode, dict[str, Any]] = (
+            self.from_notebook_node(unread_notebook(f"it is {why}"), resources=resources, **options)  # type: ignore[no-untyped-call]
+            if why
+            else super().from_filename(filename, resources=resources, **options)
+        )
+        return read
 
     def from_file(
         self, file_stream: Any, resources: dict[str, Any] | None = None, **options: Any
@@ -101,8 +117,8 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         cells = {cell.metadata["nbgrader"].get("grade_id"): cell for cell in code if "nbgrader" in cell.metadata}
         sources = ["" if _is_test(cell) else cell.source for cell in code]
         findings: dict[str, str | None] = {}
-        for exercise in _exercises(office, cells):
-            result = office.verdict(exercise, sources)
+        exercises = _exercises(office, cells)
+        for exercise, result in zip(exercises, office.verdicts(exercises, sources), strict=True):
             enter(exercise, result, cells)
             findings[solution_id(exercise.id)] = comment(result)
         resources[FINDINGS] = {"comments": findings, "manual": self._left_to_people(code)}
@@ -127,6 +143,8 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
         place, found = resources["nbgrader"], resources.get(FINDINGS, NOTHING)
+        if unread := said_unread(nb):
+            found = {**found, "comments": dict.fromkeys(found["comments"], f"{harmless(unread)} [syntax-error]")}
         with Gradebook(place["db_url"]) as gradebook:
             submitted = gradebook.find_submission_notebook(place["notebook"], place["assignment"], place["student"])
             released = submitted.notebook
@@ -150,6 +168,14 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
         grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
 
 
+def _ended(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """In the place of `sys.excepthook`: nbgrader lets Ctrl-C end in a traceback, though it has cleared up after it."""
+    if issubclass(kind, KeyboardInterrupt):
+        print("Stopped. What was finished is kept; the same command goes on.", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
 def _root(configurable: Any) -> Path:
     """The nbgrader course folder that a preprocessor works in."""
     while configurable is not None:
@@ -163,8 +189,10 @@ def _is_test(cell: NotebookNode) -> bool:
     return bool(utils.is_grade(cell)) and not utils.is_solution(cell)
 
 
-def _exercises(office: Office, cells: Mapping[str, NotebookNode]) -> Iterator[CourseExercise]:
+def _exercises(office: Office, cells: Mapping[str, NotebookNode]) -> list[CourseExercise]:
     """The exercises that the notebook has points for."""
-    for exercise in office.course.exercises:
-        if any(answer_id(exercise.id, answer.name) in cells for answer in exercise.declaration.answers):
-            yield exercise
+    return [
+        exercise
+        for exercise in office.course.exercises
+        if any(answer_id(exercise.id, name) in cells for name in exercise.answer_names)
+    ]

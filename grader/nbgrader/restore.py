@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,10 @@ from .submission import ABOUT, add_notes, new_cell, notes_in
 
 SCHEMA_VERSION = 3
 NAMED = 6
+RELEASED = "_handgrad_released"
+TAG = re.compile(r"<(?=[A-Za-z/!?])")
+LINK = re.compile(r"\](?=[(:]\s*(?!https?://|attachment:|#))")
+TEX = re.compile(r"\\(?=(?:href|require|style|class|cssId|data)\b)")
 MISSING = "# This cell was missing from the submission."
 
 
@@ -39,25 +44,48 @@ class Known:
         return self.cell_type == "code" or bool(self.record["grade"]) or bool(self.record["task"])
 
 
+Released = tuple[dict[str, Any], dict[str, Known]]  # the kernel that runs it, and its cells
+
+
 class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
     """Repairs what students do to notebooks: cells deleted, copied, retyped, edited, or stripped of their metadata.
 
-    It asks the gradebook once for each notebook. nbgrader's own `DeduplicateIds`, `OverwriteCells`,
+    It asks the gradebook once for all students. nbgrader's own `DeduplicateIds`, `OverwriteCells`,
     `OverwriteKernelspec` and `CheckCellMetadata` ask once for each cell; after this they would find nothing to do.
     """
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
         place = resources["nbgrader"]
-        with Gradebook(place["db_url"]) as gradebook:
-            released = gradebook.find_notebook(place["notebook"], place["assignment"])
-            known = _known(released)
-            nb.metadata["kernelspec"] = json.loads(released.kernelspec or "{}") or nb.metadata["kernelspec"]
+        kernelspec, known = self._released(place["db_url"], place["assignment"], place["notebook"])
+        nb.metadata["kernelspec"] = dict(kernelspec) or nb.metadata["kernelspec"]
         said = notes_in(nb)
         notes = [*_forget_others(nb, known), *_restore(nb, known), *_add_missing(nb, known)]
+        for cell in nb.cells:
+            if cell.cell_type == "markdown" and not cell.metadata.get("nbgrader", {}).get("locked"):
+                cell.source = inert(cell.source)
         for note in (*said, *notes):
             self.log.warning("%s, %s: %s", place["student"], place["notebook"], note)
         add_notes(nb, notes)
         return nb, resources
+
+    def _released(self, *place: str) -> Released:
+        """What the gradebook knows of a notebook; the exporter keeps it, for it outlives its preprocessors."""
+        keeper: Any = self.parent or self
+        kept: dict[tuple[str, ...], Released] = vars(keeper).setdefault(RELEASED, {})
+        if place not in kept:
+            database, assignment, notebook = place
+            with Gradebook(database) as gradebook:
+                found = gradebook.find_notebook(notebook, assignment)
+                kept[place] = json.loads(found.kernelspec or "{}"), _known(found)
+        return kept[place]
+
+
+def inert(text: str) -> str:
+    """Markdown of a student's as text alone: nbgrader's pages would run the scripts that are in it.
+
+    They are opened where the gradebook can be changed: in an instructor's browser, beside formgrader.
+    """
+    return TEX.sub(r"\\ ", LINK.sub("] ", TAG.sub("< ", text)))
 
 
 def _known(notebook: Any) -> dict[str, Known]:
@@ -111,7 +139,7 @@ def _restore(nb: NotebookNode, known: Mapping[str, Known]) -> list[str]:
         if was.source is not None and cell.source != was.source and was.counts:
             changed.append(name)
         source = cell.source if was.source is None else was.source
-        nb.cells[i] = new_cell(was.cell_type, source, was.record, cell.id)
+        nb.cells[i] = new_cell(was.cell_type, source, was.record, cell.id, cell.get("attachments"))
     return [
         *_said(retyped, "was", "were", "of another type, which was put right"),
         *_said(changed, "was", "were", "changed, and put back as released"),

@@ -6,7 +6,6 @@ import json
 import re
 import secrets
 from collections.abc import Iterator, Mapping
-from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,27 @@ import nbformat
 from nbformat import NotebookNode, from_dict
 from traitlets.log import get_logger
 
+from grader.files import write_atomically
 from grader.judging.source import LONGEST
 from grader.text import plain
+
+from .handed_in import take_away_traps, why_unread
 
 MOST_CELLS = 1000
 CELL_TYPES = ("code", "markdown", "raw")
 CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-CODE_TAG = re.compile("</?code>")
+PASTED = re.compile("image/(png|jpeg|gif)")
+BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
+PASTED_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+ATTACHMENT = re.compile(r"attachment:([A-Za-z0-9_.-]*)(?=([)\s\"'>]|$)?)")
 MOST_NOTES = 20
 COPY_OF = "handgrad_copy_of"
 ABOUT = "**About this submission**\n"
-TOO_LONG = "# This cell was left out: it is longer than 1 MiB. Hand in the code alone."
+UNREAD = "The file is no notebook that can be read ({}): hand it in again."
+NO_CELLS = "The file holds no cells: hand in the notebook itself."
+MISSING_PICTURE = "missing-picture"
+LONGEST_TEXT, MOST_TEXT = 64 << 10, 512 << 10  # what is shown as a page takes time that grows with its square
+TOO_LONG = "# This cell was left out: code longer than 1 MiB, or text longer than 64 KiB. Hand in the answers alone."
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -37,19 +46,32 @@ def read_submitted(data: bytes) -> NotebookNode:
     What had to be left out is said in a cell at the top.
     """
     notes: list[str] = []
-    cells, seen = list[NotebookNode](), set[str]()
+    cells, seen, room = list[NotebookNode](), set[str](), MOST_TEXT
     for found in _found_cells(data, notes):
         if len(cells) == MOST_CELLS:
             notes.append(f"It has more than {MOST_CELLS} cells: the rest was left out.")
             break
-        cells.append(_cell(found, seen))
+        cells.append(_cell(found, seen, room))
+        room -= 0 if cells[-1].cell_type == "code" else len(cells[-1].source)
     if any(cell.source == TOO_LONG for cell in cells):
-        notes.append("A cell that is longer than 1 MiB was left out.")
+        notes.append("A cell with code longer than 1 MiB, or with far too much text, was left out.")
     notebook: NotebookNode = from_dict(  # type: ignore[no-untyped-call]
         {"nbformat": 4, "nbformat_minor": 5, "metadata": KERNEL, "cells": cells}
     )
     add_notes(notebook, notes)
     return notebook
+
+
+def unread_notebook(why: str) -> NotebookNode:
+    """A notebook without cells that says why the one that was handed in was not read."""
+    notebook = read_submitted(b'{"cells": []}')
+    add_notes(notebook, [UNREAD.format(why)])
+    return notebook
+
+
+def said_unread(notebook: NotebookNode) -> str | None:
+    """The note that nothing of a submission could be read, if it has such a note."""
+    return next((note for note in notes_in(notebook) if note.startswith((UNREAD.split("(")[0], NO_CELLS))), None)
 
 
 def add_notes(notebook: NotebookNode, notes: list[str]) -> None:
@@ -65,27 +87,38 @@ def notes_in(notebook: NotebookNode) -> list[str]:
     """What is said in the cell at its top, as plain text."""
     first = notebook.cells[0].source if notebook.cells else ""
     lines = first.splitlines()[:MOST_NOTES] if first.startswith(ABOUT) else []
-    return [plain(unescape(CODE_TAG.sub("`", line[2:]))) for line in lines if line.startswith("- ")]
+    return [plain(line[2:]) for line in lines if line.startswith("- ")]
 
 
-def new_cell(cell_type: str, source: str, record: Mapping[str, Any] | None = None, name: str = "") -> NotebookNode:
+def new_cell(
+    cell_type: str, source: str, record: Mapping[str, Any] | None = None, name: str = "",
+    attachments: Mapping[str, Any] | None = None,
+) -> NotebookNode:  # fmt: skip
     """A cell of a notebook, a code cell without outputs.
 
     Args:
         record: nbgrader's metadata.
         name: the cell's own id; a new one if left out.
+        attachments: the pictures pasted into a cell of text.
     """
     metadata = {"nbgrader": dict(record)} if record else {}
     code: dict[str, Any] = {"execution_count": None, "outputs": []} if cell_type == "code" else {}
+    pasted = {"attachments": attachments} if attachments and cell_type == "markdown" else {}
     cell: NotebookNode = from_dict(  # type: ignore[no-untyped-call]
-        {"cell_type": cell_type, "id": name or secrets.token_hex(4), "metadata": metadata, "source": source, **code}
-    )
+        {
+            "cell_type": cell_type, "id": name or secrets.token_hex(4), "metadata": metadata, "source": source,
+            **code, **pasted,
+        }
+    )  # fmt: skip
     return cell
 
 
 def named(text: str) -> str:
-    """A name of the student's own choosing, as harmless Markdown."""
-    return f"<code>{escape(plain(text))[:200]}</code>"
+    """A name of the student's own choosing, as harmless Markdown: code in more backticks than are in it."""
+    line = " ".join(plain(text).split())[:200]
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    space = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{space}{line}{space}{fence}"
 
 
 def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
@@ -97,13 +130,16 @@ def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
     Args:
         notebooks: the files of one submission, below the course folder; the copy takes the place of the other.
     """
+    for folder in {Path(name).parent for name in notebooks}:
+        take_away_traps(folder)
     released = {path.stem for path in Path("source", assignment).glob("*.ipynb")}
     others = [Path(name) for name in notebooks if Path(name).stem not in released]
     if not others:
         return
     there = [Path(name) for name in notebooks if Path(name).stem in released]
     missing = sorted(released - {path.stem for path in there if _copied_from(path) not in {o.name for o in others}})
-    if len(missing) == 1 and len(others) == 1 and others[0].is_file() and not others[0].is_symlink():
+    sound = [path for path in others if path.is_file() and not path.is_symlink() and not why_unread(path, path.parent)]
+    if len(missing) == 1 and len(others) == 1 and sound:
         copy = _copy(others[0], f"{missing[0]}.ipynb")
         notebooks[:] = [name for name in dict.fromkeys([*notebooks, str(copy)]) if Path(name) != others[0]]
     elif missing:
@@ -117,14 +153,14 @@ def _copy(path: Path, name: str) -> Path:
     notebook = read_submitted(path.read_bytes())
     add_notes(notebook, [f"It was handed in as {named(path.name)}, not as `{name}`."])
     notebook.metadata[COPY_OF] = plain(path.name)
-    nbformat.write(notebook, path.with_name(name))  # type: ignore[no-untyped-call]
+    write_atomically(path.with_name(name), (nbformat.writes(notebook) + "\n").encode())  # type: ignore[no-untyped-call]
     return path.with_name(name)
 
 
 def _copied_from(path: Path) -> str | None:
     """The name of the notebook that this one is our copy of; `None` if it is none."""
     try:
-        return str(json.loads(path.read_bytes())["metadata"][COPY_OF]) if path.is_file() else None
+        return None if why_unread(path, path.parent) else str(json.loads(path.read_bytes())["metadata"][COPY_OF])
     except (OSError, ValueError, RecursionError, LookupError, TypeError):
         return None
 
@@ -134,22 +170,22 @@ def _found_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]]:
     try:
         notebook = json.loads(data.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError) as error:
-        notes.append(f"The file is no notebook that can be read ({named(str(error))}): hand it in again.")
+        notes.append(UNREAD.format(named(str(error))))
         return
     sheets = [notebook]
     if isinstance(notebook, dict) and isinstance(notebook.get("worksheets"), list):
         sheets += notebook["worksheets"]
     lists = [sheet["cells"] for sheet in sheets if isinstance(sheet, dict) and isinstance(sheet.get("cells"), list)]
     if not lists:
-        notes.append("The file holds no cells: hand in the notebook itself.")
+        notes.append(NO_CELLS)
     for cells in lists:
         yield from (cell for cell in cells if isinstance(cell, dict))
 
 
-def _cell(found: Mapping[str, Any], seen: set[str]) -> NotebookNode:
+def _cell(found: Mapping[str, Any], seen: set[str], room: int) -> NotebookNode:
     kind = found.get("cell_type")
     source = _text(found.get("source", found.get("input")))
-    if len(source) > LONGEST:
+    if len(source) > (LONGEST if kind == "code" else min(LONGEST_TEXT, room)):
         kind, source = "code", TOO_LONG
     name = found.get("id")
     own = isinstance(name, str) and CELL_ID.fullmatch(name) and name not in seen
@@ -157,7 +193,25 @@ def _cell(found: Mapping[str, Any], seen: set[str]) -> NotebookNode:
     metadata = found.get("metadata")
     record = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     sound = _sound(record) if isinstance(record, dict) else None
-    return new_cell(str(kind) if kind in CELL_TYPES else "markdown", source, sound, str(name) if own else "")
+    if kind in ("code", "raw"):
+        return new_cell(kind, source, sound, str(name) if own else "")
+    pasted = _pasted(found.get("attachments"))
+    shown = ATTACHMENT.sub(lambda use: use[0] if use[1] in pasted and use[2] is not None else MISSING_PICTURE, source)
+    return new_cell("markdown", shown, sound, str(name) if own else "", pasted)
+
+
+def _pasted(attachments: object) -> dict[str, dict[str, str]]:
+    """The pictures that were pasted into a cell; nbconvert stops at a text that shows one which is not there."""
+    found = {
+        name: {kind: data for kind, data in each.items() if PASTED.fullmatch(kind) and _is_base64(data)}
+        for name, each in (attachments.items() if isinstance(attachments, dict) else ())
+        if PASTED_NAME.fullmatch(name) and isinstance(each, dict)
+    }
+    return {name: each for name, each in found.items() if each}
+
+
+def _is_base64(data: object) -> bool:
+    return isinstance(data, str) and BASE64.fullmatch(data) is not None
 
 
 def _text(source: object) -> str:

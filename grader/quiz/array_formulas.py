@@ -108,8 +108,8 @@ def _where(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> Any:
 
 
 def _matmul(a: np.ndarray, b: np.ndarray) -> Any:
-    if a.ndim and b.ndim:
-        _room(*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *a.shape[-2:-1], *b.shape[-1:])
+    if a.ndim and b.ndim:  # it is the work that counts: a formula has room for dozens of products
+        _room(*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *a.shape[-2:], *b.shape[-1:])
     return np.matmul(a, b)
 
 
@@ -150,8 +150,11 @@ def _reshape(a: np.ndarray, *sizes: Any) -> Any:
 
 
 def _eye(size: np.ndarray) -> Any:
-    _room(_whole(size), _whole(size))
-    return np.eye(_whole(size))
+    count = _whole(size)
+    _room(count, count)
+    if count < 1:
+        raise ValueError("an array without entries: numpy warns of its mean")
+    return np.eye(count)
 
 
 def _diag(a: np.ndarray) -> Any:

@@ -76,20 +76,26 @@ def sheet_in(name: str, quiz: Quiz, texts: Sequence[str]) -> Sheet | None:
 
 def _last_assigned(name: str, texts: Sequence[str]) -> ast.expr | None:
     """What is assigned last; a cell that cannot be read counts only where no other one answers."""
-    found: list[ast.expr] = []
     broken: ReadError | None = None
-    for text in texts:
+    room = LARGEST
+    for text in reversed(texts):
         try:
-            found += _assigned(name, text)
+            if found := list(_assigned(name, text, room)):
+                return found[-1]
         except ReadError as error:
-            broken = error
-    if broken is not None and not found:
+            broken = broken or error
+        if name in text and len(text) <= room:
+            room -= len(text)  # no submission takes long to read, however many cells speak of the quiz
+    if broken is not None:
         raise broken
-    return found[-1] if found else None
+    return None
 
 
-def _assigned(name: str, text: str) -> Iterator[ast.expr]:
+def _assigned(name: str, text: str, room: int) -> Iterator[ast.expr]:
     """What a cell assigns to this name.
+
+    Args:
+        room: how much may be read, in characters.
 
     Raises:
         ReadError: it seems to, but cannot be read.
@@ -98,7 +104,7 @@ def _assigned(name: str, text: str) -> Iterator[ast.expr]:
     if begins is None:
         return
     line = text.count("\n", 0, begins.start()) + 1
-    if len(text) > LARGEST:
+    if len(text) > room:
         raise ReadError(line, f"the cell is larger than {LARGEST >> 10} KiB: keep nothing but the answers in it")
     try:
         body = cells.parse(text, 0).tree.body

@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from grader.course_file import KEYS_FILE
 from grader.errors import ExpressionError, ReadError, SpecError
 from grader.exercise import Answer
 
@@ -23,7 +24,6 @@ from .evaluation import arithmetic
 from .plain_yaml import Map, Node, Text, line_of, read_map
 from .questions import ID, KINDS, MOST_VARIANTS, Choice, Choices, Number, Posed, Predict, Question, Shape, Word
 
-QUIZ_FILE, KEYS_FILE = "quiz.yaml", "quiz_keys.json"
 VARIANT = "variant"
 PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 Values = Mapping[str, float]
