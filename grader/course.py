@@ -8,16 +8,21 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .course_file import CourseFile, Policy, Unit, read_course_file
-from .errors import CourseError, SpecError, UsageError
+from .course_file import KEYS_FILE, QUIZ_FILE, CourseFile, Policy, Unit, read_course_file
+from .errors import CourseError, ReadError, SpecError, UsageError
 from .exercise import Declaration, Exercise, Routine
-from .quiz.quiz import KEYS_FILE, QUIZ_FILE, Quiz, read_quiz
+from .quiz.plain_yaml import read_map
 from .results import AnswerResult, ExerciseResult, Status
+
+if TYPE_CHECKING:
+    from .quiz.quiz import Quiz
 
 COURSE_FILE = "course.yaml"
 COURSE_VARIABLE = "HANDGRAD_COURSE"
@@ -49,7 +54,7 @@ class CourseExercise:
         """The learner's file, relative to the course folder, with forward slashes."""
         return f"exercises/{self.unit}/{self.name}"
 
-    @property
+    @cached_property
     def path(self) -> Path:
         return self.course.root / self.file
 
@@ -64,10 +69,21 @@ class CourseExercise:
 
     def unread(self, why: str, status: Status = "error") -> ExerciseResult:
         """The result for a file that was not even read: no points, and why."""
-        points = self.points / len(self.declaration.answers)
-        names = [answer.name for answer in self.declaration.answers]
-        answers = tuple(AnswerResult(name, status, 0.0, points, "error", why) for name in names)
+        points = self.points / len(self.answer_names)
+        answers = tuple(AnswerResult(name, status, 0.0, points, "error", why) for name in self.answer_names)
         return ExerciseResult(self.id, self.unit, answers)
+
+    @cached_property
+    def answer_names(self) -> tuple[str, ...]:
+        """What it asks for; the names alone of a quiz's questions, as long as that will do.
+
+        Raises:
+            SpecError: what declares it cannot be read.
+        """
+        if self.is_quiz:
+            with suppress(OSError, UnicodeDecodeError, ReadError):  # what is wrong with it, its declaration tells
+                return tuple(map(str, read_map(self.solution.read_text(encoding="utf-8"))))
+        return tuple(answer.name for answer in self.declaration.answers)
 
     @cached_property
     def declaration(self) -> Declaration | Quiz:
@@ -87,6 +103,8 @@ class CourseExercise:
         """
         if not self.is_quiz:
             raise SpecError(f"{self.id} is no quiz.")
+        from .quiz.quiz import read_quiz
+
         return read_quiz(self.solution)
 
     @cached_property

@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import CourseError
 
+QUIZ_FILE, KEYS_FILE = "quiz.yaml", "quiz_keys.json"
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")

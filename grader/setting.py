@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,8 @@ LARGE_UPSTREAM_KIND = "a large upstream gradient"
 OTHER_UPSTREAM_KIND = "another upstream gradient"
 LARGER_KIND = "a larger case"
 LARGE_SIZES = (40, 48, 56, 44, 52)
-SPECIAL_TURNS = {2: 0, 3: 1, 4: 0}
+ONE_INDEX = 2
+SPECIAL_TURNS = {ONE_INDEX: 0, 3: 1, 4: 0}
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Setting:
     @property
     def is_special(self) -> bool:
         """What is special about it is its sizes or its upstream gradient, never its options."""
-        return self.index in SPECIAL_TURNS or self.kind == LARGER_KIND
+        return self.index in SPECIAL_TURNS or self.kind in (LARGER_KIND, ONE_KIND)
 
     @property
     def turn(self) -> int:
@@ -47,6 +49,8 @@ class Setting:
         A special trial (a batch of one, a square, a large upstream gradient) repeats the turn of an ordinary one, so
         that an answer that is wrong in it is wrong for what makes it special.
         """
+        if self.kind == ONE_KIND:
+            return SPECIAL_TURNS[ONE_INDEX]
         ordinary = self.index if self.index < 2 else self.index - len(SPECIAL_TURNS)
         return SPECIAL_TURNS.get(self.index, ordinary)
 
@@ -70,6 +74,16 @@ def settings(specs: tuple[str, ...], rng: np.random.Generator, least: int = 0) -
     ]
     kinds += [("more sizes", _different(axes, rng), 2) for _ in range(least - len(kinds))]
     return [Setting(i, kind, sizes, rank) for i, (kind, sizes, rank) in enumerate(kinds)]
+
+
+def another_of_one(series: Sequence[Setting], rng: np.random.Generator) -> Setting | None:
+    """A second batch of one, with other sizes; `None` where the series has none."""
+    first = next((setting for setting in series if setting.kind == ONE_KIND), None)
+    if first is None:
+        return None
+    axes = tuple(first.sizes)
+    batch = {axis: 1 for axis in (BATCH, FIRST_OF_ANY) if axis in axes}
+    return Setting(len(series), ONE_KIND, {**_different(axes, rng), **batch}, first.rank)
 
 
 def large_setting(specs: tuple[str, ...], index: int) -> Setting:

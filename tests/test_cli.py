@@ -584,9 +584,12 @@ def test_output_into_a_closed_pipe_ends_quietly(course: Course) -> None:
 
 
 def children(pid: int) -> list[int]:
-    with contextlib.suppress(OSError):
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return []
+    """The processes that any thread of this one has started."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(OSError):
+            found += map(int, (thread / "children").read_text().split())
+    return found
 
 
 def hanging_child(pid: int) -> tuple[int, int]:

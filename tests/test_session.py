@@ -35,6 +35,7 @@ class KeptWorker:
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
+        self.isolation = worker.isolation
         self.asked: list[str] = []
         self.starts = 0
 

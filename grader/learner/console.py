@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.course import Course, CourseExercise
-from grader.results import CourseResult, ExerciseResult, dumps, to_json
+from grader.results import CourseResult, ExerciseResult, dumps
 
 from .progress import by_unit, next_exercise
 from .render import Line, Style, bars, exercise_report, next_step, printed
@@ -41,7 +41,7 @@ def print_json(
     else:
         from grader.picture.record import dumps_shown
 
-        print(dumps_shown(to_json(result), album), end="")
+        print(dumps_shown(result.record, album), end="")
 
 
 def print_report(

@@ -42,16 +42,19 @@ class Sitting:
         self.strays: list[Path] = []
 
     @cached_property
-    def session(self) -> Session:
-        from grader.course import load_course
+    def course(self) -> Course:
+        from grader.judging.late import few_pauses
 
+        with few_pauses():
+            from grader.course import load_course
+
+            return load_course(self.root)
+
+    @cached_property
+    def session(self) -> Session:
         from .session import Session
 
-        return Session(load_course(self.root), self.worker)
-
-    @property
-    def course(self) -> Course:
-        return self.session.course
+        return Session(self.course, self.worker)
 
     def close(self) -> None:
         """End the worker, if there is one."""
@@ -75,8 +78,8 @@ class ExerciseFile(pytest.File):
         return file
 
     def collect(self) -> Iterable[AnswerItem]:
-        for answer in self.exercise.declaration.answers:
-            yield AnswerItem.from_parent(self, name=answer.name)
+        for name in self.exercise.answer_names:
+            yield AnswerItem.from_parent(self, name=name)
 
     @cached_property
     def result(self) -> ExerciseResult:

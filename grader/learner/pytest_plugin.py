@@ -87,7 +87,7 @@ def _expect(sitting: Sitting, path: Path, argument: str) -> None:
     if not asked and not path.exists():
         sitting.course.find(str(path))
     for exercise in asked:
-        names = [answer.name for answer in exercise.declaration.answers]
+        names = exercise.answer_names
         wanted = argument.split("::")[1] if "::" in argument else names[0]
         if path == exercise.path and not path.exists():
             raise UsageError(_lost(exercise))

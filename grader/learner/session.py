@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from grader.course import Course, CourseExercise
 from grader.errors import HandgradError, InfrastructureError, SpecError
 from grader.judging import quizzes as quiz_grading
+from grader.judging.late import new_grader
 from grader.picture.data import Picture, Shown, undrawn
 from grader.results import ExerciseResult
 from grader.sandbox.worker import Worker, start_worker
@@ -50,11 +49,9 @@ class Session:
     @cached_property
     def grader(self) -> Grader:
         try:
-            with _few_pauses():
-                from grader.judging.grading import Grader
+            return new_grader()
         except ModuleNotFoundError as error:
             raise InfrastructureError(f"{error.name} is not installed here: run `pip install {error.name}`.") from error
-        return Grader()
 
     def warm_up(self) -> Worker:
         """Start the worker process, once; it imports torch while this process does other things."""
@@ -148,16 +145,3 @@ def _graded(exercise: CourseExercise, grade: Callable[[], ExerciseResult]) -> Ex
     except Exception as error:  # a bug of ours is nobody's mistake, and stops nothing else
         says = f"the grader failed on {exercise.file} ({type(error).__name__}: {error}): please report it"
         return exercise.unread(says)
-
-
-@contextmanager
-def _few_pauses() -> Iterator[None]:
-    """Import a great deal without collecting garbage, and never look through it again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if enabled:
-            gc.enable()

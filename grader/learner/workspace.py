@@ -8,16 +8,17 @@ from pathlib import Path
 
 from grader.authoring import build
 from grader.course import COURSE_FILE, Course, CourseExercise, bundled, load_course
+from grader.course_file import QUIZ_FILE
 from grader.errors import InfrastructureError, UsageError
 from grader.files import keep_copy, write_atomically
-from grader.quiz.quiz import QUIZ_FILE
 from grader.quiz.sheet import variant_of
 
 VARIANTS = 9999
 PYTEST_INI = """\
 [pytest]
 testpaths = exercises
-"""
+addopts = -p no:anyio
+"""  # where Jupyter is installed, anyio's plugin would import asyncio for every collection
 
 
 def init(target: Path) -> Course:

@@ -14,7 +14,8 @@ from grader.course import CourseExercise
 from grader.diagnosis.diagnose import places
 from grader.diagnosis.graph_faults import trace_of
 from grader.exercise import Answer, Exercise
-from grader.judging.judge import Judge, candidates, is_right
+from grader.judging.judge import Judge, is_right
+from grader.judging.mistakes import candidates
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL
 from grader.reference.options import describe_options
 from grader.reference.references import measured
