@@ -165,7 +165,7 @@ def answered(source: str) -> dict[str, Any]:
         remove()
         header = {{"cells": [{source!r}], "cell_limit": None, "filename": "learner.py", "function": "answer", "time_limit": 20}}
         header["calls"] = [{{"arguments": [["x", {{"tensor": 0, "g": None}}]], "meter": False}}]
-        facts, arrays = protocol.unpack(answer(header, [np.ones(3, "float32")]))
+        facts, arrays = protocol.unpack(b"".join(answer(header, [np.ones(3, "float32")])))
         print(json.dumps(facts | {{"values": [array.tolist() for array in arrays]}}))
     """)
     assert ran.returncode == 0, ran.stderr

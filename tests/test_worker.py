@@ -45,6 +45,27 @@ def test_the_arguments_are_reported_as_they_are_after_the_call(ask: Any) -> None
     np.testing.assert_array_equal(observed.array(observed.facts.calls[0].after["x"]), X * 2)
 
 
+def test_only_the_arguments_that_a_call_changed_are_reported(ask: Any) -> None:
+    observed = ask("def probe(x, y): y.add_(1)", {"x": X, "y": X})
+    assert list(observed.facts.calls[0].after) == ["y"]
+
+
+def test_what_a_call_left_is_reported_as_it_was_then(ask: Any) -> None:
+    """One array for the answers of all calls, which each of them writes to."""
+    source = "import torch\nkept = torch.zeros(2, 3)\ndef probe(x):\n    x.g = kept\n    return kept.add_(x)"
+    observed = ask(source, {"x": X}, {"x": X}, {"x": X})
+    for times, call in enumerate(observed.facts.calls, 1):
+        for value in (call.returned, call.stored["x"]["g"]):
+            np.testing.assert_array_equal(observed.array(value), times * X)
+
+
+def test_a_reply_of_more_parts_and_bytes_than_fit_at_once_arrives_whole(ask: Any) -> None:
+    observed = ask("def probe(x): return [x.repeat(500, 1) + i for i in range(16)]", *[{"x": X}] * 90)
+    for call in observed.facts.calls:
+        for i, value in enumerate(call.returned.items):
+            np.testing.assert_array_equal(observed.array(value), np.tile(X, (500, 1)) + i)
+
+
 def test_a_gradient_that_was_there_comes_with_its_argument(ask: Any) -> None:
     observed = ask("def probe(x): return x.g + 1", {"x": (X, X * 3)})
     np.testing.assert_array_equal(observed.array(observed.facts.calls[0].returned), X * 3 + 1)

@@ -42,6 +42,15 @@ def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
     """One frame.
 
     Raises:
+        ProtocolError: see `parts`.
+    """
+    return b"".join(parts(header, arrays))
+
+
+def parts(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> list[bytes | memoryview]:
+    """One frame in parts, its arrays where they lie.
+
+    Raises:
         ProtocolError: an array has a dtype that frames do not carry, or the frame would be too large.
     """
     described = [(NAMES.get(array.dtype), array.shape) for array in arrays]
@@ -52,9 +61,11 @@ def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
     size = sum(array.nbytes for array in arrays)
     if len(head) > MAX_HEADER or size > MAX_PAYLOAD:
         raise ProtocolError("the frame is larger than the limit")
-    return b"".join(
-        [PREFIX.pack(MAGIC, len(head), size), head, *(np.ascontiguousarray(array).data for array in arrays)]
-    )
+    return [PREFIX.pack(MAGIC, len(head), size), head, *map(_bytes, arrays)]
+
+
+def _bytes(array: np.ndarray) -> memoryview:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def unpack(frame: bytes | mmap, max_header: int = MAX_HEADER) -> Frame:
@@ -129,7 +140,7 @@ def _arrays(described: object, payload: memoryview) -> list[np.ndarray]:
             array = np.frombuffer(payload[offset : offset + size], dtype).reshape(shape)
         except ValueError as error:
             raise ProtocolError("an array's shape is malformed") from error
-        arrays.append(np.require(array, requirements="A"))
+        arrays.append(array if array.flags.aligned else array.copy())
         offset += size
     if offset != len(payload):
         raise ProtocolError("the payload has bytes that belong to no array")

@@ -27,7 +27,7 @@ ACTION_AVAILABLE = 2
 # name: (number on x86_64, number on aarch64)
 CALLS: Mapping[str, tuple[int, int]] = {
     # its result, and the descriptors it was given
-    "read": (0, 63), "write": (1, 64), "close": (3, 57), "fstat": (5, 80), "lseek": (8, 62),
+    "read": (0, 63), "write": (1, 64), "writev": (20, 66), "close": (3, 57), "fstat": (5, 80), "lseek": (8, 62),
     # memory
     "munmap": (11, 215), "brk": (12, 214), "mremap": (25, 216),
     # its own signals and timers

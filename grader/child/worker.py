@@ -27,12 +27,12 @@ Arrays = list[np.ndarray]
 Facts = dict[str, Any]
 
 
-def answer(header: Mapping[str, Any], inputs: Arrays) -> bytes:
-    """The reply frame to one job."""
+def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview]:
+    """The reply frame to one job, in parts."""
     results: Arrays = []
     with capped_output() as printed, Clock(header["time_limit"]) as clock:
         facts = _facts(header, inputs, results, printed, clock)
-    return protocol.pack({**facts, "printed": printed.text()}, results)
+    return protocol.parts({**facts, "printed": printed.text()}, results)
 
 
 def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: CappedText, clock: Clock) -> Facts:
@@ -41,7 +41,10 @@ def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: 
         function = load(header, facts, clock)
         if function is None:
             return facts
+        kept = 0
         for call in header["calls"]:
+            results[kept:] = [array.copy() for array in results[kept:]]  # what is next may change them
+            kept = len(results)
             facts["calls"].append(_call(function, call, inputs, results, header["filename"]))
             printed.enough()
     except BaseException as error:  # whatever learner code raises is a fact to report
@@ -51,7 +54,8 @@ def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: 
 
 def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Arrays, filename: str) -> Facts:
     arguments = {name: _build(value, inputs) for name, value in call["arguments"]}
-    given = {name for name, value in call["arguments"] if "tensor" in value}
+    given = {name: value["tensor"] for name, value in call["arguments"] if "tensor" in value}
+    before = {name: inputs[index].copy() for name, index in given.items() if call.get("after", True)}
     facts: Facts = {}
     returned: Any = None
     meter = Meter()
@@ -65,9 +69,8 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
         if isinstance(error, OutOfTime):
             raise
     facts["returned"] = _describe(returned, results)
-    after = call.get("after", True)
     facts["stored"] = {name: _attributes(arguments[name], results) for name in given}
-    facts["after"] = {name: _describe(arguments[name], results) for name in given if after}
+    facts["after"] = {name: now for name in before if (now := _changed(arguments[name], before[name], results))}
     facts["work"], facts["peak"] = meter.work, meter.peak
     return facts
 
@@ -96,6 +99,17 @@ def _build(value: Facts, inputs: Arrays) -> Any:
 def _writable(array: np.ndarray) -> np.ndarray:
     """An array of the job, which no other call is given."""
     return array if array.flags.writeable else array.copy()
+
+
+def _changed(tensor: torch.Tensor, before: np.ndarray, results: Arrays) -> Facts | None:
+    """An argument as facts, if it is not what it was."""
+    facts = _describe(tensor, results)
+    if facts.get("array") is not None:
+        now = results[facts["array"]]
+        if (now.dtype, now.shape, now.tobytes()) == (before.dtype, before.shape, before.tobytes()):
+            results.pop()
+            return None
+    return facts
 
 
 def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:
@@ -151,5 +165,5 @@ def _tensor(tensor: torch.Tensor, results: Arrays) -> Facts:
 
 
 def _keep(array: Any, results: Arrays) -> int:
-    results.append(np.array(array))
+    results.append(np.asarray(array))
     return len(results) - 1

@@ -16,8 +16,13 @@ import socket
 import struct
 import sys
 import tempfile
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
 from os import _exit
 from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
 
 from . import protocol, warm_memory
 from .linux import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, fork, prctl
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
     from .confinement import Confinement
 
 STATUS = struct.Struct("<iii")
+MOST_PARTS = 1024  # that Linux takes at once: IOV_MAX
+SPECIALIZED = 24  # times that code runs before Python has specialized it
 READY, JOB, STARTED = b"R", b"J", b"P"
 FORBIDDEN = frozenset(
     (
@@ -111,12 +118,21 @@ def _child(job: int, result: int, warm: int, confinement: Confinement | None) ->
         if confinement is not None:
             result = confinement.enter(result)
         gc.enable()
-        reply = memoryview(answer(header, arrays))
-        while reply:
-            reply = reply[os.write(result, reply) :]
+        _write(result, answer(header, arrays))
         code = 0
     finally:
         _exit(code)
+
+
+def _write(fd: int, parts: Sequence[bytes | memoryview]) -> None:
+    """All of the parts, in as few pieces as the kernel takes them."""
+    left = deque(memoryview(part) for part in parts)
+    while left:
+        written = os.writev(fd, tuple(islice(left, MOST_PARTS)))
+        while left and written >= len(left[0]):
+            written -= len(left.popleft())
+        if left:
+            left[0] = left[0][written:]
 
 
 def serve_pipe() -> None:
@@ -138,7 +154,7 @@ def serve_pipe() -> None:
             _limit({**header, "time_limit": None}, _address_space())
             originals = [(owner, dict(vars(owner))) for owner in _patchable()]
             modules = dict(sys.modules)
-        replies.write(answer(header, arrays))
+        replies.writelines(answer(header, arrays))
         replies.flush()
         sys.modules.update(modules)
         _undo_patches(originals)
@@ -178,7 +194,7 @@ def _settle(strict: bool) -> None:
     if strict:
         _settle_strictly()
         return
-    answer(_WARM_UP, [])
+    _rehearse(1)
     nowhere = tempfile.mkdtemp(prefix="handgrad-")
     os.chdir(nowhere)
     with contextlib.suppress(OSError):  # a folder in use cannot be removed everywhere
@@ -197,9 +213,17 @@ def _settle_strictly() -> None:
     torch.backends.mkldnn.set_flags(False)  # type: ignore[no-untyped-call]
     preloaded.load()
     autograd_removal.remove()
-    for meter in (False, True):
-        answer({**_WARM_UP, "calls": [{**_WARM_UP["calls"][0], "meter": meter}]}, [])
+    _rehearse(1, meter=True)
+    _rehearse(SPECIALIZED)
     _silence()
+
+
+def _rehearse(times: int, *, meter: bool = False) -> None:
+    """Answer a job as a child does: what it loads, caches and specializes on the way is here before the fork."""
+    array = np.ones((2, 2), np.float32)
+    call = {"arguments": [["x", {"tensor": 0, "g": 1}]], "meter": meter}
+    for _ in range(times):
+        answer(*protocol.unpack(protocol.pack({**_REHEARSAL, "calls": [call]}, [array, array])))
 
 
 def _silence() -> None:
@@ -257,11 +281,10 @@ def _forbid_accidents() -> None:
 
 
 _learners = {"run": False}
-_WARM_UP: dict[str, Any] = {
-    "cells": ["import torch\ndef warm(x):\n    x.g = (x.t() @ x).sum(0) + torch.ones(1)\n"],
+_REHEARSAL: dict[str, Any] = {
+    "cells": ["import torch\ndef warm(x):\n    x.g = (x.t() @ x.g).sum(0) + torch.ones(1)\n"],
     "cell_limit": None,
     "filename": "warm.py",
     "function": "warm",
     "time_limit": 60,
-    "calls": [{"arguments": [["x", {"literal": 0}]], "meter": False}],
 }

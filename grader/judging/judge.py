@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from grader.child import protocol
 from grader.course import CourseExercise
 from grader.diagnosis.diagnose import Diagnosis
 from grader.diagnosis.evidence import evidence_of, shown
@@ -205,7 +206,7 @@ class Judge:
         """The dtype of the owner, or of the first array argument for a value."""
         owner = trial.arguments.get(answer.wrt)
         arrays = [value for value in (owner, *trial.arguments.values()) if isinstance(value, Array)]
-        return arrays[0].values.dtype.name if arrays else None
+        return protocol.NAMES[arrays[0].values.dtype] if arrays else None
 
     def _conduct(self, answer: Answer) -> Verdict:
         """Inputs unchanged, and the same answer when called again."""

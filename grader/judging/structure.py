@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Mapping
 
 from grader.diagnosis.diagnose import Diagnosis
 from grader.exercise import RETURN, Answer
@@ -185,16 +184,12 @@ def of_inputs(call: Call, trial: Trial, observed: Observation) -> Diagnosis | No
     for name, argument in trial.arguments.items():
         if not isinstance(argument, Array):
             continue
-        parts: Mapping[str, tuple[Value | None, object]] = {
-            name: (call.after.get(name), argument.values),
-            f"{name}.g": (call.stored.get(name, {}).get("g"), argument.g),
-        }
-        watched = [name] if f"{name}.g" in trial.expected else [*parts]
-        for part in watched:
-            value, before = parts[part]
-            after = observed.array(value)
-            if before is None:
-                continue
-            if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():  # type: ignore[attr-defined]
-                return Diagnosis("mutated-input", f"{part} is not what it was before the call")
+        part, before = f"{name}.g", argument.g
+        if name in call.after:
+            return Diagnosis("mutated-input", f"{name} is not what it was before the call")
+        if before is None or part in trial.expected:
+            continue
+        after = observed.array(call.stored.get(name, {}).get("g"))
+        if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():
+            return Diagnosis("mutated-input", f"{part} is not what it was before the call")
     return None

@@ -69,7 +69,7 @@ class Raised(_Record):
 
 
 class Call(_Record):
-    """One call of the learner's function."""
+    """One call of the learner's function; `after` holds the arguments that it changed."""
 
     returned: Value
     stored: Few[dict[Text, Few[dict[Text, Value]]]]
