@@ -17,6 +17,7 @@ from .linux import huge_pages, malloc
 LARGEST, STEP = 512, 16  # the sizes that Python's allocator serves from pages of their own, in bytes
 HOLES = 1 << 19  # bytes of each size: more than what is free on half-empty pages after the imports
 OF_C = (*range(69_000, 4_200, -1024), *range(4_200, 1_040, -64), *range(1_040, 24, -16))  # bytes, the largest first
+YOUNG = 10_000  # objects that wait for their collection, which writes to each of them: few children have as many
 AT_THE_END, ENOUGH = 40, 8  # blocks: that take what is left at the heap's end, and that find no hole any more
 _kept: list[object] = []
 
@@ -29,6 +30,7 @@ def settle() -> None:
         _kept.extend(make() for _ in range(HOLES // size))
     _fill_heap()
     gc.freeze()
+    gc.set_threshold(YOUNG)
     huge_pages()
 
 
