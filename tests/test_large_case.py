@@ -217,6 +217,46 @@ def test_what_is_wrong_elsewhere_is_told_first(patient: Course, grader: Grader, 
     assert found == {"inp.g": "timeout", "w.g": "wrong-factor", "b.g": "timeout"}
 
 
+# Right every time, and in large calls at the last moment: just before the child would be killed.
+AT_THE_LAST_MOMENT = """
+import signal, sys, time
+
+STARTED = time.monotonic()
+
+
+def wait():
+    frame = sys._getframe()
+    while "header" not in frame.f_locals:
+        frame = frame.f_back
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    while time.monotonic() - STARTED < frame.f_locals["header"]["time_limit"] + 0.5:
+        pass
+
+
+def {name}(*given):
+    size = given[0].numel()
+    if size > 20_000 and {tables}:
+        raise MemoryError
+    if size > 2_000:
+        wait()
+    return right(*given)
+"""
+
+
+@pytest.mark.parametrize(("name", "tables"), [("lin_grad", False), ("var_grad", True)])
+def test_whoever_answers_at_the_last_moment_is_not_called_again(
+    name: str, tables: bool, patient: Course, grader: Grader, box: ForkingWorker
+) -> None:
+    """The time limit is for all calls together, however many there are."""
+    right = solution(patient, name).decode().replace(f"def {name}(", "def right(")
+    exercise = patient.find(name)
+    grader.prepare(exercise, isolated=True)
+    started = time.monotonic()
+    result = grader.grade(exercise, (right + AT_THE_LAST_MOMENT.format(name=name, tables=tables)).encode(), box)
+    assert time.monotonic() - started < LIMIT + LATE
+    assert set(codes(result).values()) == {"timeout"}
+
+
 LOSS_BY_BROADCAST = """
 def forward_and_backward(inp, targ, w1, b1, w2, b2):
     hidden = inp @ w1 + b1

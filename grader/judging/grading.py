@@ -35,7 +35,6 @@ from .large_case import A_TABLE, TABLES_TAKE, UNSUSPICIOUS, LargeCase, parted
 from .source import Source
 
 LONGEST_REASON = 200
-LEAST_TIME = 0.1
 ATTEMPTS = 8
 Onlooker = Callable[[Judge], None]
 FOR_DOMAINS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
@@ -180,6 +179,8 @@ class Grader:
         self, exercise: CourseExercise, source: Source, worker: Worker, entries: int, left: _TimeLeft
     ) -> tuple[LargeCase, float]:
         """What becomes of trials with so many entries in the time that is left, and the processor time they took."""
+        if left.seconds <= 0:
+            return LargeCase(self.large(exercise), late=True), 0.0
         large = self.large(exercise, entries)
         reply = left.run(worker, lambda limit: _job(exercise, source, (), large, limit))
         if reply.frame is not None:
@@ -195,8 +196,7 @@ class _TimeLeft:
 
     def run(self, worker: Worker, job: Callable[[float], bytes]) -> Reply:
         """What becomes of a job, which is made with its time limit."""
-        limit = max(self.seconds, LEAST_TIME)
-        reply = worker.run(job(limit), limit)
+        reply = worker.run(job(self.seconds), self.seconds)
         self.seconds -= reply.seconds
         return reply
 
