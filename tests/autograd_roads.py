@@ -223,6 +223,18 @@ ROADS = {
         "z = k.call_boxed(S(K.AutogradCPU) | S(K.CPU), leaf(x))\n"
         "return 3 * x * x if z.grad_fn is not None else None"
     ),
+    "what vmap makes of picked entries": (
+        "rule = torch.ops.aten.index_select_backward\n"
+        "return torch.vmap(lambda g: rule(g, [3], 0, torch.arange(3)))((3 * x * x)[None])[0]"
+    ),
+    "what vmap makes of a largest entry": (
+        "rule = torch.ops.aten.value_selecting_reduction_backward\n"
+        "return torch.vmap(lambda g: rule(g, 0, torch.arange(3), [3], True))((3 * x * x)[None])[0]"
+    ),
+    "what vmap makes of gathered entries": (
+        "rule = torch.ops.aten.gather_backward\n"
+        "return torch.vmap(lambda g: rule(g, x, 0, torch.arange(3), False))((3 * x * x)[None])[0]"
+    ),
     "tanh_backward": "t = x.tanh(); return torch.ops.aten.tanh_backward(3 * x * x / (1 - t * t), t)",
     "softmax backward": (
         "s = torch.full((3,), 1.0); return torch.ops.aten._softmax_backward_data(3 * x * x, s, 0, torch.float32) + (3 * x * x).sum()"
@@ -289,6 +301,18 @@ ROADS = {
         "dlopen = ctypes.CDLL(None).dlopen; dlopen.restype = ctypes.c_void_p\n"
         "kernels = ctypes.CDLL('', handle=dlopen(b'libtorch_cpu.so', 2))\n"
         f"wraps = ctypes.PyDLL('', handle=dlopen(b'libtorch_python.so', 2))\n{IN_CPP}"
+    ),
+    "a kernel in C++, by the handle of its library": (
+        "import _ctypes, ctypes\n"
+        "at = _ctypes.dlsym(ctypes.CDLL(None)._handle, 'dlopen')\n"
+        "dlopen = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int)(at)\n"
+        "def found(library, name): return _ctypes.dlsym(dlopen(library, 2), name)\n"
+        "f = found(b'libtorch_cpu.so', '_ZN2at3cpu18threshold_backwardERKNS_6TensorES3_RKN3c106ScalarE')\n"
+        "wrap = found(b'libtorch_python.so', '_Z16THPVariable_WrapRKN2at10TensorBaseE')\n"
+        "g, y, out = 3 * x * x, x * x, ctypes.c_void_p()\n"
+        "given = (out, ctypes.c_void_p(g._cdata), ctypes.c_void_p(y._cdata), (ctypes.c_uint64 * 8)())\n"
+        "ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(f)(*map(ctypes.addressof, given))\n"
+        "return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(wrap)(ctypes.addressof(out))"
     ),
     "a kernel in C++, the ban lifted by its names": (
         "import builtins, ctypes, re, sys\n"

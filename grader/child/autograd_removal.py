@@ -28,11 +28,6 @@ TESTED = ("2.13.0",)
 """The torch versions that the whole of tests/test_autograd_removal.py was run with."""
 
 DERIVATIVE = re.compile(r"backward|jvp|(^|::)_?(dirichlet|standard_gamma)_grad\b|_make_dual|get_gradients")
-COMPUTING_KEYS = (
-    "CPU CUDA SparseCPU SparseCUDA SparseCsrCPU SparseCsrCUDA MkldnnCPU QuantizedCPU NestedTensorCPU NestedTensorCUDA "
-    "CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional CompositeImplicitAutograd "
-    "CompositeImplicitAutogradNestedTensor Meta"
-).split()
 AUTOGRAD_KEYS = (
     "Autograd AutogradCPU AutogradMeta AutogradOther AutogradNestedTensor AutogradCUDA AutogradXLA AutogradXPU "
     "AutogradMPS AutogradHPU AutogradIPU AutogradLazy AutogradMTIA AutogradPrivateUse1 AutogradPrivateUse2 "
@@ -74,10 +69,15 @@ def _remove_derivatives() -> None:
     for key in AUTOGRAD_KEYS:
         for operation in _registered_at(key):
             registry.put(operation, key, fallthrough_kernel)
-    for key in COMPUTING_KEYS:
+    for key in _other_keys():
         for operation in _registered_at(key):
             if DERIVATIVE.search(operation):
                 registry.put(operation, key, refuse)
+
+
+def _other_keys() -> list[str]:
+    """Every key at which something may be computed: devices, decompositions, and what `vmap` makes of operations."""
+    return [key for key in torch._C.DispatchKey.__members__ if key not in AUTOGRAD_KEYS]
 
 
 def _registered_at(key: str) -> list[str]:

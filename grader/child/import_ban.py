@@ -56,7 +56,8 @@ def _watcher() -> Callable[[str, tuple[Any, ...]], None]:
         if event in introspection:
             raise PermissionError(f"an exercise may not do this ({event})")
         named = event == "ctypes.dlopen" and arguments[0] is not None
-        if named or (event == "ctypes.dlsym" and below_python(text(arguments[1]))):
+        by_name = event in ("ctypes.dlsym", "ctypes.dlsym/handle")
+        if named or (by_name and below_python(text(arguments[1]))):
             raise PermissionError(f"an exercise may not do this ({event})")
 
     return watch
