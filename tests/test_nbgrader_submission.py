@@ -357,7 +357,7 @@ SCRIPTS = [
     *HOSTILE, "<SCRIPT >alert(1)</SCRIPT>", "<!-- x --><?php ?><style>*{display:none}</style>", "<b\nonclick=alert(1)>",
     "[x]( javascript:alert(1))", "[x](<javascript:alert(1)>)", "[x]\n\n[x]: javascript:alert(1)",
     "[x](&#106;avascript:alert(1))", "[x](java\\script:alert(1))", "$\\href {javascript:alert(1)}{x}$",
-    "<javascript:alert(1)>", "$\\require{html}$",
+    "<javascript:alert(1)>", "$\\require{html}$", "$\\mmlToken{mi}[href='javascript:alert(1)']{x}$",
     "[x](data:text/html;base64,aaaa)", "![x](javascript:alert(1))", "    <b onclick=alert(1)>", "```\n<script>\n```",
 ]  # fmt: skip
 PLAIN = set("p ul li code pre strong em del div span a img".split())
@@ -368,8 +368,15 @@ def test_what_a_student_wrote_runs_in_nobodys_browser(text: str):
     page = MarkdownWithMath(renderer=IPythonRenderer(escape=False)).render(inert(text))
     assert {tag.removeprefix("/") for tag in re.findall(r"<([!?/]?\w*)", page)} <= PLAIN
     assert not re.search(r'(?:href|src)="(?!https?://a\.example)', page)
-    assert not re.search(r"\\(href|require)", page)
+    assert not re.search(r"\\(href|require|mmlToken)", page)
     assert inert(inert(text)) == inert(text)
+
+
+def test_a_raw_cell_of_a_student_is_text_too(folder: Path):
+    notebook = released(folder)
+    notebook.cells += sound(read_submitted(notebook_of({"cell_type": "raw", "source": SCRIPTS[0] + "$\\href{}$"}))).cells
+    last = sound(restored(folder, notebook)).cells[-1]
+    assert (last.cell_type, last.source) == ("raw", "< script>alert(1)< /script>$\\ href{}$")
 
 
 @pytest.mark.parametrize(

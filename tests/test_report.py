@@ -107,6 +107,13 @@ def test_the_table_reads_back_as_it_was(run: Run, tmp_path: Path) -> None:
     assert data.startswith(b"\xef\xbb\xbfstudent,unit,exercise,answer,status,score,max_score,code,message,stuck\r\n")
 
 
+def test_no_name_in_the_table_moves_a_terminal(run: Run, tmp_path: Path) -> None:
+    write_folder(tmp_path / "grades", [result("\x1b[2Jann\u202e", wrong("inp.g", "error", "no"), *RIGHT)])
+    assert run("grades").returncode == 0
+    table = (tmp_path / "grades/report.csv").read_text(encoding="utf-8-sig")
+    assert "\N{REPLACEMENT CHARACTER}[2Jann\N{REPLACEMENT CHARACTER}," in table
+
+
 def test_no_cell_of_the_table_is_a_formula(run: Run, tmp_path: Path) -> None:
     formula = result("=cmd()", wrong("inp.g", "error", "-2+3"), *RIGHT)
     write_folder(tmp_path / "grades", [formula])

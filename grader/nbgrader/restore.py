@@ -20,7 +20,7 @@ NAMED = 6
 RELEASED = "_handgrad_released"
 TAG = re.compile(r"<(?=[A-Za-z/!?])")
 LINK = re.compile(r"\](?=[(:]\s*(?!https?://|attachment:|#))")
-TEX = re.compile(r"\\(?=(?:href|require|style|class|cssId|data)\b)")
+TEX = re.compile(r"\\(?=(?:href|require|style|class|cssId|data|mmlToken)\b)")
 MISSING = "# This cell was missing from the submission."
 
 
@@ -61,7 +61,7 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
         said = notes_in(nb)
         notes = [*_forget_others(nb, known), *_restore(nb, known), *_add_missing(nb, known)]
         for cell in nb.cells:
-            if cell.cell_type == "markdown" and not cell.metadata.get("nbgrader", {}).get("locked"):
+            if cell.cell_type != "code" and not cell.metadata.get("nbgrader", {}).get("locked"):
                 cell.source = inert(cell.source)
         for note in (*said, *notes):
             self.log.warning("%s, %s: %s", place["student"], place["notebook"], note)

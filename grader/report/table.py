@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from grader.results import AnswerResult, ExerciseResult
-from grader.text import no_formula
+from grader.text import no_formula, plain
 
 from .model import StudentLine
 
@@ -29,7 +29,7 @@ def answer_table(file: BinaryIO) -> Iterator[Add]:
     writer.writerow(HEADER)
 
     def add(line: StudentLine, exercises: Iterable[ExerciseResult]) -> None:
-        name, stuck = no_formula(line.name), no_formula(line.stuck)
+        name, stuck = no_formula(plain(line.name)), no_formula(line.stuck)
         for exercise in exercises:
             writer.writerows([name, *_row(exercise, answer), stuck] for answer in exercise.answers)
         for unit, points in line.late:
