@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from pathlib import PurePath
 
 from grader.child import cells
@@ -61,7 +62,7 @@ class Source:
             line: numbered through all cells, from 1.
         """
         number = max((i for i, before in enumerate(self._starts) if before < line), default=0)
-        text = cells.lines(self.cells[number])
+        text = self._lines[number]
         line -= self._starts[number]
         says = plain(text[line - 1].strip()[:LONGEST_LINE]) if 0 < line <= len(text) else ""
         where = f"{PurePath(self.file).name if self.file else self.cell(number)}, line {line}"
@@ -79,5 +80,10 @@ class Source:
         return known[-1] if known else None
 
     @cached_property
+    def _lines(self) -> list[list[str]]:
+        """The lines of each cell, taken apart once, however many of them are spoken of."""
+        return [cells.lines(cell) for cell in self.cells]
+
+    @cached_property
     def _starts(self) -> list[int]:
-        return cells.starts(self.cells)
+        return [0, *accumulate(map(len, self._lines))][: len(self.cells)]
