@@ -17,7 +17,7 @@ from grader.diagnosis.ladders import STEPS
 from grader.exercise import Exercise, returned, stored
 from grader.judging.grading import Grader
 from grader.judging.large_case import UNSUSPICIOUS
-from grader.reference.large_trials import AT_FIRST, entries_are_coupled, large_trials, most_entries
+from grader.reference.large_trials import AT_FIRST, entries_are_coupled, large_trials, most_entries, roomless_trials
 from grader.reference.references import make_trials
 from grader.reference.trial import Trial
 from grader.results import ExerciseResult
@@ -285,6 +285,52 @@ def test_a_table_is_a_right_way_where_entries_depend_on_each_other(
     """It has no room in a large case, and a smaller one shows that it takes no time."""
     name = "right/08_shapes/var_grad/centring-matrix.py"
     assert found_codes(name, course, grader, isolated) == {"inp.g": None}
+
+
+FORGED_METERS = {
+    "stepped out of": "from torch.utils._python_dispatch import _disable_current_modes as out_of_the_meter",
+    "told that nothing is held": (
+        "import contextlib, tracemalloc\nimport grader.child.meter as meter\n"
+        "meter._Watch._count, tracemalloc.get_traced_memory = lambda *_: None, lambda: (0, 0)\n"
+        "out_of_the_meter = contextlib.nullcontext"
+    ),
+    "not asked": (
+        "import contextlib, sys\nframe, out_of_the_meter = sys._getframe(), contextlib.nullcontext\n"
+        "while 'header' not in frame.f_locals: frame = frame.f_back\n"
+        "for call in frame.f_locals['header']['calls']: call['meter'] = False"
+    ),
+}
+HOLDS_ALL = """
+def lin_grad_lean(inp, out, w, b):
+    with out_of_the_meter():
+        inp.g = out.g @ w.t()
+        w.g = (inp[:, :, None] * out.g[:, None, :]).sum(0)
+        b.g = out.g.sum(0)
+"""
+
+
+@pytest.mark.parametrize("way", FORGED_METERS)
+def test_whoever_forges_the_meter_has_no_room_all_the_same(
+    way: str, patient: Course, grader: Grader, isolated: ForkingWorker
+) -> None:
+    """What must never be held is more than the kernel gives a child in another trial."""
+    source = f"{FORGED_METERS[way]}\n{HOLDS_ALL}"
+    assert set(codes(grader.grade(patient.find("lin_grad_lean"), source.encode(), isolated)).values()) == {"memory"}
+
+
+def test_whoever_holds_a_row_at_a_time_has_room(course: Course, grader: Grader, isolated: ForkingWorker) -> None:
+    for way in ("one_row_at_a_time", "one-weight-row-at-a-time", "chunks_of_rows"):
+        name = f"right/04_linear/lin_grad_lean/{way}.py"
+        assert set(found_codes(name, course, grader, isolated).values()) == {None}
+
+
+def test_only_an_array_that_must_never_be_held_is_left_without_room(course: Course, grader: Grader) -> None:
+    first = grader.trials(course.find("lin_grad_lean"))[0]
+    lean, plain = (course.find(name).function for name in ("lin_grad_lean", "lin_grad"))
+    (trial,) = roomless_trials(lean, first, 64 << 20, np.random.default_rng(0))
+    assert 64 << 20 < 4 * np.prod([trial.setting.sizes[axis] for axis in ("bs", "n", "m")]) < 80 << 20
+    assert roomless_trials(lean, first, 1 << 40, np.random.default_rng(0)) == ()
+    assert roomless_trials(plain, first, 64 << 20, np.random.default_rng(0)) == ()
 
 
 def test_processor_time_is_reported_and_cannot_be_slept_away(isolated: ForkingWorker) -> None:

@@ -374,7 +374,8 @@ def test_what_a_student_wrote_runs_in_nobodys_browser(text: str):
 
 def test_a_raw_cell_of_a_student_is_text_too(folder: Path):
     notebook = released(folder)
-    notebook.cells += sound(read_submitted(notebook_of({"cell_type": "raw", "source": SCRIPTS[0] + "$\\href{}$"}))).cells
+    raw = {"cell_type": "raw", "source": SCRIPTS[0] + "$\\href{}$"}
+    notebook.cells += sound(read_submitted(notebook_of(raw))).cells
     last = sound(restored(folder, notebook)).cells[-1]
     assert (last.cell_type, last.source) == ("raw", "< script>alert(1)< /script>$\\ href{}$")
 

@@ -19,7 +19,14 @@ from grader.course import CourseExercise
 from grader.diagnosis.diagnose import Diagnosis
 from grader.errors import InfrastructureError, ProtocolError
 from grader.exercise import Exercise
-from grader.reference.large_trials import AT_FIRST, FOR_TABLES, entries_are_coupled, large_trials, most_entries
+from grader.reference.large_trials import (
+    AT_FIRST,
+    FOR_TABLES,
+    entries_are_coupled,
+    large_trials,
+    most_entries,
+    roomless_trials,
+)
 from grader.reference.references import make_trials
 from grader.reference.threads import one_thread
 from grader.reference.trial import Trial
@@ -73,6 +80,14 @@ class Grader:
         if key not in self._large:
             first, rng = self.trials(exercise)[0], self._random(exercise, entries)
             self._large[key] = large_trials(exercise.function, first, entries, rng)
+        return self._large[key]
+
+    def roomless(self, exercise: CourseExercise) -> tuple[Trial, ...]:
+        """This run's trials of an exercise with no room for the array that must never be held."""
+        key = (exercise.id, 0)
+        if key not in self._large:
+            room, first = exercise.course.policy.memory_limit << 20, self.trials(exercise)[0]
+            self._large[key] = roomless_trials(exercise.function, first, room, self._random(exercise, 0))
         return self._large[key]
 
     def _random(self, exercise: CourseExercise, *stream: int) -> np.random.Generator:
@@ -150,9 +165,13 @@ class Grader:
         passed = result.status == "passed"
         if passed and at_large.lacked_memory and (tables := self._with_tables(exercise, source, worker, left)):
             return tables.judged(exercise, result, source)
+        if exercise.function.never_holds and large and any(answer.code is None for answer in judged.answers):
+            roomless, _ = self._called_again(exercise, source, worker, lambda: self.roomless(exercise), left)
+            judged = roomless.judged(exercise, judged, source)
         if reply.cpu <= UNSUSPICIOUS or not large or all(answer.code for answer in judged.answers):
             return judged
-        at_last, _ = self._called_again(exercise, source, worker, most_entries(limit) // len(large), left)
+        entries = most_entries(limit) // len(large)
+        at_last, _ = self._called_again(exercise, source, worker, lambda: self.large(exercise, entries), left)
         return at_last.judged(exercise, judged, source)
 
     def _with_tables(
@@ -164,7 +183,7 @@ class Grader:
             return None
         least = a_table = math.inf  # a machine that is busy, or short of memory, only ever adds to them
         for _ in range(ATTEMPTS):
-            case, cpu = self._called_again(exercise, source, worker, FOR_TABLES, left)
+            case, cpu = self._called_again(exercise, source, worker, lambda: self.large(exercise, FOR_TABLES), left)
             least, a_table = min(least, cpu), min(a_table, self._table(exercise, worker, left))
             if least <= TABLES_TAKE * a_table:
                 return case
@@ -173,15 +192,20 @@ class Grader:
     def _table(self, exercise: CourseExercise, worker: Worker, left: _TimeLeft) -> float:
         """The processor time that a table of all entries with all takes now."""
         source = Source.of_file(A_TABLE.format(exercise.id), exercise.file)
-        return self._called_again(exercise, source, worker, FOR_TABLES, left)[1]
+        return self._called_again(exercise, source, worker, lambda: self.large(exercise, FOR_TABLES), left)[1]
 
     def _called_again(
-        self, exercise: CourseExercise, source: Source, worker: Worker, entries: int, left: _TimeLeft
+        self,
+        exercise: CourseExercise,
+        source: Source,
+        worker: Worker,
+        drawn: Callable[[], Sequence[Trial]],
+        left: _TimeLeft,
     ) -> tuple[LargeCase, float]:
-        """What becomes of trials with so many entries in the time that is left, and the processor time they took."""
+        """What becomes of other large trials in the time that is left, and the processor time they took."""
         if left.seconds <= 0:
             return LargeCase(self.large(exercise), late=True), 0.0
-        large = self.large(exercise, entries)
+        large = drawn()
         reply = left.run(worker, lambda limit: _job(exercise, source, (), large, limit))
         if reply.frame is not None:
             return parted(read(reply.frame), 0, large)[1], reply.cpu

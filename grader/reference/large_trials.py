@@ -8,6 +8,7 @@ for each of its entries measures a gradient.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ import torch
 from grader.child.meter import Meter, metered
 from grader.exercise import Answer, Declaration, Exercise
 from grader.setting import Setting
-from grader.shapes import Axes, guess_axes
+from grader.shapes import Axes, guess_axes, named_axes
 
 from .compare import scaled_error
 from .references import REDRAWS, autograd, exercise_trial, right_answer
@@ -27,6 +28,8 @@ FOR_TABLES = 6_000  # and of one this long is made in no time
 AT_LAST = 75_000  # for a time limit of one second
 SINGLE_PRECISION = 1e-4
 PROBE, MOST_WORK = 2048, 1024
+BEYOND, SINGLE = 1.1, 4  # times the room that there is, so that half of it still fits; bytes of a float32
+MOST_SENT = 4 << 20  # entries
 KIND = "a large input"
 
 
@@ -45,6 +48,27 @@ def large_trials(declaration: Declaration, first: Trial, entries: int, rng: np.r
     settings = [_setting(first, axis, entries) for axis in long_axes(declaration, first)]
     drawn = [_drawn(declaration, setting, rng) for setting in settings if _grows_evenly(declaration, setting, rng)]
     return tuple(trial for trial in drawn if trial is not None)
+
+
+def roomless_trials(exercise: Declaration, first: Trial, room: int, rng: np.random.Generator) -> tuple[Trial, ...]:
+    """A trial with no room for the array that must never be held; none where there is no such array.
+
+    Nor where there is so much room that the trial would be too large to send.
+
+    The kernel, and no meter in the learner's process, says then whether it was held.
+
+    Args:
+        first: the first ordinary trial.
+        room: bytes that a learner's function may use.
+    """
+    axes = named_axes([exercise.never_holds])
+    if not isinstance(exercise, Exercise) or not axes:
+        return ()
+    side = math.ceil((BEYOND * room / SINGLE) ** (1 / len(axes)))
+    sizes = {**dict.fromkeys(first.setting.sizes, 1), **dict.fromkeys(axes, side)}
+    sent = sum(math.prod(sizes.get(axis, 1) for axis in first.axes(name) or ()) for name in first.arguments)
+    trial = _drawn(exercise, Setting(0, KIND, sizes), rng) if sent <= MOST_SENT else None
+    return () if trial is None else (trial,)
 
 
 def most_entries(time_limit: float) -> int:
