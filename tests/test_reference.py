@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import weakref
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from grader.exercise import Exercise, Routine, returned, returned_jacobian, stor
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
 from grader.reference.references import autograd, confirmed, gradcheck, loss_of, make_trial, make_trials, steady
-from grader.reference.trial import Trial
+from grader.reference.trial import Trial, Vague
 from grader.sampling import Setting, accumulating, normal, output, positive, upstream, wanted
 
 SEEDS = (0, 1, 2)
@@ -247,3 +248,18 @@ def test_no_trial_is_added_where_no_answer_is_shaped_like_the_output() -> None:
         "x @ w", lambda x, w: x @ w, {"x": normal("bs n"), "out": output(), "w": normal("n m")}, stored("w.g")
     )
     assert len({id(trial.inputs) for trial in make_trials(layer, np.random.default_rng(3))}) == 5
+
+
+def test_a_remembered_error_keeps_nothing_of_whoever_met_it() -> None:
+    """One grader meets it for every student whose answer it is compared with, and each answer may be large."""
+    trial = make(lambda x: x * x, {"x": normal("n")}, stored("x.g"))[0]
+
+    def impossible() -> None:
+        raise Vague("never so")
+
+    def met(answer: np.ndarray) -> weakref.ref[np.ndarray]:
+        with pytest.raises(Vague, match="never so"):
+            trial.remember("mistake", impossible)
+        return weakref.ref(answer)
+
+    assert [met(np.zeros(9))() for _ in range(3)] == [None] * 3

@@ -47,10 +47,11 @@ class Trial:
             try:
                 self.memo[key] = compute()
             except IMPOSSIBLE as error:
-                self.memo[key] = error
-        if isinstance(self.memo[key], IMPOSSIBLE):
-            raise self.memo[key]
-        return self.memo[key]
+                self.memo[key] = _Failed(Vague if isinstance(error, Vague) else ValueError, str(error))
+        found = self.memo[key]
+        if isinstance(found, _Failed):
+            raise found.kind(found.says)
+        return found
 
     def axes(self, name: str) -> Axes | None:
         """The axis names of an array argument."""
@@ -68,6 +69,14 @@ class Vague(ValueError):
 
 
 IMPOSSIBLE = (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """An error that is remembered: raised anew each time, for an exception keeps every frame that it has passed."""
+
+    kind: type[ValueError]
+    says: str
 
 
 @dataclass(frozen=True)
