@@ -151,6 +151,7 @@ def hint(
         session.progress.saw_hint(exercise, answer, seen)
         session.progress.save()
         out([((f"{exercise.file}  {answer.name}", "bold"),), *hints(exercise, answer, columns(), seen)])
+        out([((note, "todo"),) for note in session.progress.notes])
 
 
 @app.command("list")

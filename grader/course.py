@@ -202,7 +202,9 @@ class Course:
 
     def _no_such(self, name: str) -> str:
         known = [exercise.id for exercise in self.exercises] + [unit.id for unit in self.config.units]
-        near = difflib.get_close_matches(Path(name).stem or name, known, 1, 0.5)
+        wanted = Path(name).stem or name
+        begun = [one for one in known if one.startswith(wanted) or one.partition("_")[2] == wanted]
+        near = begun[:1] or difflib.get_close_matches(wanted, known, 1)
         hint = f"Did you mean {near[0]}?" if near else "See them all with: handgrad list"
         return f"There is no exercise, unit or exercise file {name!r} in this course. {hint}"
 

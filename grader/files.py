@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -43,6 +44,11 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     with whole_file(path) as file:
         file.write(data)
+
+
+def remedy(error: OSError) -> str:
+    """What a person does so that a file can be written the next time."""
+    return "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "make its folder writable"
 
 
 def remove_unfinished(folder: Path) -> None:

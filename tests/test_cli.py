@@ -352,6 +352,7 @@ def test_check_says_when_progress_cannot_be_remembered(here: Run, course: Course
     done = here("check", "slope")
     assert done.returncode == 1
     assert "Progress is not remembered" in done.stdout
+    assert "Progress is not remembered" in here("hint", "slope").stdout
 
 
 def test_check_json_stays_json_when_progress_cannot_be_remembered(here: Run, course: Course) -> None:

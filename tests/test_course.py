@@ -173,11 +173,18 @@ def test_a_selection_keeps_teaching_order_and_repeats_nothing(folder: Path) -> N
         ("04_liner", "04_linear"),
         ("exercises/04_linear/lin_grade.py", "lin_grad"),
         ("relu-grad", "relu_grad"),
+        ("lin", "lin_grad"),
+        ("slopes", "01_slopes"),
     ],
 )
 def test_an_unknown_name_suggests_the_nearest(course: Course, asked: str, nearest: str) -> None:
     with pytest.raises(UsageError, match=rf"{re.escape(asked)}.*Did you mean {nearest}\?"):
         course.select([asked])
+
+
+def test_a_name_like_no_other_is_answered_with_the_list(course: Course) -> None:
+    with pytest.raises(UsageError, match="handgrad list"):
+        course.select(["exercises/04_linear/helper.py"])
 
 
 def test_a_name_like_no_other_points_to_the_list(course: Course) -> None:

@@ -421,6 +421,19 @@ def test_a_stray_file_is_named_and_left_alone(run: Run, course: Course) -> None:
     assert any(line.startswith("scratch.py in 06_losses is no exercise") for line in result.outlines)
 
 
+def test_a_stray_file_that_is_asked_for_by_name_is_wrong_usage(run: Run, course: Course) -> None:
+    (course.root / "exercises/06_losses/scratch.py").write_text("1 / 0\n")
+    result = run.refused("exercises/06_losses/scratch.py")
+    assert "scratch.py in 06_losses is no exercise of this course. See them: handgrad list" in str(result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("named", "path"), [("mse_grad", "exercises/06_losses/mse_grad.py"), ("06_losses", "exercises/06_losses")]
+)
+def test_an_id_in_place_of_a_path_is_answered_with_the_path(run: Run, named: str, path: str) -> None:
+    assert str(run.refused(named).stderr).strip() == f"handgrad: pytest takes a path: name {path}"
+
+
 def test_a_missing_stub_is_to_do_and_says_how_to_get_it_back(run: Run, course: Course) -> None:
     course.find("mse_grad").path.unlink()
     result = run("exercises/06_losses")
@@ -432,6 +445,14 @@ def test_a_missing_stub_that_is_asked_for_by_name_says_how_to_get_it_back(run: R
     course.find("mse_grad").path.unlink()
     result = run.refused("exercises/06_losses/mse_grad.py")
     assert "handgrad reset mse_grad" in str(result.stdout) + str(result.stderr)
+
+
+def test_a_link_to_nowhere_is_told_like_a_missing_stub(run: Run, course: Course) -> None:
+    stub = course.find("mse_grad").path
+    stub.unlink()
+    stub.symlink_to("nowhere")
+    result = run.refused("exercises/06_losses/mse_grad.py")
+    assert "handgrad reset mse_grad" in str(result.stderr)
 
 
 def test_a_missing_stub_takes_its_place_in_teaching_order(run: Run, course: Course) -> None:

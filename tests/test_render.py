@@ -161,6 +161,8 @@ def test_a_legend_is_broken_between_keys_and_never_within() -> None:
     assert as_text(legend(keys, 26)).splitlines() == ["h hint  n next  s solution", "q quit"]
     assert as_text(legend(keys, 25)).splitlines() == ["h hint  n next", "s solution  q quit"]
     assert len(as_text(legend(keys, 1)).splitlines()) == 4
+    for line in legend(keys, 26):  # no blanks at its end either: a terminal would break the line after them
+        assert len("".join(text for text, _ in line)) <= 26
 
 
 def test_a_file_that_is_not_there_is_named_once(course: Course) -> None:

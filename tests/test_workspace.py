@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -123,13 +124,38 @@ def test_a_reset_that_cannot_write_changes_nothing_and_leaves_no_litter(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
-        with pytest.raises(InfrastructureError, match="No space left on device"):
+        with pytest.raises(InfrastructureError, match="No space left on device.: make room"):
             workspace.reset(exercise)
     assert exercise.path.read_text() == "mine"
     assert {p.name for p in exercise.path.parent.iterdir()} == {
         "README.md",
         *(e.name for e in course.exercises if e.unit == exercise.unit),
     }
+
+
+@pytest.mark.parametrize("was_there", [True, False])
+def test_a_workspace_that_cannot_be_made_leaves_nothing_and_can_be_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, was_there: bool
+) -> None:
+    target = tmp_path / "ws"
+    if was_there:
+        target.mkdir()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/somewhere/else/README.md")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workspace, "new_variant", full)
+        with pytest.raises(InfrastructureError, match="ws cannot be made .No space left on device.: make room"):
+            workspace.init(target)
+    assert (target.exists(), [*tmp_path.rglob("*.md")]) == (was_there, [])
+    assert workspace.init(target).exercises
+
+
+def test_a_folder_that_is_a_course_already_is_told_to_go_there(course: Course) -> None:
+    with pytest.raises(UsageError, match="is a course already: go there"):
+        workspace.init(course.root)
+    assert load_course(course.root).exercises
 
 
 def test_a_folder_in_place_of_the_file_is_named_with_what_to_do(course: Course) -> None:

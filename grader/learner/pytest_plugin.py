@@ -6,6 +6,7 @@ a worker process that starts while pytest collects.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -51,8 +52,11 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return None
     try:
         for argument in config.args:
-            if (folder := _exercises_folder(_path(config, argument))) is not None:
+            path = _path(config, argument)
+            if (folder := _exercises_folder(path)) is not None:
                 _open(config, folder, argument)
+            elif not path.exists():
+                _expect_no_id(config, argument)
     except HandgradError as error:
         pytest_unconfigure(config)  # pytest does not: it never began
         print(f"handgrad: {error}", file=sys.stderr)
@@ -68,7 +72,7 @@ def _open(config: pytest.Config, folder: Path, argument: str) -> None:
     from grader.errors import CourseError
 
     if not (folder.parent / COURSE).is_file():
-        says = f"There is no course.yaml in {folder.parent}: put it back, or run handgrad init in a new folder."
+        says = f"There is no course.yaml in {folder.parent}: put it back, or make a new course with: handgrad init my-course"
         raise CourseError(says)
     sitting = _sitting(config, folder.parent)
     controls_others = bool(getattr(config.option, "numprocesses", None)) and not hasattr(config, "workerinput")
@@ -85,7 +89,9 @@ def _expect(sitting: Sitting, path: Path, argument: str) -> None:
 
     asked = [e for e in sitting.course.exercises if path == e.path or path in e.path.parents]
     if not asked and not path.exists():
-        sitting.course.find(str(path))
+        raise UsageError(_lost(sitting.course.find(argument)))
+    if not asked and _is_taken(path):
+        raise UsageError(f"{path.name} in {path.parent.name} is no exercise of this course. See them: handgrad list")
     for exercise in asked:
         names = exercise.answer_names
         wanted = argument.split("::")[1] if "::" in argument else names[0]
@@ -95,13 +101,30 @@ def _expect(sitting: Sitting, path: Path, argument: str) -> None:
             raise UsageError(f"{exercise.file} has no answer {wanted!r}; it has {', '.join(names)}.")
 
 
+def _expect_no_id(config: pytest.Config, argument: str) -> None:
+    """pytest takes paths: where somebody names an exercise or a unit, say which path that is."""
+    from grader.course import find_root, load_course
+    from grader.errors import UsageError
+
+    root = find_root(config.invocation_params.dir)
+    named = argument.split("::")[0]
+    for exercise in () if root is None else load_course(root).exercises:
+        path = {exercise.id: exercise.path, exercise.unit: exercise.path.parent}.get(named)
+        if path is not None:
+            raise UsageError(f"pytest takes a path: name {os.path.relpath(path, config.invocation_params.dir)}")
+
+
+def _is_taken(path: Path) -> bool:
+    """Whether pytest leaves a file in a unit's folder to this plugin."""
+    return path.parent.parent.name == EXERCISES and (path.suffix == ".py" or path.name == QUIZ)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[None, Any, Any]:
     """Take exercise files out of the hands of every other collector: they are never imported here."""
     collected = yield
     root = file_path.parent.parent.parent
-    is_ours = file_path.parent.parent.name == EXERCISES and (root / COURSE).is_file()
-    if not is_ours or not (file_path.suffix == ".py" or file_path.name == QUIZ):
+    if not _is_taken(file_path) or not (root / COURSE).is_file():
         return collected
     sitting = _sitting(parent.config, root)
     exercise = sitting.course.at(file_path)

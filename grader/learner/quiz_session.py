@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.authoring.build import stub
 from grader.course import CourseExercise
 from grader.errors import InfrastructureError, ReadError, UsageError
-from grader.files import write_atomically
+from grader.files import remedy, write_atomically
 from grader.judging.quizzes import UNREADABLE, grade_sheet
 from grader.quiz.mistakes import LONGEST, mistake_in
 from grader.quiz.questions import Choice, Choices, Mistake, Posed
@@ -154,7 +154,7 @@ class QuizSession(Practice):
         try:
             write_atomically(path, text.encode())
         except OSError as error:
-            says = f"{path} cannot be written ({error.strerror}): make its folder writable. Nothing has changed."
+            says = f"{path} cannot be written ({error.strerror}): {remedy(error)}. Nothing has changed."
             raise InfrastructureError(says) from error
 
     def _broken(self, error: ReadError) -> UsageError:

@@ -197,11 +197,13 @@ def legend(keys: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:
     parts: list[tuple[str, Style]] = []
     used = 0
     for key, word in keys:
-        size = len(f"{key} {word}  ")
-        if parts and used + size - 2 > width:
+        gap = "  " if parts else ""
+        size = len(f"{gap}{key} {word}")
+        if parts and used + size > width:
             yield tuple(parts)
-            parts, used = [], 0
-        parts += [(key, "bold"), (f" {word}  ", "dim")]
+            parts, used, gap = [], 0, ""
+            size = len(f"{key} {word}")
+        parts += [(gap, ""), (key, "bold"), (f" {word}", "dim")]
         used += size
     yield tuple(parts)
 

@@ -10,7 +10,7 @@ from grader.authoring import build
 from grader.course import COURSE_FILE, Course, CourseExercise, bundled, load_course
 from grader.course_file import QUIZ_FILE
 from grader.errors import InfrastructureError, UsageError
-from grader.files import keep_copy, write_atomically
+from grader.files import keep_copy, remedy, write_atomically
 from grader.quiz.sheet import variant_of
 
 VARIANTS = 9999
@@ -28,11 +28,26 @@ def init(target: Path) -> Course:
 
     Raises:
         UsageError: there is something in `target` already.
+        InfrastructureError: `target` cannot be written; nothing of it is left behind.
     """
+    if (target / COURSE_FILE).is_file():
+        raise UsageError(f"{target} is a course already: go there and type handgrad, or name a new folder.")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target} already holds something: name a new folder, such as my-course.")
-    source = load_course(bundled())
-    target.mkdir(parents=True, exist_ok=True)
+        raise UsageError(f"{target} already holds something: name a new folder.")
+    source, was_there = load_course(bundled()), target.is_dir()
+    try:
+        _fill(target, source)
+    except BaseException as failure:
+        _empty(target, was_there)
+        if isinstance(failure, OSError):
+            raise InfrastructureError(
+                f"{target} cannot be made ({failure.strerror}): {remedy(failure)}, and run the same command again."
+            ) from failure
+        raise
+    return load_course(target)
+
+
+def _fill(target: Path, source: Course) -> None:
     for unit in source.config.units:
         folder = target / "exercises" / unit.id
         folder.mkdir(parents=True)
@@ -44,7 +59,17 @@ def init(target: Path) -> Course:
         (target / exercise.file).write_text(text, encoding="utf-8")
     (target / "pytest.ini").write_text(PYTEST_INI, encoding="utf-8")
     shutil.copyfile(source.root / COURSE_FILE, target / COURSE_FILE)  # last: it makes the folder a course
-    return load_course(target)
+
+
+def _empty(target: Path, keep: bool) -> None:
+    """Take away what a failed `init` had made: only that is there."""
+    if not target.is_dir():
+        return
+    shutil.rmtree(target / "exercises", ignore_errors=True)
+    for name in ("pytest.ini", COURSE_FILE):
+        (target / name).unlink(missing_ok=True)
+    if not keep:
+        target.rmdir()
 
 
 def new_variant() -> int:
@@ -69,6 +94,6 @@ def reset(exercise: CourseExercise, variant: int | None = None) -> Path | None:
         write_atomically(exercise.path, text.encode())
     except OSError as error:
         raise InfrastructureError(
-            f"{exercise.path} cannot be put back ({error.strerror}): make its folder writable. Nothing has changed."
+            f"{exercise.path} cannot be put back ({error.strerror}): {remedy(error)}. Nothing has changed."
         ) from error
     return backup
