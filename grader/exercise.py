@@ -134,6 +134,21 @@ class Exercise:
         """The learner is given an upstream gradient; without one it is 1 everywhere."""
         return any(isinstance(argument, Marker) for argument in self.inputs.values())
 
+    @property
+    def output_name(self) -> str:
+        """What a learner calls the output."""
+        return self.marked("output") or "the output"
+
+    @property
+    def upstream_name(self) -> str:
+        """What a learner calls the upstream gradient."""
+        return self.marked("upstream") or f"{self.marked('output') or 'out'}.g"
+
+    def marked(self, role: str) -> str:
+        """The argument that the grader computes for this role; empty if there is none."""
+        found = (name for name, given in self.inputs.items() if isinstance(given, Marker) and given.role == role)
+        return next(found, "")
+
 
 @dataclass(frozen=True)
 class Routine:

@@ -114,10 +114,13 @@ def upstream() -> Marker:
 
 
 def normal(spec: str, dtype: str = "float32", scale: float = 1.0) -> Sampler:
-    """Normal entries around 0, `scale` their standard deviation; shape: `spec`."""
+    """Normal entries around 0, `scale` their standard deviation, with all the digits of `dtype`; shape: `spec`.
 
-    def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray:
-        return (scale * _normal(rng, setting, shape)).astype(dtype)
+    (To float64 entries with few digits a step can be added and subtracted again without a trace.)
+    """
+
+    def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
+        return (scale * rng.standard_normal(shape)).astype(dtype)
 
     return Sampler(spec, draw, differentiable=True)
 

@@ -53,7 +53,7 @@ Make = Callable[[str, str, Rule], Fault]
 def name_of(trace: Trace, key: str) -> str:
     """What a learner calls a value: `inp`, `out`, or the result of an operation."""
     if key == trace.out:
-        return "out"
+        return trace.output_name
     if key == UPSTREAM:
         return "out.g"
     return f"the result of {words(trace.steps[int(key[1:])])}" if key.startswith("%") else key

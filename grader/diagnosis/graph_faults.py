@@ -94,7 +94,12 @@ def trace_of(exercise: Exercise, trial: Trial) -> Trace:
     """The forward pass in one trial, recorded once."""
     assert trial.out_g is not None
     out_g = trial.out_g
-    return trial.remember("trace", lambda: record(exercise.forward, trial.inputs, out_g))  # type: ignore[no-any-return]
+
+    def recorded() -> Trace:
+        found = record(exercise.forward, trial.inputs, out_g)
+        return dataclasses.replace(found, output_name=exercise.output_name)
+
+    return trial.remember("trace", recorded)  # type: ignore[no-any-return]
 
 
 def _faults(exercise: Exercise, answer: Answer, trace: Trace, trial: Trial) -> Iterator[Fault]:

@@ -28,13 +28,18 @@ TOGETHER: tuple[tuple[str, str, Change], ...] = (
 )
 
 
-def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
-    """Every value at hand, together with the right answer; then its numbers in other places."""
+def candidates(answer: Answer, trial: Trial, output_name: str = "out") -> Iterator[Candidate]:
+    """Every value at hand, together with the right answer; then its numbers in other places.
+
+    Args:
+        output_name: what a learner calls the output.
+    """
     shape = right_in(answer, trial).shape
     for name, value in _values(trial).items():
         if value.ndim and _fits(value.shape, shape):
             for code, says, change in TOGETHER:
-                yield Candidate(code, says.format(name), partial(_together, answer, name, change))
+                what = output_name if name == "out" else name
+                yield Candidate(code, says.format(what), partial(_together, answer, name, change))
     for axis in range(len(shape)):
         says = f"these are the right numbers, back to front along axis {axis}"
         yield Candidate("wrong-operand", says, partial(_turned, answer, axis))

@@ -119,7 +119,7 @@ class Judge:
             return answer_result(self.exercise, answer, verdict)
         pairs = self._pairs(answer)
         if all(self._right(answer, trial, array) for trial, array in pairs):
-            return answer_result(self.exercise, answer, self._cost(answer))
+            return answer_result(self.exercise, answer, self._inputs(exactly=True) or self._cost(answer))
         return self._named(answer, pairs)
 
     @cached_property
@@ -210,8 +210,8 @@ class Judge:
 
     def _conduct(self, answer: Answer) -> Verdict:
         """Inputs unchanged, and the same answer when called again."""
-        if self._inputs is not None:
-            return self._inputs
+        if changed := self._inputs(exactly=False):
+            return changed
         again, repeated = self._rounds[-1]
         first = next(self._array(answer, call) for trial, call in self._rounds if trial is again)
         last = self._array(answer, repeated)
@@ -219,11 +219,16 @@ class Judge:
             return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
         return None
 
+    def _inputs(self, *, exactly: bool) -> Verdict:
+        """What became of the arguments, whichever answer it was computed for; see `structure.of_inputs`."""
+        if exactly not in self._changes:
+            found = (structure.of_inputs(call, trial, self.observed, exactly=exactly) for trial, call in self._rounds)
+            self._changes[exactly] = next((wrong for wrong in found if wrong is not None), None)
+        return self._changes[exactly]
+
     @cached_property
-    def _inputs(self) -> Verdict:
-        """What became of the arguments, whichever answer it was computed for."""
-        found = (structure.of_inputs(call, trial, self.observed) for trial, call in self._rounds)
-        return next((wrong for wrong in found if wrong is not None), None)
+    def _changes(self) -> dict[bool, Verdict]:
+        return {}
 
     def _right(self, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
         return is_right(self.exercise, answer, trial, array)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from grader.diagnosis import graph_faults, prior, quotients, rarer, relations, s
 from grader.diagnosis.diagnose import Diagnosis, declared, diagnose, matching, ranked
 from grader.exercise import Answer, Declaration, Exercise, Routine
 from grader.reference.trial import Candidate, Trial
+
+UPSTREAM = "out.g"
 
 
 def mistake(
@@ -31,13 +34,22 @@ def mistake(
         return Diagnosis("imprecise", "with this answer the error is far larger than it has to be")
     averages = isinstance(declaration, Exercise) and graph_faults.averages(declaration, first)
     found = candidates(exercise, answer, first)
-    return diagnose(answer, doubles, found, averages=averages, rarer=_rarer(declaration, answer, first))
+    named = diagnose(answer, doubles, found, averages=averages, rarer=_rarer(declaration, answer, first))
+    return _in_its_words(declaration, named)
+
+
+def _in_its_words(declaration: Declaration, diagnosis: Diagnosis) -> Diagnosis:
+    """The same with the upstream gradient called what the learner's function calls it."""
+    if not isinstance(declaration, Exercise) or declaration.upstream_name == UPSTREAM:
+        return diagnosis
+    return replace(diagnosis, says=diagnosis.says.replace(UPSTREAM, declaration.upstream_name))
 
 
 def _rarer(declaration: Declaration, answer: Answer, trial: Trial) -> Iterator[Candidate]:
     """Rarer mistakes; the first trial remembers them, once they are asked for."""
     if isinstance(declaration, Exercise) and answer.kind != "value":
-        yield from trial.remember(("strays", answer.name), lambda: list(strays.candidates(answer, trial)))
+        name = declaration.output_name
+        yield from trial.remember(("strays", answer.name), lambda: list(strays.candidates(answer, trial, name)))
         yield from trial.remember(("rarer", answer.name), lambda: list(rarer.candidates(declaration, answer, trial)))
 
 

@@ -6,8 +6,11 @@ import difflib
 import math
 import re
 
+import numpy as np
+
 from grader.diagnosis.diagnose import Diagnosis
 from grader.exercise import RETURN, Answer
+from grader.reference.compare import agrees
 from grader.reference.options import describe_options
 from grader.reference.trial import Trial
 from grader.sampling import Array
@@ -28,6 +31,7 @@ SHAPE_HINTS = (
     "Write the two shapes side by side: which axes would have to be the same?",
     "Which axis is to be summed away? It must stand last in one factor and first in the other.",
 )
+ROUNDED_HINTS = ("Does adding h and subtracting it again end exactly where it began? Put back the value you saved.",)
 NAME_HINTS = ("Is the name spelt as it was where it came into being? What comes from a module must be imported.",)
 NOTHING = Value(kind="none")
 LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mistake there is
@@ -179,17 +183,25 @@ def of_dtype(answer: Answer, value: Value, expected: str | None) -> Diagnosis | 
     return Diagnosis("wrong-dtype", f"it is {value.dtype}; {owner} is {expected or 'a floating-point tensor'}")
 
 
-def of_inputs(call: Call, trial: Trial, observed: Observation) -> Diagnosis | None:
-    """An argument that is no longer what it was when the function was called."""
+def of_inputs(call: Call, trial: Trial, observed: Observation, *, exactly: bool) -> Diagnosis | None:
+    """An argument that is no longer what it was when the function was called.
+
+    Args:
+        exactly: changed last digits count, as adding a step and taking it off again leaves them.
+    """
     for name, argument in trial.arguments.items():
         if not isinstance(argument, Array):
             continue
-        part, before = f"{name}.g", argument.g
-        if name in call.after:
-            return Diagnosis("mutated-input", f"{name} is not what it was before the call")
-        if before is None or part in trial.expected:
-            continue
-        after = observed.array(call.stored.get(name, {}).get("g"))
-        if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():
-            return Diagnosis("mutated-input", f"{part} is not what it was before the call")
+        watched = [(name, call.after[name], argument.values)] if name in call.after else []
+        if argument.g is not None and f"{name}.g" not in trial.expected:
+            watched.append((f"{name}.g", call.stored.get(name, {}).get("g", NOTHING), argument.g))
+        for part, value, before in watched:
+            after = observed.array(value)
+            if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():
+                says = f"{part} is not what it was before the call"
+                if after is None or not agrees(after, before, "float64"):
+                    return Diagnosis("mutated-input", says)
+                if exactly:
+                    says = f"{says}: its last digits have changed, for adding and subtracting a step rounds"
+                    return Diagnosis("mutated-input", says, ROUNDED_HINTS)
     return None

@@ -9,7 +9,6 @@ from grader.course import CourseExercise
 from grader.exercise import Answer, Exercise, Routine
 from grader.quiz.quiz import Quiz
 from grader.quiz.sheet import variant_of
-from grader.sampling import Marker
 from grader.shapes import ANY, alternatives, axes_of
 
 
@@ -21,7 +20,7 @@ def formula(exercise: CourseExercise) -> str:
     body = _lambda_body(exercise.course.spec(exercise.unit), exercise.id)
     if body is None:
         return (declaration.forward.__doc__ or declaration.title).strip().splitlines()[0].rstrip(".")
-    name = next((n for n, a in declaration.inputs.items() if isinstance(a, Marker) and a.role == "output"), "")
+    name = declaration.marked("output")
     return f"{name} = {body}" if name else body
 
 

@@ -168,6 +168,7 @@ class Trace:
         out: the key of its output.
         out_g: the upstream gradient, shaped like the output.
         again: records the same forward pass with some inputs exchanged.
+        output_name: what a learner calls its output.
         memo: what was worked out from this trace once and is kept.
     """
 
@@ -176,6 +177,7 @@ class Trace:
     out: str
     out_g: torch.Tensor
     again: Callable[[Mapping[str, torch.Tensor]], Trace] = field(compare=False, repr=False)
+    output_name: str = "out"
     memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
