@@ -15,8 +15,8 @@ ANY = "..."
 FIRST_OF_ANY = "_0"
 OR = "|"
 PARTS = {
-    "the first": slice(0, 1),
-    "the last": slice(-1, None),
+    "only the first": slice(0, 1),
+    "only the last": slice(-1, None),
     "all but the first": slice(1, None),
     "all but the last": slice(0, -1),
 }

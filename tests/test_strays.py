@@ -39,6 +39,9 @@ def verdict(rule: Callable[[np.ndarray, Values], np.ndarray], answer: int = 0) -
         (lambda r, v: r - v["w"], "wrong-local", "w is subtracted from the right answer"),
         (lambda r, v: v["w"] - r, "wrong-local", "w less the right answer"),
         (lambda r, v: r * v["b"], "extra-factor", "every entry is also multiplied by b"),
+        (lambda r, v: np.abs(r), "wrong-sign", "every entry has lost its sign"),
+        (lambda r, v: np.clip(r, -1, 1), "not-linear", "cut off at -1 and 1"),
+        (lambda r, v: 0 * r + r.mean(1, keepdims=True), "summed-wrong-axis", "summed over m, an axis it must keep"),
         (lambda r, v: r[::-1], "wrong-operand", "back to front along axis 0"),
         (
             lambda r, v: np.roll(r, 1, 1),

@@ -51,7 +51,10 @@ def contraction_faults(step: Step, position: Position, sizes: Sizes, fault: Make
         letters = "".join(product.letters[axis] for axis in axes)
         yield fault("sum-of-products", says, product.summed_first(letters))
         says = f"both factors are brought down over {total.name(axes)} first, one of them by its mean, then multiplied"
-        yield fault("sum-of-products", says, _averaged(product.summed_first(letters), product, letters))
+        once = _averaged(product.summed_first(letters), product, letters)
+        yield fault("sum-of-products", says, once)
+        says = f"both factors are averaged over {total.name(axes)} first and multiplied afterwards"
+        yield fault("sum-of-products", says, _averaged(once, product, letters))
     for reshape in RESHAPED:
         says = "a factor is reshaped where it must be transposed"
         yield fault("reshape-for-transpose", says, with_operand(position, product.partner, reshape))

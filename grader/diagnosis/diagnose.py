@@ -19,7 +19,7 @@ from grader.reference.trial import IMPOSSIBLE, Candidate, Trial, Vague
 from grader.setting import ONE_KIND
 from grader.shapes import describe, describe_guessed
 
-from .partly import another_mask, by_upstream, not_zero, one_path
+from .partly import a_step, another_mask, by_upstream, not_zero, one_path, spread_out, two_slips
 from .ratios import offset, ratio, slope_typed_in, varying_ratio
 from .relations import MATCH, Pair, constant, passes_where, right_in, same_shape
 
@@ -139,10 +139,17 @@ def _without_candidates(
     if on_path := one_path(answer, pairs, candidates, averages):
         code, says, at = on_path
         return Diagnosis(code, says, at=at)
+    if found := a_step(answer, pairs):
+        return Diagnosis(*found)
     if rare := matching(answer, pairs, rarer):
         return rare
+    if found := spread_out(answer, pairs, candidates):
+        return Diagnosis(*found)
     if found := by_upstream(answer, pairs):
         return Diagnosis(*found)
+    if both := two_slips(answer, pairs, candidates, averages):
+        code, says, at = both
+        return Diagnosis(code, says, at=at)
     special, varying = passes_where(answer, pairs, agrees), varying_ratio(answer, pairs)
     if special:
         return Diagnosis(*special)

@@ -30,16 +30,26 @@ INSTEAD: tuple[tuple[str, str, Change], ...] = (
     ("wrong-operand", "the mean of {} over its first axis", lambda x: x.mean(0, keepdim=True).expand(x.shape)),
     ("wrong-operand", "the mean of all of {}", lambda x: x.mean().expand(x.shape)),
     ("wrong-operand", "the sum of {} over its first axis", lambda x: x.sum(0, keepdim=True).expand(x.shape)),
+    ("wrong-operand", "the sum of all of {}", lambda x: x.sum().expand(x.shape)),
     ("partial-batch", "the first row of {}", lambda x: x[:1].expand(x.shape)),
     ("partial-batch", "the last row of {}", lambda x: x[-1:].expand(x.shape)),
     ("wrong-operand", "the row of {} that comes before", lambda x: x.roll(1, 0)),
     ("wrong-operand", "the row of {} that comes next", lambda x: x.roll(-1, 0)),
+    ("wrong-operand", "the row of {} that comes before, and none in the first place,",
+     lambda x: torch.cat((torch.zeros_like(x[:1]), x[:-1]))),
+    ("wrong-operand", "the row of {} that comes next, and none in the last place,",
+     lambda x: torch.cat((x[1:], torch.zeros_like(x[:1])))),
     ("wrong-operand", "{}, its rows back to front,", lambda x: x.flip(0)),
     ("wrong-operand", "{}, sorted,", lambda x: x.sort(0).values),
     ("wrong-operand", "{} less its mean over the first axis", lambda x: x - x.mean(0)),
     ("wrong-operand", "{} without its sign", torch.abs),
     ("wrong-operand", "{}, rounded,", torch.round),
 )  # fmt: skip
+# What may stand in the upstream gradient's place, too.
+CUT: tuple[tuple[str, str, Change], ...] = (
+    ("not-linear", "the sign of {} alone", torch.sign),
+    ("not-linear", "{}, cut off at -1 and 1,", lambda g: g.clamp(-1, 1)),
+)
 VALUES = {bool: (True, False), int: (1, 2, 3, 0, -1)}
 
 
@@ -75,6 +85,9 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
             yield candidate(exercise, answer, trace, "wrong-operand", says, _with_upstream(answer.wrt, key, sign))
         says = f"out.g is let through only where {what} is positive, as behind a relu; there is none here"
         yield candidate(exercise, answer, trace, "wrong-local", says, _with_gate(answer.wrt, key))
+    for code, what, change in (*INSTEAD, *CUT) if exercise.gives_upstream and trace.out_g.dim() else ():
+        says = f"{what.format('out.g')} stands where out.g belongs"
+        yield candidate(exercise, answer, trace, code, says, _with_other_upstream(answer.wrt, change))
 
 
 def _is_activation(step: Step) -> bool:
@@ -109,6 +122,10 @@ def _with_upstream(wrt: str, key: str, sign: int) -> Sweep:
         return replace(trace, out_g=trace.out_g + sign * trace.values()[key].expand(trace.out_g.shape)).backward(wrt)
 
     return sweep
+
+
+def _with_other_upstream(wrt: str, change: Change) -> Sweep:
+    return lambda trace: replace(trace, out_g=change(trace.out_g)).backward(wrt)
 
 
 def _with_gate(wrt: str, key: str) -> Sweep:

@@ -34,6 +34,9 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
                         of(lambda r: r.swapaxes(-1, -2).reshape(r.shape)))  # fmt: skip
     if answer.kind == "jacobian":
         yield Candidate("diagonal-only", "this is only the diagonal of the Jacobian", of(np.diagonal))
+        for axis, line in ((0, "row"), (1, "column")):
+            says = f"every {line} is the first {line} of the Jacobian"
+            yield Candidate("wrong-operand", says, of(partial(_first_everywhere, axis)))
     yield from _sums(answer, trial, right)
     yield from _of_parts(answer, trial, right)
     if trial.out_g is not None and answer.kind == "gradient":
@@ -67,7 +70,7 @@ def _of_parts(answer: Answer, trial: Trial, right: np.ndarray) -> Iterator[Candi
     of = partial(_of, answer)
     if right.ndim and answer.kind == "gradient":
         for which, part in PARTS.items():
-            says = f"of the examples, only {which} {'have' if 'all' in which else 'has'} a gradient"
+            says = f"of the examples, {which} {'have' if 'all' in which else 'has'} a gradient"
             yield Candidate("partial-batch", says, of(partial(_rows_only, part)))
         yield Candidate("partial-batch", "this is the first example's gradient alone", of(lambda r: r[0]))
         for which, place in (("first", slice(0, 1)), ("last", slice(-1, None))):
@@ -135,6 +138,10 @@ def _same_rows(place: slice, right: np.ndarray) -> np.ndarray:
     return np.broadcast_to(right[place], right.shape)
 
 
+def _first_everywhere(axis: int, right: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(right.take([0], axis), right.shape)
+
+
 def _filled_with(operation: Callable[..., Any], axis: int | None, right: np.ndarray) -> np.ndarray:
     return np.broadcast_to(operation(right, axis=axis, keepdims=True), right.shape)
 
@@ -161,7 +168,7 @@ def _sums(answer: Answer, trial: Trial, right: np.ndarray) -> Iterator[Candidate
         for axis, which in ((0, f"{first}, an axis it must keep"), (None, "all of its axes, which it must keep")):
             says = f"it is summed over {which}"
             for kept in (Kept.NOT, Kept.ONE, Kept.ALL):
-                yield Candidate("extra-batch-sum", says, partial(_summed, answer, operation, axis, kept))
+                yield Candidate("extra-batch-sum", says, partial(summed, answer, operation, axis, kept))
 
 
 class Kept(Enum):
@@ -172,7 +179,7 @@ class Kept(Enum):
     ALL = 2
 
 
-def _summed(answer: Answer, operation: Callable[..., Any], axis: int | None, kept: Kept, trial: Trial) -> np.ndarray:
+def summed(answer: Answer, operation: Callable[..., Any], axis: int | None, kept: Kept, trial: Trial) -> np.ndarray:
     expected = right_in(answer, trial)
     if operation is np.mean and not np.ptp(expected):
         raise Vague("a mean of equal numbers is one of them, which may be there for another reason")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from grader.exercise import Answer
 from grader.reference.trial import Candidate, Trial
 
-from .relations import right_in
+from . import products
+from .products import at_hand
+from .relations import Kept, right_in, summed
 
 Change = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -27,6 +29,14 @@ TOGETHER: tuple[tuple[str, str, Change], ...] = (
     ("extra-factor", "every entry is also multiplied by {}", lambda right, value: right * value),
 )
 
+# Each from the right answer alone.
+ALONE: tuple[tuple[str, str, Callable[[np.ndarray], np.ndarray]], ...] = (
+    ("wrong-sign", "every entry has lost its sign", np.abs),
+    ("wrong-local", "only the signs of the right answer are left", np.sign),
+    ("wrong-local", "the negative entries of the right answer are set to 0", lambda right: np.maximum(right, 0)),
+    ("not-linear", "the right answer is cut off at -1 and 1", lambda right: np.clip(right, -1, 1)),
+)
+
 
 def candidates(answer: Answer, trial: Trial, output_name: str = "out") -> Iterator[Candidate]:
     """Every value at hand, together with the right answer; then its numbers in other places.
@@ -35,11 +45,18 @@ def candidates(answer: Answer, trial: Trial, output_name: str = "out") -> Iterat
         output_name: what a learner calls the output.
     """
     shape = right_in(answer, trial).shape
-    for name, value in _values(trial).items():
+    for name, value in at_hand(trial).items():
         if value.ndim and _fits(value.shape, shape):
             for code, says, change in TOGETHER:
                 what = output_name if name == "out" else name
                 yield Candidate(code, says.format(what), partial(_together, answer, name, change))
+    for code, says, alone in ALONE:
+        yield Candidate(code, says, partial(_changed, answer, alone))
+    for axis in range(1, len(shape)):
+        says = f"it is summed over {_axis_name(answer, trial, axis)}, an axis it must keep"
+        for operation, kept in itertools.product((np.sum, np.mean), (Kept.ONE, Kept.ALL)):
+            yield Candidate("summed-wrong-axis", says, partial(summed, answer, operation, axis, kept))
+    yield from products.candidates(answer, trial, output_name)
     for axis in range(len(shape)):
         says = f"these are the right numbers, back to front along axis {axis}"
         yield Candidate("wrong-operand", says, partial(_turned, answer, axis))
@@ -48,14 +65,9 @@ def candidates(answer: Answer, trial: Trial, output_name: str = "out") -> Iterat
             yield Candidate("wrong-operand", says, partial(_shifted, answer, axis, shift))
 
 
-def _values(trial: Trial) -> dict[str, np.ndarray]:
-    """The floating-point arrays of a trial: what the forward pass took, its output and the upstream gradient."""
-    tensors: Mapping[str, Any] = {**trial.inputs, "out": trial.out, "out.g": trial.out_g}
-    return {
-        name: value.numpy()
-        for name, value in tensors.items()
-        if hasattr(value, "is_floating_point") and value.is_floating_point()
-    }
+def _axis_name(answer: Answer, trial: Trial, axis: int) -> str:
+    axes = trial.axes(answer.wrt) or ()
+    return axes[axis] if axis < len(axes) and not axes[axis].startswith("_") else f"axis {axis}"
 
 
 def _fits(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
@@ -67,7 +79,11 @@ def _fits(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
 
 def _together(answer: Answer, name: str, change: Change, trial: Trial) -> np.ndarray:
     right = right_in(answer, trial)
-    return change(right, np.broadcast_to(_values(trial)[name], right.shape))
+    return change(right, np.broadcast_to(at_hand(trial)[name], right.shape))
+
+
+def _changed(answer: Answer, change: Callable[[np.ndarray], np.ndarray], trial: Trial) -> np.ndarray:
+    return change(right_in(answer, trial))
 
 
 def _turned(answer: Answer, axis: int, trial: Trial) -> np.ndarray:

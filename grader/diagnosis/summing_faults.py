@@ -52,7 +52,7 @@ class Sum:
         yield fault("partial-batch", f"of {self.name(self.summed)}, only the largest counted", self._largest)
         for axes in subsets(self.summed):
             for which, part in PARTS.items():
-                yield fault("partial-batch", f"of {self.name(axes)}, only {which} counted", self._part(axes, part))
+                yield fault("partial-batch", f"of {self.name(axes)}, {which} counted", self._part(axes, part))
             yield fault("mean-for-sum", self._says_mean(axes), self._mean(axes))
 
     def _code(self, axes: Axes) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader.course import CourseExercise
-from grader.diagnosis import graph_faults, prior, quotients, rarer, relations, strays
+from grader.diagnosis import graph_faults, prior, quotients, rarer, relations, rows, strays
 from grader.diagnosis.diagnose import Diagnosis, declared, diagnose, matching, ranked
 from grader.exercise import Answer, Declaration, Exercise, Routine
 from grader.reference.trial import Candidate, Trial
@@ -35,6 +35,9 @@ def mistake(
     averages = isinstance(declaration, Exercise) and graph_faults.averages(declaration, first)
     found = candidates(exercise, answer, first)
     named = diagnose(answer, doubles, found, averages=averages, rarer=_rarer(declaration, answer, first))
+    if named.code == "unknown" and isinstance(declaration, Exercise):
+        counted = rows.counted(declaration, answer, doubles)
+        named = named if counted is None else Diagnosis(*counted)
     return _in_its_words(declaration, named)
 
 
@@ -51,6 +54,7 @@ def _rarer(declaration: Declaration, answer: Answer, trial: Trial) -> Iterator[C
         name = declaration.output_name
         yield from trial.remember(("strays", answer.name), lambda: list(strays.candidates(answer, trial, name)))
         yield from trial.remember(("rarer", answer.name), lambda: list(rarer.candidates(declaration, answer, trial)))
+        yield from trial.remember(("rows", answer.name), lambda: list(rows.candidates(declaration, answer, trial)))
 
 
 def candidates(exercise: CourseExercise, answer: Answer, trial: Trial) -> list[Candidate]:
