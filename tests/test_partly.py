@@ -131,39 +131,3 @@ def test_another_mask_in_a_jacobian_is_told_by_its_own_entry() -> None:
     said = verdict(shifted, lambda v: torch.eye(len(v["b"]), dtype=torch.float64).flip(0))
     assert said.code == "wrong-local"
     assert re.search(r"entry \[\d,\d\] is (let through|blocked)", said.says)
-
-
-LAYER = Exercise(
-    "a layer",
-    lambda x, w, b: x @ w + b,
-    {"x": normal("bs n"), "w": normal("n m"), "b": normal("m"), "out": output()},
-    stored("w.g"),
-)
-ROWS = Exercise(
-    "logsumexp less an entry",
-    lambda x, t: (x.logsumexp(-1) - (x * t).sum(-1)).mean(),
-    {"x": normal("bs c"), "t": normal("bs c")},
-    returned("x"),
-)
-
-
-@pytest.mark.parametrize(
-    ("exercise", "rule", "code", "says"),
-    [
-        (LAYER, lambda v: v["w"] - 0.1 * v["x"].T @ v["out_g"], "wrong-local", "w less 0.1 times its gradient"),
-        (LAYER, lambda v: v["w"] + 0.01 * v["x"].T @ v["out_g"], "wrong-local", "w and 0.01 times its gradient"),
-        (LAYER, lambda v: v["out_g"].T @ v["x"] / len(v["x"]), "transposed", "besides, every entry is 1/"),
-        (LAYER, lambda v: -2 * v["x"].T @ v["out"], "value-for-gradient", "besides, every entry is -2 times that"),
-        (
-            ROWS,
-            lambda v: (v["x"].softmax(-1) - 0.9 * v["t"] - 0.1 * v["t"].mean(-1, keepdim=True)) / len(v["x"]),
-            "wrong-local",
-            "0.1 of the path through `*` is spread evenly over its row",
-        ),
-    ],
-)  # fmt: skip
-def test_two_things_at_once_are_both_told(exercise: Exercise, rule: Rule, code: str, says: str) -> None:
-    """A step of training; a mistake with a name times a factor with a name; a share spread over the row."""
-    said = verdict(exercise, rule)
-    assert said.code == code
-    assert says in said.says

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grader.diagnosis.diagnose import matching
-from grader.diagnosis.prior import candidates
+from grader.diagnosis.prior import candidates, mixed_with_prior
 from grader.exercise import Answer
 from grader.reference.trial import Trial
 from grader.sampling import Array
@@ -55,3 +55,24 @@ def test_each_way_to_add_wrongly_has_its_own_name(stored: object, nothing: int, 
 
 def test_where_nothing_was_stored_there_is_nothing_to_say() -> None:
     assert list(candidates(ANSWER, TRIALS[1])) == []
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ((0.1, 0.9), "the new gradient counts 0.1 times and what was stored before 0.9 times"),
+        ((1.0, 0.9), "the new gradient counts 1 times and what was stored before 0.9 times"),
+        ((-0.1, 1.0), "the new gradient counts -0.1 times"),
+    ],
+)
+def test_old_and_new_with_weights_of_their_own(weights: tuple[float, float], says: str) -> None:
+    """As in a running average, a momentum, a step of training."""
+    pairs = []
+    for one in TRIALS:
+        old, right = one.arguments["w"].g, one.expected["w.g"]
+        assert right is not None
+        pairs.append((one, right if old is None else weights[0] * (right - old) + weights[1] * old))
+    code, clause = mixed_with_prior(ANSWER, pairs) or ("", "")
+    assert code == "wrong-factor"
+    assert says in clause
+    assert mixed_with_prior(ANSWER, [(one, array**3) for one, array in pairs]) is None

@@ -19,9 +19,11 @@ from grader.reference.trial import IMPOSSIBLE, Candidate, Trial, Vague
 from grader.setting import ONE_KIND
 from grader.shapes import describe, describe_guessed
 
-from .partly import a_step, another_mask, by_upstream, not_zero, one_path, spread_out, two_slips
+from .both import a_step, mixed_in, spread_out, two_slips
+from .partly import another_mask, by_upstream, not_zero, one_path, rows_of_a_path
+from .prior import mixed_with_prior
 from .ratios import offset, ratio, slope_typed_in, varying_ratio
-from .relations import MATCH, Pair, constant, passes_where, right_in, same_shape
+from .relations import MATCH, Pair, constant, nothing, passes_where, right_in, same_shape
 
 if TYPE_CHECKING:
     from grader.reference.trace import Place
@@ -125,8 +127,11 @@ def _without_candidates(
     everywhere = wrong_shape is not None and wrong_shape[0] is pairs[0][0]
     if wrong_shape is not None and everywhere and (spread := _broadcast_accident(answer, *wrong_shape)):
         return spread
+    special = passes_where(answer, pairs, agrees)
     if found := another_mask(answer, pairs, candidates) or not_zero(answer, pairs):
-        return Diagnosis(*found)
+        return Diagnosis(*(special if special and special[0] == "hard-coded" else found))
+    if says := nothing(answer, pairs):
+        return Diagnosis("hard-coded", says)
     if all(scaled_error(array, right_in(answer, trial)) < IMPRECISE for trial, array in pairs):
         worst = max(scaled_error(array, right_in(answer, trial)) for trial, array in pairs)
         return Diagnosis("imprecise", f"it is nearly right, off by {worst:.1e} of the largest entry")
@@ -139,7 +144,7 @@ def _without_candidates(
     if on_path := one_path(answer, pairs, candidates, averages):
         code, says, at = on_path
         return Diagnosis(code, says, at=at)
-    if found := a_step(answer, pairs):
+    if found := a_step(answer, pairs) or mixed_with_prior(answer, pairs) or rows_of_a_path(answer, pairs, candidates):
         return Diagnosis(*found)
     if rare := matching(answer, pairs, rarer):
         return rare
@@ -147,10 +152,10 @@ def _without_candidates(
         return Diagnosis(*found)
     if found := by_upstream(answer, pairs):
         return Diagnosis(*found)
-    if both := two_slips(answer, pairs, candidates, averages):
+    if both := two_slips(answer, pairs, candidates, averages) or mixed_in(answer, pairs, candidates):
         code, says, at = both
         return Diagnosis(code, says, at=at)
-    special, varying = passes_where(answer, pairs, agrees), varying_ratio(answer, pairs)
+    varying = varying_ratio(answer, pairs)
     if special:
         return Diagnosis(*special)
     if wrong_shape is not None:

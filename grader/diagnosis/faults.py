@@ -67,6 +67,10 @@ def local_faults(
         yield fault("missing-upstream", says, lambda trace, step, g: step.vjp(position, torch.ones_like(g)))
         says = f"{name_of(trace, step.key)} stands where its gradient belongs, {part}"
         yield fault("value-for-gradient", says, lambda trace, step, g: step.vjp(position, step.value))
+        if step.key == trace.out:
+            for name in (name for name, value in trace.inputs.items() if value.shape == step.value.shape):
+                says = f"{name} stands where out.g belongs, {part}"
+                yield fault("wrong-operand", says, _input_for_upstream(position, name))
     source = dict(step.operands)[position]
     if source in trace.inputs and (step.name in SUMS or not is_pointwise(step, position)):
         says = f"every entry is also multiplied by {source} itself"
@@ -103,6 +107,10 @@ def _other_upstreams(trace: Trace, step: Step, gradient: str) -> Iterator[Fault]
             continue
         code = "wrong-operand" if key in trace.inputs else "value-for-gradient"
         yield Fault(code, f"{name_of(trace, key)} stands where {gradient} belongs", step.index, None, _value_of(key))
+
+
+def _input_for_upstream(position: Position, name: str) -> Rule:
+    return lambda trace, step, g: step.vjp(position, trace.inputs[name])
 
 
 def _value_of(key: str) -> Rule:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from grader.reference.trace import Place
 
 LEAST_ZEROS = 0.1
-ENTRIES_THAT_TELL = 3
 Found = tuple[str, str]
 
 
@@ -114,68 +112,34 @@ def _factors(answer: Answer, pairs: Sequence[Pair], candidate: Candidate) -> lis
     return known
 
 
-def a_step(answer: Answer, pairs: Sequence[Pair]) -> Found | None:
-    """The variable itself with a multiple of its gradient added: what training does with a gradient."""
-    if answer.kind != "gradient" or any(array.shape != right_in(answer, trial).shape for trial, array in pairs):
-        return None
-    moved = [array - np.asarray(trial.inputs[answer.wrt]) for trial, array in pairs]
-    rates = [one_ratio(step, right_in(answer, trial)) for step, (trial, _) in zip(moved, pairs, strict=True)]
-    rate = rates[0]
-    if rate is None or len(rates) < 2 or any(r is None or not math.isclose(r, rate, rel_tol=1e-2) for r in rates):
-        return None
-    if math.isclose(abs(rate), 1, rel_tol=1e-2):  # more likely a sum than a step
-        return None
-    taken = f"{'less' if rate < 0 else 'and'} {abs(rate):.3g} times its gradient"
-    return "wrong-local", f"this is {answer.wrt} {taken}: a step of training, no gradient"
-
-
-def spread_out(answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate]) -> Found | None:
-    """A share of what comes on one path, or of all of it, is divided evenly among the entries of a row."""
-    paths = [(one.lacks, one.compute) for one in candidates if one.lacks]
-    for path, compute in (*paths, ("every entry", lambda trial: np.zeros_like(right_in(answer, trial)))):
-        try:
-            lacking = [right_in(answer, trial) - compute(trial) for trial, _ in pairs]
-        except IMPOSSIBLE:
-            continue
-        if any(lack.ndim < 2 or lack.shape != array.shape for lack, (_, array) in zip(lacking, pairs, strict=True)):
-            continue
-        shares = [
-            one_ratio(array - right_in(answer, trial), lack.mean(-1, keepdims=True) - lack)
-            for lack, (trial, array) in zip(lacking, pairs, strict=True)
-        ]
-        share = shares[0]
-        if share and 0 < share < 1 and all(s is not None and math.isclose(s, share, rel_tol=1e-2) for s in shares):
-            return "wrong-local", f"{share:.3g} of {path} is spread evenly over its row; the forward pass does not"
-    return None
-
-
-def two_slips(
-    answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate], averages: bool
-) -> tuple[str, str, tuple[Place, ...]] | None:  # fmt: skip
-    """A mistake that has a name, times a factor that has one; the code and the place of the first, the clause."""
+def rows_of_a_path(answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate]) -> Found | None:
+    """One path counts for some rows of the variable only, and the others are right."""
     for candidate in candidates:
-        if candidate.code == "forward-value":
-            continue
-        if (known := _times(pairs, candidate)) and (found := decoded(known, averages)):
-            factor = found[1].replace("what it should be", "that")
-            return candidate.code, f"{candidate.says}; besides, {factor}", candidate.at
+        rows = [_rows(answer, pair, candidate) for pair in pairs] if candidate.lacks else []
+        told = [counted for counted in rows if counted is not None and not counted.all()]
+        if told and all(counted is not None for counted in rows) and any(counted.any() for counted in told):
+            return "partial-batch", f"{candidate.lacks} does not count for {_numbered(np.flatnonzero(~told[0]))}"
     return None
 
 
-def _times(pairs: Sequence[Pair], candidate: Candidate) -> list[tuple[Trial, float]]:
-    """The factor between the answer and what a mistake gives, in each trial; empty where it is no single number."""
-    known = []
-    for trial, array in pairs:
-        try:
-            computed = candidate.compute(trial)
-        except IMPOSSIBLE:
-            return []
-        factor = one_ratio(array, computed)
-        if factor is None:
-            return []
-        known.append((trial, factor))
-    told = sum(np.count_nonzero(array) > ENTRIES_THAT_TELL for _, array in pairs)
-    return known if told > 1 else []
+def _rows(answer: Answer, pair: Pair, candidate: Candidate) -> np.ndarray | None:
+    """For which rows the path counts that `candidate` leaves out; `None` if it does so in part."""
+    trial, array = pair
+    right = right_in(answer, trial)
+    try:
+        rest = candidate.compute(trial)
+    except IMPOSSIBLE:
+        return None
+    if not right.ndim or not array.shape == right.shape == rest.shape:
+        return None
+    axes = tuple(range(1, right.ndim))
+    full, none = (~_off(array, other).any(axis=axes) for other in (right, rest))
+    return np.asarray(full) if bool((full | none).all()) else None
+
+
+def _numbered(rows: np.ndarray) -> str:
+    numbers = [str(row) for row in rows]
+    return f"row {numbers[0]}" if len(numbers) == 1 else f"rows {', '.join(numbers[:-1])} and {numbers[-1]}"
 
 
 def by_upstream(answer: Answer, pairs: Sequence[Pair]) -> Found | None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from grader.exercise import Answer
+from grader.reference.compare import scaled_error
 from grader.reference.trial import Candidate, Trial
 from grader.sampling import Array
 
-from .relations import right_in
+from .relations import MATCH, Pair, right_in
 
+TOLERANCE, PARTS = 1e-3, 2
 Change = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 # Each from the new gradient and what was there.
@@ -41,6 +43,25 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
     yield Candidate("overwritten", says, partial(_added_to_itself, answer))
     says = "the new gradient counts twice where nothing was stored before"
     yield Candidate("wrong-factor", says, _changed(answer, lambda new, old: new + old, lambda new: 2 * new))
+
+
+def mixed_with_prior(answer: Answer, pairs: Sequence[Pair]) -> tuple[str, str] | None:
+    """Code and clause where the old and the new gradient are added, each with one weight that all trials share."""
+    weights = []
+    for trial, array in pairs:
+        old, right = (_prior(answer, trial) if answer.stored else None), right_in(answer, trial)
+        if old is None or array.shape != right.shape or array.size <= PARTS:
+            continue
+        parts = np.stack([(right - old).flatten(), old.flatten()])
+        found = np.linalg.lstsq(parts.T, array.flatten(), rcond=None)[0]
+        if scaled_error(array.flatten(), found @ parts) > MATCH:
+            return None
+        weights.append(found)
+    if len(weights) < 2 or np.ptp(weights, axis=0).max() > TOLERANCE:
+        return None
+    new, old_weight = np.mean(weights, axis=0)
+    says = f"the new gradient counts {new:.3g} times and what was stored before {old_weight:.3g} times; both count once"
+    return "wrong-factor", says
 
 
 def _changed(

@@ -50,6 +50,12 @@ CUT: tuple[tuple[str, str, Change], ...] = (
     ("not-linear", "the sign of {} alone", torch.sign),
     ("not-linear", "{}, cut off at -1 and 1,", lambda g: g.clamp(-1, 1)),
 )
+OF_VALUES: tuple[tuple[str, Callable[[np.ndarray], np.ndarray]], ...] = (
+    ("the root", lambda right: np.sqrt(np.abs(right))),
+    ("the square", np.square),
+    ("the logarithm", lambda right: np.log(np.abs(right))),
+    ("the exponential", np.exp),
+)
 VALUES = {bool: (True, False), int: (1, 2, 3, 0, -1)}
 
 
@@ -59,9 +65,14 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     Args:
         trial: the first trial.
     """
+    trace = trace_of(exercise, trial)
+    if answer.kind == "value":
+        yield from _activated_as_well(exercise, answer, trace)
+        for what, taken in OF_VALUES:
+            yield Candidate("wrong-local", f"it is {what} of the right value", partial(_of_value, answer, taken))
+        return
     if answer.kind != "gradient" or not faithful(exercise, answer, trial):
         return
-    trace = trace_of(exercise, trial)
     for name, value in trace.inputs.items():
         if value.is_floating_point() and value.dim():
             for code, what, change in INSTEAD:
@@ -69,11 +80,7 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
                 sweep = with_input(answer.wrt, name, change)
                 of_itself = name == answer.wrt and code == "wrong-operand"
                 yield candidate(exercise, answer, trace, "wrong-point" if of_itself else code, says, sweep)
-    for step, other in itertools.permutations(trace.steps, 2):
-        if _is_activation(step) and other.name in CONTRACTIONS | SUMS and step.operands[0][1] != other.key:
-            says = f"{words(step)} is applied to {name_of(trace, other.key)} as well, on the way forward and back"
-            sweep = with_step(answer.wrt, other.index, partial(_followed_by, step))
-            yield candidate(exercise, answer, trace, "wrong-local", says, sweep)
+    yield from _activated_as_well(exercise, answer, trace)
     for name, option in trial.inputs.items():
         for fixed in VALUES.get(type(option), ()):
             says = f"this is what {name} = {fixed} gives, whatever {name} is"
@@ -88,6 +95,20 @@ def candidates(exercise: Exercise, answer: Answer, trial: Trial) -> Iterator[Can
     for code, what, change in (*INSTEAD, *CUT) if exercise.gives_upstream and trace.out_g.dim() else ():
         says = f"{what.format('out.g')} stands where out.g belongs"
         yield candidate(exercise, answer, trace, code, says, _with_other_upstream(answer.wrt, change))
+
+
+def _activated_as_well(exercise: Exercise, answer: Answer, trace: Trace) -> Iterator[Candidate]:
+    """A function that is applied to one value of the forward pass, applied to another as well."""
+    for step, other in itertools.permutations(trace.steps, 2):
+        if _is_activation(step) and other.name in CONTRACTIONS | SUMS and step.operands[0][1] != other.key:
+            back = ", on the way forward and back" if answer.wrt else ""
+            says = f"{words(step)} is applied to {name_of(trace, other.key)} as well{back}"
+            sweep = with_step(answer.wrt, other.index, partial(_followed_by, step))
+            yield candidate(exercise, answer, trace, "wrong-local", says, sweep)
+
+
+def _of_value(answer: Answer, change: Callable[[np.ndarray], np.ndarray], trial: Trial) -> np.ndarray:
+    return change(right_in(answer, trial))
 
 
 def _is_activation(step: Step) -> bool:

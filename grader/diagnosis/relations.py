@@ -16,6 +16,7 @@ from grader.setting import LARGE_UPSTREAM_KIND, ONE_KIND
 from grader.shapes import BATCH, FIRST_OF_ANY, PARTS, Sizes
 
 MATCH = 1e-4
+NOTHING = 1e-5
 Pair = tuple[Trial, np.ndarray]
 
 
@@ -197,6 +198,16 @@ def constant(pairs: Sequence[Pair], *, trivial: bool = False) -> str | None:
     if len(values) != 1 or len(pairs) < 2 or (not trivial and values <= {0.0, 1.0}):
         return None
     return f"every entry is {values.pop():g}, whatever the inputs are"
+
+
+def nothing(answer: Answer, pairs: Sequence[Pair]) -> str | None:
+    """0 but for rounding, in every trial, and not so the right answer: the clause that says so."""
+    sizes = [
+        (np.abs(array).max(initial=0.0), np.abs(right_in(answer, trial)).max(initial=0.0)) for trial, array in pairs
+    ]
+    if len(pairs) < 2 or not any(array for array, _ in sizes) or any(array > NOTHING * right for array, right in sizes):
+        return None
+    return "every entry is 0 but for rounding, whatever the inputs are"
 
 
 def same_shape(answer: Answer, pairs: Sequence[Pair]) -> str | None:

@@ -50,7 +50,7 @@ def _in_its_words(declaration: Declaration, diagnosis: Diagnosis) -> Diagnosis:
 
 def _rarer(declaration: Declaration, answer: Answer, trial: Trial) -> Iterator[Candidate]:
     """Rarer mistakes; the first trial remembers them, once they are asked for."""
-    if isinstance(declaration, Exercise) and answer.kind != "value":
+    if isinstance(declaration, Exercise):
         name = declaration.output_name
         yield from trial.remember(("strays", answer.name), lambda: list(strays.candidates(answer, trial, name)))
         yield from trial.remember(("rarer", answer.name), lambda: list(rarer.candidates(declaration, answer, trial)))

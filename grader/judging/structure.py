@@ -31,6 +31,7 @@ SHAPE_HINTS = (
     "Write the two shapes side by side: which axes would have to be the same?",
     "Which axis is to be summed away? It must stand last in one factor and first in the other.",
 )
+RETURN_HINTS = ("What does the caller get from a function that ends without `return`?",)
 ROUNDED_HINTS = ("Does adding h and subtracting it again end exactly where it began? Put back the value you saved.",)
 NAME_HINTS = ("Is the name spelt as it was where it came into being? What comes from a module must be imported.",)
 NOTHING = Value(kind="none")
@@ -158,9 +159,11 @@ def _unwanted(answer: Answer, value: Value) -> Diagnosis | None:
 
 def _absent(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
     if not answer.stored:
-        elsewhere = [f"{name}.{key}" for name, found in call.stored.items() for key in found]
+        kept = [f"{name}.{key}" for name, found in call.stored.items() for key in found]
+        elsewhere = [name for name in kept if name not in trial.expected]
         stored = f"; it stored {elsewhere[0]} instead" if elsewhere else ""
-        return Diagnosis("missing-answer", f"the function returns nothing{stored}: end it with `return ...`")
+        says = f"the function returns nothing{stored}: end it with `return ...`"
+        return Diagnosis("missing-answer", says, RETURN_HINTS)
     others = [key for key, value in call.stored.get(answer.wrt, {}).items() if key != "g" and value.kind != "none"]
     if others:
         return Diagnosis(
