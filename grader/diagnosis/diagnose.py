@@ -130,6 +130,31 @@ def _without_candidates(
     special = passes_where(answer, pairs, agrees)
     if found := another_mask(answer, pairs, candidates) or not_zero(answer, pairs):
         return Diagnosis(*(special if special and special[0] == "hard-coded" else found))
+    if related := _by_factors(answer, pairs, candidates, averages):
+        return related
+    if found := a_step(answer, pairs) or mixed_with_prior(answer, pairs) or rows_of_a_path(answer, pairs, candidates):
+        return Diagnosis(*found)
+    if rare := matching(answer, pairs, rarer):
+        return rare
+    if found := by_upstream(answer, pairs) or special or spread_out(answer, pairs, candidates):
+        return Diagnosis(*found)
+    if both := two_slips(answer, pairs, candidates, averages) or mixed_in(answer, pairs, candidates):
+        code, says, at = both
+        return Diagnosis(code, says, at=at)
+    if wrong_shape is not None:
+        return _wrong_shape(answer, *wrong_shape)
+    if says := constant(pairs, trivial=True):
+        return Diagnosis("hard-coded", says)
+    if varying := varying_ratio(answer, pairs):
+        return Diagnosis(*varying)
+    alone = ", and none in a batch of one" if _right_for_one_alone(answer, pairs) else ""
+    return Diagnosis("unknown", f"{_facts(answer, pairs)}{alone}")
+
+
+def _by_factors(
+    answer: Answer, pairs: Sequence[Pair], candidates: Sequence[Candidate], averages: bool
+) -> Diagnosis | None:
+    """Nothing at all, nearly right, or right but for a factor or a summand."""
     if says := nothing(answer, pairs):
         return Diagnosis("hard-coded", says)
     if all(scaled_error(array, right_in(answer, trial)) < IMPRECISE for trial, array in pairs):
@@ -144,28 +169,7 @@ def _without_candidates(
     if on_path := one_path(answer, pairs, candidates, averages):
         code, says, at = on_path
         return Diagnosis(code, says, at=at)
-    if found := a_step(answer, pairs) or mixed_with_prior(answer, pairs) or rows_of_a_path(answer, pairs, candidates):
-        return Diagnosis(*found)
-    if rare := matching(answer, pairs, rarer):
-        return rare
-    if found := spread_out(answer, pairs, candidates):
-        return Diagnosis(*found)
-    if found := by_upstream(answer, pairs):
-        return Diagnosis(*found)
-    if both := two_slips(answer, pairs, candidates, averages) or mixed_in(answer, pairs, candidates):
-        code, says, at = both
-        return Diagnosis(code, says, at=at)
-    varying = varying_ratio(answer, pairs)
-    if special:
-        return Diagnosis(*special)
-    if wrong_shape is not None:
-        return _wrong_shape(answer, *wrong_shape)
-    if says := constant(pairs, trivial=True):
-        return Diagnosis("hard-coded", says)
-    if varying:
-        return Diagnosis(*varying)
-    alone = ", and none in a batch of one" if _right_for_one_alone(answer, pairs) else ""
-    return Diagnosis("unknown", f"{_facts(answer, pairs)}{alone}")
+    return None
 
 
 def _right_for_one_alone(answer: Answer, pairs: Sequence[Pair]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -198,9 +198,15 @@ def _counts(
     parts, array = _parts(exercise, answer, split, pair[0]), _new(answer, pair)
     if len(parts) > largest:
         return None
-    ways = sorted(itertools.product(counts, repeat=len(parts)), key=lambda way: sum(abs(n - 1) for n in way))
-    fits = np.abs(np.array(ways) @ parts - array).max(axis=1) <= MATCH * np.abs(parts).max()
-    return ways[int(fits.argmax())] if fits.any() else None
+    ways = _ways(counts, len(parts))
+    fits = np.abs(ways @ parts - array).max(axis=1) <= MATCH * np.abs(parts).max()
+    return tuple(int(n) for n in ways[fits.argmax()]) if fits.any() else None
+
+
+@cache
+def _ways(counts: tuple[int, ...], rows: int) -> np.ndarray:
+    """Every combination of counts for so many rows, those with the most ones first; shape: (combinations, rows)."""
+    return np.array(sorted(itertools.product(counts, repeat=rows), key=lambda way: sum(abs(n - 1) for n in way)))
 
 
 def _told(name: str, counts: Sequence[int]) -> Found:

@@ -1,4 +1,4 @@
-# expect return: unknown
+# expect return: wrong-local
 def forward_and_backward(inp, targ, w1, b1, w2, b2):
     l1 = inp @ w1 + b1
     l2 = l1.clamp_min(0)
