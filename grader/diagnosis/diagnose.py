@@ -130,9 +130,11 @@ def _without_candidates(
     special = passes_where(answer, pairs, agrees)
     if found := another_mask(answer, pairs, candidates) or not_zero(answer, pairs):
         return Diagnosis(*(special if special and special[0] == "hard-coded" else found))
+    if found := mixed_with_prior(answer, pairs):
+        return Diagnosis(*found)
     if related := _by_factors(answer, pairs, candidates, averages):
         return related
-    if found := a_step(answer, pairs) or mixed_with_prior(answer, pairs) or rows_of_a_path(answer, pairs, candidates):
+    if found := a_step(answer, pairs) or rows_of_a_path(answer, pairs, candidates):
         return Diagnosis(*found)
     if rare := matching(answer, pairs, rarer):
         return rare

@@ -46,7 +46,7 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
 
 
 def mixed_with_prior(answer: Answer, pairs: Sequence[Pair]) -> tuple[str, str] | None:
-    """Code and clause where the old and the new gradient are added, each with one weight that all trials share."""
+    """Code and clause where the old and the new gradient are added, each with its own weight in all trials."""
     weights = []
     for trial, array in pairs:
         old, right = (_prior(answer, trial) if answer.stored else None), right_in(answer, trial)
@@ -59,8 +59,12 @@ def mixed_with_prior(answer: Answer, pairs: Sequence[Pair]) -> tuple[str, str] |
         weights.append(found)
     if len(weights) < 2 or np.ptp(weights, axis=0).max() > TOLERANCE:
         return None
-    new, old_weight = np.mean(weights, axis=0)
-    says = f"the new gradient counts {new:.3g} times and what was stored before {old_weight:.3g} times; both count once"
+    new, before = np.mean(weights, axis=0)
+    if abs(new - before) < TOLERANCE:
+        return None
+    says = (
+        f"the new gradient counts {new:.3g} times and what was stored before {before:.3g} times; both must count once"
+    )
     return "wrong-factor", says
 
 

@@ -1,0 +1,3 @@
+# expect return: wrong-operand
+def df_db(x, w, b):
+    return w.t() @ w
