@@ -6,8 +6,6 @@ import difflib
 import math
 import re
 
-import numpy as np
-
 from grader.diagnosis.diagnose import Diagnosis
 from grader.exercise import RETURN, Answer
 from grader.reference.compare import agrees
