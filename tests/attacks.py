@@ -236,6 +236,26 @@ ATTACKS: dict[str, tuple[str, str]] = {
             signal.setitimer(signal.ITIMER_REAL, 1e-6, 1e-6)"""), "returned tensor"),
     "more: starts a watchdog in C": (
         attack("import faulthandler; faulthandler.dump_traceback_later(0.1, file=3, exit=True)"), "RuntimeError"),
+    "more: writes over its own job": (
+        attack("""
+            frame = sys._getframe()
+            while "header" not in frame.f_locals or "frame" not in frame.f_locals: frame = frame.f_back
+            job = frame.f_locals["frame"]
+            job[:] = b'x' * len(job)
+            refused(libc.msync(ctypes.c_void_p(0), ctypes.c_size_t(4096), 4))
+            frame.f_locals["header"].update(time_limit=1e9, memory_limit=1 << 40)"""), "returned tensor"),
+    "more: lives on after its reply": (
+        attack("""
+            import grader.child.zygote as zygote
+            zygote._exit = lambda code: None"""), "returned tensor"),
+    "more: asks for more calls than were asked for": (
+        attack("""
+            frame = sys._getframe()
+            while "header" not in frame.f_locals: frame = frame.f_back
+            calls = frame.f_locals["header"]["calls"]
+            calls += calls[:1] * (len(calls) < 200)"""), "crash"),
+    "more: finds symbols by a handle": (
+        attack("import _ctypes; _ctypes.dlsym(libc._handle, 'dlopen')"), "PermissionError"),
     "more: raises from a trace function": (
         attack("""
             def trace(*_): time.sleep(1e6)
