@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -145,6 +146,21 @@ def test_it_is_taken_away_or_set_aside(place: Path, what: str):
     BESIDE[what](place)
     take_away_traps(place)
     assert {path.name for path in place.iterdir()} <= {TIMESTAMP + SET_ASIDE}
+
+
+def test_it_is_found_however_deep_a_folder_beside_it_is(place: Path):
+    """Deeper than Python calls itself."""
+    folders = [f"{place}/a" + "/b" * depth for depth in range(1200)]
+    for folder in (*folders, place / "c"):
+        os.mkdir(folder)
+    traps = [place / "c" / "data.csv", Path(folders[-1], "data.csv")]
+    for trap in traps:
+        trap.symlink_to("/dev/zero")
+    take_away_traps(place)
+    found = [os.path.lexists(trap) for trap in traps]
+    for folder in reversed(folders):  # pytest would not get so deep
+        shutil.rmtree(folder)
+    assert found == [False, False]
 
 
 @pytest.mark.parametrize("what", [what for what in UNREAD if what not in ("half", "empty")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -52,16 +53,29 @@ def take_away_traps(folder: Path) -> None:
     """
     if folder.is_symlink():
         return  # it is somebody else's
-    for place, _, names in os.walk(folder):
-        for path in (Path(place, name) for name in names if not name.endswith(".ipynb")):
-            why = why_unread(path, folder)
-            if why and (path.is_symlink() or not path.is_file()):
-                path.unlink()
-                _say(f"{path} was taken away: it is {why}")
+    for path in _below(folder):
+        why = "" if path.name.endswith(".ipynb") else why_unread(path, folder)
+        if why and (path.is_symlink() or not path.is_file()):
+            path.unlink()
+            _say(f"{path} was taken away: it is {why}")
     path = folder / TIMESTAMP
     if path.exists() and timestamp_in(folder) is None and (path.is_dir() or path.stat().st_size):
         path.rename(path.with_name(TIMESTAMP + SET_ASIDE))
         _say(f"{path} is now called {TIMESTAMP}{SET_ASIDE}: no time can be read in it")
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Every file in a folder and what looks like one, however deep it lies: `os.walk` calls itself in each folder."""
+    waiting = [str(folder)]
+    while waiting:
+        place, names = waiting.pop(), list[str]()
+        with suppress(OSError):
+            names = os.listdir(place)
+        for path in (os.path.join(place, name) for name in names):
+            if not os.path.isdir(path):
+                yield Path(path)
+            elif not os.path.islink(path):
+                waiting.append(path)
 
 
 def timestamp_in(folder: Path) -> datetime | None:
