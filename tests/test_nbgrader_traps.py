@@ -28,7 +28,7 @@ from nbgrader_class import (
     totals,
 )
 
-from grader.nbgrader.handed_in import SET_ASIDE, TIMESTAMP, take_away_traps, timestamp_in, why_unread
+from grader.nbgrader.handed_in import LARGEST, SET_ASIDE, TIMESTAMP, take_away_traps, timestamp_in, why_unread
 from grader.nbgrader.results import read_gradebook
 from grader.report.model import Handed
 
@@ -62,6 +62,7 @@ BESIDE: dict[str, Lay] = {
     "link-to-the-gradebook": lambda place: (place / "data.csv").symlink_to(place.parents[2] / "gradebook.db"),
     "link-without-end": lambda place: (place / "data.csv").symlink_to("/dev/zero"),
     "link-to-itself": lambda place: (place / "data.csv").symlink_to("data.csv"),
+    "hollow-beside": lambda place: sparse(place / "data.csv"),
     "pipe-beside": lambda place: os.mkfifo(place / "data.csv"),
     "time-is-a-pipe": lambda place: os.mkfifo(place / TIMESTAMP),
     "time-is-a-folder": lambda place: (place / TIMESTAMP).mkdir(),
@@ -175,6 +176,7 @@ def test_what_a_student_may_hand_in_stays(tmp_path: Path):
     (own / "data").mkdir(parents=True)
     (own / "data" / "a.csv").write_text("1")
     (own / "b.csv").symlink_to("data/a.csv")
+    (own / "large.csv").write_bytes(b"1" * (LARGEST + 1))
     (own / NAME).symlink_to("b.csv")
     (own / TIMESTAMP).write_text("2030-01-10 12:00:00 UTC\n")
     before = sorted(own.rglob("*"))

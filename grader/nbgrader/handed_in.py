@@ -15,6 +15,7 @@ from traitlets.log import get_logger
 from grader.text import one_line
 
 LARGEST = 64 << 20
+BLOCK, HOLLOW = 512, 100  # bytes; times smaller: no file system packs text so well
 TIMESTAMP = "timestamp.txt"
 LONGEST_TIMESTAMP = 100
 SET_ASIDE = ".unreadable"
@@ -49,19 +50,26 @@ def _leads_inside(path: Path, folder: Path) -> bool:
 def take_away_traps(folder: Path) -> None:
     """Take out of a submission what nbgrader would follow out of it, wait for, or stop at, when it copies the files.
 
-    Links that lead out, pipes and devices hold nothing of the student's; notebooks are left, for they are explained.
+    Links that lead out, pipes, devices and hollow files hold nothing of the student's; notebooks are left, for they are
+    explained.
     """
     if folder.is_symlink():
         return  # it is somebody else's
     for path in _below(folder):
         why = "" if path.name.endswith(".ipynb") else why_unread(path, folder)
-        if why and (path.is_symlink() or not path.is_file()):
+        if why and (path.is_symlink() or not path.is_file() or _is_hollow(path)):
             path.unlink()
             _say(f"{path} was taken away: it is {why}")
     path = folder / TIMESTAMP
     if path.exists() and timestamp_in(folder) is None and (path.is_dir() or path.stat().st_size):
         path.rename(path.with_name(TIMESTAMP + SET_ASIDE))
         _say(f"{path} is now called {TIMESTAMP}{SET_ASIDE}: no time can be read in it")
+
+
+def _is_hollow(path: Path) -> bool:
+    """Next to nothing of what it says it holds is there, and a copy would hold all of it."""
+    found = path.stat()
+    return found.st_blocks * BLOCK < found.st_size / HOLLOW
 
 
 def _below(folder: Path) -> Iterator[Path]:
