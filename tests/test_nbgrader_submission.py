@@ -48,6 +48,7 @@ UNREADABLE = {
     "another language": b"def f(): pass",
     "bytes": bytes(range(256)),
     "an abyss": b"[" * 200_000,
+    "millions of empty lists": b'{"cells": [' + b"[]," * 3_000_000 + b"[]]}",
     "a number": b"7",
     "a list": b"[]",
     "null": b"null",

@@ -20,6 +20,7 @@ from grader.text import plain
 from .handed_in import take_away_traps, why_unread
 
 MOST_CELLS = 1000
+MOST_PARTS = 2_000_000  # lists and maps, each of which takes 20 times the memory of its brackets
 CELL_TYPES = ("code", "markdown", "raw")
 CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 PASTED = re.compile("image/(png|jpeg|gif)")
@@ -160,7 +161,7 @@ def _copy(path: Path, name: str) -> Path:
 def _copied_from(path: Path) -> str | None:
     """The name of the notebook that this one is our copy of; `None` if it is none."""
     try:
-        return None if why_unread(path, path.parent) else str(json.loads(path.read_bytes())["metadata"][COPY_OF])
+        return None if why_unread(path, path.parent) else str(_parsed(path.read_bytes())["metadata"][COPY_OF])
     except (OSError, ValueError, RecursionError, LookupError, TypeError):
         return None
 
@@ -168,7 +169,7 @@ def _copied_from(path: Path) -> str | None:
 def _found_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]]:
     """Whatever may be a cell, in a notebook of any version."""
     try:
-        notebook = json.loads(data.decode("utf-8-sig", "replace"))
+        notebook = _parsed(data)
     except (ValueError, RecursionError) as error:
         notes.append(UNREAD.format(named(str(error))))
         return
@@ -180,6 +181,18 @@ def _found_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]]:
         notes.append(NO_CELLS)
     for cells in lists:
         yield from (cell for cell in cells if isinstance(cell, dict))
+
+
+def _parsed(data: bytes) -> Any:
+    """A JSON document.
+
+    Raises:
+        ValueError: it is none, or has more parts than any notebook.
+        RecursionError: it is nested too deeply.
+    """
+    if data.count(b"[") + data.count(b"{") > MOST_PARTS:
+        raise ValueError("too many parts")
+    return json.loads(data.decode("utf-8-sig", "replace"))
 
 
 def _cell(found: Mapping[str, Any], seen: set[str], room: int) -> NotebookNode:
