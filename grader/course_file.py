@@ -111,7 +111,7 @@ def _explain(path: Path, text: str, error: Exception) -> str:
         lines = [i for i, line in enumerate(text.splitlines(), 1) if re.search(rf"\b{re.escape(name)}\b", line)]
         return f"{path}, line {lines[-1] if lines else 1}: {error}: remove one."
     if not isinstance(yaml.load(text, Loader=_LOADER), dict):
-        return f"{path}, line 1: the file must set course, title and units: restore it, or run handgrad init."
+        return f"{path}, line 1: the file must set course, title and units: restore it, or run: handgrad init my-course"
     first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")  # a misspelt key, above all
     location = [part for part in first["loc"] if isinstance(part, (str, int))]
     line = _line_of(yaml.compose(text, Loader=_LOADER), location)

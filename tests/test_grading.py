@@ -234,6 +234,11 @@ def test_a_file_that_is(what: str, grade: Grade) -> None:
     assert bool(answer.message) == (expected is not None)
 
 
+def test_zero_bytes_are_told_apart_from_a_line_that_python_cannot_read(grade: Grade) -> None:
+    (answer,) = grade("relu_grad", RELU.encode("utf-16-le")).answers
+    assert "is not UTF-8 text (it has zero bytes in it, like a file in UTF-16): save it as UTF-8" in answer.message
+
+
 def test_a_renamed_function_is_told_its_name(grade: Grade) -> None:
     (answer,) = grade("relu_grad", RELU.replace("relu_grad", "relu_gard")).answers
     assert "defines relu_gard, not relu_grad" in answer.message

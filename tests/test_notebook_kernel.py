@@ -199,6 +199,13 @@ def test_a_check_can_be_interrupted_and_the_next_one_works(kernel: Kernel, run: 
     assert run(WORKER).stdout != before
 
 
+def test_a_name_without_quotes_is_one_sentence_and_no_traceback(run: Run):
+    run(RIGHT)
+    says = 'handgrad: Write the name of the exercise in quotes, such as "lin_grad".'
+    for call in ("check(lin_grad)", "check(...)", 'score(lin_grad, "w.g")'):
+        assert run(call).error == [says]
+
+
 def test_a_wrong_name_is_one_sentence_and_no_traceback(run: Run):
     assert run('check("lin_gard")').error == [
         "handgrad: There is no exercise, unit or exercise file 'lin_gard' in this course. Did you mean lin_grad?"

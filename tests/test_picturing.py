@@ -85,6 +85,11 @@ def test_three_grids_show_yours_the_measured_one_and_the_difference(see: See, co
     assert "finite differences" in drawn.note
 
 
+def test_numbers_alone_have_no_sizes_to_speak_of(see: See) -> None:
+    drawn = picture(see("slope", "def slope(f, x, h):\n    return f(x + h) - f(x) / h\n"), "return")
+    assert (drawn.where, len(drawn.grids)) == ("", 3)
+
+
 def test_only_wrong_answers_are_drawn(see: See) -> None:
     assert [each.answer for each in see("lin_grad", AVERAGED).pictures] == ["w.g"]
     passed = see("lin_grad", LIN.format(*RIGHT_LIN))

@@ -105,7 +105,7 @@ def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     terminal.press("Enter")
     terminal.wait_for("0 of 17", "hint 2/3")
     terminal.press("p")
-    terminal.wait_for("return  pairwise different sizes", "yours - right", "in shades", LEGEND)
+    terminal.wait_for("yours - right", "right", "  return\n", "in shades", LEGEND)
     save(folder / SLOPE, RIGHT.replace("f(x + h)", "f(h + x)"))
     terminal.wait_for("Solved.", "1 of 17", f"next: n, {CENTRAL}")
     terminal.press("s")
@@ -228,7 +228,7 @@ def test_without_a_terminal_it_says_what_to_use(folder: Path) -> None:
 
 def test_a_course_without_exercises_is_one_sentence(folder: Path) -> None:
     shutil.rmtree(folder / "exercises")
-    terminal = Terminal(folder)
+    terminal = Terminal(folder, (200, 30))  # the path is long: nothing is to be wrapped
     try:
         assert "Traceback" not in terminal.wait_for("has no exercises/ folder", "ended with 2")
     finally:

@@ -230,7 +230,10 @@ def _decode(content: bytes) -> str:
     encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     if codecs.lookup(encoding).name in FOR_DOMAINS:
         raise LookupError(f"{encoding} is for names of domains")
-    return content.decode(encoding)
+    text = content.decode(encoding)
+    if "\0" in text:
+        raise UnicodeError("it has zero bytes in it, like a file in UTF-16")
+    return text
 
 
 def _job(

@@ -92,7 +92,7 @@ class Judge:
         facts = self.observed.facts
         exercise, limit = self.exercise, self.exercise.course.policy.time_limit
         notes = tuple(f"passed over, for it is no Python{self.source.at(line)}" for line in facts.ignored)
-        whole = structure.of_source(facts, exercise.id, self.source, limit, limit * CELL_SHARE)
+        whole = structure.of_source(facts, exercise, self.source, limit, limit * CELL_SHARE)
         if whole is not None:
             return replace(everywhere(exercise, whole), printed=facts.printed, notes=notes)
         if len(facts.calls) != len(self.trials) + 1:

@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 
+from grader.course import CourseExercise
 from grader.diagnosis.diagnose import Diagnosis
 from grader.exercise import RETURN, Answer
 from grader.reference.compare import agrees
@@ -37,13 +38,15 @@ LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mist
 DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
 
 
-def of_source(facts: Facts, function: str, source: Source, time_limit: float, cell_limit: float) -> Diagnosis | None:
+def of_source(
+    facts: Facts, exercise: CourseExercise, source: Source, time_limit: float, cell_limit: float
+) -> Diagnosis | None:
     """What is wrong with the whole file or notebook, before its function is called."""
     if facts.error is not None:
         return raised(facts.error, source, time_limit=time_limit)
     if not facts.calls:
-        return _failed_cell(facts, function, source, cell_limit) or Diagnosis(
-            "missing-function", _missing_function(facts, function, source)
+        return _failed_cell(facts, exercise.id, source, cell_limit) or Diagnosis(
+            "missing-function", _missing_function(facts, exercise, source)
         )
     if facts.stub:
         return Diagnosis("todo", "not attempted yet")
@@ -60,11 +63,14 @@ def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float)
     return None if number is None else raised(errors[number], source, time_limit=cell_limit)
 
 
-def _missing_function(facts: Facts, function: str, source: Source) -> str:
-    near = difflib.get_close_matches(function, facts.defined, 1, 0.4) or facts.defined[:1]
+def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) -> str:
+    function, others = exercise.id, {other.id for other in exercise.course.exercises}
+    defined = facts.defined if source.file else [name for name in facts.defined if name not in others]
+    near = difflib.get_close_matches(function, defined, 1, 0.4) or defined[:1]
     if not source.file:
-        other = f"; {near[0]} is defined, but goes by another name" if near else ""
-        return f"no cell of the notebook defines {function}{other}: write it in the cell of this exercise"
+        if near:
+            return f"a cell of the notebook defines {near[0]}, but none defines {function}: give it the name {function}"
+        return f"no cell of the notebook defines {function}: write it in the cell of this exercise"
     if near:
         return f"{source.file} defines {near[0]}, not {function}: give it the name {function}"
     return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"

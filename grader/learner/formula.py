@@ -14,14 +14,19 @@ from grader.shapes import ANY, alternatives, axes_of
 
 def formula(exercise: CourseExercise) -> str:
     """The forward pass as text, `inp @ w + b`; the title where it is no single expression."""
+    return formula_or_words(exercise)[0]
+
+
+def formula_or_words(exercise: CourseExercise) -> tuple[str, bool]:
+    """The same, and whether it is a formula."""
     declaration = exercise.declaration
     if not isinstance(declaration, Exercise):
-        return declaration.title
+        return declaration.title, False
     body = _lambda_body(exercise.course.spec(exercise.unit), exercise.id)
     if body is None:
-        return (declaration.forward.__doc__ or declaration.title).strip().splitlines()[0].rstrip(".")
+        return (declaration.forward.__doc__ or declaration.title).strip().splitlines()[0].rstrip("."), False
     name = declaration.marked("output")
-    return f"{name} = {body}" if name else body
+    return f"{name} = {body}" if name else body, True
 
 
 def asked(exercise: CourseExercise, answer: Answer) -> str:

@@ -13,7 +13,7 @@ from grader.picture.html import pictures_html
 from grader.results import AnswerResult, ExerciseResult, Status
 from grader.text import plain
 
-from .formula import formula
+from .formula import formula_or_words
 from .render import alike, as_text, exercise_report, printed
 
 WIDTH, WIDEST = 80, 200
@@ -55,7 +55,9 @@ class Report:
         return "\n".join(part for part in said if part)
 
     def _repr_html_(self) -> str:
-        title = f"<b>{_text(self.exercise.id)}</b>&ensp;<code>{_text(formula(self.exercise))}</code>"
+        about, is_formula = formula_or_words(self.exercise)
+        what = f"<code>{_text(about)}</code>" if is_formula else f"<span>{_text(about)}</span>"
+        title = f"<b>{_text(self.exercise.id)}</b>&ensp;{what}"
         groups = [_group(group, self.hints) for group in alike(self.result)]
         said = self._noise(WIDEST)
         noise = [_div(f"<pre>{escape(said)}</pre>", "margin-top: 0.5em; overflow-x: auto")] if said else []

@@ -82,7 +82,7 @@ class Verdicts:
         Raises:
             UsageError: there is no such exercise.
         """
-        exercise = self.session.course.find(exercise_id)
+        exercise = self._exercise(exercise_id)
         run = [cell for cell in cells if cell]
         before, result = self._known.get(exercise.id, (None, None))
         if result is None or result.status == "error" or before != run:
@@ -96,10 +96,17 @@ class Verdicts:
         Raises:
             UsageError: there is no such exercise.
         """
-        exercise = self.session.course.find(exercise_id)
+        exercise = self._exercise(exercise_id)
         result, seen = self._asked(exercise, lambda: self.session.see_cells(exercise, cells))
         self._known[exercise.id] = [cell for cell in cells if cell], result
         return exercise, result, seen
+
+    def _exercise(self, named: object) -> CourseExercise:
+        if not isinstance(named, str):  # check(lin_grad): the quotes were forgotten
+            name = getattr(named, "__name__", "")
+            example = name if name in {exercise.id for exercise in self.session.course.exercises} else "lin_grad"
+            raise UsageError(f'Write the name of the exercise in quotes, such as "{example}".')
+        return self.session.course.find(named)
 
     def _asked(self, exercise: CourseExercise, ask: Callable[[], T]) -> T:
         """What the session answers, in peace."""

@@ -75,7 +75,8 @@ def _where(trial: Trial) -> str:
     """The trial in words."""
     sizes = ", ".join(f"{axis}={size}" for axis, size in trial.setting.sizes.items() if not axis.startswith("_"))
     chosen = describe_options(trial)
-    return ", ".join(part for part in (trial.setting.kind, sizes, chosen and f"where {chosen}") if part)
+    kind = trial.setting.kind if trial.setting.sizes else ""  # of numbers alone there are no sizes
+    return ", ".join(part for part in (kind, sizes, chosen and f"where {chosen}") if part)
 
 
 def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tuple[tuple[Grid, ...], str]:
