@@ -15,8 +15,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .course_file import KEYS_FILE, QUIZ_FILE, CourseFile, Policy, Unit, read_course_file
-from .errors import CourseError, ReadError, SpecError, UsageError
+from .course_file import KEYS_FILE, QUIZ_FILE, CourseFile, Policy, Unit, line_of_name, read_course_file
+from .errors import CourseError, ReadError, SpecError, UsageError, in_words
 from .exercise import Declaration, Exercise, Routine
 from .quiz.plain_yaml import read_map
 from .results import AnswerResult, ExerciseResult, Status
@@ -116,9 +116,9 @@ class CourseExercise:
         """
         found = self.course.declarations(self.unit).get(self.id)
         if found is None:
-            raise SpecError(
-                f"{self.course.spec(self.unit)} declares no exercise {self.id!r}, but course.yaml lists it."
-            )
+            listed, spec = self.course.root / COURSE_FILE, self.course.spec(self.unit)
+            says = f"{spec} declares no exercise {self.id!r}: declare it there, or correct its id here."
+            raise SpecError(f"{listed}, line {line_of_name(listed, self.id)}: {says}")
         return found
 
 
@@ -282,7 +282,7 @@ def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
     try:
         specification.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise SpecError(f"{path}, line {_line_in(path, error)}: {type(error).__name__}: {error}") from error
+        raise SpecError(f"{path}, line {_line_in(path, error)}: {in_words(error)}") from error
     finally:
         sys.dont_write_bytecode = saved
     return {key: value for key, value in vars(module).items() if isinstance(value, (Exercise, Routine))}

@@ -12,6 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import CourseError
 
+ID, UNIT_ID, NAME = r"^[a-z][a-z0-9_]*$", r"^\d\d_[a-z0-9_]+$", r"^[A-Za-z0-9_\-]+$"
+IN_WORDS = {
+    ID: "write small letters, digits and _, a letter first",
+    UNIT_ID: "write two digits, _, and a name of small letters, digits and _",
+    NAME: "write letters, digits, _ and -",
+}
 QUIZ_FILE, KEYS_FILE = "quiz.yaml", "quiz_keys.json"
 
 
@@ -36,7 +42,7 @@ class Policy(_Part):
 class Entry(_Part):
     """One exercise as `course.yaml` lists it."""
 
-    id: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    id: str = Field(pattern=ID)
     points: float = Field(default=1, gt=0, allow_inf_nan=False)
     stretch: bool = False
 
@@ -48,7 +54,7 @@ class Unit(_Part):
         quiz: the points of its quiz; without them it has none.
     """
 
-    id: str = Field(pattern=r"^\d\d_[a-z0-9_]+$")
+    id: str = Field(pattern=UNIT_ID)
     title: str
     exercises: tuple[Entry, ...] = Field(min_length=1)
     quiz: float | None = Field(default=None, gt=0, allow_inf_nan=False)
@@ -66,7 +72,7 @@ class Unit(_Part):
 class CourseFile(_Part):
     """The content of `course.yaml`."""
 
-    course: str = Field(pattern=r"^[A-Za-z0-9_\-]+$")
+    course: str = Field(pattern=NAME)
     title: str
     policy: Policy = Policy()
     units: tuple[Unit, ...] = Field(min_length=1)
@@ -80,8 +86,21 @@ def read_course_file(path: Path) -> CourseFile:
     """
     try:
         return _parse(path, path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise CourseError(f"{path} cannot be read: {error}. Restore it, or run: handgrad init my-course") from error
+    except UnicodeDecodeError as error:
+        raise CourseError(f"{path} is not UTF-8 text: save it as UTF-8.") from error
+    except OSError as error:
+        says = f"{path} cannot be read ({error.strerror}): restore it, or run: handgrad init my-course"
+        raise CourseError(says) from error
+
+
+def line_of_name(path: Path, name: str) -> int:
+    """The line of a `course.yaml` that speaks last of an exercise or a unit."""
+    return _last_line(path.read_text(encoding="utf-8"), name)
+
+
+def _last_line(text: str, name: str) -> int:
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    return max((i for i, line in enumerate(text.splitlines(), 1) if word.search(line)), default=1)
 
 
 def _parse(path: Path, text: str) -> CourseFile:
@@ -108,8 +127,7 @@ def _check_unique(config: CourseFile) -> None:
 def _explain(path: Path, text: str, error: Exception) -> str:
     if not isinstance(error, ValidationError):
         name = str(error).split(" ")[0]
-        lines = [i for i, line in enumerate(text.splitlines(), 1) if re.search(rf"\b{re.escape(name)}\b", line)]
-        return f"{path}, line {lines[-1] if lines else 1}: {error}: remove one."
+        return f"{path}, line {_last_line(text, name)}: {error}: remove one."
     if not isinstance(yaml.load(text, Loader=_LOADER), dict):
         return f"{path}, line 1: the file must set course, title and units: restore it, or run: handgrad init my-course"
     first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")  # a misspelt key, above all
@@ -120,6 +138,8 @@ def _explain(path: Path, text: str, error: Exception) -> str:
         return f"{path}, line {line}: {where} is not a known setting; remove it or correct its name."
     if first["type"] == "missing":
         return f"{path}, line {line}: {where} is missing: add it."
+    if (words := IN_WORDS.get(first.get("ctx", {}).get("pattern", ""))) is not None:
+        return f"{path}, line {line}: {where} cannot be {first['input']!r}: {words}."
     return f"{path}, line {line}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}; correct it."
 
 

@@ -63,3 +63,10 @@ class ExpressionError(HandgradError):
     def __init__(self, message: str, code: str = "syntax-error") -> None:
         super().__init__(message)
         self.code = code
+
+
+def in_words(error: BaseException) -> str:
+    """What an exception says: any but ours with its type, and a syntax error without its line."""
+    if isinstance(error, HandgradError):
+        return str(error).rstrip(".")
+    return f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from .errors import SpecError
 from .setting import SPECIAL_TURNS, Setting
-from .shapes import Axes, alternatives, expand_any, shape_of
+from .shapes import ANY, Axes, alternatives, axes_of, expand_any, shape_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +64,11 @@ class Sampler:
     chosen: tuple[str, ...] = ()
     turns: int = 1
     withheld: bool = False
+
+    def __post_init__(self) -> None:
+        for axis in (axis for part in alternatives(self.spec) for axis in axes_of(part)):
+            if axis != ANY and not axis.isdigit() and not axis.isidentifier():
+                raise SpecError(f"{axis!r} is no axis: write names, numbers or ..., with blanks between them")
 
     def sample(self, rng: np.random.Generator, setting: Setting) -> Any:
         """One value: an `Array` for array arguments, else what `draw` returns."""

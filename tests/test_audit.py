@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from grader.authoring import audit_words
 from grader.authoring.audit import Finding, audit
 from grader.authoring.build import build
 from grader.course import load_course
+from grader.course_file import line_of_name
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 
@@ -119,6 +121,20 @@ def test_a_forward_pass_that_fails_is_found(root: Path, findings: Check):
     found = findings()
     says = "relu_grad: forward fails on sampled inputs: AttributeError: 'Tensor' object has no attribute 'nothing'"
     assert found == [Finding(SPEC, f"{says}; correct the declaration.")]
+
+
+def test_a_forward_pass_that_is_no_number_is_told_apart_from_a_wrong_gradient(root: Path, findings: Check):
+    edit(root / SPEC, "lambda inp: inp.clamp_min(0)", "lambda inp: inp.log()")
+    says = "relu_grad: forward is nan or infinite somewhere: draw its inputs from where it is defined"
+    assert Finding(SPEC, f"{says}; correct the declaration.") in findings()
+
+
+def test_what_is_no_axis_is_found(root: Path, findings: Check):
+    edit(root / SPEC, 'away_from(0.0, "...")', 'away_from(0.0, "bs*n")')
+    (finding,) = findings()
+    assert re.fullmatch(
+        r"line \d+: 'bs\*n' is no axis: write names, numbers or \.\.\., with blanks between them; .*", finding.says
+    )
 
 
 def test_a_sampler_that_fails_is_found(root: Path, findings: Check):
@@ -341,7 +357,8 @@ def test_an_unlisted_declaration_is_found(root: Path, findings: Check):
 
 def test_an_undeclared_exercise_is_found_and_the_others_are_audited(root: Path, findings: Check):
     edit(root / "course.yaml", "- id: relu_grad", "- id: relu_grad\n      - id: gelu_grad")
-    says = f"gelu_grad is listed, but {SPEC} does not declare it: declare it, or unlist it."
+    line = line_of_name(root / "course.yaml", "gelu_grad")
+    says = f"line {line}: gelu_grad is listed, but {SPEC} does not declare it: declare it, or unlist it."
     assert findings() == [Finding("course.yaml", says)]
 
 

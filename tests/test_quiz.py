@@ -71,7 +71,7 @@ def test_a_quiz_has_an_answer_and_hints_for_each_question(read: Read) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "says"),
     [
-        ("kind: number", "kind: nummer", 2, "entries is of no known kind: did you mean number?"),
+        ("kind: number", "kind: nummer", 2, "entries is of no known kind: write number."),
         ("  kind: number\n", "", 1, "choose among choice, choices, number"),
         ("code: wrong-shape", "code: wrong-shap", 7, "wrong-shap is no public code of a mistake"),
         ("says: It is not that one.", "sais: It.", 15, "is not a known setting"),

@@ -330,7 +330,7 @@ def test_build_writes_sheets_and_computed_keys(root: Path, findings: Callable[[]
         ("  wrong: {'{n}': {code: missing-path, says: One more.}}\n", "", "added (n=2): it declares no wrong answer"),
         ("    - b[j] feeds", "    - It is df @ weight. b[j] feeds", ""),
         ("    - The summed index stands last", "    - df@weight? It stands", "hint 2 of other_storage gives"),
-        ("kind: predict", "kind: predikt", ": added is of no known kind: did you mean predict?"),
+        ("kind: predict", "kind: predikt", ": added is of no known kind: write predict."),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_quiz_is_found(

@@ -124,7 +124,7 @@ def test_a_reset_that_cannot_write_changes_nothing_and_leaves_no_litter(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
-        with pytest.raises(InfrastructureError, match="No space left on device.: make room"):
+        with pytest.raises(InfrastructureError, match=r"No space left on device.: make room"):
             workspace.reset(exercise)
     assert exercise.path.read_text() == "mine"
     assert {p.name for p in exercise.path.parent.iterdir()} == {
@@ -146,7 +146,7 @@ def test_a_workspace_that_cannot_be_made_leaves_nothing_and_can_be_made_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(workspace, "new_variant", full)
-        with pytest.raises(InfrastructureError, match="ws cannot be made .No space left on device.: make room"):
+        with pytest.raises(InfrastructureError, match=r"ws cannot be made .No space left on device.: make room"):
             workspace.init(target)
     assert (target.exists(), [*tmp_path.rglob("*.md")]) == (was_there, [])
     assert workspace.init(target).exercises

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from grader.course import COURSE_FILE, Course, CourseExercise
-from grader.course_file import Unit
+from grader.course_file import Unit, line_of_name
 from grader.errors import CourseError, SpecError
 from grader.judging.grading import Grader
 from grader.results import AnswerResult
@@ -82,7 +82,9 @@ def _declarations(course: Course, unit: Unit) -> Iterator[Finding]:
     listed = [entry.id for entry in unit.exercises]
     for name in listed:
         if name not in declared:
-            yield Finding(COURSE_FILE, f"{name} is listed, but {spec} does not declare it: declare it, or unlist it.")
+            line = line_of_name(course.root / COURSE_FILE, name)
+            says = f"line {line}: {name} is listed, but {spec} does not declare it: declare it, or unlist it."
+            yield Finding(COURSE_FILE, says)
     units = {exercise.id: exercise.unit for exercise in course.exercises}
     for name in declared:
         if name in listed:
@@ -130,8 +132,10 @@ def _exercise(exercise: CourseExercise, grader: Grader, worker: Worker) -> Itera
         except CourseError as error:
             yield Finding(solution, f"{_without_file(error, solution)}.")
         except SpecError as error:
-            about, declared_in = ("", solution) if exercise.is_quiz else (f"{exercise.id}: ", spec)
-            yield Finding(declared_in, f"{about}{_without_file(error, exercise.solution)}; correct the declaration.")
+            if exercise.is_quiz:  # whose errors say what to do
+                yield Finding(solution, f"{_without_file(error, exercise.solution)}.")
+            else:
+                yield Finding(spec, f"{exercise.id}: {_without_file(error)}; correct the declaration.")
         except Exception as error:  # a declaration may hold any code: whatever it raises is the author's to see
             failure = f"{type(error).__name__}: {error}"
             yield Finding(spec, f"{exercise.id}: its declaration fails ({failure}); correct it.")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from grader.course import CourseExercise
+from grader.errors import CourseError
 from grader.quiz.keys import computed
 from grader.quiz.mistakes import mistake_in
 from grader.quiz.questions import Choice, Choices, Expression, Mistake, Posed, Question
@@ -46,7 +48,10 @@ def questions(exercise: CourseExercise) -> Iterator[str]:
 def _giveaways(quiz: CourseExercise) -> Iterator[str]:
     """Questions that contain an answer to an exercise of their unit."""
     exercises = [e for e in quiz.course.exercises if e.unit == quiz.unit and not e.is_quiz]
-    found = {formula for exercise in exercises for formula in formulas(worked(exercise), final=True)}
+    found: set[str] = set()
+    for exercise in exercises:
+        with suppress(CourseError):  # what is wrong with a solution is told of that exercise
+            found |= set(formulas(worked(exercise), final=True))
     for name, question in quiz.quiz.questions.items():
         for formula in sorted(found):
             if any(gives_away(formula, text) for text in _asked(question)):

@@ -58,4 +58,5 @@ def _say(folder: Path, written: Written, unit: str) -> None:
         print(f"{folder / 'nbgrader_config.py'} has changes of your own and was left as it is.")
     if written.unprotected:
         print("It does not name grader.nbgrader.plugin.SecureExecute, so autograde would run student code unprotected.")
-    print(f"next: cd {folder}, then nbgrader generate_assignment {unit}")
+    go = "" if folder.resolve() == Path.cwd() else f"cd {folder}, then "
+    print(f"next: {go}nbgrader generate_assignment {unit}")

@@ -134,11 +134,10 @@ class Session:
 
 
 def _graded(exercise: CourseExercise, grade: Callable[[], ExerciseResult]) -> ExerciseResult:
+    _ = exercise.declaration  # if it cannot be read, its own error names the file
     try:
         return grade()
     except SpecError as error:
-        if exercise.is_quiz:
-            raise
         raise SpecError(f"{exercise.course.spec(exercise.unit)}: {exercise.id}: {error}") from error
     except HandgradError:
         raise

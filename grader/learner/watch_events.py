@@ -41,7 +41,7 @@ def saves(course: Course, events: queue.SimpleQueue[Event]) -> Iterator[None]:
 
     folder = os.path.realpath(course.root / "exercises")
     if not os.path.isdir(folder):
-        raise UsageError(f"{course.root} has no exercises/ folder: make a new course folder with: handgrad init my-course")
+        raise UsageError(f"{course.root} has no exercises/ folder: make a course with: handgrad init my-course")
     stop = threading.Event()
 
     def listen() -> None:

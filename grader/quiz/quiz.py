@@ -96,7 +96,8 @@ def read_quiz(path: Path) -> Quiz:
         if not questions:
             raise ReadError(1, "there is no question in it: write one")
     except OSError as error:
-        raise SpecError(f"{path} cannot be read ({error.strerror}): course.yaml gives this unit a quiz.") from error
+        says = f"{path} cannot be read ({error.strerror}): course.yaml gives this unit a quiz: write it."
+        raise SpecError(says) from error
     except UnicodeDecodeError as error:
         raise SpecError(f"{path} is not UTF-8 text: save it as UTF-8.") from error
     except ReadError as error:
@@ -122,7 +123,7 @@ def _question(name: Text, node: Node, tree: Node) -> Question:
     kind = node.get(Text("kind"))
     if not isinstance(kind, Text) or kind not in KINDS:
         near = difflib.get_close_matches(str(kind), KINDS, 1)
-        says = f"did you mean {near[0]}?" if near else f"choose among {', '.join(KINDS)}"
+        says = f"write {near[0]}" if near else f"choose among {', '.join(KINDS)}"
         raise ReadError(line_of(tree, (name, "kind")), f"{name} is of no known kind: {says}")
     try:
         question = KINDS[kind].model_validate(node)

@@ -110,6 +110,9 @@ def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Genera
         if sound and (metered or steady(declaration, trial)):
             return trial
     if not sound:
+        nudged = [measured(declaration, answer, trial) for answer in declaration.answers if answer.kind != "value"]
+        if not all(np.isfinite(array).all() for array in nudged):
+            raise SpecError("forward is nan or infinite somewhere: draw its inputs from where it is defined")
         raise SpecError("autograd and finite differences of forward disagree")
     return trial
 
