@@ -72,7 +72,7 @@ def _open(config: pytest.Config, folder: Path, argument: str) -> None:
     from grader.errors import CourseError
 
     if not (folder.parent / COURSE).is_file():
-        says = f"There is no course.yaml in {folder.parent}: put it back, or make a course with: handgrad init my-course"
+        says = f"There is no course.yaml in {folder.parent}: put it back, or make one with: handgrad init my-course"
         raise CourseError(says)
     sitting = _sitting(config, folder.parent)
     controls_others = bool(getattr(config.option, "numprocesses", None)) and not hasattr(config, "workerinput")
