@@ -183,11 +183,18 @@ def spaced(spec: str, gap: float = 0.05) -> Sampler:
 
 
 def indices(spec: str, axis: str) -> Sampler:
-    """Places along the named axis, int64; some are there twice, where there are two or more; shape: `spec`."""
+    """Places along the named axis, int64; shape: `spec`.
+
+    One is there twice, where there are two places or more; of four another one is, too, and of six one three times.
+    """
 
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray:
         places = rng.integers(setting.sizes[axis], size=math.prod(shape))
         places[-1] = places[0]
+        if len(places) >= 4:
+            places[-2] = places[1]
+        if len(places) >= 6:
+            places[2] = places[0]
         return places.reshape(shape)
 
     return Sampler(spec, draw)

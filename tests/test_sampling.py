@@ -190,6 +190,14 @@ def test_indices_name_places_some_of_them_twice(seed: int) -> None:
     assert len(set(places)) < len(places)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_of_several_indices_more_than_one_is_there_again(seed: int) -> None:
+    """Whoever looks after one repeated place, or after two uses of it, is found out."""
+    places = indices("k", "n").sample(rng(seed), Setting(0, "", {"k": 6, "n": 50})).values
+    assert places[0] == places[2] == places[-1]
+    assert places[1] == places[-2]
+
+
 def test_what_is_withheld_is_sampled_all_the_same() -> None:
     assert withheld(normal("n")).withheld
     assert withheld(normal("n")).sample(rng(), Setting(0, "", {"n": 3})).values.shape == (3,)

@@ -6,10 +6,10 @@ from grader.sampling import each_of, indices, normal, output, shape, spaced, ups
 # Each axis, counted from either end, with and without the flag that stands beside it.
 _DIMS = each_of(1, -1, 0, 0, -1)
 # Partners that broadcast: every trial stretches, adds or keeps other axes, on either side.
-_A = "bs 1 m | bs n m | m | n 1 | bs n"
-_B = "n 1 | m | bs n m | bs 1 m | bs n"
-_NARROW = "n 1 | m | bs 1 m | 1 m | bs n m"
-_WIDE = "bs n m | bs n m | bs n m | n m | bs n m"
+_A = "bs 1 m | bs n m | m | n 1 | bs n | 1 n 1"
+_B = "n 1 | m | bs n m | bs 1 m | bs n | bs 1 m"
+_NARROW = "n 1 | m | bs 1 m | 1 m | bs n m | 1 n 1"
+_WIDE = "bs n m | bs n m | bs n m | n m | bs n m | bs n m"
 
 
 def _variance(inp, dim, unbiased):
