@@ -185,15 +185,19 @@ def spaced(spec: str, gap: float = 0.05) -> Sampler:
 def indices(spec: str, axis: str) -> Sampler:
     """Places along the named axis, int64; shape: `spec`.
 
-    One is there twice, where there are two places or more; of four another one is, too, and of six one three times.
+    The first one is there again in the end. Of four or more, it is there three times or another one is there twice,
+    trial by trial; of six or more, both.
     """
 
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray:
-        places = rng.integers(setting.sizes[axis], size=math.prod(shape))
+        size, count = setting.sizes[axis], math.prod(shape)
+        places = rng.integers(size, size=count)
+        if count > 2 and size > 1:
+            places[1] = (places[0] + rng.integers(1, size)) % size
         places[-1] = places[0]
-        if len(places) >= 4:
+        if count >= 6 or (count >= 4 and setting.index % 2):
             places[-2] = places[1]
-        if len(places) >= 6:
+        if count >= 6 or (count >= 4 and not setting.index % 2):
             places[2] = places[0]
         return places.reshape(shape)
 

@@ -193,9 +193,13 @@ def test_indices_name_places_some_of_them_twice(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_of_several_indices_more_than_one_is_there_again(seed: int) -> None:
     """Whoever looks after one repeated place, or after two uses of it, is found out."""
-    places = indices("k", "n").sample(rng(seed), Setting(0, "", {"k": 6, "n": 50})).values
-    assert places[0] == places[2] == places[-1]
-    assert places[1] == places[-2]
+    six, first, second = (
+        list(indices("k", "n").sample(rng(seed), Setting(index, "", {"k": count, "n": 50})).values)
+        for index, count in ((0, 6), (0, 4), (1, 4))
+    )
+    assert six[0] == six[2] == six[-1] != six[1] == six[-2]
+    assert first[0] == first[2] == first[3] != first[1]
+    assert second[0] == second[3] != second[1] == second[2]
 
 
 def test_what_is_withheld_is_sampled_all_the_same() -> None:

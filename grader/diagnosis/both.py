@@ -18,7 +18,7 @@ from .relations import Pair, right_in
 if TYPE_CHECKING:
     from grader.reference.trace import Place
 
-ENTRIES_THAT_TELL = 3
+LEAST_TOLD = 5  # how many entries must agree about a factor that one of them would have to be asked for
 INSTEAD = re.compile(r"(.+) stands where (.+) belongs")
 Found = tuple[str, str]
 Placed = tuple[str, str, tuple["Place", ...]]
@@ -84,8 +84,8 @@ def _times(pairs: Sequence[Pair], candidate: Candidate) -> list[tuple[Trial, flo
         if factor is None:
             return []
         known.append((trial, factor))
-    told = sum(np.count_nonzero(array) > ENTRIES_THAT_TELL for _, array in pairs)
-    return known if told > 1 else []
+    told = sum(max(np.count_nonzero(array) - 1, 0) for _, array in pairs)
+    return known if told >= LEAST_TOLD else []
 
 
 def mixed_in(answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate]) -> Placed | None:

@@ -14,7 +14,8 @@ from grader.sampling import Array
 
 from .relations import MATCH, Pair, right_in
 
-TOLERANCE, PARTS = 1e-3, 2
+TOLERANCE = 1e-3
+LEAST_TRIALS, LEAST_ENTRIES = 2, 5
 Change = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 # Each from the new gradient and what was there.
@@ -47,21 +48,18 @@ def candidates(answer: Answer, trial: Trial) -> Iterator[Candidate]:
 
 def mixed_with_prior(answer: Answer, pairs: Sequence[Pair]) -> tuple[str, str] | None:
     """Code and clause where the old and the new gradient are added, each with its own weight in all trials."""
-    weights = []
-    for trial, array in pairs:
-        old, right = (_prior(answer, trial) if answer.stored else None), right_in(answer, trial)
-        if old is None or array.shape != right.shape or array.size <= PARTS:
-            continue
-        parts = np.stack([(right - old).flatten(), old.flatten()])
-        found = np.linalg.lstsq(parts.T, array.flatten(), rcond=None)[0]
-        if scaled_error(array.flatten(), found @ parts) > MATCH:
-            return None
-        weights.append(found)
-    if len(weights) < 2 or np.ptp(weights, axis=0).max() > TOLERANCE:
+    known = [
+        (np.stack([right_in(answer, trial) - old, old]).reshape(2, -1), array.flatten())
+        for trial, array in pairs
+        if answer.stored and (old := _prior(answer, trial)) is not None and array.shape == old.shape
+    ]
+    parts, found = (np.concatenate(arrays, axis=-1) for arrays in zip(*known, strict=True)) if known else (None, None)
+    if parts is None or found is None or len(known) < LEAST_TRIALS or found.size < LEAST_ENTRIES:
         return None
-    new, before = np.mean(weights, axis=0)
-    if abs(new - before) < TOLERANCE:
+    weights = np.linalg.lstsq(parts.T, found, rcond=None)[0]
+    if scaled_error(found, weights @ parts) > MATCH or abs(weights[0] - weights[1]) < TOLERANCE:
         return None
+    new, before = weights
     says = (
         f"the new gradient counts {new:.3g} times and what was stored before {before:.3g} times; both must count once"
     )
