@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+REACHES = (0.5, 2.0)  # of the entries below the lowest kink, and above the highest
+
+
 @dataclass(frozen=True)
 class Array:
     """A tensor argument: `values`, float32 or an integer type, and the `.g` it already carries, if any."""
@@ -141,15 +144,17 @@ def positive(spec: str) -> Sampler:
     return uniform(spec, 0.5, 2.5)
 
 
-def away_from(kinks: float | tuple[float, ...], spec: str, gap: float = 0.2) -> Sampler:
+def away_from(kinks: float | tuple[float, ...], spec: str, gap: float = 0.05) -> Sampler:
     """As many entries in each of the pieces that the rising `kinks` cut the line into; shape: `spec`.
 
-    None is nearer to a kink than `gap`, so two kinks must lie more than twice as far apart.
+    None is nearer to a kink than `gap`, so two kinks must lie more than twice as far apart. Of the outer pieces one
+    reaches far and one does not, in turn: the mean of the entries is no kink.
     """
     at = kinks if isinstance(kinks, tuple) else (kinks,)
 
-    def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
-        reach = gap + rng.gamma(2.0, 0.4, (2, *shape))
+    def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray:
+        near, far = (gap + scale * rng.gamma(2.0, 0.4, shape) for scale in REACHES)
+        reach = (near, far) if setting.index % 2 else (far, near)
         between = [rng.uniform(low + gap, high - gap, shape) for low, high in itertools.pairwise(at)]
         pieces = [at[0] - reach[0], *between, at[-1] + reach[1]]
         entries: np.ndarray = pieces[0].astype("float32")

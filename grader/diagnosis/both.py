@@ -64,7 +64,7 @@ def two_slips(
 ) -> Placed | None:  # fmt: skip
     """A mistake that has a name, times a factor that has one; the code and the place of the first, the clause."""
     for candidate in candidates:
-        if candidate.code == "forward-value":
+        if candidate.code == "forward-value" or ";" in candidate.says:  # no gradient; two slips by itself
             continue
         if (known := _times(pairs, candidate)) and (found := decoded(known, averages)):
             factor = found[1].replace("what it should be", "that")

@@ -1,4 +1,4 @@
-"""Two arrays at hand, multiplied: whatever they are, a learner knows the formula when it is spelt out."""
+"""Two arrays at hand, multiplied, or one summed: a learner knows the formula when it is spelt out."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ MATRIX_PRODUCTS: tuple[tuple[str, Product], ...] = (
     ("({1} @ {0}).T", lambda a, b: (b @ a).T),
 )
 
+REDUCED: tuple[tuple[str, Callable[..., np.ndarray]], ...] = (("sum", np.sum), ("mean", np.mean))
+
 
 def candidates(answer: Answer, trial: Trial, output_name: str = "out") -> Iterator[Candidate]:
-    """Every product of two arrays at hand that has the right shape, or is brought to it by summing.
+    """Every product of two arrays at hand, and every sum of one, that has the right shape.
 
     Args:
         trial: the first trial, whose pairwise different sizes tell which products have the right shape.
@@ -39,6 +41,12 @@ def candidates(answer: Answer, trial: Trial, output_name: str = "out") -> Iterat
             says = f"{names[a]} * {names[b]}"
             says = f"this is {says}" if wide == shape else f"this is ({says}).sum(0)"
             yield Candidate("wrong-operand", says, partial(_multiplied, answer, a, b))
+    for name, array in arrays.items():
+        for axis in range(array.ndim):
+            if array.shape[:axis] + array.shape[axis + 1 :] == shape:
+                for how, reduced in REDUCED:
+                    says = f"this is {names[name]}.{how}({axis})"
+                    yield Candidate("wrong-operand", says, partial(_reduced, answer, name, axis, reduced))
     for a, b in itertools.product(arrays, repeat=2):
         for says, product in MATRIX_PRODUCTS:
             if arrays[a].ndim == arrays[b].ndim == 2 and _shape(product, arrays[a], arrays[b]) == shape:
@@ -80,6 +88,10 @@ def _multiplied(answer: Answer, a: str, b: str, trial: Trial) -> np.ndarray:
     arrays, right = _arrays(answer, trial), right_in(answer, trial)
     found = np.asarray(arrays[a] * arrays[b])
     return found if found.ndim == right.ndim else found.sum(0)
+
+
+def _reduced(answer: Answer, name: str, axis: int, reduced: Callable[..., np.ndarray], trial: Trial) -> np.ndarray:
+    return np.asarray(reduced(_arrays(answer, trial)[name], axis=axis))
 
 
 def _matrix_product(answer: Answer, a: str, b: str, product: Product, trial: Trial) -> np.ndarray:

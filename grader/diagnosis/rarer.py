@@ -44,6 +44,7 @@ INSTEAD: tuple[tuple[str, str, Change], ...] = (
     ("wrong-operand", "{} less its mean over the first axis", lambda x: x - x.mean(0)),
     ("wrong-operand", "{} without its sign", torch.abs),
     ("wrong-operand", "{}, rounded,", torch.round),
+    ("wrong-operand", "the square of {}", torch.square),
 )  # fmt: skip
 # What may stand in the upstream gradient's place, too.
 CUT: tuple[tuple[str, str, Change], ...] = (

@@ -86,6 +86,8 @@ def _of_parts(answer: Answer, trial: Trial, right: np.ndarray) -> Iterator[Candi
         for which, at in (("first", 0), ("last", -1)):
             says = f"the {which} entry is 0 and all the others are right: it was not counted"
             yield Candidate("partial-batch", says, of(partial(_without_entry, at)))
+            says = f"only the {which} entry is there, and all the others are 0"
+            yield Candidate("partial-batch", says, of(partial(_entry_alone, at)))
 
 
 def _one_number(right: np.ndarray) -> float | None:
@@ -151,6 +153,10 @@ def _without_entry(at: int, right: np.ndarray) -> np.ndarray:
     entries = right.flatten()
     entries[at] = 0
     return entries.reshape(right.shape)
+
+
+def _entry_alone(at: int, right: np.ndarray) -> np.ndarray:
+    return right - _without_entry(at, right)
 
 
 def _rows_only(part: slice, right: np.ndarray) -> np.ndarray:

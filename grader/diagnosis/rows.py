@@ -29,7 +29,7 @@ Split = tuple[Place, int]  # where a gradient is split into rows, and along whic
 Found = tuple[str, str]
 
 LARGEST = {(0, 1): 9, (0, 1, 2): 7}  # how many rows may have every combination of these counts tried
-FEWEST, LEAST_TRIALS = 4, 2
+FEWEST, LEAST_TRIALS, SPARE = 4, 2, 2
 HINTS = ("How often does each of them count in the forward pass, and how often in your sum?",)
 
 
@@ -229,7 +229,7 @@ def _in_weights(exercise: Exercise, answer: Answer, split: Split, pairs: Sequenc
     several = [
         (trial, array)
         for trial, array in pairs
-        if 1 < _split_array(trace_of(exercise, trial), split).shape[split[1]] <= array.size / 2
+        if 1 < _split_array(trace_of(exercise, trial), split).shape[split[1]] <= array.size - SPARE
     ]
     if len(several) < LEAST_TRIALS:
         return None
