@@ -91,7 +91,7 @@ def _root(
 
 
 @app.command()
-def init(folder: Annotated[Path, typer.Argument(help="A new folder for your course.")]) -> None:
+def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder for your course.")]) -> None:
     """Make a folder with all lessons and stubs, ready to start."""
     from .learner import workspace
 
@@ -208,10 +208,10 @@ def solution(exercise_id: ExerciseId) -> None:
 
 
 app.command()(quiz)
-app.command()(review)
+app.command(short_help="Go over the mistakes that you have met most.")(review)
 
 
-@app.command()
+@app.command(short_help="For instructors: grade a class into a folder.")
 def grade(
     submissions: Annotated[
         Path, typer.Argument(help="A folder with one folder per student, each laid out like exercises/.")
@@ -240,10 +240,10 @@ def grade(
     raise typer.Exit(code)
 
 
-app.command()(report_command.report)
+app.command(short_help="For instructors: show how a class is doing.")(report_command.report)
 
 
-@app.command()
+@app.command(short_help="For instructors: show how code is isolated here.")
 def doctor() -> None:
     """For instructors: show how `grade` can isolate learner code on this machine."""
     from .sandbox.isolation import machine, report

@@ -87,7 +87,8 @@ def read_course_file(path: Path) -> CourseFile:
     try:
         return _parse(path, path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
-        raise CourseError(f"{path} is not UTF-8 text: save it as UTF-8.") from error
+        says = f"{path} cannot be read (it is not UTF-8 text): save it as UTF-8, or run: handgrad init my-course"
+        raise CourseError(says) from error
     except OSError as error:
         says = f"{path} cannot be read ({error.strerror}): restore it, or run: handgrad init my-course"
         raise CourseError(says) from error
