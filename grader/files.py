@@ -48,7 +48,9 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 def remedy(error: OSError) -> str:
     """What a person does so that a file can be written the next time."""
-    return "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "make its folder writable"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "make room"
+    return "make its folder writable" if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else "put that right"
 
 
 def remove_unfinished(folder: Path) -> None:

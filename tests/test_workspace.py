@@ -152,6 +152,12 @@ def test_a_workspace_that_cannot_be_made_leaves_nothing_and_can_be_made_again(
     assert workspace.init(target).exercises
 
 
+def test_a_folder_below_a_file_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InfrastructureError, match=r"ws cannot be made .Not a directory.: put that right"):
+        workspace.init(tmp_path / "file" / "ws")
+
+
 def test_a_folder_that_is_a_course_already_is_told_to_go_there(course: Course) -> None:
     with pytest.raises(UsageError, match="is a course already: go there"):
         workspace.init(course.root)
