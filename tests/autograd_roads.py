@@ -223,6 +223,10 @@ ROADS = {
         "z = k.call_boxed(S(K.AutogradCPU) | S(K.CPU), leaf(x))\n"
         "return 3 * x * x if z.grad_fn is not None else None"
     ),
+    "an operation of oneDNN's": (
+        "rule = torch.ops.aten.mkldnn_linear_backward_input\n"
+        "return rule([1, 3], torch.ones(1, 1).to_mkldnn(), (3 * x * x).view(1, 3)).to_dense()"
+    ),
     "what vmap makes of picked entries": (
         "rule = torch.ops.aten.index_select_backward\n"
         "return torch.vmap(lambda g: rule(g, [3], 0, torch.arange(3)))((3 * x * x)[None])[0]"

@@ -33,6 +33,7 @@ AUTOGRAD_KEYS = (
     "AutogradMPS AutogradHPU AutogradIPU AutogradLazy AutogradMTIA AutogradPrivateUse1 AutogradPrivateUse2 "
     "AutogradPrivateUse3 ADInplaceOrView"
 ).split()
+UNLISTED_KEYS = ("MkldnnCPU", "Batched", "Tracer")  # that the dispatcher has and Python's list of them does not
 Kernel = Callable[..., Any]
 
 
@@ -77,7 +78,7 @@ def _remove_derivatives() -> None:
 
 def _other_keys() -> list[str]:
     """Every key at which something may be computed: devices, decompositions, and what `vmap` makes of operations."""
-    return [key for key in torch._C.DispatchKey.__members__ if key not in AUTOGRAD_KEYS]
+    return [key for key in (*torch._C.DispatchKey.__members__, *UNLISTED_KEYS) if key not in AUTOGRAD_KEYS]
 
 
 def _registered_at(key: str) -> list[str]:
