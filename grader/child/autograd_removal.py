@@ -33,7 +33,7 @@ AUTOGRAD_KEYS = (
     "AutogradMPS AutogradHPU AutogradIPU AutogradLazy AutogradMTIA AutogradPrivateUse1 AutogradPrivateUse2 "
     "AutogradPrivateUse3 ADInplaceOrView"
 ).split()
-UNLISTED_KEYS = ("MkldnnCPU", "Batched", "Tracer")  # that the dispatcher has and Python's list of them does not
+UNLISTED_KEYS = ("MkldnnCPU", "Batched")  # that the dispatcher has and Python's list of them does not
 Kernel = Callable[..., Any]
 
 

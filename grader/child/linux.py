@@ -8,6 +8,7 @@ import os
 _LIBC = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 
 MADV_COLLAPSE = 25
+M_MMAP_THRESHOLD = -3
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
@@ -48,6 +49,12 @@ def malloc(size: int) -> int:
     assert _LIBC is not None
     _LIBC.malloc.restype = ctypes.c_void_p
     return _LIBC.malloc(ctypes.c_size_t(size)) or 0
+
+
+def give_back_at_once(size: int) -> None:
+    """Have C's allocator give back each piece of memory of this size or more when it is freed: it leaves no holes."""
+    assert _LIBC is not None
+    _LIBC.mallopt(M_MMAP_THRESHOLD, ctypes.c_int(size))
 
 
 def huge_pages() -> None:

@@ -10,6 +10,7 @@ import tokenize
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -166,7 +167,8 @@ class Grader:
         if passed and at_large.lacked_memory and (tables := self._with_tables(exercise, source, worker, left)):
             return tables.judged(exercise, result, source)
         if exercise.function.never_holds and large and any(answer.code is None for answer in judged.answers):
-            roomless, _ = self._called_again(exercise, source, worker, lambda: self.roomless(exercise), left)
+            drawn = partial(self.roomless, exercise)
+            roomless, _ = self._called_again(exercise, source, worker, drawn, left, scarce=True)
             judged = roomless.judged(exercise, judged, source)
         if reply.cpu <= UNSUSPICIOUS or not large or all(answer.code for answer in judged.answers):
             return judged
@@ -201,12 +203,14 @@ class Grader:
         worker: Worker,
         drawn: Callable[[], Sequence[Trial]],
         left: _TimeLeft,
+        *,
+        scarce: bool = False,
     ) -> tuple[LargeCase, float]:
         """What becomes of other large trials in the time that is left, and the processor time they took."""
         if left.seconds <= 0:
             return LargeCase(self.large(exercise), late=True), 0.0
         large = drawn()
-        reply = left.run(worker, lambda limit: _job(exercise, source, (), large, limit))
+        reply = left.run(worker, lambda limit: _job(exercise, source, (), large, limit, scarce=scarce))
         if reply.frame is not None:
             return parted(read(reply.frame), 0, large)[1], reply.cpu
         return LargeCase(large, late=reply.end == "timeout"), reply.cpu
@@ -242,6 +246,8 @@ def _job(
     trials: Sequence[Trial],
     large: Sequence[Trial],
     time_limit: float,
+    *,
+    scarce: bool = False,
 ) -> bytes:
     arrays: list[np.ndarray] = []
     asked = [_asked(trial, arrays, meter=metered(trial), after=True) for trial in trials]
@@ -254,6 +260,7 @@ def _job(
         "function": exercise.id,
         "time_limit": time_limit,
         "memory_limit": policy.memory_limit,
+        "scarce": scarce,
         "calls": asked,
     }
     return protocol.pack(header, arrays)
