@@ -543,7 +543,7 @@ def test_a_broken_course_file_is_one_sentence_with_its_line(
 
 def test_a_course_file_that_is_no_text_is_one_sentence(here: Run, course: Course) -> None:
     (course.root / "course.yaml").write_bytes(b"\xff\xfe\x00")
-    assert "course.yaml cannot be read" in one_sentence(here("list"), 2)
+    assert "course.yaml cannot be read (it is not UTF-8 text): save it as UTF-8" in one_sentence(here("list"), 2)
 
 
 def test_a_broken_spec_is_one_sentence_with_its_line(here: Run, course: Course) -> None:
