@@ -153,7 +153,7 @@ def away_from(kinks: float | tuple[float, ...], spec: str, gap: float = 0.05) ->
     at = kinks if isinstance(kinks, tuple) else (kinks,)
 
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray:
-        near, far = (gap + scale * rng.gamma(2.0, 0.4, shape) for scale in REACHES)
+        near, far = (gap + scale * rng.exponential(0.8, shape) for scale in REACHES)
         reach = (near, far) if setting.index % 2 else (far, near)
         between = [rng.uniform(low + gap, high - gap, shape) for low, high in itertools.pairwise(at)]
         pieces = [at[0] - reach[0], *between, at[-1] + reach[1]]
@@ -188,7 +188,7 @@ def spaced(spec: str, gap: float = 0.05) -> Sampler:
 
 
 def indices(spec: str, axis: str) -> Sampler:
-    """Places along the named axis, int64; shape: `spec`.
+    """Places along the named axis, int64, of three or more the last one among them; shape: `spec`.
 
     The first one is there again in the end. Of four or more, it is there three times or another one is there twice,
     trial by trial; of six or more, both.
@@ -198,7 +198,7 @@ def indices(spec: str, axis: str) -> Sampler:
         size, count = setting.sizes[axis], math.prod(shape)
         places = rng.integers(size, size=count)
         if count > 2 and size > 1:
-            places[1] = (places[0] + rng.integers(1, size)) % size
+            places[:2] = rng.integers(size - 1), size - 1
         places[-1] = places[0]
         if count >= 6 or (count >= 4 and setting.index % 2):
             places[-2] = places[1]

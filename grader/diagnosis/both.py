@@ -66,7 +66,8 @@ def two_slips(
     for candidate in candidates:
         if candidate.code == "forward-value" or ";" in candidate.says:  # no gradient; two slips by itself
             continue
-        if (known := _times(pairs, candidate)) and (found := decoded(known, averages)):
+        known = _times(pairs, candidate)
+        if (found := decoded(known, averages)) and found[0] != "hard-coded":
             factor = found[1].replace("what it should be", "that")
             return candidate.code, f"{candidate.says}; besides, {factor}", candidate.at
     return None
@@ -84,7 +85,7 @@ def _times(pairs: Sequence[Pair], candidate: Candidate) -> list[tuple[Trial, flo
         if factor is None:
             return []
         known.append((trial, factor))
-    told = sum(max(np.count_nonzero(array) - 1, 0) for _, array in pairs)
+    told = sum(max(int(np.count_nonzero(array)) - 1, 0) for _, array in pairs)
     return known if told >= LEAST_TOLD else []
 
 

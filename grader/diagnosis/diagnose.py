@@ -20,7 +20,7 @@ from grader.setting import ONE_KIND
 from grader.shapes import describe, describe_guessed
 
 from .both import a_step, mixed_in, spread_out, two_slips
-from .partly import another_mask, by_upstream, not_zero, one_path, rows_of_a_path
+from .partly import another_mask, by_upstream, not_zero, one_path, replaced_by_a_path, rows_of_a_path
 from .prior import mixed_with_prior
 from .ratios import offset, ratio, slope_typed_in, varying_ratio
 from .relations import MATCH, Pair, constant, nothing, passes_where, right_in, same_shape
@@ -28,7 +28,7 @@ from .relations import MATCH, Pair, constant, nothing, passes_where, right_in, s
 if TYPE_CHECKING:
     from grader.reference.trace import Place
 
-IMPRECISE = 0.05
+IMPRECISE = 0.02
 TINY, ZERO = 1e-9, 1e-5
 SPECIFIC = (
     "inverted-mask overwritten transposed missing-upstream sum-for-mean mean-for-sum missing-batch-sum "
@@ -71,6 +71,8 @@ def diagnose(
     if not pairs:
         return Diagnosis("unknown", "there is nothing to compare")
     candidates = list(candidates)
+    if not any(np.any(array) for _, array in pairs):  # zeros come from anywhere
+        candidates, rarer = [one for one in candidates if one.code == "missing-upstream"], ()
     same_shapes = all(array.shape == right_in(answer, trial).shape for trial, array in pairs)
     if same_shapes and (typed_in := constant(pairs)):
         return Diagnosis("hard-coded", typed_in)
@@ -134,7 +136,8 @@ def _without_candidates(
         return Diagnosis(*found)
     if related := _by_factors(answer, pairs, candidates, averages):
         return related
-    if found := a_step(answer, pairs) or rows_of_a_path(answer, pairs, candidates):
+    of_paths = replaced_by_a_path(answer, pairs, candidates) or rows_of_a_path(answer, pairs, candidates)
+    if found := of_paths or a_step(answer, pairs):
         return Diagnosis(*found)
     if rare := matching(answer, pairs, rarer):
         return rare

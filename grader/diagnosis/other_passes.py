@@ -62,17 +62,23 @@ def _otherwise(trace: Trace, step: Step, wrt: str) -> Iterator[Slip]:
     yield from _constant_left_out(step, wrt, last=step.key == trace.out)
     if step.name in TURNED:
         says = f"`{step.label}` has the wrong sign from there on: the other of + and - stands in its place"
-        for skip in dict.fromkeys((idle_paths(trace, wrt) if wrt else Uses(), Uses())):
+        for skip in _skips(trace, wrt):
             yield "wrong-sign", says, with_step(wrt, step.index, _turned, skip)
     if step.name in REDUCED_OTHERWISE and step.key != trace.out:
         says = f"{words(step)} is taken as a {{}} on the way forward"
         code, other = ("sum-for-mean", "sum") if step.name in AVERAGES else ("mean-for-sum", "mean")
-        yield code, says.format(other), _with_value(wrt, step.index, _reduced_otherwise)
+        for skip in _skips(trace, wrt):
+            yield code, says.format(other), _with_value(wrt, step.index, _reduced_otherwise, skip)
     if _is_left_out_easily(trace, step):
         says = f"{words(step)} is left out, on the way forward as on the way back"
         yield "missing-local", says, with_step(wrt, step.index, _as_it_was)
     if step.name in RESHAPES and len(step.operands) == 1:
         yield from _not_rearranged(trace, step, wrt)
+
+
+def _skips(trace: Trace, wrt: str) -> Iterator[Uses]:
+    """Paths that a learner may leave out unharmed, and none."""
+    yield from dict.fromkeys((idle_paths(trace, wrt) if wrt else Uses(), Uses()))
 
 
 def _is_bias(trace: Trace, name: str) -> bool:
@@ -150,13 +156,13 @@ def _reduced_otherwise(step: Step) -> Step:
     return replace(step, func=REDUCED_OTHERWISE[step.name])
 
 
-def _with_value(wrt: str, index: int, change: Callable[[Step], Step]) -> Sweep:
+def _with_value(wrt: str, index: int, change: Callable[[Step], Step], skip: Uses | None = None) -> Sweep:
     """One step has another value, and the rule that it should have."""
 
     def sweep(trace: Trace) -> torch.Tensor:
         other = trace.with_step(index, change)
         steps = [_as_before(here, there) for here, there in zip(trace.steps, other.steps, strict=True)]
-        return _read(replace(other, steps=tuple(steps), memo={}), wrt)
+        return _read(replace(other, steps=tuple(steps), memo={}), wrt, skip)
 
     return sweep
 

@@ -122,6 +122,31 @@ def rows_of_a_path(answer: Answer, pairs: Sequence[Pair], candidates: Iterable[C
     return None
 
 
+def replaced_by_a_path(answer: Answer, pairs: Sequence[Pair], candidates: Iterable[Candidate]) -> Found | None:
+    """Where one path arrives it replaces what the others have brought, as an assignment does."""
+    for candidate in candidates:
+        told = [_replaced(answer, pair, candidate) for pair in pairs] if candidate.lacks else []
+        if any(told) and all(one is not None for one in told):
+            return "overwritten", f"where {candidate.lacks} arrives, it replaces what is there already; they must add"
+    return None
+
+
+def _replaced(answer: Answer, pair: Pair, candidate: Candidate) -> bool | None:
+    """The path that `candidate` leaves out replaces the rest where it is not 0, which can be told; `None` if not so."""
+    trial, array = pair
+    right = right_in(answer, trial)
+    try:
+        rest = candidate.compute(trial)
+    except IMPOSSIBLE:
+        return None
+    if not array.shape == right.shape == rest.shape:
+        return None
+    arrives = _off(right, rest)
+    if _off(array, np.where(arrives, right - rest, rest)).any():
+        return None
+    return bool((~arrives).any() and _off(array, right).any())
+
+
 def _rows(answer: Answer, pair: Pair, candidate: Candidate) -> np.ndarray | None:
     """For which rows the path counts that `candidate` leaves out; `None` if it does so in part."""
     trial, array = pair

@@ -69,7 +69,7 @@ def _of(answer: Answer, change: Callable[[np.ndarray], np.ndarray]) -> Callable[
 def _of_parts(answer: Answer, trial: Trial, right: np.ndarray) -> Iterator[Candidate]:
     """Right for some of the examples or entries only, or summed over what must stay apart."""
     of = partial(_of, answer)
-    if right.ndim and answer.kind == "gradient":
+    if right.ndim and len(right) > 1 and answer.kind == "gradient":
         for which, part in PARTS.items():
             says = f"of the examples, {which} {'have' if 'all' in which else 'has'} a gradient"
             yield Candidate("partial-batch", says, of(partial(_rows_only, part)))
@@ -156,7 +156,7 @@ def _without_entry(at: int, right: np.ndarray) -> np.ndarray:
 
 
 def _entry_alone(at: int, right: np.ndarray) -> np.ndarray:
-    return right - _without_entry(at, right)
+    return np.asarray(right - _without_entry(at, right))
 
 
 def _rows_only(part: slice, right: np.ndarray) -> np.ndarray:
@@ -203,7 +203,7 @@ def constant(pairs: Sequence[Pair], *, trivial: bool = False) -> str | None:
     values = {float(value) for _, array in pairs for value in np.unique(array)[:2]}
     if len(values) != 1 or len(pairs) < 2 or (not trivial and values <= {0.0, 1.0}):
         return None
-    return f"every entry is {values.pop():g}, whatever the inputs are"
+    return f"every entry is {values.pop() + 0.0:g}, whatever the inputs are"
 
 
 def nothing(answer: Answer, pairs: Sequence[Pair]) -> str | None:

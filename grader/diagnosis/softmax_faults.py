@@ -41,8 +41,14 @@ def softmax_faults(
         yield fault("summed-wrong-axis", f"it is summed over {there}, not over {here}", _mixed(position, _over(axes)))
     if upstream_given and step.key == trace.out:
         what = words(step)
-        yield fault("missing-upstream", f"out.g is missing in the sum of {what}", _bare(position, in_sum=True))
-        yield fault("missing-upstream", f"out.g is there only in the sum of {what}", _bare(position, in_sum=False))
+        ones, itself = (lambda step: torch.ones_like(step.value)), (lambda step: step.value)
+        yield fault("missing-upstream", f"out.g is missing in the sum of {what}", _instead(position, ones, in_sum=True))
+        says = f"out.g is there only in the sum of {what}"
+        yield fault("missing-upstream", says, _instead(position, ones, in_sum=False))
+        out = name_of(trace, step.key)
+        for in_sum, where in ((True, f"in the sum of {what}"), (False, f"in all of {what} but the sum")):
+            says = f"{out} stands where out.g belongs {where}"
+            yield fault("value-for-gradient", says, _instead(position, itself, in_sum=in_sum))
         says = f"out.g is subtracted from what {what} gave, as if it were a target"
         yield fault("wrong-local", says, lambda trace, step, g: step.value - g)
         says = f"the shares of {what} stand without out.g: its sum over the row belongs with them"
@@ -171,8 +177,6 @@ SUMS: Mapping[str, tuple[tuple[str, str, Mixed], ...]] = {
          lambda g, p, own, terms, axes: own - p * g.mean(axes, keepdim=True)),
         ("missing-local", "the share in front, by which all of it is multiplied, is left out",
          lambda g, p, own, terms, axes: g - _total(terms, axes)),
-        ("value-for-gradient", "in the sum the shares stand where out.g belongs",
-         lambda g, p, own, terms, axes: own - p * _total(p * p, axes)),
         ("wrong-operand", "in the sum an entry's own share stands where each of the others belongs",
          lambda g, p, own, terms, axes: own - p * p * _total(g, axes)),
         ("missing-path", "every entry gets its share of the summed gradient; how it moves the others is missing",
@@ -209,14 +213,14 @@ def _mixed(position: Position, mixed: Mixed) -> Rule:
     return rule
 
 
-def _bare(position: Position, *, in_sum: bool) -> Rule:
-    """1 in place of upstream, in the row's sum or in each entry's own part."""
+def _instead(position: Position, other: Callable[[Step], torch.Tensor], *, in_sum: bool) -> Rule:
+    """Another array in place of upstream, in the row's sum or in each entry's own part."""
 
     def rule(_trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
         axes = _axes(step, position)
         p, own, terms = _parts(step, position, g, axes)
-        _, bare_own, bare_terms = _parts(step, position, torch.ones_like(g), axes)
-        return own - p * _total(bare_terms, axes) if in_sum else bare_own - p * _total(terms, axes)
+        _, other_own, other_terms = _parts(step, position, other(step), axes)
+        return own - p * _total(other_terms, axes) if in_sum else other_own - p * _total(terms, axes)
 
     return rule
 

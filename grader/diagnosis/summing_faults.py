@@ -51,7 +51,8 @@ class Sum:
                 yield fault(self._code(axes), self._says(axes), self._total(axes))
         yield fault("partial-batch", f"of {self.name(self.summed)}, only the largest counted", self._largest)
         for axes in subsets(self.summed):
-            for which, part in PARTS.items():
+            several = any(self.shape[axis] > 1 for axis in axes)
+            for which, part in PARTS.items() if several else ():
                 yield fault("partial-batch", f"of {self.name(axes)}, {which} counted", self._part(axes, part))
             yield fault("mean-for-sum", self._says_mean(axes), self._mean(axes))
 
