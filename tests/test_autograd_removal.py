@@ -142,16 +142,18 @@ def test_every_probe_finds_its_gradient_before_the_removal() -> None:
     assert ran.stdout == "set()\n", ran.stderr
 
 
-def test_the_removal_is_quick() -> None:
+def test_the_removal_takes_less_than_importing_torch() -> None:
     ran = in_python("""
-        import gc, time, torch, grader.child.worker
-        from grader.child.autograd_removal import remove
+        import gc, time
         gc.disable()
-        start = time.perf_counter()
+        start = time.process_time()
+        import torch, grader.child.worker
+        from grader.child.autograd_removal import remove
+        imported = time.process_time()
         remove()
-        print(time.perf_counter() - start)
+        print(time.process_time() - imported < imported - start)
     """)
-    assert float(ran.stdout) < 1.0, ran.stderr
+    assert ran.stdout == "True\n", ran.stderr
 
 
 def answered(source: str) -> dict[str, Any]:
