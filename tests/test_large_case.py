@@ -9,14 +9,15 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from conftest import Grade, codes, make_job, solution, with_policy
-from measurements import AT_LARGE, MEASURED, SOURCES
+from measurements import AT_LARGE, MEASURED, SOURCES, measuring
 from test_learners import found_codes
 
 from grader.course import Course
 from grader.diagnosis.ladders import STEPS
 from grader.exercise import Exercise, returned, stored
+from grader.judging import grading
 from grader.judging.grading import Grader
-from grader.judging.large_case import UNSUSPICIOUS
+from grader.judging.large_case import UNSUSPICIOUS, grows_as_a_square
 from grader.reference.large_trials import AT_FIRST, entries_are_coupled, large_trials, most_entries, roomless_trials
 from grader.reference.references import make_trials
 from grader.reference.trial import Trial
@@ -331,6 +332,46 @@ def test_only_an_array_that_must_never_be_held_is_left_without_room(course: Cour
     assert 64 << 20 < 4 * np.prod([trial.setting.sizes[axis] for axis in ("bs", "n", "m")]) < 80 << 20
     assert roomless_trials(lean, first, 1 << 40, np.random.default_rng(0)) == ()
     assert roomless_trials(plain, first, 64 << 20, np.random.default_rng(0)) == ()
+
+
+SPINS = """
+import time
+
+def input_grad(x, w, b, df):
+    end = time.process_time() + {seconds} * (len(x) / 30_000) ** {power}
+    while time.process_time() < end:
+        pass
+    return w @ df
+"""
+
+
+@pytest.mark.parametrize(("power", "code"), [(1, None), (2, "timeout")])
+def test_time_that_grows_as_the_square_is_that_of_a_measurement(
+    power: int, code: str | None, course: Course, grader: Grader, box: ForkingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine so fast that the time limit never comes."""
+    monkeypatch.setattr(grading, "LOOKS", 1)
+    usual = with_policy(course, time_limit=10)
+    result = grader.grade(usual.find("input_grad"), SPINS.format(seconds=0.06, power=power).encode(), box)
+    assert codes(result) == {"return": code}
+    assert code is None or "its time grows as the square of a large input: x has " in result.answers[0].message
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "times", "square"),
+    [(0.4, 13.0, 5.8, True), (0.17, 0.91, 5.8, False), (0.4, 5.0, 5.8, False), (0.4, 13.0, 3.2, False)],
+)
+def test_two_times_tell_how_time_grows(before: float, after: float, times: float, square: bool) -> None:
+    assert grows_as_a_square(before, after, times) is square
+
+
+def test_one_product_measured_by_numpy_is_found_out_on_any_machine(
+    course: Course, grader: Grader, box: ForkingWorker
+) -> None:
+    """It takes about the usual time limit: either that ends it, or how its time grows shows it."""
+    usual = with_policy(course, time_limit=10)
+    result = grader.grade(usual.find("input_grad"), measuring("input_grad", "numpy").encode(), box)
+    assert codes(result) == {"return": "timeout"}
 
 
 def test_processor_time_is_reported_and_cannot_be_slept_away(isolated: ForkingWorker) -> None:

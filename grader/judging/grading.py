@@ -9,13 +9,10 @@ import secrets
 import tokenize
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from grader.child import protocol
 from grader.course import CourseExercise
 from grader.diagnosis.diagnose import Diagnosis
 from grader.errors import InfrastructureError, ProtocolError
@@ -32,18 +29,17 @@ from grader.reference.references import make_trials
 from grader.reference.threads import one_thread
 from grader.reference.trial import Trial
 from grader.results import LARGEST_SEED, ExerciseResult
-from grader.sampling import Array, Dtype, Function
 from grader.sandbox.observation import read
-from grader.sandbox.worker import Reply, Worker
+from grader.sandbox.worker import Worker
 
 from . import quizzes as quiz_grading
-from .cost import metered
-from .judge import CELL_SHARE, Judge, calls, everywhere
-from .large_case import A_TABLE, TABLES_TAKE, UNSUSPICIOUS, LargeCase, parted
+from .code import Code, TimeLeft
+from .judge import Judge, calls, everywhere
+from .large_case import A_TABLE, TABLES_TAKE, UNSUSPICIOUS, LargeCase, grows_as_a_square, parted
 from .source import Source
 
 LONGEST_REASON = 200
-ATTEMPTS = 8
+ATTEMPTS, LOOKS = 8, 3
 Onlooker = Callable[[Judge], None]
 FOR_DOMAINS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 
@@ -150,8 +146,8 @@ class Grader:
     ) -> ExerciseResult:
         trials, limit = self.trials(exercise), exercise.course.policy.time_limit
         large = self.large(exercise) if worker.isolation != "none" else ()
-        asked, left = calls(trials), _TimeLeft(limit)
-        reply = left.run(worker, lambda limit: _job(exercise, source, asked, large, limit))
+        asked, code = calls(trials), Code(exercise, source, worker, TimeLeft(limit))
+        reply = code.run(asked, large)
         if reply.end == "timeout":
             says = f"it was still running after {limit:g} seconds{', perhaps on a large input' if large else ''}"
             return everywhere(exercise, Diagnosis("timeout", says))
@@ -164,69 +160,46 @@ class Grader:
             onlooker(judge)
         judged = at_large.judged(exercise, result, source)
         passed = result.status == "passed"
-        if passed and at_large.lacked_memory and (tables := self._with_tables(exercise, source, worker, left)):
+        if passed and at_large.lacked_memory and (tables := self._with_tables(code)):
             return tables.judged(exercise, result, source)
         if exercise.function.never_holds and large and any(answer.code is None for answer in judged.answers):
-            drawn = partial(self.roomless, exercise)
-            roomless, _ = self._called_again(exercise, source, worker, drawn, left, scarce=True)
+            roomless, _ = code.at_large(self.roomless(exercise), scarce=True)
             judged = roomless.judged(exercise, judged, source)
         if reply.cpu <= UNSUSPICIOUS or not large or all(answer.code for answer in judged.answers):
             return judged
-        entries = most_entries(limit) // len(large)
-        at_last, _ = self._called_again(exercise, source, worker, lambda: self.large(exercise, entries), left)
-        return at_last.judged(exercise, judged, source)
+        return self._at_last(code, reply.cpu).judged(exercise, judged, source)
 
-    def _with_tables(
-        self, exercise: CourseExercise, source: Source, worker: Worker, left: _TimeLeft
-    ) -> LargeCase | None:
+    def _with_tables(self, code: Code) -> LargeCase | None:
         """A smaller large case, where a table of all entries with all has room, if it is a right way to answer."""
-        declaration = exercise.function
+        exercise, declaration = code.exercise, code.exercise.function
         if not isinstance(declaration, Exercise) or not entries_are_coupled(declaration, self.trials(exercise)[0]):
             return None
-        least = a_table = math.inf  # a machine that is busy, or short of memory, only ever adds to them
+        table = replace(code, source=Source.of_file(A_TABLE.format(exercise.id), exercise.file))
+        small = self.large(exercise, FOR_TABLES)
+        least = least_of_table = math.inf  # a machine that is busy, or short of memory, only ever adds to them
         for _ in range(ATTEMPTS):
-            case, cpu = self._called_again(exercise, source, worker, lambda: self.large(exercise, FOR_TABLES), left)
-            least, a_table = min(least, cpu), min(a_table, self._table(exercise, worker, left))
-            if least <= TABLES_TAKE * a_table:
+            case, cpu = code.at_large(small)
+            least, least_of_table = min(least, cpu), min(least_of_table, table.at_large(small)[1])
+            if least <= TABLES_TAKE * least_of_table:
                 return case
         return None
 
-    def _table(self, exercise: CourseExercise, worker: Worker, left: _TimeLeft) -> float:
-        """The processor time that a table of all entries with all takes now."""
-        source = Source.of_file(A_TABLE.format(exercise.id), exercise.file)
-        return self._called_again(exercise, source, worker, lambda: self.large(exercise, FOR_TABLES), left)[1]
+    def _at_last(self, code: Code, before: float) -> LargeCase:
+        """The largest case, which a measurement has no time for; or else it shows by how much longer it takes.
 
-    def _called_again(
-        self,
-        exercise: CourseExercise,
-        source: Source,
-        worker: Worker,
-        drawn: Callable[[], Sequence[Trial]],
-        left: _TimeLeft,
-        *,
-        scarce: bool = False,
-    ) -> tuple[LargeCase, float]:
-        """What becomes of other large trials in the time that is left, and the processor time they took."""
-        if left.seconds <= 0:
-            return LargeCase(self.large(exercise), late=True), 0.0
-        large = drawn()
-        reply = left.run(worker, lambda limit: _job(exercise, source, (), large, limit, scarce=scarce))
-        if reply.frame is not None:
-            return parted(read(reply.frame), 0, large)[1], reply.cpu
-        return LargeCase(large, late=reply.end == "timeout"), reply.cpu
-
-
-@dataclass
-class _TimeLeft:
-    """Seconds that an exercise's code may still run for; what it waits for a free worker does not count."""
-
-    seconds: float
-
-    def run(self, worker: Worker, job: Callable[[float], bytes]) -> Reply:
-        """What becomes of a job, which is made with its time limit."""
-        reply = worker.run(job(self.seconds), self.seconds)
-        self.seconds -= reply.seconds
-        return reply
+        Args:
+            before: seconds of processor time that the first large case took.
+        """
+        first = self.large(code.exercise)
+        entries = most_entries(code.exercise.course.policy.time_limit) // len(first)
+        for _ in range(LOOKS):  # a machine that is busy for once is no evidence
+            case, after = code.at_large(self.large(code.exercise, entries))
+            if not grows_as_a_square(before, after, entries / AT_FIRST):
+                return case
+            if code.left.seconds <= after:
+                break
+            _, before = code.at_large(first)
+        return replace(case, grew=True)
 
 
 def _decode(content: bytes) -> str:
@@ -238,51 +211,3 @@ def _decode(content: bytes) -> str:
     if "\0" in text:
         raise UnicodeError("it has zero bytes in it, like a file in UTF-16")
     return text
-
-
-def _job(
-    exercise: CourseExercise,
-    source: Source,
-    trials: Sequence[Trial],
-    large: Sequence[Trial],
-    time_limit: float,
-    *,
-    scarce: bool = False,
-) -> bytes:
-    arrays: list[np.ndarray] = []
-    asked = [_asked(trial, arrays, meter=metered(trial), after=True) for trial in trials]
-    asked += [_asked(trial, arrays, meter=False, after=False) for trial in large]
-    policy = exercise.course.policy
-    header = {
-        "cells": source.cells,
-        "cell_limit": None if source.file else policy.time_limit * CELL_SHARE,
-        "filename": exercise.file,
-        "function": exercise.id,
-        "time_limit": time_limit,
-        "memory_limit": policy.memory_limit,
-        "scarce": scarce,
-        "calls": asked,
-    }
-    return protocol.pack(header, arrays)
-
-
-def _asked(trial: Trial, arrays: list[np.ndarray], **report: bool) -> dict[str, Any]:
-    """One call: its arguments, and what is to be reported of it."""
-    return {"arguments": [[name, _sent(value, arrays)] for name, value in trial.arguments.items()], **report}
-
-
-def _sent(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
-    if isinstance(value, Array):
-        arrays.append(value.values)
-        first = len(arrays) - 1
-        if value.g is None:
-            return {"tensor": first, "g": None}
-        arrays.append(value.g)
-        return {"tensor": first, "g": first + 1}
-    if isinstance(value, Function):
-        return {"function": value.source}
-    if isinstance(value, Dtype):
-        return {"dtype": value.name}
-    if isinstance(value, tuple):
-        return {"tuple": list(value)}
-    return {"set": sorted(value)} if isinstance(value, frozenset) else {"literal": value}

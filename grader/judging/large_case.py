@@ -32,6 +32,8 @@ def {}(*given):
     entries = max((each for each in given if isinstance(each, torch.Tensor)), key=torch.Tensor.numel).flatten()
     return (entries[:, None] * entries).sum(1) / (entries[:, None] + entries).sum(1)
 """
+SQUARE = 1.5  # the time of a measurement grows as a higher power of the entries, that of a loop as a lower one
+TELLING = 4  # times as many entries, at least: 5.8 times as many take the one 32 times as long, the other 5.2 times
 RTOL = 1e-2  # a loop may add up hundreds of thousands of float32 numbers one by one
 TOO_SLOW = (
     "How often does your function run the forward pass to find one gradient?",
@@ -49,12 +51,14 @@ class LargeCase:
         calls: those that came to an end.
         observed: what the calls refer to.
         late: the time limit came first.
+        grew: the processor time grew as the square of the entries.
     """
 
     trials: Sequence[Trial] = ()
     calls: Sequence[Call] = ()
     observed: Observation | None = None
     late: bool = False
+    grew: bool = False
 
     @property
     def lacked_memory(self) -> bool:
@@ -81,10 +85,11 @@ class LargeCase:
                 wrong = _raised(call.error, source) if blame else None
             if wrong is not None:
                 return replace(wrong, says=f"on a large input ({_size(answer, trial)}) {wrong.says}")
-        if self.late:
+        if self.late or self.grew:
             size = _size(answer, self.trials[min(len(self.calls), len(self.trials) - 1)])
+            slow = "too slow on a large input" if self.late else "its time grows as the square of a large input"
             looks = "this looks like a measurement, one nudge per entry, rather than a formula"
-            return Diagnosis("timeout", f"too slow on a large input: {size}, and {looks}", TOO_SLOW)
+            return Diagnosis("timeout", f"{slow}: {size}, and {looks}", TOO_SLOW)
         if len(self.calls) < len(self.trials):
             return Diagnosis("crash", "called on a large input, it ends before it has answered")
         return None
@@ -97,6 +102,11 @@ class LargeCase:
         if array is None or right is None or scaled_error(array, right) <= RTOL:
             return None
         return Diagnosis("shape-special", "it is wrong")
+
+
+def grows_as_a_square(before: float, after: float, times: float) -> bool:
+    """What took `before` seconds of processor time takes `after` with so many `times` as many entries."""
+    return times >= TELLING and after > before * times**SQUARE
 
 
 def parted(observed: Observation, ordinary: int, trials: Sequence[Trial]) -> tuple[Observation, LargeCase]:
