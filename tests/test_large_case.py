@@ -359,7 +359,14 @@ def test_time_that_grows_as_the_square_is_that_of_a_measurement(
 
 @pytest.mark.parametrize(
     ("before", "after", "times", "square"),
-    [(0.4, 13.0, 5.8, True), (0.17, 0.91, 5.8, False), (0.4, 5.0, 5.8, False), (0.4, 13.0, 3.2, False)],
+    [
+        (0.4, 13.0, 5.8, True),
+        (0.17, 0.91, 5.8, False),
+        (0.4, 5.0, 5.8, False),
+        (0.4, 4.0, 3.2, True),
+        (0.4, 2.0, 3.2, False),
+        (0.4, 13.0, 2.9, False),
+    ],
 )
 def test_two_times_tell_how_time_grows(before: float, after: float, times: float, square: bool) -> None:
     assert grows_as_a_square(before, after, times) is square

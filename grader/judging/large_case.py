@@ -33,7 +33,7 @@ def {}(*given):
     return (entries[:, None] * entries).sum(1) / (entries[:, None] + entries).sum(1)
 """
 SQUARE = 1.5  # the time of a measurement grows as a higher power of the entries, that of a loop as a lower one
-TELLING = 4  # times as many entries, at least: 5.8 times as many take the one 32 times as long, the other 5.2 times
+TELLING = 3  # times as many entries, at least: 5.8 times as many take the one 32 times as long, the other 5.2 times
 RTOL = 1e-2  # a loop may add up hundreds of thousands of float32 numbers one by one
 TOO_SLOW = (
     "How often does your function run the forward pass to find one gradient?",
