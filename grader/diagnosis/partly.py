@@ -133,13 +133,8 @@ def replaced_by_a_path(answer: Answer, pairs: Sequence[Pair], candidates: Iterab
 
 def _replaced(answer: Answer, pair: Pair, candidate: Candidate) -> bool | None:
     """The path that `candidate` leaves out replaces the rest where it is not 0, which can be told; `None` if not so."""
-    trial, array = pair
-    right = right_in(answer, trial)
-    try:
-        rest = candidate.compute(trial)
-    except IMPOSSIBLE:
-        return None
-    if not array.shape == right.shape == rest.shape:
+    array, right, rest = pair[1], right_in(answer, pair[0]), _rest(answer, pair, candidate)
+    if rest is None:
         return None
     arrives = _off(right, rest)
     if _off(array, np.where(arrives, right - rest, rest)).any():
@@ -147,15 +142,20 @@ def _replaced(answer: Answer, pair: Pair, candidate: Candidate) -> bool | None:
     return bool((~arrives).any() and _off(array, right).any())
 
 
-def _rows(answer: Answer, pair: Pair, candidate: Candidate) -> np.ndarray | None:
-    """For which rows the path counts that `candidate` leaves out; `None` if it does so in part."""
+def _rest(answer: Answer, pair: Pair, candidate: Candidate) -> np.ndarray | None:
+    """What a mistake gives where all shapes are the same: the right answer's, the learner's and its own."""
     trial, array = pair
-    right = right_in(answer, trial)
     try:
         rest = candidate.compute(trial)
     except IMPOSSIBLE:
         return None
-    if not right.ndim or not array.shape == right.shape == rest.shape:
+    return rest if array.shape == right_in(answer, trial).shape == rest.shape else None
+
+
+def _rows(answer: Answer, pair: Pair, candidate: Candidate) -> np.ndarray | None:
+    """For which rows the path counts that `candidate` leaves out; `None` if it does so in part."""
+    array, right, rest = pair[1], right_in(answer, pair[0]), _rest(answer, pair, candidate)
+    if rest is None or not right.ndim:
         return None
     axes = tuple(range(1, right.ndim))
     full, none = (~_off(array, other).any(axis=axes) for other in (right, rest))
