@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import struct
+from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 from mmap import mmap
 from typing import Any, BinaryIO, NamedTuple
 
@@ -25,6 +28,7 @@ MAX_REPLY_HEADER = 2 << 20
 MAX_PAYLOAD = 64 << 20
 MAX_FRAME = PREFIX.size + MAX_HEADER + MAX_PAYLOAD
 MAX_RANK = 16
+MOST_PARTS = 1024  # that Linux takes at once: IOV_MAX
 MAX_ARRAYS = 1 << 14
 _NAMES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
 DTYPES = {name: np.dtype(name) for name in _NAMES}
@@ -66,6 +70,17 @@ def parts(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> list[byt
 
 def _bytes(array: np.ndarray) -> memoryview:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def write(fd: int, parts: Sequence[bytes | memoryview]) -> None:
+    """Write all of the parts, in as few pieces as the kernel takes them (not on Windows)."""
+    left = deque(memoryview(part) for part in parts)
+    while left:
+        written = os.writev(fd, tuple(islice(left, MOST_PARTS)))
+        while left and written >= len(left[0]):
+            written -= len(left.popleft())
+        if left:
+            left[0] = left[0][written:]
 
 
 def unpack(frame: bytes | mmap, max_header: int = MAX_HEADER) -> Frame:

@@ -16,9 +16,6 @@ import socket
 import struct
 import sys
 import tempfile
-from collections import deque
-from collections.abc import Sequence
-from itertools import islice
 from os import _exit
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
     from .confinement import Confinement
 
 STATUS = struct.Struct("<iii")
-MOST_PARTS = 1024  # that Linux takes at once: IOV_MAX
 SPECIALIZED = 24  # times that code runs before Python has specialized it
 READY, JOB, STARTED = b"R", b"J", b"P"
 FORBIDDEN = frozenset(
@@ -118,21 +114,10 @@ def _child(job: int, result: int, warm: int, confinement: Confinement | None) ->
         if confinement is not None:
             result = confinement.enter(result)
         gc.enable()
-        _write(result, answer(header, arrays))
+        protocol.write(result, answer(header, arrays))
         code = 0
     finally:
         _exit(code)
-
-
-def _write(fd: int, parts: Sequence[bytes | memoryview]) -> None:
-    """All of the parts, in as few pieces as the kernel takes them."""
-    left = deque(memoryview(part) for part in parts)
-    while left:
-        written = os.writev(fd, tuple(islice(left, MOST_PARTS)))
-        while left and written >= len(left[0]):
-            written -= len(left.popleft())
-        if left:
-            left[0] = left[0][written:]
 
 
 def serve_pipe() -> None:

@@ -192,13 +192,14 @@ class Grader:
         """
         first = self.large(code.exercise)
         entries = most_entries(code.exercise.course.policy.time_limit) // len(first)
-        for _ in range(LOOKS):  # a machine that is busy for once is no evidence
+        for look in range(LOOKS):  # a machine that is busy for once is no evidence
+            if look:
+                _, before = code.at_large(first)
             case, after = code.at_large(self.large(code.exercise, entries))
             if not grows_as_a_square(before, after, entries / AT_FIRST):
                 return case
             if code.left.seconds <= after:
                 break
-            _, before = code.at_large(first)
         return replace(case, grew=True)
 
 

@@ -88,10 +88,12 @@ class ForkingWorker(Closing):
 
     def _send(self, job: bytes) -> tuple[int, int]:
         """Hand over the job; the child's process handle and the readable end of its reply come back."""
+        from grader.child import protocol
+
         content = os.memfd_create("job")
         result, theirs = _pipe()
         try:
-            _write_all(content, job)
+            protocol.write(content, [job])
             os.lseek(content, 0, os.SEEK_SET)
             socket.send_fds(self.control, [b"J"], [content, theirs])
             message, fds, _, _ = socket.recv_fds(self.control, 1, 1)
@@ -151,12 +153,6 @@ def _pipe() -> tuple[int, int]:
     with contextlib.suppress(OSError):
         fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, PIPE)
     return ends
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
 
 
 def _read_until(fd: int, deadline: float) -> tuple[bytes, Literal["end", "late", "much"]]:
