@@ -193,7 +193,7 @@ def hand_in(course: Path, students: int) -> None:
 
 def grading_rate(course: Path, isolation: str) -> float:
     """Submissions per second, from the first result to the last."""
-    from grader.batch.grading import Progress, grade_folder
+    from grader.batch.class_grading import Progress, grade_folder
     from grader.course import load_course
 
     out = course.parent / f"grades-{time.monotonic_ns()}"

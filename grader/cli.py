@@ -20,7 +20,7 @@ from .errors import HandgradError, InfrastructureError, UsageError
 if TYPE_CHECKING:
     from .course import Course
     from .learner.session import Session
-    from .picture.data import Shown
+    from .picture.picture_data import Shown
 
 app = typer.Typer(
     name="handgrad",
@@ -116,7 +116,7 @@ def check(
     ] = "text",
 ) -> None:
     """Check exercises and say which mistake each wrong answer is."""
-    from .learner.checking import checked, put
+    from .learner.check_terminal import checked, put
     from .results import exit_code
 
     course = _course()
@@ -134,9 +134,9 @@ def hint(
     answer_name: Annotated[str, typer.Argument(metavar="[ANSWER]", help="One answer, such as w.g.")] = "",
 ) -> None:
     """Show the next hint for an answer, one step at a time."""
-    from .learner.checking import last_result
+    from .learner.check_terminal import last_result
     from .learner.console import columns, out
-    from .learner.render import answer_in_need, hints
+    from .learner.render_text import answer_in_need, hints
 
     course = _course()
     exercise = course.find(exercise_id)
@@ -159,7 +159,7 @@ def list_() -> None:
     """List all exercises and how far you are."""
     from .learner.console import listed, out
     from .learner.progress import next_exercise
-    from .learner.render import next_step
+    from .learner.render_text import next_step
 
     course = _course()
     with _session(course) as session:
@@ -196,7 +196,7 @@ def reset(
 def solution(exercise_id: ExerciseId) -> None:
     """Show the worked solution of an exercise that you have passed."""
     from .authoring.build import worked_text
-    from .learner.checking import last_result
+    from .learner.check_terminal import last_result
 
     course = _course()
     exercise = course.find(exercise_id)
@@ -228,9 +228,9 @@ def grade(
     format: Format = "text",
 ) -> None:
     """For instructors: grade a class; one result file per student, and grades.csv."""
-    from .batch.course import open_for_class
-    from .batch.screen import grade_with_progress
-    from .nbgrader.book import entering
+    from .batch.course_choice import open_for_class
+    from .batch.grade_terminal import grade_with_progress
+    from .nbgrader.gradebook_class import entering
 
     with entering(course := open_for_class(Path.cwd()), gradebook, submissions, out):
         code = grade_with_progress(

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from .text import escaped
+from .safe_text import escaped
 
 Status = Literal["passed", "failed", "todo", "error"]
 Isolation = Literal["box", "kernel", "none"]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .errors import SpecError
-from .setting import SPECIAL_TURNS, Setting
 from .shapes import ANY, Axes, alternatives, axes_of, expand_any, shape_of
+from .trial_sizes import SPECIAL_TURNS, Setting
 
 if TYPE_CHECKING:
     import numpy as np

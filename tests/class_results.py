@@ -9,8 +9,8 @@ from pathlib import Path
 
 from grader.course import PACKAGE
 from grader.course_file import read_course_file
-from grader.report.model import Broken, ClassReport, Handed, Note
-from grader.report.tally import Tally
+from grader.report.class_counts import Tally
+from grader.report.class_statistics import Broken, ClassReport, Handed, Note
 from grader.results import AnswerResult, CourseResult, ExerciseResult, dumps
 
 CONFIG = read_course_file(PACKAGE.parent / "course.yaml")

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-import grader.child.worker  # noqa: F401  all that a worker has imported
-from grader.child.meter import Meter, metered
+import grader.child.job_answer  # noqa: F401  all that a worker has imported
+from grader.child.cost_meter import Meter, metered
 
 torch.set_num_threads(1)
 warnings.simplefilter("ignore")

@@ -17,8 +17,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from grader.course import Course, load_course
-from grader.nbgrader.course import build_folder
-from grader.notebook.source import grade_id
+from grader.nbgrader.course_folder import build_folder
+from grader.notebook.source_notebook import grade_id
 
 ROOT = Path(__file__).resolve().parent.parent
 UNIT = "04_linear"

@@ -147,7 +147,7 @@ def test_the_removal_takes_less_than_importing_torch() -> None:
         import gc, time
         gc.disable()
         start = time.process_time()
-        import torch, grader.child.worker
+        import torch, grader.child.job_answer
         from grader.child.autograd_removal import remove
         imported = time.process_time()
         remove()
@@ -163,7 +163,7 @@ def answered(source: str) -> dict[str, Any]:
         import numpy as np
         from grader.child import protocol
         from grader.child.autograd_removal import remove
-        from grader.child.worker import answer
+        from grader.child.job_answer import answer
         remove()
         header = {{"cells": [{source!r}], "cell_limit": None, "filename": "learner.py", "function": "answer", "time_limit": 20}}
         header["calls"] = [{{"arguments": [["x", {{"tensor": 0, "g": None}}]], "meter": False}}]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.batch.gradebook import Failure, Summary
-from grader.batch.grading import Progress
-from grader.batch.screen import _pace, _print
+from grader.batch.class_grading import Progress
+from grader.batch.grade_terminal import _pace, _print
+from grader.batch.results_folder import Failure, Summary
 from grader.course import Course
 
 

@@ -161,7 +161,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(small: Course, monk
     def refuse(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("grader.files.os.replace", refuse)
+    monkeypatch.setattr("grader.atomic_files.os.replace", refuse)
     with pytest.raises(OSError, match="disk full"):
         build(small)
     assert path.read_text() == "mine"

@@ -23,7 +23,7 @@ from test_session import RIGHT, KeptWorker
 
 from grader import __version__, cli
 from grader.authoring.build import stub
-from grader.batch import screen as batch_report
+from grader.batch import grade_terminal as batch_report
 from grader.course import Course, bundled, load_course
 from grader.learner import workspace
 from grader.results import SCHEMA_FILE

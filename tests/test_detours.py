@@ -10,7 +10,7 @@ from test_graph_faults import Rule, verdict
 
 from grader.diagnosis.detours import idle_paths
 from grader.exercise import Exercise, stored
-from grader.reference.recording import record
+from grader.reference.operation_recorder import record
 from grader.sampling import each_of, normal, output
 
 

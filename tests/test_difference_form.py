@@ -10,7 +10,7 @@ from test_graph_faults import Rule, verdict
 
 from grader.diagnosis.difference_form import difference_slips
 from grader.exercise import Exercise, stored
-from grader.reference.recording import record
+from grader.reference.operation_recorder import record
 from grader.sampling import indices, normal, uniform
 
 

@@ -22,7 +22,7 @@ from grader.reference.references import make_trial, make_trials
 from grader.reference.trial import IMPOSSIBLE, Candidate, Trial
 from grader.results import VALUE_CODES
 from grader.sampling import accumulating, normal, output, upstream
-from grader.setting import Setting
+from grader.trial_sizes import Setting
 
 Rule = Callable[[dict[str, Any]], torch.Tensor]
 MAX_CANDIDATES = 250

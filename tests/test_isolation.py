@@ -25,11 +25,11 @@ from conftest import ROOT, SEED, TIME_LIMIT, codes, make_job, solution, with_pol
 from test_learners import FILES, RIGHT, SAMPLE, expectations, found_codes, mismatches
 from test_sandbox import LIMIT, X, alive, assert_still_honest, observed, outcome, run
 
-from grader.batch.grading import grade_folder
+from grader.batch.class_grading import grade_folder
 from grader.course import Course, load_course
 from grader.errors import InfrastructureError, ProtocolError
 from grader.judging.grading import Grader
-from grader.learner.render import exercise_report, printed
+from grader.learner.render_text import exercise_report, printed
 from grader.results import ExerciseResult
 from grader.sandbox import isolation
 from grader.sandbox.isolation import Isolation, Machine, choose, machine, weakness

@@ -193,7 +193,7 @@ class Run:
 def at_work(process: int) -> bool:
     """The process is alive, and a worker: its number has not been given to somebody else."""
     with suppress(OSError):
-        return alive(process) and b"grader.child.zygote" in Path(f"/proc/{process}/cmdline").read_bytes()
+        return alive(process) and b"grader.child.worker_process" in Path(f"/proc/{process}/cmdline").read_bytes()
     return False
 
 

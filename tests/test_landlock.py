@@ -19,7 +19,7 @@ CONFINED = """
 import os, socket, sys
 sys.path.insert(0, {root!r})
 from grader.child import landlock
-from grader.child.linux import PR_SET_NO_NEW_PRIVS, prctl
+from grader.child.linux_calls import PR_SET_NO_NEW_PRIVS, prctl
 ruleset = landlock.nothing_allowed()
 prctl(PR_SET_NO_NEW_PRIVS, 1)
 landlock.restrict_self(ruleset)

@@ -32,7 +32,7 @@ from nbgrader_class import (
     totals,
 )
 
-from grader.notebook.source import grade_id
+from grader.notebook.source_notebook import grade_id
 
 WRONG = RIGHT.replace("sum(0)", "mean(0)")
 PARTLY = "def lin_grad(inp, out, w, b):\n    inp.g = ...\n    w.g = inp.t() @ out.g\n    b.g = ...\n"

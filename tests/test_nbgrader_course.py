@@ -18,9 +18,9 @@ from nbformat import NotebookNode
 from grader import cli
 from grader.course import COURSE_VARIABLE, Course, bundled, load_course, notebook_course
 from grader.errors import CourseError, HandgradError, InfrastructureError
-from grader.nbgrader.course import AUTOGRADE, RELEASE, build_folder, config, merged
+from grader.nbgrader.course_folder import AUTOGRADE, RELEASE, build_folder, config, merged
 from grader.notebook.lesson import notebook_lesson
-from grader.notebook.source import grade_id, source_notebook
+from grader.notebook.source_notebook import grade_id, source_notebook
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)

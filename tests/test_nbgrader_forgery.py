@@ -29,7 +29,7 @@ from nbgrader_class import (
     scores,
 )
 
-from grader.notebook.source import grade_id
+from grader.notebook.source_notebook import grade_id
 
 TESTS = {
     "inp.g": "inp.g == out.g @ w.t()",

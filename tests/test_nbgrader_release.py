@@ -15,9 +15,9 @@ from nbformat import NotebookNode
 
 from grader.authoring.build import stub, worked
 from grader.course import CourseExercise, load_course
-from grader.nbgrader.course import build_folder
-from grader.notebook.source import grade_id
-from grader.quiz.cells import assignment
+from grader.nbgrader.course_folder import build_folder
+from grader.notebook.source_notebook import grade_id
+from grader.quiz.notebook_quiz import assignment
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)

@@ -21,11 +21,11 @@ from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import CheckCellMetadata, DeduplicateIds, OverwriteCells, OverwriteKernelspec
 from nbgrader_class import RIGHT, UNIT, answered, cell, read, released, released_folder
 
-from grader.judging.source import LONGEST
+from grader.judging.source_text import LONGEST
 from grader.nbgrader.comments import harmless
 from grader.nbgrader.restore import MISSING, RestoreCells, inert
 from grader.nbgrader.submission import ABOUT, MOST_CELLS, MOST_TEXT, TOO_LONG, find_renamed, read_submitted
-from grader.notebook.source import grade_id
+from grader.notebook.source_notebook import grade_id
 
 
 def notebook_of(*cells: Any, **more: Any) -> bytes:

@@ -28,9 +28,9 @@ from nbgrader_class import (
     totals,
 )
 
-from grader.nbgrader.handed_in import LARGEST, SET_ASIDE, TIMESTAMP, take_away_traps, timestamp_in, why_unread
-from grader.nbgrader.results import read_gradebook
-from grader.report.model import Handed
+from grader.nbgrader.gradebook_results import read_gradebook
+from grader.nbgrader.submission_files import LARGEST, SET_ASIDE, TIMESTAMP, take_away_traps, timestamp_in, why_unread
+from grader.report.class_statistics import Handed
 
 NAME = f"{UNIT}.ipynb"
 ALL = 5.0

@@ -18,7 +18,7 @@ from grader.authoring.build import stub
 from grader.course import CourseExercise, load_course
 from grader.course_file import Unit
 from grader.notebook.lesson import notebook_lesson
-from grader.notebook.source import (
+from grader.notebook.source_notebook import (
     answer_id,
     check_id,
     grade_id,

@@ -12,8 +12,8 @@ from conftest import codes, mode_worker, solution
 
 from grader.course import Course
 from grader.judging.grading import Grader
-from grader.judging.source import LONGEST
-from grader.quiz.cells import assignment
+from grader.judging.source_text import LONGEST
+from grader.quiz.notebook_quiz import assignment
 from grader.results import ExerciseResult
 from grader.sandbox.isolation import machine
 from grader.sandbox.worker import Worker, start_worker

@@ -19,7 +19,7 @@ from grader.course import COURSE_VARIABLE, CourseExercise
 from grader.errors import UsageError
 from grader.learner.session import Session
 from grader.notebook.cells import NO_NOTEBOOK, OURS, Verdicts, _undisturbed, check, score
-from grader.notebook.source import SETUP
+from grader.notebook.source_notebook import SETUP
 from grader.results import AnswerResult, ExerciseResult, Status
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,12 +7,12 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from test_picture_lines import graph, grid, three
+from test_picture_terminal import graph, grid, three
 
-from grader.picture.data import Graph, Node, Picture, Shown
+from grader.picture.graph_layout import HEIGHT, MARKED_HEIGHT, WIDTH, layout
+from grader.picture.graph_svg import graph_svg
 from grader.picture.html import ABOVE, BELOW, STRONGEST, pictures_html
-from grader.picture.layout import HEIGHT, MARKED_HEIGHT, WIDTH, layout
-from grader.picture.svg import graph_svg
+from grader.picture.picture_data import Graph, Node, Picture, Shown
 
 VOID = {"meta"}
 ELSEWHERE = re.compile(r"https?:|//|\bsrc=|\bhref=|url\(|@import|<script|<link|<img", re.IGNORECASE)

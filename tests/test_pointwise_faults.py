@@ -12,7 +12,7 @@ from test_graph_faults import Rule, every_candidate, verdict
 
 from grader.diagnosis.pointwise_faults import is_pointwise
 from grader.exercise import Exercise, returned, stored
-from grader.reference.recording import record
+from grader.reference.operation_recorder import record
 from grader.reference.references import make_trials
 from grader.sampling import away_from, normal, number, output
 

@@ -10,7 +10,7 @@ from grader.diagnosis.prior import candidates, mixed_with_prior
 from grader.exercise import Answer
 from grader.reference.trial import Trial
 from grader.sampling import Array
-from grader.setting import Setting
+from grader.trial_sizes import Setting
 
 ANSWER = Answer("w.g", "w")
 

@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 from grader.child import protocol
 from grader.errors import ProtocolError
-from grader.sandbox import observation
+from grader.sandbox import checked_reply
 
 EXAMPLES, MUTATIONS = 120, 100
 HOSTILE_VALUES: tuple[Any, ...] = (
@@ -102,8 +102,8 @@ def well_formed(frame: bytes) -> bool:
     except ProtocolError:
         accepted = False
     try:
-        read = observation.read(protocol.unpack(frame))
-        assert isinstance(read, observation.Observation)
+        read = checked_reply.read(protocol.unpack(frame))
+        assert isinstance(read, checked_reply.Observation)
         assert accepted
     except ProtocolError:
         return False

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import SpecError
-from grader.quiz.keys import computed, keys_text
-from grader.quiz.mistakes import mistake_in
+from grader.quiz.answer_mistakes import mistake_in
+from grader.quiz.computed_answers import computed, keys_text
 from grader.quiz.questions import KINDS, Choice, Choices, Expression, Number, Posed, Predict, Shape, Word
 from grader.quiz.quiz import Quiz, drawn, every_values, filled, options, read_quiz
 

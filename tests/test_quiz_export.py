@@ -18,14 +18,14 @@ import pytest
 from test_cli import handgrad, one_sentence
 from xml_structure import MOODLE, PACKAGE, QTI, problems
 
+from grader.authoring.exported_questions import Answer, Item, as_html, items
 from grader.authoring.moodle_xml import moodle_xml
 from grader.authoring.qti import PACKAGE as PACKAGE_SPACE
 from grader.authoring.qti import QTI as QTI_SPACE
 from grader.authoring.qti import qti_package
-from grader.authoring.quiz_items import Answer, Item, as_html, items
 from grader.course import Course, load_course
 from grader.learner import workspace
-from grader.quiz.mistakes import mistake_in
+from grader.quiz.answer_mistakes import mistake_in
 
 ROOT = Path(__file__).resolve().parent.parent
 Known = dict[str, tuple[str, str, frozenset[str], frozenset[tuple[str, str]]]]

@@ -19,15 +19,15 @@ import typer
 from grader.authoring.audit import Finding, audit
 from grader.authoring.audit_quiz import questions
 from grader.authoring.build import build, stale, stub, worked_text
-from grader.batch.grading import grade_folder
+from grader.batch.class_grading import grade_folder
 from grader.commands.report import report
 from grader.course import Course, CourseExercise, CourseFile, load_course
 from grader.errors import CourseError, SpecError
 from grader.judging.grading import Grader
 from grader.learner import workspace
-from grader.learner.formula import asked, formula
+from grader.learner.exercise_summary import asked, formula
 from grader.learner.session import Session
-from grader.quiz.sheet import LARGEST, solved
+from grader.quiz.answer_sheet import LARGEST, solved
 from grader.results import SCHEMA_FILE, CourseResult, ExerciseResult
 from grader.sandbox.worker import Worker
 

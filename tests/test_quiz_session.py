@@ -22,7 +22,7 @@ from grader.course import Course
 from grader.learner import workspace
 from grader.learner.progress import Progress
 from grader.learner.quiz_session import LETTERS, QuizSession
-from grader.quiz.sheet import decoded, read_sheet, right_answer
+from grader.quiz.answer_sheet import decoded, read_sheet, right_answer
 from grader.results import exit_code
 
 UNIT = "01_slopes"

@@ -8,7 +8,7 @@ import torch
 
 from grader.diagnosis.quotients import Quotient, candidates
 from grader.reference.trial import IMPOSSIBLE, Candidate, Trial
-from grader.setting import Setting
+from grader.trial_sizes import Setting
 
 
 def cube(x: float) -> float:

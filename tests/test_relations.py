@@ -15,7 +15,7 @@ from grader.exercise import Answer
 from grader.reference.compare import agrees
 from grader.reference.trial import Trial
 from grader.sampling import Array
-from grader.setting import Setting
+from grader.trial_sizes import Setting
 
 ANSWER = Answer("w.g", "w")
 SIZES = ({"bs": 7, "n": 5}, {"bs": 3, "n": 4}, {"bs": 1, "n": 6}, {"bs": 4, "n": 4})

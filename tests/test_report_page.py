@@ -19,10 +19,10 @@ from class_results import (
     wrong,
 )
 
-from grader.meanings import MEANINGS
-from grader.report.model import Counts
-from grader.report.page import Made, Most, columns, html, percent, segments
-from grader.report.tally import Tally
+from grader.code_meanings import MEANINGS
+from grader.report.class_counts import Tally
+from grader.report.class_statistics import Counts
+from grader.report.html_page import Made, Most, columns, html, percent, segments
 from grader.results import ExerciseResult
 
 MADE = Made("grades", "report.csv", datetime(2025, 3, 2, 2, 14, tzinfo=UTC))

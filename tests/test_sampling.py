@@ -29,7 +29,7 @@ from grader.sampling import (
     wanted,
     withheld,
 )
-from grader.setting import LARGE_UPSTREAM_KIND, Setting, large_setting, settings
+from grader.trial_sizes import LARGE_UPSTREAM_KIND, Setting, large_setting, settings
 
 SEEDS = range(25)
 FIRST = Setting(0, "a test", {"bs": 40, "n": 30})

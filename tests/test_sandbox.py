@@ -18,7 +18,7 @@ from conftest import MODES, make_job, mode_worker
 
 from grader.errors import InfrastructureError
 from grader.sandbox import worker as sandbox
-from grader.sandbox.observation import Observation, read
+from grader.sandbox.checked_reply import Observation, read
 from grader.sandbox.worker import ForkingWorker, Reply, SpawnedWorker, Worker, start_worker
 
 X = np.arange(6, dtype="float32").reshape(2, 3)

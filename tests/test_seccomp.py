@@ -124,7 +124,7 @@ def test_the_kernel_accepts_the_filter_and_keeps_it() -> None:
     code = f"""
 import os, sys
 sys.path.insert(0, {str(ROOT)!r})
-from grader.child.linux import PR_SET_NO_NEW_PRIVS, prctl
+from grader.child.linux_calls import PR_SET_NO_NEW_PRIVS, prctl
 from grader.child.seccomp import Filter
 filter = Filter(os.uname().machine)
 prctl(PR_SET_NO_NEW_PRIVS, 1)

@@ -11,7 +11,7 @@ from test_graph_faults import Rule, verdict
 from grader.diagnosis.fault import NORMALISING, Fault
 from grader.diagnosis.softmax_faults import softmax_faults
 from grader.exercise import Exercise, stored
-from grader.reference.recording import record
+from grader.reference.operation_recorder import record
 from grader.sampling import normal, output
 
 SOFTMAX, LOG, LSE = (

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.diagnosis.fault import along
-from grader.reference.recording import record
+from grader.reference.operation_recorder import record
 from grader.reference.trace import Trace, Wrong
 
 Forward = Callable[..., torch.Tensor]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from grader.atomic_files import write_atomically
 from grader.authoring import build
 from grader.course import Course, bundled, load_course
 from grader.errors import InfrastructureError, UsageError
-from grader.files import write_atomically
 from grader.learner import workspace
-from grader.quiz.sheet import variant_of
+from grader.quiz.answer_sheet import variant_of
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from pictures_05_06 import beliefs, slopes
 
-from grader.picture.drawing import CELL_HEIGHT, CELL_WIDTH, Cell, Picture, height_of, row_middle, width_of
+from grader.picture.svg_drawing import CELL_HEIGHT, CELL_WIDTH, Cell, Picture, height_of, row_middle, width_of
 
 LESSONS = Path(__file__).resolve().parent.parent / "exercises"
 Table = list[list[float]]

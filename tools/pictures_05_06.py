@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from grader.picture.drawing import Picture
+from grader.picture.svg_drawing import Picture
 
 Curve = Callable[[float], float]
 EDGE, STEPS = 4.0, 96

@@ -13,7 +13,7 @@ from grader.diagnosis.diagnose import declared
 from grader.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
 from grader.judging.grading import Grader
 from grader.judging.judge import is_right
-from grader.judging.mistakes import mistake
+from grader.judging.mistake_search import mistake
 from grader.reference.compare import agrees
 from grader.reference.references import REDRAWS, confirmed, gradcheck, make_trial
 from grader.reference.trial import IMPOSSIBLE, Trial

@@ -7,11 +7,11 @@ from contextlib import suppress
 
 from grader.course import CourseExercise
 from grader.errors import CourseError
-from grader.quiz.keys import computed
-from grader.quiz.mistakes import mistake_in
+from grader.quiz.answer_mistakes import mistake_in
+from grader.quiz.answer_sheet import right_answer
+from grader.quiz.computed_answers import computed
 from grader.quiz.questions import Choice, Choices, Expression, Mistake, Posed, Question
 from grader.quiz.quiz import PLACEHOLDER, Quiz, Values, every_values, values_text
-from grader.quiz.sheet import right_answer
 
 from .audit_words import formulas, gives_away
 from .build import worked

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.atomic_files import keep_copy, write_atomically
 from grader.course import Course, CourseExercise
 from grader.errors import CourseError
-from grader.files import keep_copy, write_atomically
-from grader.quiz.keys import computed, keys_text
-from grader.quiz.sheet import blank, solved, variant_of
+from grader.quiz.answer_sheet import blank, solved, variant_of
+from grader.quiz.computed_answers import computed, keys_text
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"

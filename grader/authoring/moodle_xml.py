@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from xml.etree import ElementTree as ET
 
-from .quiz_items import Answer, Item, as_html
+from .exported_questions import Answer, Item, as_html
 
 TYPES = {"choice": "multichoice", "choices": "multichoice", "number": "numerical", "word": "shortanswer"}
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from xml.etree import ElementTree as ET
 
-from .quiz_items import Answer, Item, as_html
+from .exported_questions import Answer, Item, as_html
 
 QTI = "http://www.imsglobal.org/xsd/imsqti_v2p1"
 PACKAGE = "http://www.imsglobal.org/xsd/imscp_v1p1"

@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.course import Course, CourseExercise
 from grader.errors import UsageError
 from grader.results import Status
-from grader.text import one_line
+from grader.safe_text import one_line
 
 SIZE_LIMIT = 1 << 20
 MOST_NOTES = 20

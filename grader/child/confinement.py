@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import landlock
-from .linux import PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, prctl
+from .linux_calls import PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, prctl
 from .seccomp import Filter
 
 NOBODY = 65534

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import errno
 
-from .linux import syscall
+from .linux_calls import syscall
 
 CREATE_RULESET, RESTRICT_SELF = 444, 446  # the same numbers on every architecture
 VERSION_FLAG = 1

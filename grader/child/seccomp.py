@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .linux import PR_SET_SECCOMP, prctl, syscall
+from .linux_calls import PR_SET_SECCOMP, prctl, syscall
 
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
 MODE_FILTER = 2

@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 
-from .linux import huge_pages, malloc
+from .linux_calls import huge_pages, malloc
 
 LARGEST, STEP = 512, 16  # the sizes that Python's allocator serves from pages of their own, in bytes
 HOLES = 1 << 19  # bytes of each size: more than what is free on half-empty pages after the imports

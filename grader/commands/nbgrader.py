@@ -11,7 +11,7 @@ import typer
 from grader.errors import UsageError
 
 if TYPE_CHECKING:
-    from grader.nbgrader.course import Written
+    from grader.nbgrader.course_folder import Written
 
 app = typer.Typer(
     name="nbgrader",
@@ -36,7 +36,7 @@ def init(
     from grader.course import load_course, notebook_course
 
     _require_nbgrader()
-    from grader.nbgrader.course import build_folder
+    from grader.nbgrader.course_folder import build_folder
 
     found = load_course(course) if course is not None else notebook_course(Path.cwd())
     written = build_folder(found, folder)

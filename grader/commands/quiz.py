@@ -68,10 +68,10 @@ def quizzes(course: Course, unit: str) -> list[CourseExercise]:
 
 
 def _export(course: Course, found: list[CourseExercise], target: Path, variant: int) -> None:
+    from grader.atomic_files import write_atomically
+    from grader.authoring.exported_questions import items
     from grader.authoring.moodle_xml import moodle_xml
     from grader.authoring.qti import qti_package
-    from grader.authoring.quiz_items import items
-    from grader.files import write_atomically
     from grader.quiz.questions import Expression
 
     formats = {".xml": ("Moodle XML", moodle_xml), ".zip": ("a QTI 2.1 package", qti_package)}

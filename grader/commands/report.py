@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grader.errors import UsageError
-from grader.text import plain
+from grader.safe_text import plain
 
 if TYPE_CHECKING:
     from grader.course_file import CourseFile
-    from grader.report.model import Broken, ClassReport, Handed, Note
+    from grader.report.class_statistics import Broken, ClassReport, Handed, Note
 
     Entries = Iterable[Handed | Broken | Note]
 
@@ -61,13 +61,13 @@ def _source(results: Path | None, gradebook: str | None) -> tuple[Entries, str, 
         raise UsageError("A report is made from one class: name a folder or --gradebook, not both.")
     entries: Iterator[Handed | Broken | Note]
     if gradebook is None:
-        from grader.report.folder import read_folder
+        from grader.report.record_reader import read_folder
 
         folder = results or RESULTS
         source, entries = str(folder), read_folder(folder)
     else:
         from grader.nbgrader.database import shown
-        from grader.nbgrader.results import read_gradebook
+        from grader.nbgrader.gradebook_results import read_gradebook
 
         folder, entries = Path(), read_gradebook(gradebook)
     first = next(entries)
@@ -80,11 +80,11 @@ def _write(entries: Entries, source: str, page: Path, units: Collection[str]) ->
     Raises:
         UsageError: they cannot be written, or there is no such unit.
     """
-    from grader.files import whole_file, write_atomically
-    from grader.report.model import Handed
-    from grader.report.page import Made, html
-    from grader.report.table import answer_table
-    from grader.report.tally import Tally
+    from grader.atomic_files import whole_file, write_atomically
+    from grader.report.class_counts import Tally
+    from grader.report.class_statistics import Handed
+    from grader.report.csv_table import answer_table
+    from grader.report.html_page import Made, html
 
     entries, course = _named(entries)
     table, tally = _beside(page), Tally(_course_file(course), units)
@@ -126,7 +126,7 @@ def _writable(path: Path) -> Iterator[None]:
 
 def _named(entries: Entries) -> tuple[Entries, str]:
     """The same entries, and the course that the first student was graded in; empty where there is none."""
-    from grader.report.model import Broken, Handed, Note
+    from grader.report.class_statistics import Broken, Handed, Note
 
     read, rest = list[Handed | Broken | Note](), iter(entries)
     for entry in rest:
@@ -140,7 +140,7 @@ def _course_file(course: str) -> CourseFile | None:
     """The course that the command is run in, else the one graded with here if it has this name: it knows titles,
     teaching order and what is stretch.
     """
-    from grader.batch.course import class_course
+    from grader.batch.course_choice import class_course
     from grader.course import COURSE_FILE, find_root
     from grader.course_file import read_course_file
     from grader.errors import CourseError
@@ -155,7 +155,7 @@ def _course_file(course: str) -> CourseFile | None:
 
 
 def _summary(made: ClassReport, page: Path) -> str:
-    from grader.report.page import many, points
+    from grader.report.html_page import many, points
 
     median = "" if made.median is None else f", median {points(made.median)} of {points(made.max_score)}"
     broken = f", {many(len(made.broken), 'result')} not read" if made.broken else ""

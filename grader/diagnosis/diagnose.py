@@ -14,10 +14,10 @@ import numpy as np
 
 from grader.exercise import Answer, Misconception
 from grader.reference.compare import agrees, scaled_error, share_wrong
-from grader.reference.options import describe_options
+from grader.reference.option_arguments import describe_options
 from grader.reference.trial import IMPOSSIBLE, Candidate, Trial, Vague
-from grader.setting import ONE_KIND
 from grader.shapes import describe, describe_guessed
+from grader.trial_sizes import ONE_KIND
 
 from .both import a_step, mixed_in, spread_out, two_slips
 from .partly import another_mask, by_upstream, not_zero, one_path, replaced_by_a_path, rows_of_a_path

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from grader.reference.spelled import spelling
+from grader.reference.symbolic_numbers import spelling
 from grader.reference.trace import Place, Position, Rule, Step, Trace
 
 UPSTREAM = "out_g"

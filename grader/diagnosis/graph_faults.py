@@ -16,7 +16,7 @@ import torch
 
 from grader.exercise import Answer, Exercise
 from grader.reference.compare import scaled_error
-from grader.reference.recording import record
+from grader.reference.operation_recorder import record
 from grader.reference.trace import Place, Position, Step, Trace, Wrong
 from grader.reference.trial import IMPOSSIBLE, Candidate, Trial
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from grader.exercise import Answer
-from grader.reference.options import right_where
+from grader.reference.option_arguments import right_where
 from grader.reference.trial import Candidate, Trial, Vague
-from grader.setting import LARGE_UPSTREAM_KIND, ONE_KIND
 from grader.shapes import BATCH, FIRST_OF_ANY, PARTS, Sizes
+from grader.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
 
 MATCH = 1e-4
 NOTHING = 1e-5

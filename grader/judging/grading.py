@@ -26,17 +26,17 @@ from grader.reference.large_trials import (
     roomless_trials,
 )
 from grader.reference.references import make_trials
-from grader.reference.threads import one_thread
+from grader.reference.single_thread import one_thread
 from grader.reference.trial import Trial
 from grader.results import LARGEST_SEED, ExerciseResult
-from grader.sandbox.observation import read
+from grader.sandbox.checked_reply import read
 from grader.sandbox.worker import Worker
 
-from . import quizzes as quiz_grading
-from .code import Code, TimeLeft
+from . import quiz_grading
 from .judge import Judge, calls, everywhere
-from .large_case import A_TABLE, TABLES_TAKE, UNSUSPICIOUS, LargeCase, grows_as_a_square, parted
-from .source import Source
+from .large_trial_checks import A_TABLE, TABLES_TAKE, UNSUSPICIOUS, LargeCase, grows_as_a_square, parted
+from .source_text import Source
+from .submission_code import Code, TimeLeft
 
 LONGEST_REASON = 200
 ATTEMPTS, LOOKS = 8, 3

@@ -17,16 +17,16 @@ from grader.diagnosis.ladders import hints_for
 from grader.errors import ProtocolError
 from grader.exercise import Answer, Exercise, Routine
 from grader.reference.compare import agrees, scaled_error
-from grader.reference.options import right_where
+from grader.reference.option_arguments import right_where
 from grader.reference.trial import Trial
 from grader.results import AnswerResult, ExerciseResult, Status
 from grader.sampling import Array
-from grader.sandbox.observation import Call, Observation, Raised
-from grader.setting import LARGE_UPSTREAM_KIND
+from grader.sandbox.checked_reply import Call, Observation, Raised
+from grader.trial_sizes import LARGE_UPSTREAM_KIND
 
-from . import cost, lint, structure
-from .mistakes import mistake
-from .source import Source
+from . import autograd_lint, cost_checks, structure_checks
+from .mistake_search import mistake
+from .source_text import Source
 
 CELL_SHARE = 0.25
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
@@ -92,7 +92,7 @@ class Judge:
         facts = self.observed.facts
         exercise, limit = self.exercise, self.exercise.course.policy.time_limit
         notes = tuple(f"passed over, for it is no Python{self.source.at(line)}" for line in facts.ignored)
-        whole = structure.of_source(facts, exercise, self.source, limit, limit * CELL_SHARE)
+        whole = structure_checks.of_source(facts, exercise, self.source, limit, limit * CELL_SHARE)
         if whole is not None:
             return replace(everywhere(exercise, whole), printed=facts.printed, notes=notes)
         if len(facts.calls) != len(self.trials) + 1:
@@ -110,8 +110,8 @@ class Judge:
     @cached_property
     def _autograd(self) -> Verdict:
         """The rule and the line, where the function lets torch differentiate."""
-        use = lint.autograd_use(self.source.cells, self.exercise.id, self.observed.facts.ignored)
-        return None if use is None else structure.differentiates(use, self.source)
+        use = autograd_lint.autograd_use(self.source.cells, self.exercise.id, self.observed.facts.ignored)
+        return None if use is None else structure_checks.differentiates(use, self.source)
 
     def _climbed(self, answer: Answer) -> AnswerResult:
         verdict = self._structure(answer) or self._shapes(answer) or self._conduct(answer)
@@ -131,13 +131,13 @@ class Judge:
         for trial, call in self._rounds:
             if call.error is not None:
                 return self._raised(answer, trial, call.error)
-            if wrong := structure.of_value(answer, call, trial, numbers=self._numbers(answer)):
+            if wrong := structure_checks.of_value(answer, call, trial, numbers=self._numbers(answer)):
                 return wrong
         return None
 
     def _raised(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
         names = ", ".join(self.exercise.function.taken)
-        diagnosis = structure.raised(error, self.source, trial, signature=f"{self.exercise.id}({names})")
+        diagnosis = structure_checks.raised(error, self.source, trial, signature=f"{self.exercise.id}({names})")
         of_sizes = trial.setting.is_special and not NO_GRADIENT.search(error.message)
         if diagnosis.code == "error" and of_sizes and self._right_elsewhere(answer):
             return Diagnosis("shape-special", f"in {trial.setting.kind} it stops with {diagnosis.says}")
@@ -165,7 +165,7 @@ class Judge:
         return isinstance(self.exercise.function, Routine) and self.trials[0].expected[answer.name].ndim == 0  # type: ignore[union-attr]
 
     def _array(self, answer: Answer, call: Call) -> np.ndarray | None:
-        return self.observed.array(structure.value_of(answer, call))
+        return self.observed.array(structure_checks.value_of(answer, call))
 
     def _pairs(self, answer: Answer) -> list[Pair]:
         """Each trial with the learner's array in it, where one is expected.
@@ -184,8 +184,8 @@ class Judge:
         if any(array.shape != trial.expected[answer.name].shape for trial, array in pairs):  # type: ignore[union-attr]
             return self._mistake(answer, pairs)
         for trial, call in self._rounds:
-            value = structure.value_of(answer, call)
-            wrong = structure.of_dtype(answer, value, self._dtype(answer, trial))
+            value = structure_checks.value_of(answer, call)
+            wrong = structure_checks.of_dtype(answer, value, self._dtype(answer, trial))
             if wrong is not None and trial.expected[answer.name] is not None:
                 return wrong
         finite = [(trial, array) for trial, array in pairs if np.isfinite(array).all()]
@@ -220,9 +220,11 @@ class Judge:
         return None
 
     def _inputs(self, *, exactly: bool) -> Verdict:
-        """What became of the arguments, whichever answer it was computed for; see `structure.of_inputs`."""
+        """What became of the arguments, whichever answer it was computed for; see `structure_checks.of_inputs`."""
         if exactly not in self._changes:
-            found = (structure.of_inputs(call, trial, self.observed, exactly=exactly) for trial, call in self._rounds)
+            found = (
+                structure_checks.of_inputs(call, trial, self.observed, exactly=exactly) for trial, call in self._rounds
+            )
             self._changes[exactly] = next((wrong for wrong in found if wrong is not None), None)
         return self._changes[exactly]
 
@@ -235,11 +237,11 @@ class Judge:
 
     def _cost(self, answer: Answer) -> Verdict:
         """Right, but at what cost: memory that must not be held, work that was not asked for."""
-        if wrong := cost.held(self.exercise.function, self._rounds):
+        if wrong := cost_checks.held(self.exercise.function, self._rounds):
             return wrong
         if any(self._structure(other) is not None for other in self.exercise.function.answers):
             return None
-        return cost.unasked_work(answer, self._rounds)
+        return cost_checks.unasked_work(answer, self._rounds)
 
     def _named(self, answer: Answer, pairs: Sequence[Pair]) -> AnswerResult:
         diagnosis = self._mistake(answer, pairs)

@@ -14,11 +14,11 @@ from grader.course import Course, CourseExercise
 from grader.results import CourseResult, ExerciseResult, dumps
 
 from .progress import by_unit, next_exercise
-from .render import Line, Style, bars, exercise_report, next_step, printed
+from .render_text import Line, Style, bars, exercise_report, next_step, printed
 from .session import Session
 
 if TYPE_CHECKING:
-    from grader.picture.data import Shown
+    from grader.picture.picture_data import Shown
 
 STYLES = {
     "bold": "bold", "good": "green", "bad": "red", "todo": "yellow", "dim": "dim", "mark": "bold magenta",
@@ -39,7 +39,7 @@ def print_json(
     if album is None:
         print(dumps(result), end="")
     else:
-        from grader.picture.record import dumps_shown
+        from grader.picture.picture_json import dumps_shown
 
         print(dumps_shown(result.record, album), end="")
 
@@ -71,7 +71,7 @@ def print_report(
 
 
 def _pictures(seen: Shown, width: int) -> Iterator[Line]:
-    from .picture_lines import picture_lines
+    from .picture_terminal import picture_lines
 
     yield ()
     yield from picture_lines(seen, width)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from grader.atomic_files import FOLDER, write_atomically
 from grader.course import Course, CourseExercise
-from grader.files import FOLDER, write_atomically
 from grader.results import AnswerResult, ExerciseResult, exercise_from_json
 
 VERSION = 1

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from grader.results import AnswerResult, ExerciseResult
     from grader.sandbox.worker import Worker
 
-    from .render import Line
+    from .render_text import Line
     from .session import Session
 
 MARKUP: dict[str, dict[str, bool]] = {
@@ -43,7 +43,7 @@ class Sitting:
 
     @cached_property
     def course(self) -> Course:
-        from grader.judging.late import few_pauses
+        from grader.judging.lazy_grader import few_pauses
 
         with few_pauses():
             from grader.course import load_course
@@ -150,7 +150,7 @@ class Report:
         self.same_as = first if first != answer.name and answer.status != "todo" else ""
 
     def lines(self, width: int) -> Iterator[Line]:
-        from .render import failure
+        from .render_text import failure
 
         if self.same_as:
             yield ((f"the same as {self.same_as} above", "bad"),)
@@ -162,7 +162,7 @@ class Report:
             write(tw, line)
 
     def __str__(self) -> str:
-        from .render import as_text
+        from .render_text import as_text
 
         return as_text(self.lines(100))
 

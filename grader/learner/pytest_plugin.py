@@ -232,7 +232,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 def _summarise(terminalreporter: Any, sitting: Sitting) -> None:
     from .progress import by_unit, next_exercise
-    from .render import bars, next_step
+    from .render_text import bars, next_step
 
     course, progress = sitting.course, sitting.session.progress
     touched = [exercise for exercise in course.exercises if exercise.id in sitting.seen]

@@ -6,15 +6,15 @@ import string
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.atomic_files import remedy, write_atomically
 from grader.authoring.build import stub
 from grader.course import CourseExercise
 from grader.errors import InfrastructureError, ReadError, UsageError
-from grader.files import remedy, write_atomically
-from grader.judging.quizzes import UNREADABLE, grade_sheet
-from grader.quiz.mistakes import LONGEST, mistake_in
+from grader.judging.quiz_grading import UNREADABLE, grade_sheet
+from grader.quiz.answer_mistakes import LONGEST, mistake_in
+from grader.quiz.answer_sheet import Sheet, decoded, read_sheet, with_answer
 from grader.quiz.questions import Choice, Choices, Mistake, Posed
 from grader.quiz.quiz import options
-from grader.quiz.sheet import Sheet, decoded, read_sheet, with_answer
 from grader.results import ExerciseResult
 
 LETTERS = "".join(letter for letter in string.ascii_lowercase if letter not in "hqs")

@@ -11,16 +11,16 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 
 from grader.errors import UsageError
-from grader.judging.quizzes import UNREADABLE
+from grader.judging.quiz_grading import UNREADABLE
+from grader.quiz.answer_sheet import how_to_answer
 from grader.quiz.questions import Choice, Choices, Expression, Mistake, Posed
-from grader.quiz.sheet import how_to_answer
 from grader.results import ExerciseResult
-from grader.text import plain
+from grader.safe_text import plain
 
 from .console import columns, out, terminal
 from .progress import UnitProgress, next_exercise
 from .quiz_session import Practice, QuizSession
-from .render import Line, Style, bars, next_step
+from .render_text import Line, Style, bars, next_step
 from .session import Session
 
 PROMPT = "answer> "

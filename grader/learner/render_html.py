@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from grader.course import CourseExercise
-from grader.picture.data import Shown
 from grader.picture.html import pictures_html
+from grader.picture.picture_data import Shown
 from grader.results import AnswerResult, ExerciseResult, Status
-from grader.text import plain
+from grader.safe_text import plain
 
-from .formula import formula_or_words
-from .render import alike, as_text, exercise_report, printed
+from .exercise_summary import formula_or_words
+from .render_text import alike, as_text, exercise_report, printed
 
 WIDTH, WIDEST = 80, 200
 CODE = re.compile(r"`([^`\n]+)`")

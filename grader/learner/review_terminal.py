@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.meanings import MEANINGS
+from grader.code_meanings import MEANINGS
 
 from .console import out
 from .quiz_session import Practice
 from .quiz_terminal import HELP_IN_REVIEW, ask, sat, wrapped
-from .render import Line
+from .render_text import Line
 from .review import Again, Met, Review
 from .session import Session
 

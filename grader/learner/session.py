@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Self
 
 from grader.course import Course, CourseExercise
 from grader.errors import HandgradError, InfrastructureError, SpecError
-from grader.judging import quizzes as quiz_grading
-from grader.judging.late import new_grader
-from grader.picture.data import Picture, Shown, undrawn
+from grader.judging import quiz_grading
+from grader.judging.lazy_grader import new_grader
+from grader.picture.picture_data import Picture, Shown, undrawn
 from grader.results import ExerciseResult
 from grader.sandbox.worker import Worker, start_worker
 
@@ -99,7 +99,7 @@ class Session:
         result = check(judges.append)
         if not judges:
             return result, undrawn(result)
-        from grader.picture.making import shown
+        from grader.picture.picture_making import shown
 
         try:
             return result, shown(exercise, result, judges[-1])

@@ -16,11 +16,11 @@ from grader.results import AnswerResult, ExerciseResult
 
 from . import workspace
 from .console import Spinner, clear, columns, listed, out
-from .keys import keyboard
+from .key_presses import keyboard
 from .progress import by_unit, content_hash, next_exercise
 from .quiz_session import QuizSession
 from .quiz_terminal import take, wrapped
-from .render import (
+from .render_text import (
     Line,
     Style,
     after_hint,
@@ -247,7 +247,7 @@ class _Watch:
 
     def _picture(self) -> None:
         """What is wrong, drawn; the file is checked once more for it."""
-        from .picture_lines import picture_lines
+        from .picture_terminal import picture_lines
 
         result, seen = self.session.see(self.current)
         self.session.progress.record(self.current, result)

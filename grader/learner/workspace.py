@@ -6,12 +6,12 @@ import secrets
 import shutil
 from pathlib import Path
 
+from grader.atomic_files import keep_copy, remedy, write_atomically
 from grader.authoring import build
 from grader.course import COURSE_FILE, Course, CourseExercise, bundled, load_course
 from grader.course_file import QUIZ_FILE
 from grader.errors import InfrastructureError, UsageError
-from grader.files import keep_copy, remedy, write_atomically
-from grader.quiz.sheet import variant_of
+from grader.quiz.answer_sheet import variant_of
 
 VARIANTS = 9999
 PYTEST_INI = """\

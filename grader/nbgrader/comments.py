@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from grader.learner.render import alike
+from grader.learner.render_text import alike
 from grader.results import AnswerResult, ExerciseResult
-from grader.text import plain
+from grader.safe_text import plain
 
 ACTIVE = re.compile(r"[<&$\\*]|__|~~|\]\(|!\[|://|``")
 TICKS = re.compile("`+")

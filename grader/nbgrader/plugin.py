@@ -22,14 +22,14 @@ from traitlets import Enum, Integer, Unicode
 
 from grader.course import CourseExercise, load_course, notebook_course
 from grader.errors import HandgradError
-from grader.notebook.source import answer_id, solution_id
+from grader.notebook.source_notebook import answer_id, solution_id
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
+from .autograde_session import Office
+from .cell_outputs import enter, points
 from .comments import comment, harmless
-from .handed_in import why_unread
-from .office import Office
-from .outputs import enter, points
 from .submission import read_submitted, said_unread, unread_notebook
+from .submission_files import why_unread
 
 OFFICE, FINDINGS = "_handgrad_office", "handgrad"
 NOTHING: dict[str, Any] = {"comments": {}, "manual": []}

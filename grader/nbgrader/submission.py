@@ -13,11 +13,11 @@ import nbformat
 from nbformat import NotebookNode, from_dict
 from traitlets.log import get_logger
 
-from grader.files import write_atomically
-from grader.judging.source import LONGEST
-from grader.text import plain
+from grader.atomic_files import write_atomically
+from grader.judging.source_text import LONGEST
+from grader.safe_text import plain
 
-from .handed_in import take_away_traps, why_unread
+from .submission_files import take_away_traps, why_unread
 
 MOST_CELLS = 1000
 MOST_PARTS = 2_000_000  # lists and maps, each of which takes 20 times the memory of its brackets

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from grader.course import CourseExercise, notebook_course
 from grader.errors import InfrastructureError, UsageError
 from grader.learner.session import Session
-from grader.picture.data import Shown
+from grader.picture.picture_data import Shown
 from grader.results import ExerciseResult
 
 NO_NOTEBOOK = "check and score work in a notebook, on the cells that were run; for files use: handgrad check"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from .data import Graph, Picture, Shown, without_repeats
-from .grids import NAMELESS, NOT_FINITE, Cell, Room, Table, bands, left_out
-from .svg import graph_svg
+from .graph_svg import graph_svg
+from .heat_maps import NAMELESS, NOT_FINITE, Cell, Room, Table, bands, left_out
+from .picture_data import Graph, Picture, Shown, without_repeats
 
 # Text keeps the page's own colour: against either tint it has a contrast of 4.5 on white and on black alike.
 BELOW, ABOVE = "31, 119, 208", "201, 80, 16"

@@ -20,7 +20,7 @@ from grader.course_file import KEYS_FILE
 from grader.errors import ExpressionError, ReadError, SpecError
 from grader.exercise import Answer
 
-from .evaluation import arithmetic
+from .formula_evaluation import arithmetic
 from .plain_yaml import Map, Node, Text, line_of, read_map
 from .questions import ID, KINDS, MOST_VARIANTS, Choice, Choices, Number, Posed, Predict, Question, Shape, Word
 

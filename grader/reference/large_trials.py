@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from grader.child.meter import Meter, metered
+from grader.child.cost_meter import Meter, metered
 from grader.exercise import Answer, Declaration, Exercise
-from grader.setting import Setting
 from grader.shapes import Axes, guess_axes, named_axes
+from grader.trial_sizes import Setting
 
 from .compare import scaled_error
 from .references import REDRAWS, autograd, exercise_trial, right_answer

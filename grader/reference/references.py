@@ -14,7 +14,8 @@ import torch
 from grader.errors import SpecError
 from grader.exercise import Answer, Declaration, Exercise, Routine, is_differentiable, specs_of
 from grader.sampling import Array, Dtype, Function, Marker, draw
-from grader.setting import (
+from grader.shapes import guess_axes
+from grader.trial_sizes import (
     LARGE_UPSTREAM_KIND,
     ONE_KIND,
     OTHER_UPSTREAM_KIND,
@@ -23,7 +24,6 @@ from grader.setting import (
     large_setting,
     settings,
 )
-from grader.shapes import guess_axes
 
 from . import finite_differences
 from .compare import scaled_error

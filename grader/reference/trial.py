@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from grader.sampling import Array
-from grader.setting import Setting
 from grader.shapes import Axes
+from grader.trial_sizes import Setting
 
 if TYPE_CHECKING:
     import numpy as np

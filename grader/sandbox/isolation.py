@@ -15,7 +15,7 @@ from grader.child import landlock, seccomp
 from grader.errors import InfrastructureError
 from grader.results import Isolation as Isolation
 
-from . import box
+from . import bubblewrap
 
 PROBE_LIMIT = 20.0
 
@@ -111,7 +111,7 @@ def _no_box() -> str:
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed (`apt-get install bubblewrap`, or your system's package of that name)"
     try:
-        command = box.command(["-c", ""])
+        command = bubblewrap.command(["-c", ""])
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, env={}, timeout=PROBE_LIMIT)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)

@@ -7,10 +7,10 @@ import sys
 
 from grader.errors import InfrastructureError
 
-from .forking import ForkingWorker
+from .forking_worker import ForkingWorker
 from .isolation import Isolation
-from .process import Reply, Worker
-from .spawned import SpawnedWorker
+from .spawned_worker import SpawnedWorker
+from .warm_process import Reply, Worker
 
 MODE_VARIABLE = "HANDGRAD_WORKER"
 __all__ = ["MODE_VARIABLE", "Reply", "Worker", "start_worker"]

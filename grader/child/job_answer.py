@@ -1,0 +1,173 @@
+"""What runs in the child: load one learner's cells, call their function, report facts. It knows no exercise.
+
+A job says which function to call with which arguments; the reply says what was returned, stored, printed and
+raised. There is no verdict in it, and no way to express one.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import protocol
+from .captured_output import CappedText, capped_output
+from .cost_meter import Meter, metered
+from .failures import Clock, OutOfTime, error_facts
+from .function_loading import load
+from .linux_calls import give_back_at_once
+from .no_autograd import forbidden
+
+MAX_ITEMS, MAX_DEPTH = 16, 2
+MAX_ARRAY = 8 << 20
+LARGE = 128 << 10
+Arrays = list[np.ndarray]
+Facts = dict[str, Any]
+
+
+def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview]:
+    """The reply frame to one job, in parts."""
+    results: Arrays = []
+    if header.get("scarce"):  # memory: holes between what was used before may not count as used
+        give_back_at_once(LARGE)
+    with capped_output() as printed, Clock(header["time_limit"]) as clock:
+        facts = _facts(header, inputs, results, printed, clock)
+    return protocol.parts({**facts, "printed": printed.text()}, results)
+
+
+def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: CappedText, clock: Clock) -> Facts:
+    facts: Facts = {"calls": []}
+    try:
+        function = load(header, facts, clock)
+        if function is None:
+            return facts
+        kept = 0
+        for call in header["calls"]:
+            results[kept:] = [array.copy() for array in results[kept:]]  # what is next may change them
+            kept = len(results)
+            facts["calls"].append(_call(function, call, inputs, results, header["filename"]))
+            printed.enough()
+    except BaseException as error:  # whatever learner code raises is a fact to report
+        facts["error"] = error_facts(error, header["filename"], loading=not facts["calls"])
+    return facts
+
+
+def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Arrays, filename: str) -> Facts:
+    arguments = {name: _build(value, inputs) for name, value in call["arguments"]}
+    given = {name: value["tensor"] for name, value in call["arguments"] if "tensor" in value}
+    before = {name: inputs[index].copy() for name, index in given.items() if call.get("after", True)}
+    facts: Facts = {}
+    returned: Any = None
+    meter = Meter()
+    torch.set_default_dtype(_dtype_of(arguments.values()))
+    try:
+        with warnings.catch_warnings(), forbidden(), metered(meter, call["meter"]):
+            warnings.simplefilter("ignore")
+            returned = function(*arguments.values())
+    except BaseException as error:  # whatever learner code raises is a fact to report
+        facts["error"] = error_facts(error, filename)
+        if isinstance(error, OutOfTime):
+            raise
+    facts["returned"] = _describe(returned, results)
+    facts["stored"] = {name: _attributes(arguments[name], results) for name in given}
+    facts["after"] = {name: now for name in before if (now := _changed(arguments[name], before[name], results))}
+    facts["work"], facts["peak"] = meter.work, meter.peak
+    return facts
+
+
+def _dtype_of(arguments: Iterable[Any]) -> torch.dtype:
+    """The arguments' floating dtype, made the default so that `torch.zeros(...)` without one fits them."""
+    tensors = (value for value in arguments if isinstance(value, torch.Tensor) and value.is_floating_point())
+    return next((tensor.dtype for tensor in tensors), torch.float32)
+
+
+def _build(value: Facts, inputs: Arrays) -> Any:
+    if "tensor" in value:
+        tensor = torch.from_numpy(_writable(inputs[value["tensor"]]))
+        if value["g"] is not None:
+            tensor.g = torch.from_numpy(_writable(inputs[value["g"]]))  # type: ignore[attr-defined]
+        return tensor
+    if "function" in value:
+        return eval(value["function"], {"torch": torch, "math": math})
+    if "dtype" in value:
+        return getattr(torch, value["dtype"])
+    if "tuple" in value:
+        return tuple(value["tuple"])
+    return set(value["set"]) if "set" in value else value["literal"]
+
+
+def _writable(array: np.ndarray) -> np.ndarray:
+    """An array of the job, which no other call is given."""
+    return array if array.flags.writeable else array.copy()
+
+
+def _changed(tensor: torch.Tensor, before: np.ndarray, results: Arrays) -> Facts | None:
+    """An argument as facts, if it is not what it was."""
+    facts = _describe(tensor, results)
+    if facts.get("array") is not None:
+        now = results[facts["array"]]
+        if (now.dtype, now.shape, now.tobytes()) == (before.dtype, before.shape, before.tobytes()):
+            results.pop()
+            return None
+    return facts
+
+
+def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:
+    """Every attribute set on a tensor argument, `.grad` included."""
+    found = dict(sorted(vars(tensor).items(), key=lambda item: item[0] != "g")[:MAX_ITEMS])
+    grad = torch.Tensor.grad.__get__(tensor)  # type: ignore[union-attr]
+    return {_clean(name): _describe(value, results) for name, value in found.items() if isinstance(name, str)} | (
+        {"grad": _describe(grad, results)} if grad is not None else {}
+    )
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()[:100]
+
+
+def _describe(value: Any, results: Arrays, depth: int = 0) -> Facts:
+    """A value as facts; array contents go to `results`."""
+    try:
+        return _described(value, results, depth)
+    except Exception as error:  # a lying or broken object is a fact too
+        return {"kind": "other", "type": type(value).__name__[:100], "why": str(error)[:200]}
+
+
+def _described(value: Any, results: Arrays, depth: int) -> Facts:
+    if value is None or value is Ellipsis:
+        return {"kind": "none" if value is None else "ellipsis"}
+    if isinstance(value, torch.Tensor):
+        with torch._C.DisableTorchFunctionSubclass():
+            return _tensor(torch.Tensor.detach(value), results)
+    if isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, complex, np.complexfloating)):
+        return {"kind": "number", "type": type(value).__name__, "array": _keep(np.float64(value), results)}
+    if isinstance(value, np.ndarray) and value.dtype in protocol.NAMES and value.nbytes <= MAX_ARRAY:
+        return {"kind": "ndarray", "type": "numpy array", "array": _keep(value, results)}
+    if type(value) in (tuple, list) and depth < MAX_DEPTH:
+        items = [_describe(item, results, depth + 1) for item in value[:MAX_ITEMS]]
+        return {"kind": "items", "type": type(value).__name__, "items": items}
+    return {"kind": "other", "type": type(value).__name__[:100]}
+
+
+def _tensor(tensor: torch.Tensor, results: Arrays) -> Facts:
+    facts: Facts = {
+        "kind": "tensor",
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "shape": list(tensor.shape),
+        "array": None,
+    }
+    if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
+        return {"kind": "other", "type": f"{str(tensor.layout).removeprefix('torch.')} {tensor.device.type} tensor"}
+    if tensor.numel() * tensor.element_size() <= MAX_ARRAY:
+        readable = tensor.float() if tensor.dtype is torch.bfloat16 else tensor
+        facts["array"] = _keep(readable.resolve_conj().resolve_neg().contiguous().numpy(), results)
+    return facts
+
+
+def _keep(array: Any, results: Arrays) -> int:
+    results.append(np.asarray(array))
+    return len(results) - 1

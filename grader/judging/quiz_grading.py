@@ -1,0 +1,91 @@
+"""The verdict on an answer sheet: read as data in the parent, with no worker and no torch."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+
+from grader.course import CourseExercise
+from grader.errors import ReadError
+from grader.quiz.answer_mistakes import mistake_in
+from grader.quiz.answer_sheet import Sheet, decoded, read_sheet
+from grader.quiz.notebook_quiz import sheet_in
+from grader.quiz.plain_yaml import Text
+from grader.quiz.quiz import Quiz
+from grader.results import AnswerResult, ExerciseResult, Status
+from grader.safe_text import plain
+
+TODO = "not answered yet"
+SHOWN = 40
+UNREADABLE = frozenset(("syntax-error", "wrong-type"))
+BROKEN = "Look at that line and at the one above it. handgrad reset puts a fresh sheet there and keeps this one."
+BROKEN_CELL = "Compare that cell with the one that you were given: one name, one answer, one comma in each line."
+
+
+def grade_sheet(exercise: CourseExercise, quiz: Quiz, content: bytes | None) -> ExerciseResult:
+    """The verdict on every question.
+
+    Args:
+        content: the sheet's bytes, `None` where there is none.
+    """
+    if content is None:
+        says = f"{exercise.file} is not there: get a sheet with: handgrad reset {exercise.id}"
+        return _everywhere(exercise, quiz, "todo", "todo", says)
+    return _judged(exercise, quiz, lambda: read_sheet(decoded(content), quiz), BROKEN)
+
+
+def grade_cells(exercise: CourseExercise, quiz: Quiz, cells: Sequence[str]) -> ExerciseResult:
+    """The verdict on every question, as a notebook's cells answer them: in one assignment, which is not run."""
+    return _judged(exercise, quiz, lambda: sheet_in(exercise.id, quiz, cells), BROKEN_CELL)
+
+
+def _judged(exercise: CourseExercise, quiz: Quiz, read: Callable[[], Sheet | None], hint: str) -> ExerciseResult:
+    try:
+        sheet = read()
+    except ReadError as error:
+        says = plain(f"line {error.line}: {error.problem}")
+        return _everywhere(exercise, quiz, "failed", "syntax-error", says, (hint,))
+    if sheet is None:
+        says = f"no cell answers the quiz: write your answers into {exercise.id} = dict(...), and run that cell"
+        return _everywhere(exercise, quiz, "todo", "todo", says)
+    answers = tuple(_answer(exercise, quiz, sheet, name) for name in quiz.questions)
+    return ExerciseResult(exercise.id, exercise.unit, answers)
+
+
+def _everywhere(
+    exercise: CourseExercise, quiz: Quiz, status: Status, code: str, says: str, hints: tuple[str, ...] = ()
+) -> ExerciseResult:
+    points = exercise.points / len(quiz.questions)
+    answers = tuple(
+        AnswerResult(name, status, 0.0, points, code, says, hints=hints or question.hints)
+        for name, question in quiz.questions.items()
+    )
+    return ExerciseResult(exercise.id, exercise.unit, answers)
+
+
+def _answer(exercise: CourseExercise, quiz: Quiz, sheet: Sheet, name: str) -> AnswerResult:
+    points = exercise.points / len(quiz.questions)
+    answer = sheet.answers.get(name)
+    question = quiz.posed(name, sheet.variant)
+    if answer is None:
+        return AnswerResult(name, "todo", 0.0, points, "todo", _misnamed(name, sheet.unknown), hints=question.hints)
+    found = mistake_in(question, answer)
+    if found is None:
+        return AnswerResult(name, "passed", points, points)
+    verdict = "cannot be read" if found.code in UNREADABLE else "is not it"
+    says = f"{_short(answer)} {verdict}. {found.says}"
+    return AnswerResult(name, "failed", 0.0, points, found.code, says, hints=question.hints)
+
+
+def _short(answer: str) -> str:
+    text = plain(" ".join(answer.split()))
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def _misnamed(name: str, unknown: tuple[Text, ...]) -> str:
+    """Not answered; or answered under a name that no question has."""
+    near = difflib.get_close_matches(name, unknown, 1)
+    found = next((one for one in unknown if one in near), None)
+    if found is None:
+        return TODO
+    return f"{TODO}: line {found.line} answers {plain(found)}, which is no question; did you mean {name}?"

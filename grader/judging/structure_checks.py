@@ -1,0 +1,214 @@
+"""The rungs before any number is compared: was the function there, did it run, is its answer an array at all."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+
+from grader.course import CourseExercise
+from grader.diagnosis.diagnose import Diagnosis
+from grader.exercise import RETURN, Answer
+from grader.reference.compare import agrees
+from grader.reference.option_arguments import describe_options
+from grader.reference.trial import Trial
+from grader.sampling import Array
+from grader.sandbox.checked_reply import Call, Facts, Observation, Raised, Value
+from grader.shapes import describe
+
+from .source_text import Source
+
+SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
+CODES = {
+    "syntax": "syntax-error",
+    "timeout": "timeout",
+    "autograd": "used-autograd",
+    "exit": "crash",
+    "memory": "memory",
+}
+SHAPE_HINTS = (
+    "Write the two shapes side by side: which axes would have to be the same?",
+    "Which axis is to be summed away? It must stand last in one factor and first in the other.",
+)
+RETURN_HINTS = ("What does the caller get from a function that ends without `return`?",)
+ROUNDED_HINTS = ("Does adding h and subtracting it again end exactly where it began? Put back the value you saved.",)
+NAME_HINTS = ("Is the name spelt as it was where it came into being? What comes from a module must be imported.",)
+NOTHING = Value(kind="none")
+LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mistake there is
+DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
+
+
+def of_source(
+    facts: Facts, exercise: CourseExercise, source: Source, time_limit: float, cell_limit: float
+) -> Diagnosis | None:
+    """What is wrong with the whole file or notebook, before its function is called."""
+    if facts.error is not None:
+        return raised(facts.error, source, time_limit=time_limit)
+    if not facts.calls:
+        return _failed_cell(facts, exercise.id, source, cell_limit) or Diagnosis(
+            "missing-function", _missing_function(facts, exercise, source)
+        )
+    if facts.stub:
+        return Diagnosis("todo", "not attempted yet")
+    return None
+
+
+def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Diagnosis | None:
+    """The function is missing because the cell that was to make it failed, or was not even read."""
+    if source.unread:
+        where = source.file or source.cell(source.unread[0])
+        return Diagnosis("error", f"{where} was not read: it is too long; hand in the code alone")
+    errors = {failed.cell: failed.error for failed in facts.failed}
+    number = source.failed_instead(function, errors)
+    return None if number is None else raised(errors[number], source, time_limit=cell_limit)
+
+
+def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) -> str:
+    function, others = exercise.id, {other.id for other in exercise.course.exercises}
+    defined = facts.defined if source.file else [name for name in facts.defined if name not in others]
+    near = difflib.get_close_matches(function, defined, 1, 0.4) or defined[:1]
+    if not source.file:
+        if near:
+            return f"a cell of the notebook defines {near[0]}, but none defines {function}: give it the name {function}"
+        return f"no cell of the notebook defines {function}: write it in the cell of this exercise"
+    if near:
+        return f"{source.file} defines {near[0]}, not {function}: give it the name {function}"
+    return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
+
+
+def raised(
+    error: Raised, source: Source, trial: Trial | None = None, *, time_limit: float = 0, signature: str = ""
+) -> Diagnosis:
+    """An exception in learner code, with the line it came from."""
+    code = CODES.get(error.kind, "error")
+    where = source.at(error.lines[-1]) if error.lines else ""
+    if code == "timeout":
+        return Diagnosis(code, f"it was still running after {time_limit:g} seconds{where}")
+    if code == "memory":
+        return Diagnosis(code, f"it asked for more memory than it may use{where}")
+    if code == "used-autograd":
+        return Diagnosis(code, DIFFERENTIATES.format(where))
+    if code == "crash":
+        return Diagnosis(code, f"it ended the whole program ({error.type}){where}")
+    if code == "syntax-error":
+        return Diagnosis(code, f"Python cannot read the {source.what}: {error.message}{where}")
+    if not error.lines and signature:
+        return Diagnosis(code, f"{error.message}; it is called as {signature}")
+    says = f"{error.type}: {_one_line(error.message)}{where}"
+    if trial is not None and SHAPE_ERROR.search(error.message):
+        return Diagnosis(code, f"{says}. Here {_shapes(trial)}", SHAPE_HINTS)
+    return Diagnosis(code, says, NAME_HINTS if error.type == "NameError" else ())
+
+
+def differentiates(use: tuple[int, str], source: Source) -> Diagnosis:
+    """The function asks torch for the gradient.
+
+    Args:
+        use: the line, and the words in it.
+    """
+    line, words = use
+    return Diagnosis("used-autograd", DIFFERENTIATES.format(f", with `{words}`{source.at(line)}"))
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())[:300]
+
+
+def _shapes(trial: Trial) -> str:
+    parts = []
+    for name, value in trial.arguments.items():
+        if isinstance(value, Array):
+            both = f"{name} and {name}.g are" if value.g is not None else f"{name} is"
+            parts.append(f"{both} {describe(value.values.shape, value.axes)}")
+    return ", ".join(filter(None, [*parts, describe_options(trial)]))
+
+
+def value_of(answer: Answer, call: Call) -> Value:
+    """What a call left as this answer."""
+    if not answer.stored:
+        return call.returned
+    return call.stored.get(answer.wrt, {}).get("g", NOTHING)
+
+
+def of_value(answer: Answer, call: Call, trial: Trial, *, numbers: bool) -> Diagnosis | None:
+    """What is wrong with one answer as an object: not set, not a tensor, a wrong dtype.
+
+    Args:
+        numbers: a plain number will do as a 0-d answer.
+    """
+    value = value_of(answer, call)
+    if trial.expected[answer.name] is None:
+        return _unwanted(answer, value)
+    if value.kind == "ellipsis":
+        return Diagnosis("todo", "not attempted yet")
+    if value.kind == "none":
+        return _absent(answer, call, trial)
+    if value.kind == "number" and numbers:
+        return None
+    if value.kind != "tensor":
+        kind = value.type or value.kind
+        article = "an" if kind[0] in "aeiou" else "a"
+        return Diagnosis("wrong-type", f"it is {article} {kind}, not a tensor")
+    expected = trial.expected[answer.name]
+    if value.array is None or (expected is not None and math.prod(value.shape) > max(expected.size, LARGEST_WRONG)):
+        return Diagnosis("wrong-shape", f"its shape is {describe(value.shape)}, far too large")
+    return None
+
+
+def _unwanted(answer: Answer, value: Value) -> Diagnosis | None:
+    if value.kind in {"none", "ellipsis"}:
+        return None
+    return Diagnosis("extra-work", "it was not asked for, and the function stored it all the same")
+
+
+def _absent(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
+    if not answer.stored:
+        kept = [f"{name}.{key}" for name, found in call.stored.items() for key in found]
+        elsewhere = [name for name in kept if name not in trial.expected]
+        stored = f"; it stored {elsewhere[0]} instead" if elsewhere else ""
+        says = f"the function returns nothing{stored}: end it with `return ...`"
+        return Diagnosis("missing-answer", says, RETURN_HINTS)
+    others = [key for key, value in call.stored.get(answer.wrt, {}).items() if key != "g" and value.kind != "none"]
+    if others:
+        return Diagnosis(
+            "wrong-attribute", f"you stored {answer.wrt}.{others[0]}; the gradient belongs in {answer.name}"
+        )
+    if RETURN not in trial.expected and call.returned.kind in {"tensor", "items", "ndarray"}:
+        return Diagnosis("returned-not-stored", f"the function returns something, but it must store {answer.name}")
+    return Diagnosis("missing-answer", f"nothing was stored in {answer.name}")
+
+
+def of_dtype(answer: Answer, value: Value, expected: str | None) -> Diagnosis | None:
+    """A dtype other than the owner's; any floating dtype will do where `expected` is `None`."""
+    if (
+        value.kind != "tensor"
+        or value.dtype == expected
+        or (expected is None and value.dtype in {"float32", "float64"})
+    ):
+        return None
+    owner = answer.wrt or "the output"
+    return Diagnosis("wrong-dtype", f"it is {value.dtype}; {owner} is {expected or 'a floating-point tensor'}")
+
+
+def of_inputs(call: Call, trial: Trial, observed: Observation, *, exactly: bool) -> Diagnosis | None:
+    """An argument that is no longer what it was when the function was called.
+
+    Args:
+        exactly: changed last digits count, as adding a step and taking it off again leaves them.
+    """
+    for name, argument in trial.arguments.items():
+        if not isinstance(argument, Array):
+            continue
+        watched = [(name, call.after[name], argument.values)] if name in call.after else []
+        if argument.g is not None and f"{name}.g" not in trial.expected:
+            watched.append((f"{name}.g", call.stored.get(name, {}).get("g", NOTHING), argument.g))
+        for part, value, before in watched:
+            after = observed.array(value)
+            if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():
+                says = f"{part} is not what it was before the call"
+                if after is None or not agrees(after, before, "float64"):
+                    return Diagnosis("mutated-input", says)
+                if exactly:
+                    says = f"{says}: its last digits have changed, for adding and subtracting a step rounds"
+                    return Diagnosis("mutated-input", says, ROUNDED_HINTS)
+    return None

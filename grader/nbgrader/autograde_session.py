@@ -1,0 +1,58 @@
+"""What grades notebooks during one `nbgrader autograde`: a course, a seed, and a warm worker for each core."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from grader.course import Course, CourseExercise
+from grader.errors import InfrastructureError
+from grader.judging.lazy_grader import new_grader
+from grader.judging.worker_pool import Crew
+from grader.results import ExerciseResult
+from grader.sandbox.isolation import Isolation
+
+
+class Office:
+    """Grades the cells of notebooks, one notebook after the other, the exercises of each side by side.
+
+    Args:
+        course: whose declarations are graded by; students are never shown the numbers that were expected.
+        isolation: what student code is kept in.
+        seed: where every trial comes from; drawn afresh if not given.
+    """
+
+    def __init__(self, course: Course, isolation: Isolation, seed: int | None = None) -> None:
+        policy = course.policy.model_copy(update={"show_expected": False})
+        self.course = replace(course, config=course.config.model_copy(update={"policy": policy}), _specs={})
+        most = max(len(unit.ids) for unit in course.config.units)
+        self.crew = Crew(isolation, min(os.cpu_count() or 1, most))
+        weakref.finalize(self, self.crew.close)  # when the command ends, or has no more need of it
+        self.grader = new_grader(seed)  # imports torch, beside the workers
+
+    def verdicts(self, exercises: Sequence[CourseExercise], cells: Sequence[str]) -> list[ExerciseResult]:
+        """The verdict on what a notebook's code cells define, for each of these exercises.
+
+        Raises:
+            InfrastructureError: there is none, which is not the student's doing.
+            SpecError: a declaration of the course cannot be used.
+        """
+        for exercise in exercises:
+            self.grader.prepare(exercise, isolated=self.crew.isolation != "none")
+
+        def verdict(exercise: CourseExercise) -> ExerciseResult:
+            return self.crew.grade(exercise, lambda worker: self.grader.grade_cells(exercise, cells, worker))
+
+        with ThreadPoolExecutor(self.crew.threads) as threads:
+            try:
+                results = list(threads.map(verdict, exercises))
+            except BaseException:  # Ctrl-C waits for no student's code
+                self.crew.close()
+                raise
+        for result in results:
+            if result.status == "error":
+                raise InfrastructureError(f"{result.id} could not be graded: {result.answers[0].message}")
+        return results

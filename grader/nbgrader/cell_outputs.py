@@ -1,0 +1,50 @@
+"""A verdict as outputs of a notebook's cells: points for nbgrader, and beside the answers what a student reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from nbformat import NotebookNode, from_dict
+
+from grader.course import CourseExercise
+from grader.learner.render_html import Report
+from grader.notebook.source_notebook import answer_id, check_id, solution_id
+from grader.results import ExerciseResult
+
+
+def enter(exercise: CourseExercise, result: ExerciseResult, cells: Mapping[str, NotebookNode]) -> None:
+    """Put the points in their cells, and what is to be said beside the answers.
+
+    Args:
+        cells: the notebook's code cells by grade_id.
+    """
+    for answer in result.answers:
+        cell = cells.get(answer_id(exercise.id, answer.name))
+        if cell is not None:
+            cell.outputs = [points(answer.score / answer.max_score, cell)]
+    beside = cells.get(check_id(exercise.id), cells.get(solution_id(exercise.id)))
+    if beside is not None:
+        report = Report(exercise, replace(result, printed=""))
+        shown = {"text/plain": repr(report), "text/html": report._repr_html_()}
+        beside.outputs = [from_dict({"output_type": "display_data", "data": shown, "metadata": {}})]  # type: ignore[no-untyped-call]
+
+
+def points(share: float, cell: NotebookNode) -> NotebookNode:
+    """An output that nbgrader reads as this share of the cell's points: a plain float, and never more than all."""
+    value = share_of(float(cell.metadata["nbgrader"]["points"]), share)
+    output: NotebookNode = from_dict(  # type: ignore[no-untyped-call]
+        {
+            "output_type": "execute_result",
+            "data": {"text/plain": repr(value)},
+            "metadata": {},
+            "execution_count": cell.execution_count,
+        }
+    )
+    return output
+
+
+def share_of(most: float, share: float) -> float:
+    """So much of the points that a cell is worth; nothing, where the share is no number."""
+    return min(max(most * share, 0.0), most) if math.isfinite(share) else 0.0

@@ -1,0 +1,202 @@
+"""An instructor's nbgrader course folder: made from a course, and rebuilt around what the instructor added."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from grader.atomic_files import keep_copy, write_atomically
+from grader.course import COURSE_VARIABLE, Course, bundled, find_root
+from grader.course_file import Unit
+from grader.errors import CourseError, InfrastructureError
+from grader.notebook.lesson import notebook_lesson
+from grader.notebook.source_notebook import grade_id, is_derived, source_notebook
+
+CONFIG_FILE = "nbgrader_config.py"
+RELEASE = (
+    "nbgrader.preprocessors.IncludeHeaderFooter",
+    "nbgrader.preprocessors.InstantiateTests",
+    "nbgrader.preprocessors.LockCells",
+    "grader.nbgrader.release.KeepStubs",  # in place of nbgrader's ClearSolutions
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.CheckCellMetadata",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.SaveCells",
+    "nbgrader.preprocessors.ClearHiddenTests",
+    "nbgrader.preprocessors.ClearMarkScheme",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.CheckCellMetadata",
+)
+SANITIZE = ("grader.nbgrader.restore.RestoreCells",)  # in place of all of nbgrader's
+AUTOGRADE = (
+    "grader.nbgrader.plugin.SecureExecute",  # in place of nbgrader's Execute
+    "nbgrader.preprocessors.IgnorePattern",
+    "nbconvert.preprocessors.ClearMetadataPreprocessor",
+    "nbgrader.preprocessors.LimitOutput",
+    "grader.nbgrader.plugin.ExplainScores",  # in place of nbgrader's SaveAutoGrades
+    "nbgrader.preprocessors.AssignLatePenalties",
+)
+CONFIG = '''\
+"""nbgrader's configuration for this course. Yours to change: `handgrad nbgrader init` leaves it alone from now on."""
+{course}
+c = get_config()  # noqa: F821
+
+c.CourseDirectory.course_id = "{course_id}"
+
+# nbgrader's own list, but for KeepStubs: a released exercise is the stub that every handgrad learner gets.
+c.GenerateAssignment.preprocessors = [
+{release}
+]
+
+# Submissions are read whatever they are, and found under another name. RestoreCells does what nbgrader's own list does,
+# and more: each released cell is there once, as it was, whatever was deleted, copied, retyped or edited.
+c.Autograde.pre_convert_hook = "grader.nbgrader.submission.find_renamed"
+c.Autograde.exporter_class = "grader.nbgrader.plugin.SubmissionExporter"
+c.Autograde.sanitize_preprocessors = [
+{sanitize}
+]
+
+# nbgrader's own list, but for SecureExecute, which runs student code isolated and scores it out of its reach,
+# and ExplainScores, which saves the scores and says beside each which mistake it was.
+c.Autograde.autograde_preprocessors = [
+{autograde}
+]
+'''
+OWN_COURSE = """
+import os
+
+# The course that the notebooks were made from: its declarations are needed to grade them.
+os.environ.setdefault("{variable}", {root!r})
+"""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a build did.
+
+    Args:
+        files: what was written, relative to the folder.
+        backups: copies of the notebooks that were replaced.
+        own_config: the configuration is the instructor's, and was left alone.
+        unprotected: that configuration does not name the preprocessor that isolates student code.
+    """
+
+    files: tuple[Path, ...]
+    backups: tuple[Path, ...]
+    own_config: bool = False
+    unprotected: bool = False
+
+
+def build_folder(course: Course, folder: Path) -> Written:
+    """Make the folder, or rebuild it: nothing is written before everything has been read and derived.
+
+    Cells, assignments and configuration of the instructor's own stay; of a notebook that changes a copy is kept.
+
+    Raises:
+        CourseError: the course, or a notebook that is there, cannot be used.
+        InfrastructureError: the folder cannot be written.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InfrastructureError(f"{folder} is not a folder: name a new one, such as my-nbgrader-course.")
+    derived = {path: data for unit in course.config.units for path, data in _unit_files(course, unit, folder)}
+    try:
+        return _write(folder, derived, config(course, folder))
+    except OSError as error:
+        raise InfrastructureError(
+            f"{error.filename or folder} cannot be written ({error.strerror}): make it writable, or make room, and "
+            "run the same command again."
+        ) from error
+
+
+def config(course: Course, folder: Path) -> str:
+    """The text of `nbgrader_config.py`."""
+    known = course.root in (bundled(), find_root(folder))
+    return CONFIG.format(
+        course="" if known else OWN_COURSE.format(variable=COURSE_VARIABLE, root=str(course.root)),
+        course_id=course.config.course,
+        release=_listed(RELEASE),
+        sanitize=_listed(SANITIZE),
+        autograde=_listed(AUTOGRADE),
+    )
+
+
+def merged(derived: NotebookNode, existing: NotebookNode) -> NotebookNode:
+    """The derived notebook with the instructor's own cells, each after the cell that it followed.
+
+    A cell is derived if it carries the mark of a build, or the grade_id of a derived cell. The notebook's own metadata
+    (its kernel, say) stay as they are.
+    """
+    known = {grade_id(cell) for cell in derived.cells}
+    followers: dict[str, list[NotebookNode]] = {}
+    seen: set[str] = set()
+    last = ""
+    for cell in existing.cells:
+        name = grade_id(cell)
+        if (name in known or is_derived(cell)) and name not in seen:
+            seen.add(name)
+            last = name if name in known else last
+        else:
+            followers.setdefault(last, []).append(cell)
+    result = copy.deepcopy(derived)
+    result.metadata = existing.metadata
+    own = followers.get("", [])
+    result.cells = own + [each for cell in derived.cells for each in (cell, *followers.get(grade_id(cell), []))]
+    return result
+
+
+def _unit_files(course: Course, unit: Unit, folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """The notebook of a unit and the files that its lesson shows, by their place in the folder."""
+    lesson = notebook_lesson(course, unit)
+    place = Path("source", unit.id)
+    notebook = source_notebook(course, unit, lesson)
+    path = place / f"{unit.id}.ipynb"
+    if (folder / path).exists():
+        notebook = merged(notebook, _read(folder / path))
+    yield path, (nbformat.writes(notebook) + "\n").encode()  # type: ignore[no-untyped-call]
+    for file in lesson.files:
+        yield place / file, (course.root / "exercises" / unit.id / file).read_bytes()
+
+
+def _read(path: Path) -> NotebookNode:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # cells without an id: they get one
+            notebook: NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+            notebook = nbformat.v4.upgrade(notebook, notebook.nbformat, notebook.nbformat_minor)  # type: ignore[no-untyped-call]
+            nbformat.validate(notebook)
+    except Exception as error:  # whatever a broken file makes of nbformat
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise CourseError(
+            f"{path} is not a notebook that can be read ({first}): repair it or move it away, and run the same command "
+            "again. Nothing was written."
+        ) from error
+    return notebook
+
+
+def _write(folder: Path, derived: dict[Path, bytes], configuration: str) -> Written:
+    files, backups = [], []
+    for path, data in derived.items():
+        target = folder / path
+        if target.is_file() and target.read_bytes() == data:
+            continue
+        backup = keep_copy(target, folder)
+        if backup is not None:
+            backups.append(backup.relative_to(folder))
+        write_atomically(target, data)
+        files.append(path)
+    settings = folder / CONFIG_FILE
+    if not settings.exists():
+        write_atomically(settings, configuration.encode())
+        return Written((*files, Path(CONFIG_FILE)), tuple(backups))
+    text = settings.read_text(encoding="utf-8", errors="replace")
+    return Written(tuple(files), tuple(backups), text != configuration, AUTOGRADE[0] not in text)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return "\n".join(f'    "{name}",' for name in names)

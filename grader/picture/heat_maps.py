@@ -1,0 +1,166 @@
+"""Arrays as they are drawn: tables of cells, each with its text and its place on a scale centred on zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from grader.shapes import Axes, describe
+
+from .picture_data import Grid, Picture
+
+RIGHT, NOT_FINITE = "right", "not finite"
+NAMELESS = "axis "
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry.
+
+    Args:
+        level: from -1 to 1, 0 for zero and for what is no number.
+        mark: `RIGHT` where there is no difference, `NOT_FINITE`, or empty for a number.
+    """
+
+    text: str
+    level: float = 0.0
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Two axes of a grid, or fewer.
+
+    Args:
+        down: the name of the axis whose indices stand on the left, empty if there is none.
+        across: that of the one on top.
+        more: how many rows and columns were left out.
+    """
+
+    heading: str
+    down: str
+    across: str
+    rows: tuple[tuple[Cell, ...], ...]
+    more: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Band:
+    """Tables that belong side by side: one slice of every grid.
+
+    Args:
+        caption: which slice it is; empty where there is only one.
+    """
+
+    caption: str
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much of an array there is room for."""
+
+    rows: int = 12
+    columns: int = 12
+    slices: int = 3
+
+
+def bands(picture: Picture, room: Room) -> Iterator[Band]:
+    """The picture slice by slice along all axes but the last two."""
+    if len({grid.shape for grid in picture.grids}) == 1:
+        yield from _side_by_side(picture.grids, room)
+    else:
+        for grid in picture.grids:
+            yield from _side_by_side((grid,), room)
+
+
+def heading(grid: Grid) -> str:
+    """The title with the shape, and the power of ten that its numbers leave out."""
+    unit = 0 if grid.shaded else _power(_largest(grid.values))
+    shape = f" {describe(grid.shape, grid.axes)}" if grid.shape else ""
+    return f"{grid.title}{shape}{f', in 1e{unit}' if unit else ''}"
+
+
+def limit_of(*arrays: np.ndarray) -> float:
+    """The largest finite magnitude in several arrays."""
+    return max((_largest(array) for array in arrays), default=0.0)
+
+
+def left_out(table: Table) -> str:
+    """What of the array is not in the table, in words; empty if all is there."""
+    counts = zip(table.more, ("row", "column"), strict=True)
+    parts = [f"{count} more {what}{'s' if count > 1 else ''}" for count, what in counts if count]
+    return f"and {' and '.join(parts)}" if parts else ""
+
+
+def _side_by_side(grids: Sequence[Grid], room: Room) -> Iterator[Band]:
+    leading = grids[0].shape[:-2]
+    every = list(np.ndindex(leading))
+    chosen = _furthest_off(grids[-1], every)[: room.slices]
+    for number, index in enumerate(sorted(chosen)):
+        caption = ", ".join(f"{_name(grids[0].axes, axis)} = {i}" for axis, i in enumerate(index))
+        if number == 0 and len(chosen) < len(every):
+            compared = grids[-1].kind == "difference"
+            which = "those furthest off" if compared else "the first ones"
+            along = " and ".join(_name(grids[0].axes, axis) for axis in range(len(leading)))
+            caption = f"{len(chosen)} of {len(every)} slices along {along} are shown, {which}\n{caption}"
+        tables = tuple(_table(grid, index, room) for grid in grids)
+        if number:
+            tables = tuple(replace(table, heading=grid.title) for table, grid in zip(tables, grids, strict=True))
+        yield Band(caption, tables)
+
+
+def _furthest_off(grid: Grid, every: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """All slices, those in which most is wrong first."""
+    if grid.kind != "difference":
+        return list(every)
+    off = np.nan_to_num(np.abs(grid.values), nan=np.inf)
+    return sorted(every, key=lambda index: -float(np.max(off[index], initial=0)))
+
+
+def _table(grid: Grid, index: tuple[int, ...], room: Room) -> Table:
+    rank = len(grid.shape)
+    height = grid.shape[-2] if rank > 1 else 1
+    width = grid.shape[-1] if rank else 1
+    cells = _cells(grid, index, min(height, room.rows), min(width, room.columns))
+    down, across = (_name(grid.axes, rank - 2) if rank > 1 else ""), (_name(grid.axes, rank - 1) if rank else "")
+    return Table(heading(grid), down, across, cells, (max(height - room.rows, 0), max(width - room.columns, 0)))
+
+
+def _cells(grid: Grid, index: tuple[int, ...], height: int, width: int) -> tuple[tuple[Cell, ...], ...]:
+    values = np.atleast_2d(grid.values[index])[:height, :width]
+    unit, decimals = _power(_largest(grid.values)), _decimals(_largest(grid.values))
+    return tuple(tuple(_cell(grid, float(value), unit, decimals) for value in row) for row in values)
+
+
+def _cell(grid: Grid, value: float, unit: int, decimals: int) -> Cell:
+    if not math.isfinite(value):
+        return Cell(f"{value:g}", mark=NOT_FINITE)
+    if value == 0:
+        return Cell(".", mark=RIGHT) if grid.kind == "difference" else Cell("0")
+    level = value / grid.limit if grid.limit else 0.0
+    text = f"{value:+.0f}" if grid.shaded else f"{value / 10.0**unit:.{decimals}f}"
+    return Cell(text if text.strip("-0.") else text.lstrip("-"), max(-1.0, min(1.0, level)))
+
+
+def _name(axes: Axes, axis: int) -> str:
+    known = axes[axis] if axis < len(axes) else "_"
+    return f"{NAMELESS}{axis}" if known.startswith("_") or known.isdigit() else known
+
+
+def _largest(array: np.ndarray) -> float:
+    finite = np.abs(array[np.isfinite(array)])
+    return float(finite.max(initial=0.0))
+
+
+def _power(largest: float) -> int:
+    """The power of ten to leave out, 0 for numbers that can be read as they are."""
+    return 0 if largest == 0 or 0.01 <= largest < 1000 else math.floor(math.log10(largest))
+
+
+def _decimals(largest: float) -> int:
+    size = largest / 10.0 ** _power(largest)
+    return 3 if size < 0.1 else 2 if size < 10 else 1 if size < 100 else 0

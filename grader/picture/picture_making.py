@@ -1,0 +1,168 @@
+"""Pictures of wrong answers: the learner's array, finite differences, where they differ, and the forward graph.
+
+They are made after the verdict and only when asked for, and never become a part of a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from grader.course import CourseExercise
+from grader.diagnosis.diagnose import places
+from grader.diagnosis.graph_faults import trace_of
+from grader.exercise import Answer, Exercise
+from grader.judging.judge import Judge, is_right
+from grader.judging.mistake_search import candidates
+from grader.reference.compare import ATOL_FOR_ZERO, RTOL
+from grader.reference.option_arguments import describe_options
+from grader.reference.references import measured
+from grader.reference.trace import Place
+from grader.reference.trial import IMPOSSIBLE, Trial
+from grader.results import AnswerResult, ExerciseResult
+from grader.shapes import Axes, guess_axes
+
+from .heat_maps import limit_of
+from .marked_graph import graph_of
+from .picture_data import Graph, Grid, Picture, Shown, why_not
+
+RIGHT = "its numbers are right, so there is nothing to draw"
+SHADES, NEXT_TO_NOTHING = 4, 1e-6
+KEPT_BACK = (
+    "This course keeps expected values back (show_expected in course.yaml): they are drawn in shades from "
+    f"-{SHADES} to +{SHADES}, in place of numbers."
+)
+MANY_RIGHT = "More than one answer is right here, so there is no other array to compare it with."
+
+
+def shown(exercise: CourseExercise, result: ExerciseResult, judge: Judge) -> Shown:
+    """What there is to see of a verdict.
+
+    Args:
+        judge: who gave it.
+    """
+    wrong = [answer for answer in result.answers if answer.status != "passed"]
+    asked = {answer.name: answer for answer in exercise.function.answers}
+    pictures = tuple(_picture(judge, asked[answer.name], answer) for answer in wrong)
+    drawn = [asked[picture.answer] for picture in pictures if picture.grids]
+    return Shown(exercise.id, pictures, _graph(judge, drawn) if drawn else None)
+
+
+def _picture(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
+    wrong = _wrong(judge, answer)
+    if wrong is None:
+        return Picture(answer.name, note=RIGHT if judge.arrays(answer) else why_not(result))
+    trial, array = wrong
+    grids, note = _grids(judge, answer, trial, array.real.astype("float64"))
+    return Picture(answer.name, _where(trial), grids, note)
+
+
+def _wrong(judge: Judge, answer: Answer) -> tuple[Trial, np.ndarray] | None:
+    """The first trial in which the answer is not right, and the learner's array in it."""
+    found = judge.arrays(answer)
+    return next(((trial, array) for trial, array in found if not _right(judge, answer, trial, array)), None)
+
+
+def _right(judge: Judge, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
+    expected = trial.expected[answer.name]
+    same = expected is not None and expected.shape == array.shape
+    return same and is_right(judge.exercise, answer, trial, array)
+
+
+def _where(trial: Trial) -> str:
+    """The trial in words."""
+    sizes = ", ".join(f"{axis}={size}" for axis, size in trial.setting.sizes.items() if not axis.startswith("_"))
+    chosen = describe_options(trial)
+    kind = trial.setting.kind if trial.setting.sizes else ""  # of numbers alone there are no sizes
+    return ", ".join(part for part in (kind, sizes, chosen and f"where {chosen}") if part)
+
+
+def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tuple[tuple[Grid, ...], str]:
+    """The grids, and what should be known of them."""
+    expected, sizes = _expected(answer, trial), trial.setting.sizes
+    axes, shape = _axes(answer, trial, expected), expected.shape
+    own = Grid("yours", axes if yours.shape == shape else guess_axes(yours.shape, sizes), yours)
+    if getattr(judge.exercise.function, "accepts", None) is not None:
+        return (replace(own, limit=limit_of(yours)),), MANY_RIGHT
+    right, title, note = _right_one(judge, answer, trial)
+    limit = limit_of(yours, right)
+    compared = [Grid(title, axes, right, limit=limit)]
+    if yours.shape == shape:
+        with np.errstate(all="ignore"):
+            off = np.where(_agree(yours, expected), 0.0, yours - right)
+        compared.append(Grid(f"yours - {title}", axes, off, "difference", limit_of(off)))
+    if not judge.exercise.course.policy.show_expected:
+        compared, note = [shaded(grid) for grid in compared], f"{note} {KEPT_BACK}".strip()
+    return (replace(own, limit=limit), *compared), note
+
+
+def shaded(grid: Grid) -> Grid:
+    """The grid without its numbers: each entry's sign and how large it is, in `SHADES` steps; 0 only for nothing."""
+    if not grid.limit:
+        return replace(grid, shaded=True)
+    with np.errstate(all="ignore"):
+        steps = np.ceil(SHADES * np.abs(grid.values) / grid.limit - NEXT_TO_NOTHING)
+    return replace(grid, values=np.sign(grid.values) * steps, limit=float(SHADES), shaded=True)
+
+
+def _expected(answer: Answer, trial: Trial) -> np.ndarray:
+    expected = trial.expected[answer.name]
+    assert expected is not None
+    return expected
+
+
+def _right_one(judge: Judge, answer: Answer, trial: Trial) -> tuple[np.ndarray, str, str]:
+    """What the learner's array is compared with, what it is called, and how it was found."""
+    declaration = judge.exercise.function
+    if not isinstance(declaration, Exercise) or answer.kind == "value":
+        return _expected(answer, trial), "right", ""
+    note = "measured: by finite differences, one entry nudged at a time"
+    prior = trial.arguments[answer.wrt].g if answer.stored else None
+    if prior is None:
+        return measured(declaration, answer, trial), "measured", f"{note}."
+    note = f"{note}, added to the {answer.name} that was there before."
+    return measured(declaration, answer, trial) + prior, "measured", note
+
+
+def _axes(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:
+    known = trial.axes(answer.wrt) if answer.kind != "value" and answer.wrt else None
+    if known is None:
+        return guess_axes(right.shape, trial.setting.sizes)
+    rest = right.shape[: right.ndim - len(known)]
+    return (*guess_axes(rest, trial.setting.sizes), *known)
+
+
+def _agree(yours: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Where they differ by no more than rounding."""
+    with np.errstate(all="ignore"):
+        largest = np.abs(right).max(initial=0.0)
+        near: np.ndarray = np.abs(yours - right) <= (RTOL["float32"] * largest or ATOL_FOR_ZERO["float32"])
+    return near
+
+
+def _graph(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
+    """The forward pass with what the diagnoses name marked; none for what is no backward pass."""
+    declaration, first = judge.exercise.function, judge.trials[0]
+    if not isinstance(declaration, Exercise):
+        return None
+    wrong = _wrong(judge, answers[0])
+    drawn = first if wrong is None else wrong[0]
+    try:
+        trace = trace_of(declaration, drawn)
+        if trace.plan != trace_of(declaration, first).plan:  # what a diagnosis names is named in the first
+            drawn, trace = first, trace_of(declaration, first)
+    except IMPOSSIBLE:
+        return None
+    named = {answer.name: _places(judge, answer, first) for answer in answers}
+    return graph_of(trace, drawn, {answer.wrt: answer.name for answer in answers if answer.wrt}, named)
+
+
+def _places(judge: Judge, answer: Answer, first: Trial) -> tuple[Place, ...]:
+    """What the diagnosis names, or what a fault of the same kind that gives the same numbers does."""
+    diagnosis = judge.named.get(answer.name)
+    if diagnosis is None or diagnosis.at:
+        return () if diagnosis is None else diagnosis.at
+    pairs = [(trial, array.real.astype("float64")) for trial, array in judge.arrays(answer)]
+    return places(answer, pairs, candidates(judge.exercise, answer, first), diagnosis.code)

@@ -1,0 +1,160 @@
+"""A quiz in a notebook: its questions as Markdown, and its answers as one assignment, which is read and never run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from grader.child import ipython_cells
+from grader.errors import ReadError
+
+from .answer_sheet import LARGEST, LARGEST_VARIANT, Sheet, how_to_answer, right_answer
+from .plain_yaml import text_at
+from .questions import Choice, Choices
+from .quiz import VARIANT, Quiz, options
+
+MOST_INT = 10**100
+TOO_LARGE = "a number too large to be read"
+BARE = re.compile(r"-?\d+(\.\d+)?")
+
+
+def assignment(name: str, quiz: Quiz, *, solved: bool = False, variant: int = 0) -> list[str]:
+    """The lines of an answer sheet as Python: `quiz_04_linear = dict(variant=0, what_is_g=..., )`."""
+    answers = {key: right_answer(quiz.posed(key, variant)) if solved else "..." for key in quiz.questions}
+    written = {
+        key: answer if answer == "..." or BARE.fullmatch(answer) else repr(answer) for key, answer in answers.items()
+    }
+    return [f"{name} = dict(", f"    {VARIANT}={variant},", *(f"    {k}={v}," for k, v in written.items()), ")"]
+
+
+def markdown(quiz: Quiz, variant: int = 0) -> str:
+    """The questions, each under its name."""
+    return "\n\n".join(_question(name, quiz, variant) for name in quiz.questions)
+
+
+def _question(name: str, quiz: Quiz, variant: int) -> str:
+    question = quiz.asked(name, variant)
+    parts = [f"**`{name}`** {_marked(question.ask)}"]
+    if question.listing:
+        parts.append(f"```python\n{question.listing.rstrip()}\n```")
+    if isinstance(question, (Choice, Choices)):
+        found = options(name, question, variant).items()
+        parts.append("\n".join(f'- `"{label}"`: {_marked(text)}' for label, text in found))
+    if isinstance(question, Choices):
+        parts.append('Name all that are right: `["one", "another"]`.')
+    if not isinstance(question, (Choice, Choices)):
+        parts.append(how_to_answer(question))
+    return "\n\n".join(parts)
+
+
+def _marked(text: str) -> str:
+    """Text in which Markdown finds nothing of its own."""
+    return re.sub(r"([*_<\[\]])", r"\\\1", " ".join(text.split()))
+
+
+def sheet_in(name: str, quiz: Quiz, texts: Sequence[str]) -> Sheet | None:
+    """The sheet that the cells of a notebook assign last to this name; `None` if none of them does.
+
+    Raises:
+        ReadError: what is assigned is no answer sheet.
+    """
+    value = _last_assigned(name, texts)
+    if value is None:
+        return None
+    entries: dict[str, ast.expr] = {}
+    for key, node in _entries(value):
+        if key in entries:
+            raise ReadError(node.lineno, f"{key} is there a second time: keep one of them")
+        entries[key] = node
+    answers = {key: answer for key, node in entries.items() if key in quiz.questions and (answer := _answer(node))}
+    unknown = tuple(
+        text_at(key, node.lineno) for key, node in entries.items() if key not in quiz.questions and key != VARIANT
+    )
+    return Sheet(_variant(entries), answers, unknown)
+
+
+def _last_assigned(name: str, texts: Sequence[str]) -> ast.expr | None:
+    """What is assigned last; a cell that cannot be read counts only where no other one answers."""
+    broken: ReadError | None = None
+    room = LARGEST
+    for text in reversed(texts):
+        try:
+            if found := list(_assigned(name, text, room)):
+                return found[-1]
+        except ReadError as error:
+            broken = broken or error
+        if name in text and len(text) <= room:
+            room -= len(text)  # no submission takes long to read, however many cells speak of the quiz
+    if broken is not None:
+        raise broken
+    return None
+
+
+def _assigned(name: str, text: str, room: int) -> Iterator[ast.expr]:
+    """What a cell assigns to this name.
+
+    Args:
+        room: how much may be read, in characters.
+
+    Raises:
+        ReadError: it seems to, but cannot be read.
+    """
+    begins = re.search(rf"\b{name}\s*=(?!=)", text)
+    if begins is None:
+        return
+    line = text.count("\n", 0, begins.start()) + 1
+    if len(text) > room:
+        raise ReadError(line, f"the cell is larger than {LARGEST >> 10} KiB: keep nothing but the answers in it")
+    try:
+        body = ipython_cells.parse(text, 0).tree.body
+    except SyntaxError as error:
+        says = f"Python cannot read the cell with your answers ({error.msg}): look there, and at the line above it"
+        raise ReadError(error.lineno or line, says) from error
+    except (RecursionError, MemoryError) as error:
+        raise ReadError(
+            line, "the cell is nested too deeply to be read: write one short answer in each line"
+        ) from error
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, ast.Name) and target.id == name:
+                    yield statement.value
+
+
+def _entries(value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    pairs: list[tuple[object, ast.expr]] = [(None, value)]
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict" and not value.args:
+        pairs = [(keyword.arg, keyword.value) for keyword in value.keywords]
+    elif isinstance(value, ast.Dict):
+        pairs = [(key.value if isinstance(key, ast.Constant) else None, one)
+                 for key, one in zip(value.keys, value.values, strict=True)]  # fmt: skip
+    for key, one in pairs:
+        if not isinstance(key, str):
+            raise ReadError(value.lineno, "the answers must stand in one dict(name=answer, ...), as they did")
+        yield key, one
+
+
+def _variant(entries: Mapping[str, ast.expr]) -> int:
+    node = entries.get(VARIANT)
+    number = node.value if isinstance(node, ast.Constant) else None
+    if type(number) is not int or not 0 <= number <= LARGEST_VARIANT:
+        line = 1 if node is None else node.lineno
+        raise ReadError(line, "the variant must be the whole number that stood there: put it back")
+    return number
+
+
+def _answer(node: ast.expr) -> str:
+    """An answer as text, empty for a blank."""
+    if isinstance(node, ast.Constant):
+        if node.value is None or node.value is Ellipsis:
+            return ""
+        return (hex(node.value) if type(node.value) is int and node.value > MOST_INT else str(node.value)).strip()
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        return ", ".join(filter(None, map(_answer, node.elts)))
+    try:
+        return ast.unparse(node)
+    except RecursionError:
+        return ""
+    except ValueError:  # a number of more digits than Python writes, behind a sign, say
+        return TOO_LARGE

@@ -1,0 +1,141 @@
+"""Recording a forward pass: it is run once, and every torch operation on its way is noted."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .symbolic_numbers import Spelled
+from .trace import Position, Step, Trace, with_replaced
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
+IN_PLACE = {
+    "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__idiv__": "div", "__itruediv__": "div",
+    "__ipow__": "pow", "__setitem__": "index_put",
+}  # fmt: skip
+
+
+def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_g: torch.Tensor) -> Trace:
+    """Run `forward(**inputs)` once and note its operations; plain numbers in them remember the argument's name."""
+    tensors = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    spelled = {name: Spelled(value, name) if type(value) is float else value for name, value in inputs.items()}
+    recorder = _Recorder(tensors)
+    with torch.no_grad(), recorder:
+        out = forward(**spelled)
+
+    def again(changed: Mapping[str, torch.Tensor]) -> Trace:
+        return record(forward, {**inputs, **changed}, out_g)
+
+    return Trace(tensors, _told_apart(recorder.steps), recorder.keys[id(out)], out_g, again)
+
+
+def _told_apart(steps: list[Step]) -> tuple[Step, ...]:
+    """The steps, with those that a learner would call the same numbered in words."""
+    alike = [
+        (step.name, getattr(step.func, "index", None), [arg for arg in step.args if isinstance(arg, (int, float))])
+        for step in steps
+    ]
+    numbered = []
+    for i, step in enumerate(steps):
+        place = alike[:i].count(alike[i])
+        several = alike.count(alike[i]) > 1 and place < len(ORDINALS)
+        numbered.append(replace(step, nth=f"the {ORDINALS[place]} ") if several else step)
+    return tuple(numbered)
+
+
+class _Recorder(TorchFunctionMode):
+    """Notes each operation with copies of its operands, so that later work in place cannot change them."""
+
+    def __init__(self, inputs: Mapping[str, torch.Tensor]) -> None:
+        super().__init__()
+        self.keys = {id(tensor): name for name, tensor in inputs.items()}
+        self.values = dict(inputs)
+        self.alive: list[torch.Tensor] = []
+        self.steps: list[Step] = []
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        given = _positional(args, kwargs or {})
+        result = func(*args, **(kwargs or {}))
+        if _works_in_place(func):
+            self._note(_OutOfPlace(func), *given, args[0])
+        elif isinstance(result, torch.Tensor) and id(result) not in self.keys:
+            self._note(func, *given, result)
+        elif isinstance(result, tuple):
+            for i, part in enumerate(result):
+                if isinstance(part, torch.Tensor):
+                    self._note(_Part(func, i), *given, part)
+        return result
+
+    def _note(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, value: torch.Tensor) -> None:
+        found = [*_tensors(args, ()), *(pair for name in kwargs for pair in _tensors(kwargs[name], (name,)))]
+        known = {where: self.keys[id(tensor)] for where, tensor in found if id(tensor) in self.keys}
+        copies = {where: self.values[key] for where, key in known.items()}
+        operands = tuple(
+            (where, key)
+            for where, key in known.items()
+            if copies[where].is_floating_point() and value.is_floating_point()
+        )
+        kept = {name: with_replaced(given, copies, (name,)) for name, given in kwargs.items()}
+        step = Step(len(self.steps), func, with_replaced(args, copies, ()), kept, value.clone(), operands)
+        self.steps.append(step)
+        self.alive.append(value)  # while it lives, nothing else gets its id
+        self.keys[id(value)] = step.key
+        self.values[step.key] = step.value
+
+
+def _positional(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """`matmul(a, other=b)` as `matmul(a, b)`."""
+    if len(args) == 1 and isinstance(kwargs.get("other"), torch.Tensor):
+        return (*args, kwargs["other"]), {name: value for name, value in kwargs.items() if name != "other"}
+    return args, dict(kwargs)
+
+
+def _works_in_place(func: Callable[..., Any]) -> bool:
+    name = str(getattr(func, "__name__", ""))
+    return name in IN_PLACE or (name.endswith("_") and not name.endswith("__"))
+
+
+@dataclass(frozen=True)
+class _OutOfPlace:
+    """An operation that changes its first argument, made to change and return a copy."""
+
+    func: Callable[..., Any]
+
+    @property
+    def __name__(self) -> str:
+        name = str(getattr(self.func, "__name__", self.func))
+        return IN_PLACE.get(name, name.rstrip("_"))
+
+    def __call__(self, first: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        copy = first.clone()
+        self.func(copy, *args, **kwargs)
+        return copy
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One tensor of an operation that returns several."""
+
+    func: Callable[..., Any]
+    index: int
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.func, "__name__", self.func))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.func(*args, **kwargs)[self.index]
+
+
+def _tensors(value: Any, path: Position) -> Iterator[tuple[Position, torch.Tensor]]:
+    if isinstance(value, torch.Tensor):
+        yield path, value
+    elif isinstance(value, (tuple, list)):
+        yield from itertools.chain.from_iterable(_tensors(v, (*path, i)) for i, v in enumerate(value))

@@ -1,0 +1,220 @@
+"""Counting a class one student at a time, so that a class of any size fits in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import get_args
+
+from grader.code_meanings import UNNAMED
+from grader.course_file import CourseFile
+from grader.errors import UsageError
+from grader.results import AnswerResult, ExerciseResult
+
+from .class_statistics import (
+    OF_ANSWER,
+    SEVERAL,
+    AnswerReport,
+    Broken,
+    ClassMistake,
+    ClassReport,
+    Counts,
+    Example,
+    ExerciseMistake,
+    ExerciseReport,
+    Handed,
+    Key,
+    Note,
+    Standing,
+    StudentLine,
+    Ungraded,
+    UnitReport,
+    standing,
+)
+
+
+@dataclass
+class _Mistake:
+    """One code in one exercise."""
+
+    example: Example
+    students: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class _Exercise:
+    """One exercise, as far as it is counted."""
+
+    points: float = 0.0
+    standings: Counter[Standing] = field(default_factory=Counter)
+    answers: dict[str, Counter[Standing]] = field(default_factory=dict)
+    mistakes: dict[str, _Mistake] = field(default_factory=dict)
+
+
+class Tally:
+    """The counts of a class so far.
+
+    Args:
+        config: the course as `course.yaml` lists it, for titles, teaching order and what is stretch.
+        units: the units to count; all, if none is named.
+    """
+
+    def __init__(self, config: CourseFile | None = None, units: Collection[str] = ()) -> None:
+        self._units = frozenset(units)
+        self._config = config
+        known = config.units if config else ()
+        self._place = {key: place for place, key in enumerate((unit.id, name) for unit in known for name in unit.ids)}
+        self._stretch = {(unit.id, entry.id) for unit in known for entry in unit.exercises if entry.stretch}
+        self._seen: set[str] = set()
+        self._names: set[str] = set()
+        self._exercises: dict[Key, _Exercise] = {}
+        self._done: Counter[tuple[str, int]] = Counter()
+        self._codes: Counter[str] = Counter()
+        self._lines: list[tuple[StudentLine, int]] = []
+        self._ungraded: list[Ungraded] = []
+        self._aside: list[Broken | Note] = []
+
+    def add(self, handed: Handed) -> tuple[StudentLine, list[ExerciseResult]]:
+        """Count one student; what comes back are the exercises that count, in teaching order, with answers by name."""
+        exercises = self._chosen(handed)
+        standings = {(e.unit, e.id): standing(e) for e in exercises}
+        self._names.add(handed.course)
+        for exercise in exercises:
+            self._count(handed.student, exercise)
+        codes = Counter(code for exercise in exercises for code in _codes(exercise))
+        self._codes.update(codes.keys())
+        passed = {key for key, stands in standings.items() if stands == "passed"} - self._stretch
+        self._done.update(Counter(unit for unit, _ in passed).items())
+        late = _late(exercises, handed)
+        line = StudentLine(
+            name=handed.student,
+            score=sum(exercise.score for exercise in exercises) - sum(points for _, points in late),
+            exercises=_counts(Counter(standings.values())),
+            wrong=tuple(key for key, stands in standings.items() if stands == "wrong"),
+            late=late,
+            again=tuple((code, n) for code, n in _ranked(codes) if n >= SEVERAL and code not in ("unknown", UNNAMED)),
+            notes=handed.notes,
+        )
+        self._lines.append((line, len(passed)))
+        return line, exercises
+
+    def set_aside(self, entry: Broken | Note) -> None:
+        """Remember what cannot be counted."""
+        self._aside.append(entry)
+
+    def report(self) -> ClassReport:
+        """What the class comes to.
+
+        Raises:
+            UsageError: a unit that was asked for is not there.
+        """
+        if unknown := self._units - self._seen:
+            known = ", ".join(sorted(self._seen))
+            raise UsageError(f"There is no unit {min(unknown)!r} in these results; there is {known}.")
+        keys = sorted(self._exercises, key=self._order)
+        required = len([key for key in keys if key not in self._stretch])
+        return ClassReport(
+            title=self._title({unit for unit, _ in keys}),
+            max_score=sum(self._exercises[key].points for key in keys),
+            students=tuple(self._line(line, done, len(keys), required) for line, done in self._lines),
+            units=tuple(self._unit(unit, keys) for unit in dict.fromkeys(unit for unit, _ in keys)),
+            mistakes=tuple(self._class_mistake(code, students, keys) for code, students in _ranked(self._codes)),
+            ungraded=tuple(self._ungraded),
+            broken=tuple(entry for entry in self._aside if isinstance(entry, Broken)),
+            notes=tuple(entry for entry in self._aside if isinstance(entry, Note)),
+        )
+
+    def _chosen(self, handed: Handed) -> list[ExerciseResult]:
+        """The exercises that are counted, in teaching order, each with its answers by name."""
+        self._seen.update(exercise.unit for exercise in handed.exercises)
+        kept = [e for e in handed.exercises if not self._units or e.unit in self._units]
+        ordered = sorted(kept, key=lambda e: self._order((e.unit, e.id)))
+        return [replace(e, answers=tuple(sorted(e.answers, key=lambda answer: answer.name))) for e in ordered]
+
+    def _order(self, key: Key) -> tuple[int, str, str]:
+        """As `course.yaml` lists them; what it does not list comes last, by name."""
+        return self._place.get(key, len(self._place)), *key
+
+    def _title(self, units: Collection[str]) -> str:
+        known = {unit.id for unit in self._config.units} if self._config else set()
+        return self._config.title if self._config and known & set(units) else ", ".join(sorted(self._names))
+
+    def _count(self, student: str, exercise: ExerciseResult) -> None:
+        counted = self._exercises.setdefault((exercise.unit, exercise.id), _Exercise())
+        counted.points = max(counted.points, exercise.max_score)
+        counted.standings[standing(exercise)] += 1
+        for answer in exercise.answers:
+            counted.answers.setdefault(answer.name, Counter())[OF_ANSWER[answer.status]] += 1
+            if answer.status == "failed":
+                _count_mistake(counted, student, answer)
+        for code in _codes(exercise):
+            counted.mistakes[code].students += 1
+        why = next((answer.message for answer in exercise.answers if answer.status == "error"), None)
+        if why is not None:
+            self._ungraded.append(Ungraded(student, (exercise.unit, exercise.id), why))
+
+    def _line(self, line: StudentLine, done: int, total: int, required: int) -> StudentLine:
+        """A line among all exercises: one that a student's result does not list was not tried."""
+        untried = line.exercises.untried + total - line.exercises.total
+        return replace(line, exercises=replace(line.exercises, untried=untried), finished=0 < required == done)
+
+    def _unit(self, unit: str, keys: list[Key]) -> UnitReport:
+        own = [key for key in keys if key[0] == unit]
+        required = len([key for key in own if key not in self._stretch])
+        titles = {known.id: known.title for known in self._config.units} if self._config else {}
+        finished = self._done[unit, required] if required else 0
+        return UnitReport(unit, titles.get(unit, ""), finished, tuple(self._exercise(key) for key in own))
+
+    def _exercise(self, key: Key) -> ExerciseReport:
+        counted, size = self._exercises[key], len(self._lines)
+        answers = [AnswerReport(name, _counts(standings, size)) for name, standings in counted.answers.items()]
+        mistakes = [
+            ExerciseMistake(code, found.students, tuple(name for name, _ in _ranked(found.answers)), found.example)
+            for code, found in counted.mistakes.items()
+        ]
+        return ExerciseReport(
+            *key,
+            points=counted.points,
+            stretch=key in self._stretch,
+            counts=_counts(counted.standings, size),
+            answers=tuple(sorted(answers, key=lambda answer: (answer.counts.passed, answer.name))),
+            mistakes=tuple(sorted(mistakes, key=lambda mistake: (-mistake.students, mistake.code))),
+        )
+
+    def _class_mistake(self, code: str, students: int, keys: list[Key]) -> ClassMistake:
+        found = {key: self._exercises[key].mistakes.get(code) for key in keys}
+        met = [(key, mistake.students) for key, mistake in found.items() if mistake]
+        return ClassMistake(code, students, tuple(sorted(met, key=lambda item: -item[1])))
+
+
+def _codes(exercise: ExerciseResult) -> list[str]:
+    """The mistakes in an exercise, each once."""
+    return sorted({answer.code or UNNAMED for answer in exercise.answers if answer.status == "failed"})
+
+
+def _count_mistake(counted: _Exercise, student: str, answer: AnswerResult) -> None:
+    """One wrong answer; the first example that comes with a measurement is kept, else the first."""
+    example = Example(student, answer.name, answer.message, answer.evidence)
+    found = counted.mistakes.setdefault(answer.code or UNNAMED, _Mistake(example))
+    found.answers[answer.name] += 1
+    if example.evidence and not found.example.evidence:
+        found.example = example
+
+
+def _late(exercises: Collection[ExerciseResult], handed: Handed) -> tuple[tuple[str, float], ...]:
+    """What is taken off for lateness in each unit: no more than there is."""
+    earned = {unit: sum(e.score for e in exercises if e.unit == unit) for unit in handed.penalties}
+    taken = ((unit, min(earned[unit], penalty)) for unit, penalty in sorted(handed.penalties.items()))
+    return tuple((unit, points) for unit, points in taken if points > 0)
+
+
+def _counts(standings: Counter[Standing], size: int = 0) -> Counts:
+    """The counts of a class of `size`, or of what is listed: who is not among the standings has not tried."""
+    counts = Counts(*(standings[name] for name in get_args(Standing)))
+    return replace(counts, untried=counts.untried + max(size - counts.total, 0))
+
+
+def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

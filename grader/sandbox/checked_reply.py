@@ -1,0 +1,153 @@
+"""A worker's reply, read with suspicion: every field checked, every array the one it claims to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError
+
+from grader.child import protocol
+from grader.errors import ProtocolError
+from grader.safe_text import plain
+
+MAX_PRINTED, MAX_TEXT = 20_000, 2_000
+MOST = 100  # entries of anything in a reply; an honest worker sends fewer
+
+
+def _readable(longest: int) -> BeforeValidator:
+    """Text as it may be shown and stored: no control characters, no lone surrogates, not too long."""
+    return BeforeValidator(
+        lambda text: plain(text[:longest].encode("utf-8", "replace").decode()) if isinstance(text, str) else text
+    )
+
+
+def _few(entries: object) -> object:
+    """Refuse what has too many entries before any of them is looked at: each wrong one would be remembered."""
+    if isinstance(entries, (list, dict)) and len(entries) > MOST:
+        raise ValueError("too many entries")
+    return entries
+
+
+T = TypeVar("T")
+Few = Annotated[T, BeforeValidator(_few)]
+FewOf = Annotated[list[T], FailFast(), BeforeValidator(_few)]
+Text = Annotated[str, _readable(MAX_TEXT)]
+Printed = Annotated[str, _readable(MAX_PRINTED)]
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+Kind = Literal["none", "ellipsis", "tensor", "number", "ndarray", "items", "other"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Value(_Record):
+    """What a learner's code left somewhere.
+
+    Args:
+        array: index of its contents among the reply's arrays, if they were sent.
+    """
+
+    kind: Kind
+    type: Text = ""
+    dtype: Text = ""
+    shape: FewOf[Count] = Field(default_factory=list)
+    array: int | None = None
+    items: FewOf[Value] = Field(default_factory=list, max_length=16)
+    why: Text = ""
+
+
+class Raised(_Record):
+    """An exception in learner code; `lines` are those of the learner's file, outermost first."""
+
+    kind: Literal["raised", "syntax", "timeout", "autograd", "exit", "memory"]
+    type: Text
+    message: Text
+    lines: FewOf[Count]
+
+
+class Call(_Record):
+    """One call of the learner's function; `after` holds the arguments that it changed."""
+
+    returned: Value
+    stored: Few[dict[Text, Few[dict[Text, Value]]]]
+    after: Few[dict[Text, Value]]
+    work: Count
+    peak: Count
+    error: Raised | None = None
+
+
+class Failed(_Record):
+    """A cell of a notebook that raised; the others were run all the same."""
+
+    cell: Count
+    error: Raised
+
+
+class Facts(_Record):
+    """One learner's file or notebook.
+
+    Args:
+        ignored: the lines that only IPython understands; they were not run.
+    """
+
+    calls: FewOf[Call]
+    printed: Printed
+    defined: FewOf[Text] = Field(default_factory=list, max_length=16)
+    failed: FewOf[Failed] = Field(default_factory=list)
+    ignored: FewOf[Count] = Field(default_factory=list)
+    stub: bool = False
+    error: Raised | None = None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Facts and the arrays they refer to."""
+
+    facts: Facts
+    arrays: tuple[np.ndarray, ...]
+
+    def array(self, value: Value | None) -> np.ndarray | None:
+        """The contents of a value, if they were sent."""
+        return None if value is None or value.array is None else self.arrays[value.array]
+
+
+def read(frame: protocol.Frame) -> Observation:
+    """Read a reply.
+
+    Raises:
+        ProtocolError: a field is missing, unknown or of another type, or an array is not what it claims.
+    """
+    try:
+        facts = Facts.model_validate(frame.header)
+    except (ValidationError, RecursionError) as error:
+        raise ProtocolError("the reply is malformed") from error
+    observation = Observation(facts, tuple(frame.arrays))
+    for call in facts.calls:
+        values = [call.returned, *call.after.values()]
+        values += [value for found in call.stored.values() for value in found.values()]
+        for value in values:
+            _check(value, observation.arrays)
+    return observation
+
+
+def _check(value: Value, arrays: tuple[np.ndarray, ...]) -> None:
+    for item in value.items:
+        _check(item, arrays)
+    if value.array is None:
+        if value.kind == "number":
+            raise ProtocolError("the reply names a number and does not send it")
+        return
+    if not 0 <= value.array < len(arrays):
+        raise ProtocolError("the reply refers to an array it does not hold")
+    array = arrays[value.array]
+    if value.kind == "tensor":
+        dtype = "float32" if value.dtype == "bfloat16" else value.dtype
+        if (protocol.NAMES[array.dtype], list(array.shape)) != (dtype, value.shape):
+            raise ProtocolError("an array is not what the reply says of it")
+    elif value.kind == "number" and (protocol.NAMES[array.dtype], array.shape) != ("float64", ()):
+        raise ProtocolError("a number is not what the reply says of it")
+    elif value.kind not in {"tensor", "number", "ndarray"}:
+        raise ProtocolError("a value without contents refers to an array")

@@ -1,0 +1,180 @@
+"""The numbers of a class: counted by hand, and whatever the class, they add up."""
+
+from __future__ import annotations
+
+import pytest
+from class_results import (
+    CLASS,
+    CONFIG,
+    LIN,
+    RATIO,
+    RIGHT,
+    counted,
+    handed,
+    passed,
+    result,
+    todo,
+    wrong,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader.code_meanings import MEANINGS, UNNAMED
+from grader.report.class_counts import Tally
+from grader.report.class_statistics import Counts
+from grader.results import CODES, AnswerResult, CourseResult, ExerciseResult
+
+
+def test_the_numbers_of_a_class_counted_by_hand() -> None:
+    report = counted(CLASS)
+    assert (report.title, report.max_score, len(report.students)) == ("Gradients by hand", 5, 7)
+    assert {line.name: line.score for line in report.students} == {
+        "ada": 5, "ben": 2, "cleo": 0, "dan": 3, "eve": 2, "finn": 2, "gil": 4,
+    }  # fmt: skip
+    assert report.median == 2.5, "eve, of whom something is not graded, is not in it"
+    assert report.bins == (1, 0, 0, 0, 2, 0, 1, 0, 1, 1)
+    assert (report.finished, [line.name for line in report.not_begun]) == (1, ["cleo"])
+    slope, lin, relu = (exercise for unit in report.units for exercise in unit.exercises)
+    assert slope.counts == Counts(passed=5, wrong=1, untried=1)
+    assert lin.counts == Counts(passed=1, wrong=4, begun=1, untried=1)
+    assert relu.counts == Counts(passed=2, wrong=2, untried=2, ungraded=1)
+    assert [unit.finished for unit in report.units] == [5, 1, 2]
+    assert [(answer.name, answer.counts.passed, answer.counts.wrong) for answer in lin.answers] == [
+        ("b.g", 2, 4), ("w.g", 4, 2), ("inp.g", 5, 0),
+    ]  # fmt: skip
+    assert [(entry.student, entry.exercise[1], entry.why) for entry in report.ungraded] == [
+        ("eve", "relu_grad", "the worker is gone")
+    ]
+
+
+def test_a_mistake_is_counted_once_for_each_student_with_an_example() -> None:
+    lin = counted(CLASS).units[1].exercises[0]
+    assert [(mistake.code, mistake.students, mistake.answers) for mistake in lin.mistakes] == [
+        ("mean-for-sum", 2, ("b.g", "w.g")), ("error", 1, ("b.g",)), (UNNAMED, 1, ("b.g",)),
+    ]  # fmt: skip
+    assert (lin.mistakes[0].example.student, lin.mistakes[0].example.message) == ("ben", RATIO)
+    assert [(mistake.code, mistake.students) for mistake in counted(CLASS).mistakes][:2] == [
+        ("mean-for-sum", 2), ("error", 1),
+    ]  # fmt: skip
+
+
+def test_a_quiz_is_counted_by_its_questions_and_stands_last_in_its_unit() -> None:
+    quiz = ExerciseResult(
+        "quiz_01_slopes", "01_slopes", (wrong("zero_step", "imprecise", "0.0 is not it"), passed("b"))
+    )
+    found = CourseResult("handgrad", "zoe", (quiz, *CLASS[0].exercises), 7, "box")
+    slopes, linear, _ = counted([found, *CLASS[1:]]).units
+    assert [exercise.id for exercise in slopes.exercises] == ["slope", "quiz_01_slopes"]
+    assert [unit.id for unit in counted([found]).units][:2] == ["01_slopes", "04_linear"]
+    assert slopes.exercises[1].counts == Counts(wrong=1, untried=6)
+    assert [(answer.name, answer.counts.wrong) for answer in slopes.exercises[1].answers] == [
+        ("zero_step", 1),
+        ("b", 0),
+    ]
+    assert slopes.finished == 0, "whoever has not answered the quiz is not through"
+    assert linear.exercises[0].id == "lin_grad"
+
+
+def test_an_example_that_was_measured_is_preferred() -> None:
+    measured = (wrong("b.g", "mean-for-sum", "small", "nudge b[0] by 1e-4: ..."), *RIGHT[1:])
+    lin = counted([*CLASS, result("zoe", passed("inp.g"), *measured)]).units[1].exercises[0]
+    assert (lin.mistakes[0].example.student, lin.mistakes[0].example.evidence) == ("zoe", "nudge b[0] by 1e-4: ...")
+
+
+def test_who_is_stuck() -> None:
+    report = counted(CLASS)
+    assert [line.name for line in report.stuck] == ["finn"]
+    assert report.stuck[0].stuck == "3 wrong, 0 passed; error in 3 exercises"
+    assert report.not_begun[0].stuck == "not begun"
+    assert not [line for line in report.students if line.name in ("ada", "ben", "dan") and line.stuck]
+
+
+def test_unrecognised_mistakes_are_not_one_mistake_made_again() -> None:
+    for code in ("unknown", None):
+        answers = (wrong("b.g", code), *RIGHT[1:])
+        (line,) = counted([result("s", wrong("inp.g", code), *answers, slope=wrong("return", code))]).students
+        assert (line.again, line.failing) == ((), True)
+
+
+def test_a_unit_alone_is_counted_alone() -> None:
+    report = counted(CLASS, "04_linear")
+    assert (report.max_score, [unit.id for unit in report.units]) == (3, ["04_linear"])
+    assert (report.finished, report.median, report.ungraded) == (1, 2.0, ())
+    assert [line.name for line in report.stuck] == ["ben", "eve", "finn", "gil"], "wrong in all that there is"
+
+
+def test_stretch_neither_finishes_nor_is_needed_to_finish_and_teaching_order_is_kept() -> None:
+    def slopes(student: str, pick_h: AnswerResult, numerical_grad: AnswerResult) -> CourseResult:
+        answers = {"pick_h": pick_h, "numerical_grad": numerical_grad, "slope": passed()}
+        exercises = (ExerciseResult(name, "01_slopes", (answer,)) for name, answer in answers.items())
+        return CourseResult("handgrad", student, tuple(exercises), 7, "box")
+
+    report = counted([slopes("done", todo(), passed()), slopes("open", passed(), wrong("return", "unknown"))])
+    (unit,) = report.units
+    assert [(exercise.id, exercise.stretch) for exercise in unit.exercises] == [
+        ("slope", False), ("numerical_grad", False), ("pick_h", True),
+    ]  # fmt: skip
+    assert (unit.finished, [line.name for line in report.students if line.finished]) == (1, ["done"])
+
+
+def test_without_a_course_file_the_names_of_the_records_do() -> None:
+    tally = Tally()
+    tally.add(handed(CLASS[0]))
+    report = tally.report()
+    assert (report.title, [unit.title for unit in report.units]) == ("handgrad", ["", "", ""])
+
+
+def test_a_late_penalty_takes_no_more_than_the_unit_has() -> None:
+    tally = Tally(CONFIG)
+    line, _ = tally.add(handed(CLASS[1], {"04_linear": 7.0, "01_slopes": 0.25, "99_other": 3.0}))
+    assert (line.score, line.late) == (0.75, (("01_slopes", 0.25), ("04_linear", 1.0)))
+    assert tally.report().late
+
+
+EXERCISES = {("01_slopes", "slope"): ("return",), ("04_linear", "lin_grad"): LIN, ("09_own", "extra"): ("a.g", "b.g")}
+ANSWERS = st.sampled_from(["passed", "failed", "todo", "error"])
+SOME_CODES = st.sampled_from(["mean-for-sum", "error", "unknown", None])
+
+
+@st.composite
+def classes(draw: st.DrawFn) -> list[CourseResult]:
+    """A class of any standing; not everybody's record lists every exercise."""
+
+    def answer(name: str) -> AnswerResult:
+        status = draw(ANSWERS)
+        score = {"passed": 1.0, "failed": draw(st.sampled_from([0.0, 0.5]))}.get(status, 0.0)
+        code = draw(SOME_CODES) if status == "failed" else None if status == "passed" else status
+        return AnswerResult(name, status, score, 1.0, code, draw(st.text(max_size=5)))
+
+    found = []
+    for i in range(draw(st.integers(1, 6))):
+        listed = draw(st.lists(st.sampled_from(list(EXERCISES)), unique=True, min_size=1))
+        exercises = (ExerciseResult(key[1], key[0], tuple(map(answer, EXERCISES[key]))) for key in listed)
+        found.append(CourseResult("handgrad", f"s{i}", tuple(exercises), 7, "box"))
+    return found
+
+
+@given(classes())
+def test_the_counts_of_any_class_add_up(results: list[CourseResult]) -> None:
+    report = counted(results)
+    size = len(results)
+    exercises = [exercise for unit in report.units for exercise in unit.exercises]
+    assert len(report.students) == size
+    assert sum(report.bins) == len(report.scored) == size - len({entry.student for entry in report.ungraded})
+    for exercise in exercises:
+        assert exercise.counts.total == size
+        assert all(answer.counts.total == size for answer in exercise.answers)
+        assert all(0 < mistake.students <= size for mistake in exercise.mistakes)
+        assert sum(mistake.students for mistake in exercise.mistakes) >= exercise.counts.wrong
+    for line in report.students:
+        assert line.exercises.total == len(exercises)
+        assert len(line.wrong) == line.exercises.wrong
+    for name in ("passed", "wrong", "begun", "untried", "ungraded"):
+        of_exercises = sum(getattr(exercise.counts, name) for exercise in exercises)
+        assert of_exercises == sum(getattr(line.exercises, name) for line in report.students)
+    assert sum(line.score for line in report.students) == pytest.approx(sum(found.score for found in results))
+
+
+def test_every_code_has_its_sentence() -> None:
+    assert set(MEANINGS) == CODES | {UNNAMED}
+    assert all(says.endswith(".") and len(says) < 100 for says in MEANINGS.values())

@@ -1,0 +1,576 @@
+"""A class of submissions, good, bad and hostile: every one gets its result, and nothing is done twice."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import threading
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from unittest.mock import Mock
+
+import jsonschema
+import pytest
+
+from grader.atomic_files import write_atomically
+from grader.batch import class_grading as batch
+from grader.batch import submissions
+from grader.batch.class_grading import Progress
+from grader.batch.results_folder import Failure, Mistake, Summary, opened
+from grader.course import PACKAGE, Course, CourseFile, load_course
+from grader.errors import InfrastructureError, UsageError
+from grader.judging import worker_pool
+from grader.results import CODES, LARGEST_SEED, SCHEMA_FILE
+from grader.sandbox.warm_process import STARTER
+from grader.sandbox.worker import Reply
+
+grade_folder = partial(batch.grade_folder, isolation="none")
+ROOT = PACKAGE.parent
+SEED = 7
+RIGHT = (ROOT / "solutions/04_linear/lin_grad.py").read_text()
+MEAN = RIGHT.replace("out.g.sum(0)", "out.g.mean(0)")
+PARTLY = RIGHT.replace("b.g = out.g.sum(0)", "b.g = ...")
+RELU = (ROOT / "solutions/05_activations/relu_grad.py").read_text()
+LIN, RELU_FILE = "04_linear/lin_grad.py", "05_activations/relu_grad.py"
+
+
+def submission(code: str) -> str:
+    return f"import os, time\n\ndef lin_grad(inp, out, w, b):\n    {code}\n"
+
+
+CLASS: dict[str, dict[str, str | bytes]] = {
+    "=cmd()": {LIN: MEAN, RELU_FILE: RELU},
+    "Núñez, José": {f"exercises/{LIN}": RIGHT},
+    "all right": {LIN: RIGHT, RELU_FILE: RELU},
+    "empty": {},
+    "exits": {LIN: submission("os._exit(0)")},
+    "flat": {"lin_grad.py": RIGHT, "relu_grad.py": RELU},
+    "floods": {LIN: submission("print('x' * 10_000_000)")},
+    "hangs": {LIN: submission("time.sleep(60)"), RELU_FILE: RELU},
+    "latin-1": {LIN: RIGHT.encode() + b"# \xe9\n"},
+    "mean": {LIN: MEAN},
+    "partly": {LIN: PARTLY},
+    "stranger": {LIN: RIGHT, "04_linear/extra.py": "", "04_linear/README.md": "", "essay.txt": "", "junk/x.py": ""},
+    "too large": {LIN: b"#" * (1 << 20) + b"\n"},
+}
+LIN_POINTS = {"=cmd()": 2, "Núñez, José": 3, "all right": 3, "flat": 3, "mean": 2, "partly": 2, "stranger": 3}
+
+
+def hand_in(submissions: Path, student: str, files: dict[str, str | bytes]) -> Path:
+    folder = submissions / student
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
+def small_course(root: Path) -> Course:
+    """Two exercises of the real course, and a second for each."""
+    course = load_course(root)
+    wanted = {"lin_grad", "relu_grad"}
+    units = [
+        {**unit.model_dump(), "exercises": [e.model_dump() for e in unit.exercises if e.id in wanted], "quiz": None}
+        for unit in course.config.units
+        if wanted & {entry.id for entry in unit.exercises}
+    ]
+    config = {**course.config.model_dump(), "units": units, "policy": {"time_limit": 1}}
+    return replace(course, config=CourseFile.model_validate(config))
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return small_course(ROOT)
+
+
+@pytest.fixture(scope="module")
+def school(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    submissions = tmp_path_factory.mktemp("school") / "submissions"
+    for student, files in CLASS.items():
+        hand_in(submissions, student, files)
+    (submissions / "deadline.txt").write_text("Friday")
+    return submissions
+
+
+@pytest.fixture(scope="module")
+def graded(course: Course, school: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Summary]:
+    out = tmp_path_factory.mktemp("graded") / "out"
+    return out, grade_folder(course, school, out, workers=3, seed=SEED)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    """Two quick students."""
+    hand_in(tmp_path / "submissions", "ada", {LIN: RIGHT})
+    hand_in(tmp_path / "submissions", "bob", {LIN: MEAN})
+    return tmp_path / "submissions"
+
+
+class Lost:
+    """A worker that is lost as soon as it is asked."""
+
+    def __init__(self, isolation: str = "none") -> None:
+        pass
+
+    def run(self, job: bytes, time_limit: float) -> Reply:
+        raise InfrastructureError("the warm process was lost")
+
+    def close(self) -> None:
+        pass
+
+
+class Crashing(Lost):
+    """A worker whose every job crashes: a result, and at once."""
+
+    def run(self, job: bytes, time_limit: float) -> Reply:
+        return Reply("crash", detail="it was asked to")
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker processes, where what they answer does not matter."""
+    monkeypatch.setattr(worker_pool, "start_worker", Crashing)
+
+
+def record(out: Path, student: str) -> dict:
+    return json.loads((out / f"{student}.json").read_text(encoding="utf-8"))
+
+
+def lin_grad(out: Path, student: str) -> dict:
+    return next(found for found in record(out, student)["exercises"] if found["id"] == "lin_grad")
+
+
+def codes(out: Path, student: str) -> list[str | None]:
+    return [answer["code"] for answer in lin_grad(out, student)["answers"]]
+
+
+def gradebook(out: Path) -> list[dict[str, str]]:
+    with open(out / "grades.csv", encoding="utf-8-sig", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def files_in(out: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(out.iterdir())}
+
+
+def validator() -> jsonschema.Draft202012Validator:
+    schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_the_schema_knows_exactly_the_public_codes() -> None:
+    schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    assert set(schema["$defs"]["code"]["enum"]) == CODES
+
+
+def test_every_result_validates_against_the_schema(graded) -> None:
+    out, _ = graded
+    for student in CLASS:
+        validator().validate(record(out, student))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": "handgrad/result@2"},
+        {"score": -1},
+        {"graded_at": "today"},
+        {"exercises": [{"id": "lin_grad"}]},
+        {"notes": None},
+    ],
+)
+def test_the_schema_refuses_what_is_no_result(graded, change) -> None:
+    assert not validator().is_valid({**record(graded[0], "mean"), **change})
+
+
+@pytest.mark.parametrize("change", [{"code": "mean-for-sum"}, {"status": "failed"}, {"status": "late"}, {"error": -1}])
+def test_the_schema_refuses_a_contradictory_answer(graded, change) -> None:
+    result = record(graded[0], "all right")
+    result["exercises"][0]["answers"][0] |= change
+    assert not validator().is_valid(result)
+
+
+@pytest.mark.parametrize(
+    ("student", "expected"),
+    [
+        ("all right", [None, None, None]),
+        ("flat", [None, None, None]),
+        ("Núñez, José", [None, None, None]),
+        ("mean", [None, None, "mean-for-sum"]),
+        ("partly", [None, None, "todo"]),
+        ("empty", ["todo"] * 3),
+        ("exits", ["crash"] * 3),
+        ("floods", ["missing-answer"] * 3),
+        ("hangs", ["timeout"] * 3),
+        ("latin-1", ["syntax-error"] * 3),
+        ("too large", ["error"] * 3),
+    ],
+)
+def test_each_submission_has_its_one_outcome(graded, student, expected) -> None:
+    assert codes(graded[0], student) == expected
+
+
+def test_a_file_that_is_too_large_is_a_failure_of_the_student_and_says_so(graded) -> None:
+    found = lin_grad(graded[0], "too large")
+    assert (found["status"], found["score"]) == ("failed", 0)
+    assert found["answers"][0]["message"] == (
+        "the file was not read: it is larger than 1 MiB; hand in the answers alone"
+    )
+
+
+def test_the_rest_of_a_submission_that_hangs_is_graded(graded) -> None:
+    assert record(graded[0], "hangs")["score"] == 1
+
+
+def test_unknown_files_are_noted_and_ignored(graded) -> None:
+    result = record(graded[0], "stranger")
+    assert result["score"] == 3
+    assert result["notes"] == [
+        f"{name} was ignored: this course has no exercise there" for name in ("04_linear/extra.py", "essay.txt", "junk")
+    ]
+    assert record(graded[0], "all right")["notes"] == []
+
+
+def test_the_gradebook_opens_in_any_spreadsheet(graded) -> None:
+    out, _ = graded
+    assert (
+        (out / "grades.csv").read_bytes().startswith(b"\xef\xbb\xbfstudent,score,max_score,lin_grad,relu_grad,mistakes")
+    )
+    rows = gradebook(out)
+    assert [row["student"] for row in rows] == ["'=cmd()", *sorted(set(CLASS) - {"=cmd()"})]
+    assert {row["student"].removeprefix("'"): float(row["lin_grad"]) for row in rows} == {
+        student: LIN_POINTS.get(student, 0) for student in CLASS
+    }
+    assert {row["max_score"] for row in rows} == {"4"}
+    assert rows[0]["mistakes"] == "lin_grad b.g: mean-for-sum"
+
+
+def test_the_summary_counts_students_and_mistakes(graded) -> None:
+    _, summary = graded
+    assert (summary.students, summary.graded, summary.reused) == (len(CLASS), len(CLASS), 0)
+    assert summary.strays == ("deadline.txt",)
+    assert summary.errors == ()
+    assert summary.max_score == 4
+    assert summary.mean_score == pytest.approx((sum(LIN_POINTS.values()) + 4) / len(CLASS))
+    assert summary.mistakes["lin_grad"][0] == Mistake("mean-for-sum", 2)
+    assert summary.mistakes["relu_grad"] == ()
+
+
+def test_the_same_seed_gives_the_same_bytes(course, pair, tmp_path) -> None:
+    for name, workers in (("one", 1), ("two", 2)):
+        grade_folder(course, pair, tmp_path / name, workers=workers, seed=SEED)
+    assert files_in(tmp_path / "one") == files_in(tmp_path / "two")
+
+
+def test_another_seed_gives_the_same_scores_and_codes(course, graded, tmp_path, school) -> None:
+    submissions = tmp_path / "submissions"
+    for student in ("mean", "partly", "all right"):
+        shutil.copytree(school / student, submissions / student)
+    grade_folder(course, submissions, tmp_path / "out", workers=2)
+    for student in ("mean", "partly", "all right"):
+        assert codes(tmp_path / "out", student) == codes(graded[0], student)
+        assert record(tmp_path / "out", student)["score"] == record(graded[0], student)["score"]
+
+
+def test_nothing_unchanged_is_graded_again(course, school, graded, monkeypatch) -> None:
+    out, _ = graded
+    before = files_in(out)
+    monkeypatch.setattr(worker_pool, "start_worker", None)
+    summary = grade_folder(course, school, out, workers=2)
+    assert (summary.graded, summary.reused) == (0, len(CLASS))
+    assert files_in(out) == before
+
+
+def test_what_changed_is_graded_again(course, pair, tmp_path, quick) -> None:
+    out = tmp_path / "out"
+    grade_folder(course, pair, out, workers=1)
+    (pair / "bob" / LIN).unlink()
+    hand_in(pair, "cem", {})
+    told: list[Progress] = []
+    summary = grade_folder(course, pair, out, workers=2, report=told.append)
+    assert (summary.graded, summary.reused) == (2, 1)
+    assert [progress.done for progress in told] == [0, 1, 2, 3]
+    assert {progress.total for progress in told} == {3}
+    assert [row["student"] for row in gradebook(out)] == ["ada", "bob", "cem"]
+    assert codes(out, "bob") == ["todo"] * 3
+
+
+def test_a_changed_course_grades_everything_again(course, pair, tmp_path, quick) -> None:
+    grade_folder(course, pair, tmp_path / "out", workers=1)
+    policy = course.policy.model_copy(update={"time_limit": 2})
+    longer = replace(course, config=course.config.model_copy(update={"policy": policy}))
+    assert grade_folder(longer, pair, tmp_path / "out", workers=1).reused == 0
+
+
+def test_a_seed_that_is_asked_for_is_the_seed_of_every_result(course, pair, tmp_path, quick) -> None:
+    out = tmp_path / "out"
+    grade_folder(course, pair, out, workers=1, seed=SEED)
+    assert grade_folder(course, pair, out, workers=1).reused == 2
+    assert grade_folder(course, pair, out, workers=1, seed=SEED).reused == 2
+    assert grade_folder(course, pair, out, workers=1, seed=SEED + 1).reused == 0
+
+
+def other(record: bytes, **changes: object) -> bytes:
+    return json.dumps({**json.loads(record), **changes}).encode()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda record: b"",
+        lambda record: record[:-3],
+        lambda record: b"\0" * len(record),
+        lambda record: b"[" * 100_000,
+        lambda record: b"[]",
+        lambda record: other(record, schema="handgrad/result@0"),
+        lambda record: other(record, exercises=[1]),
+        lambda record: other(record, student=1),
+        lambda record: other(record, made_from=None),
+    ],
+)
+def test_a_stored_result_that_is_broken_is_made_again(course, pair, tmp_path, quick, damage) -> None:
+    out = tmp_path / "out"
+    grade_folder(course, pair, out, workers=1, seed=SEED)
+    whole = (out / "ada.json").read_bytes()
+    (out / "ada.json").write_bytes(damage(whole))
+    summary = grade_folder(course, pair, out, workers=1, seed=SEED)
+    assert (summary.graded, summary.reused) == (1, 1)
+    assert (out / "ada.json").read_bytes() == whole
+
+
+def test_the_record_says_with_which_seed_in_what_and_from_what_it_was_made(graded) -> None:
+    made = {student: record(graded[0], student) for student in CLASS}
+    assert {(found["seed"], found["isolation"]) for found in made.values()} == {(SEED, "none")}
+    same = made["all right"]["made_from"] == made["flat"]["made_from"]
+    assert same, "the same files in another place are the same submission"
+    assert len({found["made_from"] for found in made.values()}) == len(CLASS) - 1
+
+
+def test_a_seed_that_is_drawn_reproduces_the_results_to_the_byte(course, pair, tmp_path) -> None:
+    grade_folder(course, pair, tmp_path / "drawn", workers=2)
+    seed = record(tmp_path / "drawn", "ada")["seed"]
+    assert 0 <= seed <= LARGEST_SEED
+    grade_folder(course, pair, tmp_path / "disputed", workers=1, seed=seed)
+    assert files_in(tmp_path / "disputed") == files_in(tmp_path / "drawn")
+
+
+def test_the_seed_is_in_the_record_alone_and_there_once(course, pair, tmp_path, quick) -> None:
+    """Not in the gradebook, which may be handed on; what reaches a learner is made from the exercises of a record."""
+    grade_folder(course, pair, tmp_path / "out", workers=1)
+    written = files_in(tmp_path / "out")
+    seed = str(record(tmp_path / "out", "ada")["seed"]).encode()
+    assert {name: data.count(seed) for name, data in written.items()} == {"ada.json": 1, "bob.json": 1, "grades.csv": 0}
+
+
+def test_what_a_killed_run_left_unfinished_is_removed(course, pair, tmp_path, quick, monkeypatch) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / ".notes.tmp").write_text("not ours")
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", Mock(side_effect=SystemExit))
+        patch.setattr("os.unlink", Mock())
+        with pytest.raises(SystemExit):
+            write_atomically(out / "ada.json", b"half")
+    assert len(list(out.glob(".*.tmp"))) == 2
+    grade_folder(course, pair, out, workers=1)
+    assert list(out.glob(".*")) == [out / ".notes.tmp"]
+
+
+def test_two_runs_do_not_grade_into_the_same_folder(course, pair, tmp_path, quick) -> None:
+    out = tmp_path / "out"
+    with opened(course, out, isolated=False):
+        assert refusal(course, pair, out) == (
+            f"Another run is grading into {out}: wait for it, or name another folder with --out."
+        )
+    assert grade_folder(course, pair, out, workers=1).graded == 2
+
+
+def test_each_submission_is_read_once_be_it_graded_or_kept(course, school, tmp_path, quick, monkeypatch) -> None:
+    read: list[str] = []
+
+    def reading(course: Course, folder: Path) -> submissions.Submission:
+        read.append(folder.name)
+        return submissions.read_submission(course, folder)
+
+    for module in ("class_grading", "results_folder"):
+        monkeypatch.setattr(f"grader.batch.{module}.read_submission", reading)
+    grade_folder(course, school, tmp_path / "out", workers=2)
+    assert sorted(read) == sorted(CLASS)
+    read.clear()
+    monkeypatch.setattr(batch, "_grader", None)  # which would import torch
+    assert grade_folder(course, school, tmp_path / "out", workers=2).reused == len(CLASS)
+    assert sorted(read) == sorted(CLASS)
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(course, tmp_path) -> None:
+    submissions, out = tmp_path / "submissions", tmp_path / "out"
+    for student in ("ada", "bob", "dan"):
+        hand_in(submissions, student, {LIN: RIGHT})
+    cem = hand_in(submissions, "cem", {LIN: submission("time.sleep(600)")})
+    policy = course.policy.model_copy(update={"time_limit": 600})
+    patient = replace(course, config=course.config.model_copy(update={"policy": policy}))
+
+    def interrupt(progress: Progress) -> None:
+        if progress.done == 1:  # ada or bob: nobody else is under way before one of them is done
+            signal.raise_signal(signal.SIGINT)
+
+    STARTER.submit(int).result()  # the one thread that stays
+    threads = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        grade_folder(patient, submissions, out, workers=1, report=interrupt)
+    assert threading.active_count() == threads
+    kept = [row["student"] for row in gradebook(out)]
+    assert kept in (["ada"], ["bob"])
+    (cem / LIN).unlink()
+    summary = grade_folder(patient, submissions, out, workers=2)
+    assert (summary.graded, summary.reused) == (3, 1)
+    assert [row["score"] for row in gradebook(out)] == ["3", "3", "0", "3"]
+    assert not list(out.glob(".*.tmp"))
+
+
+def test_a_worker_that_dies_is_replaced_and_its_submission_retried(course, pair, tmp_path, monkeypatch) -> None:
+    start, started = worker_pool.start_worker, []
+
+    def lost_at_first(isolation: str) -> object:
+        started.append(Lost() if not started else start(isolation))
+        return started[-1]
+
+    monkeypatch.setattr(worker_pool, "start_worker", lost_at_first)
+    summary = grade_folder(course, pair, tmp_path / "out", workers=1)
+    assert len(started) == 2
+    assert summary.errors == ()
+    assert record(tmp_path / "out", "ada")["score"] == 3
+
+
+def test_what_cannot_be_graded_is_an_error_and_no_silent_zero(course, pair, tmp_path, monkeypatch) -> None:
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(worker_pool, "start_worker", Lost)
+        summary = grade_folder(course, pair, out, workers=2)
+    assert summary.errors == tuple(Failure(name, "lin_grad", "the warm process was lost") for name in ("ada", "bob"))
+    assert lin_grad(out, "ada")["status"] == "error"
+    assert [row["lin_grad"] for row in gradebook(out)] == ["error", "error"]
+    validator().validate(record(out, "ada"))
+    monkeypatch.setattr(worker_pool, "start_worker", Crashing)
+    assert grade_folder(course, pair, out, workers=1).graded == 2
+
+
+def test_a_bug_in_the_grader_does_not_stop_the_rest(course, pair, tmp_path, monkeypatch) -> None:
+    from grader.judging.grading import Grader
+
+    grade = Grader.grade
+
+    def buggy(self, exercise, content, worker):
+        if content is not None and b"mean" in content:
+            raise ZeroDivisionError("division by zero")
+        return grade(self, exercise, content, worker)
+
+    monkeypatch.setattr(Grader, "grade", buggy)
+    summary = grade_folder(course, pair, tmp_path / "out", workers=1)
+    says = "the grader failed (ZeroDivisionError: division by zero): run the same command again"
+    assert summary.errors == (Failure("bob", "lin_grad", says),)
+    assert record(tmp_path / "out", "ada")["score"] == 3
+
+
+def test_links_that_lead_out_are_not_followed(course, tmp_path) -> None:
+    secret = tmp_path / "secret.py"
+    secret.write_text(RIGHT)
+    folder = hand_in(tmp_path / "submissions", "eve", {"mine/lin_grad.py": RIGHT})
+    (folder / "04_linear").mkdir()
+    (folder / LIN).symlink_to(secret)
+    (folder / "05_activations").symlink_to(ROOT / "solutions/05_activations")
+    (folder / "lin_grad.py").symlink_to("mine/lin_grad.py")
+    (folder / "loop.py").symlink_to("loop.py")
+    (folder / "relu_grad.py").mkdir()
+    found = submissions.read_submission(course, folder)
+    out = "it is a link that leads out of the submission; ask for the file itself"
+    assert found.files == {"lin_grad": RIGHT.encode()}
+    assert found.notes == (
+        f"{LIN} was ignored: {out}",
+        f"05_activations was ignored: {out}",
+        "loop.py was ignored: this course has no exercise there",
+        "mine was ignored: this course has no exercise there",
+        "relu_grad.py was ignored: it is no file; ask for the file itself",
+    )
+
+
+def test_of_two_files_for_one_exercise_the_first_place_counts(course, tmp_path) -> None:
+    folder = hand_in(tmp_path, "eve", {LIN: "1", f"exercises/{LIN}": "2", "lin_grad.py": "3"})
+    found = submissions.read_submission(course, folder)
+    assert found.files == {"lin_grad": b"1"}
+    assert len(found.notes) == 2
+    assert found.notes[0] == (
+        f"exercises/{LIN} was ignored: another lin_grad.py was handed in too, and that one was graded"
+    )
+
+
+def test_a_pipe_in_a_submission_is_not_opened(course, tmp_path) -> None:
+    folder = hand_in(tmp_path, "eve", {})
+    os.mkfifo(folder / "lin_grad.py")
+    assert submissions.read_submission(course, folder).files == {}
+
+
+def test_a_thousand_stray_files_make_few_notes_with_nothing_for_the_terminal(course, tmp_path) -> None:
+    folder = hand_in(tmp_path, "eve", {f"\x1b[2J{i:03}.txt": "" for i in range(300)})
+    notes = submissions.read_submission(course, folder).notes
+    assert len(notes) == 21
+    assert notes[0] == "\ufffd[2J000.txt was ignored: this course has no exercise there"
+    assert notes[-1] == "280 more files were ignored"
+
+
+def test_any_folder_name_is_a_student(course, tmp_path, quick) -> None:
+    submissions, out = tmp_path / "submissions", tmp_path / "out"
+    for raw in ("ä" * 120, os.fsdecode(b"b\xff"), "'; drop", 'q"uote', "line\nbreak", ".hidden"):
+        hand_in(submissions, raw, {})
+    summary = grade_folder(course, submissions, out, workers=1)
+    assert summary.students == 5
+    assert sorted(row["student"] for row in gradebook(out)) == sorted(
+        ["ä" * 120, "b\ufffd", "'; drop", 'q"uote', "line\nbreak"]
+    )
+    assert grade_folder(course, submissions, out, workers=1).reused == 5
+
+
+def test_results_may_lie_among_the_submissions(course, pair, quick) -> None:
+    for reused in (0, 2):
+        summary = grade_folder(course, pair, pair / "grades", workers=1)
+        assert (summary.students, summary.reused, summary.strays) == (2, reused, ())
+
+
+def refusal(course: Course, submissions: Path, out: Path, workers: int = 1) -> str:
+    with pytest.raises(UsageError) as caught:
+        grade_folder(course, submissions, out, workers=workers)
+    return str(caught.value)
+
+
+def test_wrong_usage_is_one_sentence_that_says_what_to_do(course, pair, tmp_path) -> None:
+    nowhere, empty, file = tmp_path / "nowhere", tmp_path / "empty", tmp_path / "file"
+    empty.mkdir()
+    file.write_text("")
+    one = hand_in(tmp_path, "one", {LIN: RIGHT})
+    out = tmp_path / "out"
+    assert refusal(course, nowhere, out) == (
+        f"{nowhere} cannot be read (No such file or directory): name the folder that holds one folder per student."
+    )
+    assert refusal(course, empty, out) == (
+        f"{empty} holds no student folders: give each student one, laid out like exercises/."
+    )
+    assert refusal(course, one, out) == (f"{one} is laid out like one student's submission: name the folder above it.")
+    assert refusal(course, pair, file) == f"Results cannot be written to {file}: name another folder with --out."
+    assert refusal(course, pair, pair) == (
+        f"{pair} holds the submissions: name another folder for the results with --out."
+    )
+    assert refusal(course, pair, out, 0) == "0 workers cannot grade anything: ask for one or more."
+
+
+def test_a_full_disk_stops_the_run_with_one_sentence(course, pair, tmp_path, quick) -> None:
+    out = tmp_path / "out"
+    (out / "ada.json").mkdir(parents=True)
+    with pytest.raises(InfrastructureError, match=r"ada\.json cannot be written \(Is a directory\): close it or make"):
+        grade_folder(course, pair, out, workers=1)
+    assert not list(out.glob(".*.tmp"))

@@ -1,0 +1,84 @@
+"""What an exercise asks, in one line: the forward pass as its author wrote it, and shapes with axis names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course, load_course
+from grader.learner import workspace
+from grader.learner.exercise_summary import asked, formula
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return load_course(ROOT)
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "expected"),
+    [
+        ("lin_grad", "out = inp @ w + b"),
+        ("linear_grad", "out = inp @ weight.t() + bias"),
+        ("bmm_grad", "out = a @ b"),
+        ("mse_grad", "(inp.squeeze(-1) - targ).pow(2).mean()"),
+    ],
+)
+def test_the_forward_pass_is_shown_as_its_author_wrote_it(course: Course, exercise_id: str, expected: str) -> None:
+    assert formula(course.find(exercise_id)) == expected
+
+
+def test_a_routine_is_shown_by_its_title(course: Course) -> None:
+    exercise = course.find("slope")
+    assert formula(exercise) == exercise.declaration.title
+
+
+def test_a_forward_pass_that_is_no_lambda_is_shown_by_its_first_docstring_line(course: Course) -> None:
+    text = formula(course.find("forward_and_backward"))
+    assert text
+    assert "\n" not in text
+    assert not text.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "answer", "expected"),
+    [
+        ("lin_grad", "w.g", "w.g, the gradient of the loss, shape (n, m), for out = inp @ w + b"),
+        ("lin_grad", "b.g", "b.g, the gradient of the loss, shape (m,), for out = inp @ w + b"),
+        ("lin_grad_nd", "inp.g", "inp.g, the gradient of the loss, shape (bs, t, n), for out = inp @ w + b"),
+        ("slope", "return", "slope(f, x, h): The slope, one step ahead"),
+    ],
+)
+def test_an_answer_is_asked_for_with_its_name_and_shape(
+    course: Course, exercise_id: str, answer: str, expected: str
+) -> None:
+    exercise = course.find(exercise_id)
+    assert asked(exercise, next(a for a in exercise.declaration.answers if a.name == answer)) == expected
+
+
+def test_every_answer_of_the_course_is_asked_for_in_one_line(course: Course) -> None:
+    for exercise in course.exercises:
+        for answer in exercise.declaration.answers:
+            text = asked(exercise, answer)
+            assert "\n" not in text
+            assert "lambda" not in text
+            assert answer.wrt in text, exercise.id
+            if exercise.is_quiz:
+                continue
+            if answer.kind == "jacobian":
+                assert text.startswith("the Jacobian of ")
+            if answer.kind == "value" and not text.startswith(exercise.id):
+                assert text.startswith("the function returns the value of ")
+
+
+def test_a_wildcard_shape_is_the_shape_of_its_owner(course: Course) -> None:
+    exercise = course.find("relu_grad")
+    assert "shaped like inp" in asked(exercise, exercise.declaration.answers[0])
+
+
+def test_a_workspace_without_solutions_asks_the_same(course: Course, tmp_path: Path) -> None:
+    mine = workspace.init(tmp_path / "ws")
+    assert [formula(exercise) for exercise in mine.exercises] == [formula(exercise) for exercise in course.exercises]

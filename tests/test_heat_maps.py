@@ -1,0 +1,120 @@
+"""Arrays as tables of cells: what is printed in them, how strong their colour is, which slices are shown."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grader.picture.heat_maps import Band, Room, Table, bands, heading, left_out, limit_of
+from grader.picture.picture_data import Grid, Kind, Picture
+
+
+def grid(values: np.ndarray, *, title: str = "yours", axes: str = "", kind: Kind = "values") -> Grid:
+    values = np.asarray(values, dtype="float64")
+    names = tuple(axes.split()) or tuple(f"_{i}" for i in range(values.ndim))
+    return Grid(title, names, values, kind, limit_of(values))
+
+
+def only(*grids: Grid, room: Room | None = None) -> list[Band]:
+    return list(bands(Picture("w.g", "", grids), room or Room()))
+
+
+def texts(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def test_a_matrix_is_one_table_with_the_names_of_its_axes() -> None:
+    (band,) = only(grid([[1.0, -2.0], [0.0, 0.5]], axes="n m"))
+    (table,) = band.tables
+    assert (band.caption, table.heading, table.down, table.across) == ("", "yours (n=2, m=2)", "n", "m")
+    assert texts(table) == [["1.00", "-2.00"], ["0", "0.50"]]
+    assert [[cell.level for cell in row] for row in table.rows] == [[0.5, -1.0], [0.0, 0.25]]
+
+
+def test_a_vector_is_one_row_and_a_scalar_one_cell() -> None:
+    ((vector,), (scalar,)) = (only(grid(values, axes=axes))[0].tables for values, axes in (([1, 2, 3], "m"), (4.0, "")))
+    assert (vector.down, vector.across, texts(vector)) == ("", "m", [["1.00", "2.00", "3.00"]])
+    assert (scalar.heading, scalar.down, scalar.across, texts(scalar)) == ("yours", "", "", [["4.00"]])
+
+
+def test_an_axis_without_a_name_is_called_by_its_number() -> None:
+    (table,) = only(grid(np.ones((2, 1)), axes="bs 1"))[0].tables
+    assert (table.down, table.across, table.heading) == ("bs", "axis 1", "yours (bs=2, 1)")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "unit"),
+    [
+        ([0.074, -0.011], ["0.074", "-0.011"], ""),
+        ([12.34, -0.5], ["12.3", "-0.5"], ""),
+        ([738.2, 5.0], ["738", "5"], ""),
+        ([8745.0, -13.0], ["8.74", "-0.01"], ", in 1e3"),
+        ([3.2e-5, -1e-6], ["3.20", "-0.10"], ", in 1e-5"),
+        ([5.0, -0.001], ["5.00", "0.00"], ""),
+        ([0.0, 0.0], ["0", "0"], ""),
+    ],
+)
+def test_numbers_are_short_and_a_power_of_ten_is_said_once(values: list[float], expected: list[str], unit: str) -> None:
+    drawn = grid(values, axes="m")
+    assert texts(only(drawn)[0].tables[0]) == [expected]
+    assert heading(drawn) == f"yours (m=2,){unit}"
+
+
+def test_what_is_not_finite_has_a_mark_and_does_not_stretch_the_scale() -> None:
+    (table,) = only(grid([np.nan, np.inf, -np.inf, 2.0], axes="m"))[0].tables
+    assert texts(table) == [["nan", "inf", "-inf", "2.00"]]
+    assert [(cell.mark, cell.level) for cell in table.rows[0]] == [("not finite", 0.0)] * 3 + [("", 1.0)]
+
+
+def test_yours_and_measured_share_their_scale_and_the_difference_has_its_own() -> None:
+    yours, right = np.array([1.0, 4.0]), np.array([2.0, 4.0])
+    limit = limit_of(yours, right)
+    both = [Grid("", ("m",), values, limit=limit) for values in (yours, right)]
+    tables = only(*both, grid(yours - right, kind="difference"))[0].tables
+    assert [[cell.level for cell in table.rows[0]] for table in tables] == [[0.25, 1.0], [0.5, 1.0], [-1.0, 0.0]]
+    assert tables[2].rows[0][1].text == "."
+    assert tables[2].rows[0][1].mark == "right"
+
+
+def test_of_many_slices_those_furthest_off_are_shown_and_counted() -> None:
+    values = np.ones((5, 2, 2))
+    off = np.zeros((5, 2, 2))
+    off[1, 0, 0], off[3, 1, 1], off[4, 0, 1] = 0.1, np.nan, -3.0
+    found = only(grid(values, axes="bs t n"), grid(off, axes="bs t n", kind="difference"), room=Room(slices=2))
+    assert [band.caption for band in found] == [
+        "2 of 5 slices along bs are shown, those furthest off\nbs = 3",
+        "bs = 4",
+    ]
+    assert [[table.heading for table in band.tables] for band in found] == [
+        ["yours (bs=5, t=2, n=2)"] * 2,
+        ["yours", "yours"],
+    ]
+    assert texts(found[0].tables[1]) == [[".", "."], [".", "nan"]]
+
+
+def test_several_leading_axes_are_all_named() -> None:
+    found = only(grid(np.ones((2, 3, 2, 2)), axes="bs _1 h w"), room=Room(slices=1))
+    assert [band.caption for band in found] == [
+        "1 of 6 slices along bs and axis 1 are shown, the first ones\nbs = 0, axis 1 = 0"
+    ]
+
+
+def test_arrays_of_different_shapes_are_sliced_each_on_its_own() -> None:
+    found = only(grid(np.ones((2, 2, 3)), axes="bs n m"), grid(np.ones((2, 3)), title="measured", axes="n m"))
+    assert [[table.heading for table in band.tables] for band in found] == [
+        ["yours (bs=2, n=2, m=3)"],
+        ["yours"],
+        ["measured (n=2, m=3)"],
+    ]
+    assert texts(found[2].tables[0]) == [["1.00"] * 3] * 2
+
+
+def test_what_there_is_no_room_for_is_counted() -> None:
+    (table,) = only(grid(np.ones((40, 13)), axes="bs n"), room=Room(rows=4, columns=12))[0].tables
+    assert (len(table.rows), len(table.rows[0])) == (4, 12)
+    assert left_out(table) == "and 36 more rows and 1 more column"
+
+
+def test_an_array_without_entries_is_only_its_heading() -> None:
+    (table,) = only(grid(np.ones((0, 3)), axes="bs n"))[0].tables
+    assert (table.heading, table.rows) == ("yours (bs=0, n=3)", ())

@@ -1,0 +1,97 @@
+"""Cells of a notebook as Python: one numbering of lines, and IPython's own language passed over."""
+
+from __future__ import annotations
+
+import ast
+import time
+
+import pytest
+
+from grader.child import ipython_cells
+from grader.judging.source_text import LONGEST, Source
+
+DEEP = {
+    "minus signs": "-" * 200_000 + "1",
+    "brackets": "(" * 200_000,
+    "attributes": "x" + ".a" * 200_000,
+    "sums": "1" + "+1" * 200_000,
+    "a null byte": "x = 1\0",
+    "a lone surrogate": "x = '\ud800'",
+}
+
+IGNORED = {
+    "a magic": ("%matplotlib inline\nx = 1", [1], ["Pass", "Assign"]),
+    "a shell line": ("x = 1\n!pip install torch --quiet\ny = 2", [2], ["Assign", "Pass", "Assign"]),
+    "a shell line with a quote": ("!echo it's\ny = 2", [1], ["Pass", "Assign"]),
+    "a shell line that goes on": ("!pip install \\\n  torch\ny = 2", [1, 2], ["Pass", "Assign"]),
+    "help": ("torch.nn.Linear?\n?x\nx??", [1, 2, 3], ["Pass", "Pass", "Pass"]),
+    "a command's result": ("files = !ls\na, b = %who\nx = 1", [1, 2], ["Pass", "Pass", "Assign"]),
+    "inside a block": ("if x:\n    %time f()\nelse:\n\t!ls", [2, 4], ["If"]),
+    "a timed cell": ("\n%%time\nx = 1", [2], ["Pass", "Assign"]),
+    "a captured cell with a magic": ("%%capture out\n%pip list\nx = 1", [1, 2], ["Pass", "Pass", "Assign"]),
+    "another language": ("%%bash\nfor f in *; do echo $f; done", [1], ["Pass"]),
+    "a file that is written": ("%%writefile lin_grad.py\ndef lin_grad(): pass", [1], ["Pass"]),
+    "nothing": ("x = 7 \\\n    % 3\ny = (1\n%2)", [], ["Assign", "Assign"]),
+    "text with marks": ("s = '''\n%magic\n!ls\n'''", [], ["Assign"]),
+}
+
+
+@pytest.mark.parametrize(("cell", "ignored", "kinds"), IGNORED.values(), ids=IGNORED)
+def test_what_only_ipython_reads_is_passed_over(cell: str, ignored: list[int], kinds: list[str]) -> None:
+    parsed = ipython_cells.parse(cell, 10)
+    assert sorted(parsed.ignored) == [line + 10 for line in ignored]
+    assert [type(node).__name__ for node in parsed.tree.body] == kinds
+    again = ipython_cells.reread(cell, 10, parsed.ignored)
+    assert ast.dump(again, include_attributes=True) == ast.dump(parsed.tree, include_attributes=True)
+
+
+@pytest.mark.parametrize("cell", ["x = (", "def f(:\n  pass", "if !x: pass", "for x in y", "print 1"])
+def test_what_is_wrong_in_both_languages_is_an_error(cell: str) -> None:
+    with pytest.raises(SyntaxError):
+        ipython_cells.parse(cell, 0)
+
+
+def test_errors_and_statements_count_their_lines_through_all_cells() -> None:
+    texts = ["a = 1\r\nb = 2\rc = 3\n", "d = 4", "\n\ne = )"]
+    assert ipython_cells.starts(texts) == [0, 4, 5]
+    assert [node.lineno for node in ipython_cells.parse(texts[0], 0).tree.body] == [1, 2, 3]
+    assert ipython_cells.parse(texts[1], 4).tree.body[0].lineno == 5
+    with pytest.raises(SyntaxError) as raised:
+        ipython_cells.parse(texts[2], 5)
+    assert raised.value.lineno == 8
+
+
+def test_more_commands_than_anyone_writes_are_no_python() -> None:
+    with pytest.raises(SyntaxError):
+        ipython_cells.parse("%pwd\n" * 1000, 0)
+
+
+def test_a_line_without_end_takes_no_time() -> None:
+    started = time.process_time()
+    for line in (" " * 300_000 + "$", "x ?" * 100_000 + "$", "a ,." * 75_000 + "$", "a" + " " * 300_000 + "$"):
+        with pytest.raises(SyntaxError):
+            ipython_cells.parse(f"x = 1\n{line}", 0)
+    assert time.process_time() - started < 2  # one of them took a minute
+
+
+@pytest.mark.parametrize("what", DEEP)
+def test_a_cell_that_cannot_be_read_raises_what_can_be_caught(what: str) -> None:
+    with pytest.raises((SyntaxError, RecursionError, MemoryError)):
+        ipython_cells.parse(DEEP[what], 0)
+
+
+def test_a_line_is_found_in_its_file_or_cell() -> None:
+    assert Source.of_file("a\nb\n", "exercises/04_linear/lin_grad.py").at(2) == " (lin_grad.py, line 2: b)"
+    notebook = Source.of_cells(["a\nb", "", "c\r\n  d"])
+    assert [notebook.at(line) for line in (1, 2, 3, 4, 5)] == [
+        " (cell 1, line 1: a)", " (cell 1, line 2: b)", " (cell 2, line 1)", " (cell 3, line 1: c)",
+        " (cell 3, line 2: d)",
+    ]  # fmt: skip
+    assert notebook.at(99) == " (cell 3, line 96)"
+    assert notebook.at(-1) == " (cell 1, line -1)"
+
+
+def test_cells_that_are_too_long_are_emptied_and_counted() -> None:
+    source = Source.of_cells(["a" * LONGEST, "b" * (LONGEST + 1), "\x01" * LONGEST, "d"])
+    assert [len(cell) for cell in source.cells] == [LONGEST, 0, 0, 1]
+    assert source.unread == (1, 2)

@@ -1,0 +1,412 @@
+"""In a graded run a measurement fails, however exact it is; a formula passes, and so does a slow loop over entries."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from conftest import Grade, codes, make_job, solution, with_policy
+from measurements import AT_LARGE, MEASURED, SOURCES, measuring
+from test_learners import found_codes
+
+from grader.course import Course
+from grader.diagnosis.ladders import STEPS
+from grader.exercise import Exercise, returned, stored
+from grader.judging import grading
+from grader.judging.grading import Grader
+from grader.judging.large_trial_checks import UNSUSPICIOUS, grows_as_a_square
+from grader.reference.large_trials import AT_FIRST, entries_are_coupled, large_trials, most_entries, roomless_trials
+from grader.reference.references import make_trials
+from grader.reference.trial import Trial
+from grader.results import ExerciseResult
+from grader.sampling import Array, normal, output
+from grader.sandbox.worker import ForkingWorker, Worker
+
+LIMIT = 4.0
+LATE = 1.0
+CAREFUL = ("lin_grad", "only one of them")
+ABOUT_THE_LIMIT = {"input_grad": measuring("input_grad", "numpy"), "lin_grad": SOURCES[CAREFUL]}
+LONG_AXES = {
+    "dout_dz": ("_0",),
+    "dout_dx": ("_0",),
+    "dloss_dx": ("_0",),
+    "input_grad": ("n",),
+    "weight_grad": ("n",),
+    "lin_grad": ("n",),
+    "linear_grad": ("n",),
+    "lin_grad_nd": ("n",),
+    "lin_grad_accumulate": ("n",),
+    "lin_grad_needed": ("n",),
+    "lin_grad_lean": ("n",),
+    "bmm_grad": ("k",),
+    "mse_grad": ("bs",),
+    "forward_and_backward": ("h", "bs"),
+    "tied_weights_grad": ("m",),
+    "sum_grad": ("n",),
+    "var_grad": ("n",),
+}
+WITHOUT = {
+    "a routine": ["slope", "numerical_grad"],
+    "a Jacobian": ["df_dx", "df_db"],
+    "entry by entry": ["dy_dx", "exp_grad", "div_grad", "bias_grad", "relu_grad", "add_grad", "permute_grad"],
+}
+
+
+def warm(worker: ForkingWorker) -> ForkingWorker:
+    """The worker, once it is ready: its start does not count."""
+    assert worker.run(make_job("def probe(): pass", {}), 60).end == "answered"
+    return worker
+
+
+@pytest.fixture(scope="module", params=["box", "kernel"])
+def isolated(request: pytest.FixtureRequest) -> Iterator[ForkingWorker]:
+    with ForkingWorker(request.param) as worker:
+        yield warm(worker)
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[ForkingWorker]:
+    with ForkingWorker("box") as worker:
+        yield warm(worker)
+
+
+@pytest.fixture(scope="module")
+def patient(course: Course) -> Course:
+    """The same course with the time limit of these tests."""
+    return with_policy(course, time_limit=LIMIT)
+
+
+def draw(exercise: Exercise) -> tuple[Trial, ...]:
+    first = make_trials(exercise, np.random.default_rng(0))[0]
+    return large_trials(exercise, first, AT_FIRST, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("name", LONG_AXES)
+def test_an_axis_that_the_output_does_not_have_is_long(name: str, course: Course, grader: Grader) -> None:
+    """And every other one has size one."""
+    trials = grader.large(course.find(name))
+    assert len(trials) == len(LONG_AXES[name])
+    for trial, axis in zip(trials, LONG_AXES[name], strict=True):
+        assert [other for other, size in trial.setting.sizes.items() if size > 1] == [axis]
+        arrays = [value.values.size for value in trial.arguments.values() if isinstance(value, Array)]
+        assert max(arrays) <= AT_FIRST / 2
+        assert AT_FIRST / 2 <= sum(arrays) < AT_FIRST + 100
+
+
+@pytest.mark.parametrize("name", [name for names in WITHOUT.values() for name in names])
+def test_what_a_large_case_cannot_tell_has_none(name: str, course: Course, grader: Grader) -> None:
+    assert grader.large(course.find(name)) == ()
+
+
+def test_every_exercise_can_be_asked_for_its_large_case(course: Course, grader: Grader) -> None:
+    found = {each.id for each in course.exercises if not each.is_quiz and grader.large(each)}
+    assert set(LONG_AXES) <= found
+
+
+def test_a_table_of_a_long_axis_with_itself_has_no_room(course: Course, grader: Grader) -> None:
+    """What is broadcast by accident fails at once, and takes no time from its diagnosis."""
+    longest = [max(grader.large(course.find(name))[0].setting.sizes.values()) for name in LONG_AXES]
+    assert min(longest) ** 2 * 4 > course.policy.memory_limit << 20
+
+
+@pytest.mark.parametrize(("name", "coupled"), [("var_grad", True), ("dloss_dx", True), ("lin_grad", False)])
+def test_entries_of_an_answer_may_depend_on_each_other(
+    name: str, coupled: bool, course: Course, grader: Grader
+) -> None:
+    exercise = course.find(name)
+    assert isinstance(exercise.declaration, Exercise)
+    assert entries_are_coupled(exercise.declaration, grader.trials(exercise)[0]) is coupled
+
+
+def test_the_time_limit_is_as_far_from_loops_as_from_measurements() -> None:
+    """A loop takes time as E, a measurement as E squared: the ratios to the limit are each other's inverse."""
+    assert 340_000 < most_entries(10) < 350_000
+    for limit in (1, 3, 60):
+        loops = most_entries(limit) / most_entries(10) / (limit / 10)
+        measurements = (most_entries(limit) / most_entries(10)) ** 2 / (limit / 10)
+        assert loops * measurements == pytest.approx(1, rel=1e-3)
+
+
+def test_the_same_seed_draws_the_same_large_trials(course: Course) -> None:
+    first, second, other = (Grader(seed).large(course.find("mse_grad"))[0] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.expected["inp.g"], second.expected["inp.g"])
+    assert not np.array_equal(first.expected["inp.g"], other.expected["inp.g"])
+
+
+def test_a_forward_pass_whose_work_grows_with_the_square_has_no_large_case() -> None:
+    """Attention over 50,000 places would need 20 gigabytes here."""
+    attention = Exercise(
+        title="Attention",
+        forward=lambda q, k: (q @ k.t()).softmax(-1).sum(),
+        inputs={"q": normal("t d"), "k": normal("t d")},
+        answers=stored("q.g", "k.g"),
+    )
+    assert draw(attention) == ()
+
+
+def test_where_single_precision_is_not_enough_there_is_no_large_case() -> None:
+    """Nobody can be judged by what float32 cannot compute."""
+    cancelling = Exercise(
+        title="Cancelling",
+        forward=lambda x: ((x + 1000).pow(2).mean() - 1e6) ** 2,
+        inputs={"x": normal("n")},
+        answers=returned("x"),
+    )
+    assert draw(cancelling) == ()
+
+
+def test_an_output_of_its_own_for_every_entry_needs_no_large_case() -> None:
+    assert draw(Exercise("Sine", lambda x: x.sin(), {"x": normal("..."), "out": output()}, stored("x.g"))) == ()
+
+
+def test_only_isolated_code_is_given_a_large_case(worker: Worker, isolated: ForkingWorker) -> None:
+    assert worker.isolation == "none"
+    assert isolated.isolation != "none"
+
+
+@pytest.mark.parametrize("source", MEASURED, ids=" ".join)
+def test_measurements_are_exact_enough_for_every_ordinary_trial(source: tuple[str, str], grade: Grade) -> None:
+    """So it is the large case that stops them."""
+    assert grade(source[0], SOURCES[source]).status == "passed"
+
+
+def judged(source: tuple[str, str], course: Course, grader: Grader, worker: Worker) -> ExerciseResult:
+    started = time.monotonic()
+    result = grader.grade(course.find(source[0]), SOURCES[source].encode(), worker)
+    assert time.monotonic() - started < LIMIT + LATE
+    return result
+
+
+@pytest.mark.parametrize("source", [source for source in MEASURED if source != CAREFUL], ids=" ".join)
+def test_no_measurement_passes_in_a_graded_run(
+    source: tuple[str, str], patient: Course, grader: Grader, box: ForkingWorker
+) -> None:
+    exercise = patient.find(source[0])
+    grader.large(exercise, most_entries(LIMIT) // len(grader.large(exercise)))  # drawn before, as it takes time too
+    result = judged(source, patient, grader, box)
+    assert {answer.status for answer in result.answers} == {"failed"}
+    assert set(codes(result).values()) <= {"timeout", "memory"}
+
+
+@pytest.mark.parametrize("source", AT_LARGE, ids=" ".join)
+def test_what_is_not_right_at_large_is_wrong(
+    source: tuple[str, str], patient: Course, grader: Grader, isolated: ForkingWorker
+) -> None:
+    assert codes(judged(source, patient, grader, isolated))["inp.g"] == AT_LARGE[source]
+
+
+def test_a_measurement_is_told_kindly(patient: Course, grader: Grader, isolated: ForkingWorker) -> None:
+    result = judged(("lin_grad", "torch"), patient, grader, isolated)
+    answer = {answer.name: answer for answer in result.answers}["w.g"]
+    assert answer.code == "timeout"
+    assert re.fullmatch(
+        "too slow on a large input: w has [0-9]+ entries, and this looks like a measurement, one nudge per entry, "
+        "rather than a formula",
+        answer.message,
+    )
+    assert len(answer.hints) == STEPS
+    assert "forward pass" in answer.hints[0]
+
+
+def test_what_is_wrong_elsewhere_is_told_first(patient: Course, grader: Grader, box: ForkingWorker) -> None:
+    """A slow function with a mistake: the answer that has it is told of the mistake."""
+    slow = SOURCES["lin_grad", "torch"]
+    wrong = slow.replace("given[name].g = measured[-1]", "given[name].g = measured[-1] * (2 if name == 'w' else 1)")
+    assert wrong != slow
+    found = codes(grader.grade(patient.find("lin_grad"), wrong.encode(), box))
+    assert found == {"inp.g": "timeout", "w.g": "wrong-factor", "b.g": "timeout"}
+
+
+# Right every time, and in large calls at the last moment: just before the child would be killed.
+AT_THE_LAST_MOMENT = """
+import signal, sys, time
+
+STARTED = time.monotonic()
+
+
+def wait():
+    frame = sys._getframe()
+    while "header" not in frame.f_locals:
+        frame = frame.f_back
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    while time.monotonic() - STARTED < frame.f_locals["header"]["time_limit"] + 0.5:
+        pass
+
+
+def {name}(*given):
+    size = given[0].numel()
+    if size > 20_000 and {tables}:
+        raise MemoryError
+    if size > 2_000:
+        wait()
+    return right(*given)
+"""
+
+
+@pytest.mark.parametrize(("name", "tables"), [("lin_grad", False), ("var_grad", True)])
+def test_whoever_answers_at_the_last_moment_is_not_called_again(
+    name: str, tables: bool, patient: Course, grader: Grader, box: ForkingWorker
+) -> None:
+    """The time limit is for all calls together, however many there are."""
+    right = solution(patient, name).decode().replace(f"def {name}(", "def right(")
+    exercise = patient.find(name)
+    grader.prepare(exercise, isolated=True)
+    started = time.monotonic()
+    result = grader.grade(exercise, (right + AT_THE_LAST_MOMENT.format(name=name, tables=tables)).encode(), box)
+    assert time.monotonic() - started < LIMIT + LATE
+    assert set(codes(result).values()) == {"timeout"}
+
+
+LOSS_BY_BROADCAST = """
+def forward_and_backward(inp, targ, w1, b1, w2, b2):
+    hidden = inp @ w1 + b1
+    active = hidden.clamp_min(0)
+    out = active @ w2 + b2
+    loss = (out - targ).pow(2).mean()
+    out_g = 2 * (out.squeeze(-1) - targ).unsqueeze(-1) / len(inp)
+    active_g = out_g @ w2.t() * (hidden > 0)
+    inp.g, w1.g, b1.g = active_g @ w1.t(), inp.t() @ active_g, active_g.sum(0)
+    w2.g, b2.g = active.t() @ out_g, out_g.sum(0)
+    return loss
+"""
+
+
+def test_a_wrong_answer_that_raises_at_large_takes_no_right_one_along(
+    patient: Course, grader: Grader, box: ForkingWorker
+) -> None:
+    """A loss of every prediction with every target has no room in a large batch: that is no gradient's fault."""
+    found = codes(grader.grade(patient.find("forward_and_backward"), LOSS_BY_BROADCAST.encode(), box))
+    assert {name: code for name, code in found.items() if code} == {"return": "broadcast-accident"}
+
+
+def test_a_table_is_a_right_way_where_entries_depend_on_each_other(
+    course: Course, grader: Grader, isolated: ForkingWorker
+) -> None:
+    """It has no room in a large case, and a smaller one shows that it takes no time."""
+    name = "right/08_shapes/var_grad/centring-matrix.py"
+    assert found_codes(name, course, grader, isolated) == {"inp.g": None}
+
+
+FORGED_METERS = {
+    "stepped out of": "from torch.utils._python_dispatch import _disable_current_modes as out_of_the_meter",
+    "told that nothing is held": (
+        "import contextlib, tracemalloc\nimport grader.child.cost_meter as meter\n"
+        "meter._Watch._count, tracemalloc.get_traced_memory = lambda *_: None, lambda: (0, 0)\n"
+        "out_of_the_meter = contextlib.nullcontext"
+    ),
+    "not asked": (
+        "import contextlib, sys\nframe, out_of_the_meter = sys._getframe(), contextlib.nullcontext\n"
+        "while 'header' not in frame.f_locals: frame = frame.f_back\n"
+        "for call in frame.f_locals['header']['calls']: call['meter'] = False"
+    ),
+}
+HOLDS_ALL = """
+def lin_grad_lean(inp, out, w, b):
+    with out_of_the_meter():
+        inp.g = out.g @ w.t()
+        w.g = (inp[:, :, None] * out.g[:, None, :]).sum(0)
+        b.g = out.g.sum(0)
+"""
+
+
+@pytest.mark.parametrize("way", FORGED_METERS)
+def test_whoever_forges_the_meter_has_no_room_all_the_same(
+    way: str, patient: Course, grader: Grader, isolated: ForkingWorker
+) -> None:
+    """What must never be held is more than the kernel gives a child in another trial."""
+    source = f"{FORGED_METERS[way]}\n{HOLDS_ALL}"
+    assert set(codes(grader.grade(patient.find("lin_grad_lean"), source.encode(), isolated)).values()) == {"memory"}
+
+
+def test_whoever_holds_a_row_at_a_time_has_room(course: Course, grader: Grader, isolated: ForkingWorker) -> None:
+    for way in ("one_row_at_a_time", "one-weight-row-at-a-time", "chunks_of_rows"):
+        name = f"right/04_linear/lin_grad_lean/{way}.py"
+        assert set(found_codes(name, course, grader, isolated).values()) == {None}
+
+
+def test_only_an_array_that_must_never_be_held_is_left_without_room(course: Course, grader: Grader) -> None:
+    first = grader.trials(course.find("lin_grad_lean"))[0]
+    lean, plain = (course.find(name).function for name in ("lin_grad_lean", "lin_grad"))
+    (trial,) = roomless_trials(lean, first, 64 << 20, np.random.default_rng(0))
+    assert 64 << 20 < 4 * np.prod([trial.setting.sizes[axis] for axis in ("bs", "n", "m")]) < 80 << 20
+    assert roomless_trials(lean, first, 1 << 40, np.random.default_rng(0)) == ()
+    assert roomless_trials(plain, first, 64 << 20, np.random.default_rng(0)) == ()
+
+
+SPINS = """
+import time
+
+def input_grad(x, w, b, df):
+    end = time.process_time() + {seconds} * (len(x) / 30_000) ** {power}
+    while time.process_time() < end:
+        pass
+    return w @ df
+"""
+
+
+@pytest.mark.parametrize(("power", "code"), [(1, None), (2, "timeout")])
+def test_time_that_grows_as_the_square_is_that_of_a_measurement(
+    power: int, code: str | None, course: Course, grader: Grader, box: ForkingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine so fast that the time limit never comes."""
+    monkeypatch.setattr(grading, "LOOKS", 1)
+    usual = with_policy(course, time_limit=10)
+    result = grader.grade(usual.find("input_grad"), SPINS.format(seconds=0.06, power=power).encode(), box)
+    assert codes(result) == {"return": code}
+    assert code is None or "its time grows as the square of a large input: x has " in result.answers[0].message
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "times", "square"),
+    [
+        (0.4, 13.0, 5.8, True),
+        (0.17, 0.91, 5.8, False),
+        (0.4, 5.0, 5.8, False),
+        (0.4, 4.0, 3.2, True),
+        (0.4, 2.0, 3.2, False),
+        (0.4, 13.0, 2.9, False),
+    ],
+)
+def test_two_times_tell_how_time_grows(before: float, after: float, times: float, square: bool) -> None:
+    assert grows_as_a_square(before, after, times) is square
+
+
+@pytest.mark.parametrize("name", ABOUT_THE_LIMIT)
+def test_what_takes_about_the_time_limit_is_found_out_on_any_machine(
+    name: str, course: Course, grader: Grader, box: ForkingWorker
+) -> None:
+    """Either the usual limit ends it, or how its time grows shows it."""
+    usual = with_policy(course, time_limit=10)
+    result = grader.grade(usual.find(name), ABOUT_THE_LIMIT[name].encode(), box)
+    assert set(codes(result).values()) == {"timeout"}
+
+
+def test_processor_time_is_reported_and_cannot_be_slept_away(isolated: ForkingWorker) -> None:
+    """What tells the two apart is measured outside the child."""
+    spin = (
+        "import time\ndef probe(x):\n    end = time.process_time() + 0.2\n    while time.process_time() < end: pass\n"
+    )
+    nap = "import time\ndef probe(x):\n    time.sleep(0.3)\n"
+    assert isolated.run(make_job(spin, {"x": 1}), 5).cpu >= 0.2
+    assert isolated.run(make_job(nap, {"x": 1}), 5).cpu < 0.2
+
+
+def test_most_submissions_are_called_once(
+    course: Course, grader: Grader, box: ForkingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A formula's processor time shows at once that nothing was measured."""
+    replies = []
+    run = ForkingWorker.run
+
+    def counted(self: ForkingWorker, job: bytes, limit: float) -> object:
+        replies.append(run(self, job, limit))
+        return replies[-1]
+
+    monkeypatch.setattr(ForkingWorker, "run", counted)
+    for _ in range(5):
+        assert grader.grade(course.find("lin_grad"), solution(course, "lin_grad"), box).status == "passed"
+    assert sum(reply.cpu <= UNSUSPICIOUS for reply in replies) >= 4
+    assert len(replies) <= 6

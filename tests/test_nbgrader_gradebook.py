@@ -1,0 +1,374 @@
+"""Plain files graded into nbgrader's gradebook: scores, comments, late penalties, pages, feedback, export."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+from nbgrader_class import (
+    BMM,
+    GRADES,
+    RIGHT,
+    ROOT,
+    UNIT,
+    cell,
+    comments,
+    environment,
+    nbgrader,
+    read,
+    rows,
+    scores,
+    small_course,
+    totals,
+)
+
+from grader.authoring.build import worked_text
+from grader.batch.results_folder import result_file
+from grader.batch.submissions import Submission
+from grader.course import Course, load_course
+from grader.errors import InfrastructureError
+from grader.nbgrader.course_folder import build_folder
+from grader.nbgrader.gradebook_class import _enter as enter_class
+from grader.nbgrader.gradebook_student import opened
+from grader.results import AnswerResult, ExerciseResult
+
+WRONG = RIGHT.replace("sum(0)", "mean(0)")
+ODD = "zoë <b>&'"
+URL = "sqlite:///gradebook.db"
+LIN = ("lin_grad-inp-g", "lin_grad-w-g", "lin_grad-b-g")
+
+
+def handgrad(*arguments: str, cwd: Path, code: int = 0, before: str = "") -> str:
+    """Run the command; returns what it said."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{before}\nfrom grader.cli import main; main()", *arguments],
+        cwd=cwd, env=environment(cwd, PYTHONPATH=str(ROOT)), capture_output=True, text=True, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout + done.stderr
+
+
+def hand_in(course: Path, student: str, **files: str) -> Path:
+    folder = course / "submissions" / student / UNIT
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / f"{name}.py").write_text(content)
+    return folder
+
+
+def open_book(course: Path) -> Any:
+    return Gradebook(f"sqlite:///{course / 'gradebook.db'}", "small")
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course folder that is an nbgrader course folder too, a class handed in and graded into its gradebook."""
+    root = tmp_path_factory.mktemp("book") / "course"
+    build_folder(small_course(root), root)
+    with (root / "nbgrader_config.py").open("a") as settings:
+        settings.write('\nc.LateSubmissionPlugin.penalty_method = "zero"\n')
+    hand_in(root, "ann", lin_grad=RIGHT, bmm_grad=BMM)
+    hand_in(root, "bob", lin_grad=WRONG)
+    (hand_in(root, ODD, lin_grad="raise ValueError('<script>alert(1)</script>')\n", extra="") / "timestamp.txt").touch()
+    late = hand_in(root, "late", lin_grad=RIGHT, bmm_grad=BMM)
+    (late / "timestamp.txt").write_text("2030-01-10 13:00:00.000000 UTC")
+    with open_book(root) as gradebook:
+        gradebook.add_assignment(UNIT, duedate=datetime(2030, 1, 10, 12))
+    said = handgrad("grade", "submissions", "--out", "out", "--gradebook", URL, cwd=root)
+    assert f"Entered in {URL}: 4 students ({UNIT})." in said
+    return root
+
+
+def test_scores_and_comments_are_those_of_the_results(graded: Path):
+    assert totals(graded) == {"ann": 5.0, "bob": 2.0, ODD: 0.0, "late": 5.0}
+    assert scores(graded)["bob"] == dict(zip(LIN, (1.0, 1.0, 0.0), strict=True)) | {
+        "bmm_grad-a-g": 0,
+        "bmm_grad-b-g": 0,
+    }
+    told = comments(graded)
+    assert told["ann"] == {"lin_grad": None, "bmm_grad": None}
+    assert "[mean-for-sum]\n  Hint: " in (told["bob"]["lin_grad"] or "")
+    assert "[todo]" in (told["bob"]["bmm_grad"] or "")
+    assert "`ValueError: <script>" in (told[ODD]["lin_grad"] or "")
+    assert {manual for _, _, _, manual, _ in rows(graded, GRADES)} == {None}
+
+
+def test_late_penalties_feedback_and_export_are_nbgraders_own(graded: Path):
+    nbgrader("generate_feedback", UNIT, cwd=graded)
+    nbgrader("export", cwd=graded)
+    with open(graded / "grades.csv", newline="") as file:
+        lines = {line["student_id"]: line for line in csv.DictReader(file)}
+    assert {name: (line["raw_score"], line["score"]) for name, line in lines.items()} == {
+        "ann": ("5.0", "5.0"), "bob": ("2.0", "2.0"), ODD: ("0.0", "0.0"), "late": ("5.0", "0.0"),
+    }  # fmt: skip
+    page = (graded / "feedback" / "bob" / UNIT / f"{UNIT}.html").read_text(encoding="utf-8")
+    assert "Score: 2.0 / 5.0" in page
+    assert "Does the layer average over the batch, or does the loss?" in page
+    assert "<script>alert" not in (graded / "feedback" / ODD / UNIT / f"{UNIT}.html").read_text(encoding="utf-8")
+
+
+def test_a_page_shows_the_files_with_their_verdicts(graded: Path):
+    for student in ("ann", "bob", ODD, "late"):
+        nbformat.validate(read(graded / "autograded" / student / UNIT / f"{UNIT}.ipynb"))
+    page = read(graded / "autograded" / "bob" / UNIT / f"{UNIT}.ipynb")
+    assert cell(page, "lin_grad").source == WRONG
+    assert cell(page, "bmm_grad").source == "# Nothing was handed in for this exercise."
+    assert cell(page, "lin_grad-b-g").outputs[0].data["text/plain"] == "0.0"
+    assert "mean-for-sum" not in cell(page, "lin_grad-check").outputs[0].data["text/plain"]
+    assert "every entry is 1/" in cell(page, "lin_grad-check").outputs[0].data["text/plain"]
+    odd = read(graded / "autograded" / ODD / UNIT / f"{UNIT}.ipynb")
+    assert f"{UNIT}/extra.py was ignored" in odd.cells[0].source
+
+
+def test_again_the_same_and_manual_scores_stay(graded: Path):
+    before = rows(graded, GRADES)
+    with open_book(graded) as gradebook:
+        gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "bob").manual_score = 0.5
+        gradebook.find_grade("lin_grad-w-g", UNIT, UNIT, "bob").extra_credit = 0.25
+        gradebook.find_comment("lin_grad", UNIT, UNIT, "bob").manual_comment = "Nearly."
+        gradebook.db.commit()
+    said = handgrad("grade", "submissions", "--out", "out", "--gradebook", URL, cwd=graded)
+    assert "0 submissions graded, 4 unchanged and kept" in said
+    with open_book(graded) as gradebook:
+        grade = gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "bob")
+        assert (grade.auto_score, grade.manual_score, grade.score, grade.needs_manual_grade) == (0.0, 0.5, 0.5, True)
+        assert gradebook.find_grade("lin_grad-w-g", UNIT, UNIT, "bob").score == 1.25
+        assert gradebook.find_comment("lin_grad", UNIT, UNIT, "bob").comment == "Nearly."
+        for name in ("lin_grad-b-g", "lin_grad-w-g"):
+            grade = gradebook.find_grade(name, UNIT, UNIT, "bob")
+            grade.manual_score = grade.extra_credit = None
+            grade.needs_manual_grade = False
+        gradebook.db.commit()
+    assert rows(graded, GRADES) == before
+
+
+def test_another_address_of_the_same_gradebook_and_files_that_were_handed_in_again(graded: Path):
+    hand_in(graded, "bob", bmm_grad=BMM)
+    url = f"sqlite+pysqlite:///{graded / 'gradebook.db'}?timeout=30"
+    handgrad("grade", "submissions", "--out", "out", "--gradebook", url, cwd=graded)
+    assert totals(graded)["bob"] == 4.0
+    assert len(rows(graded, GRADES)) == 4 * 5
+
+
+def test_the_assignment_can_still_be_released_and_its_notebooks_graded(graded: Path):
+    nbgrader("generate_assignment", UNIT, "--force", cwd=graded)
+    notebook = read(graded / "release" / UNIT / f"{UNIT}.ipynb")
+    cell(notebook, "lin_grad").source = RIGHT
+    path = graded / "submitted" / "cyd" / UNIT / f"{UNIT}.ipynb"
+    path.parent.mkdir(parents=True)
+    nbformat.write(notebook, path)
+    nbgrader("autograde", UNIT, "--student=cyd", cwd=graded)
+    assert totals(graded)["cyd"] == 3.0
+
+
+def test_a_quiz_alone_is_entered_with_a_score_for_each_question(tmp_path: Path):
+    listed = small_course(tmp_path).root / "course.yaml"
+    listed.write_text(listed.read_text() + "    quiz: 4.75\n")
+    course = load_course(tmp_path)
+    build_folder(course, tmp_path)
+    quiz = course.find(f"quiz_{UNIT}")
+    solved = worked_text(quiz).replace("what_is_g: attribute", "what_is_g: grad")
+    folder = hand_in(course.root, "ann")
+    (folder / "quiz.yaml").write_text(solved)
+    handgrad("grade", "submissions", "--out", "out", "--gradebook", URL, cwd=tmp_path)
+    found = {name: score for name, score in scores(tmp_path)["ann"].items() if name.startswith(quiz.id)}
+    assert found == {f"{quiz.id}-{name}": 0.0 if name == "what_is_g" else 0.25 for name in quiz.quiz.questions}
+    said = comments(tmp_path)["ann"][quiz.id] or ""
+    assert said.startswith("- what_is_g: grad is not it. PyTorch knows nothing of .g.")
+    assert "[wrong-attribute]" in said
+    page = read(tmp_path / "autograded" / "ann" / UNIT / f"{UNIT}.ipynb")
+    assert cell(page, quiz.id).source == solved
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    return small_course(tmp_path / "course")
+
+
+def record(*answers: AnswerResult) -> dict[str, Any]:
+    return {"exercises": [ExerciseResult("lin_grad", UNIT, answers).record]}
+
+
+def entered(course: Course, url: str, student: str, submission: Submission, results: dict[str, Any]) -> None:
+    with opened(course, url) as entry:
+        entry.enter(student, course.root, submission, results)
+
+
+def test_what_could_not_be_graded_is_left_open(course: Course, tmp_path: Path):
+    failed = AnswerResult("w.g", "error", 0.0, 1.0, "error", "no worker")
+    right = AnswerResult("b.g", "passed", 1.0, 1.0)
+    submission = Submission("ann", {"lin_grad": b""})
+    entered(course, f"sqlite:///{tmp_path / 'gradebook.db'}", "ann", submission, record(failed, right))
+    found = {name: (score, waits) for _, name, score, _, waits in rows(tmp_path, GRADES)}
+    assert found["lin_grad-w-g"] == (None, 1)
+    assert found["lin_grad-b-g"] == (1.0, 0)
+
+
+def test_a_unit_of_which_nothing_was_handed_in_is_not_touched(course: Course, tmp_path: Path):
+    entered(course, f"sqlite:///{tmp_path / 'gradebook.db'}", "ann", Submission("ann", {}), record())
+    with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as gradebook:
+        assert gradebook.assignments == gradebook.students == []
+
+
+def test_blanks_do_not_replace_what_was_graded_before(course: Course, tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'gradebook.db'}"
+    submission, todo = Submission("ann", {"lin_grad": b""}), AnswerResult("w.g", "todo", 0.0, 1.0, "todo", "to do")
+    entered(course, url, "ann", submission, record(AnswerResult("w.g", "passed", 1.0, 1.0)))
+    with opened(course, url) as entry:
+        entry.enter("ann", course.root, submission, record(todo))
+        entry.enter("bob", course.root, submission, record(todo))
+        assert entry.blank == [("ann", UNIT)]
+    assert [scores(tmp_path)[name]["lin_grad-w-g"] for name in ("ann", "bob")] == [1.0, 0.0]
+    entered(course, url, "ann", submission, record(AnswerResult("w.g", "failed", 0.0, 1.0, "unknown", "wrong")))
+    assert scores(tmp_path)["ann"]["lin_grad-w-g"] == 0.0
+
+
+def test_names_that_are_written_alike_are_not_one_student(course: Course, tmp_path: Path):
+    """Bytes that are no UTF-8 are replaced: who is graded later takes nobody's place."""
+    (tmp_path / "out").mkdir()
+    for name, score in ((b"eve\xfe", 1.0), (b"eve\xff", 0.0)):
+        folder = tmp_path / "in" / os.fsdecode(name)
+        (folder / UNIT).mkdir(parents=True)
+        (folder / UNIT / "lin_grad.py").touch()
+        found = record(AnswerResult("w.g", "passed" if score else "failed", score, 1.0))
+        result_file(tmp_path / "out", folder.name).write_text(json.dumps(found))
+    with pytest.raises(InfrastructureError, match=r"1 students could not be entered, .* written alike"):
+        enter_class(course, f"sqlite:///{tmp_path / 'gradebook.db'}", tmp_path / "in", tmp_path / "out")
+    assert {name: found["lin_grad-w-g"] for name, found in scores(tmp_path).items()} == {
+        "eve\N{REPLACEMENT CHARACTER}": 1.0
+    }
+
+
+def test_points_that_an_instructor_changed_are_kept_to(course: Course, tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'gradebook.db'}"
+    answers = AnswerResult("w.g", "passed", 1.0, 1.0), AnswerResult("b.g", "failed", 0.0, 1.0, "unknown", "wrong")
+    entered(course, url, "ann", Submission("ann", {"lin_grad": b""}), record(*answers))
+    with Gradebook(url) as gradebook:
+        gradebook.find_grade_cell("lin_grad-w-g", UNIT, UNIT).max_score = 10.0
+        gradebook.db.commit()
+    entered(course, url, "ann", Submission("ann", {"lin_grad": b""}), record(*answers))
+    assert scores(tmp_path)["ann"]["lin_grad-w-g"] == 10.0
+
+
+def test_an_exercise_that_a_released_notebook_did_not_have_is_added_for_all(course: Course, tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'gradebook.db'}"
+    submission, results = Submission("ann", {"lin_grad": b""}), record(AnswerResult("w.g", "passed", 1.0, 1.0))
+    whole = (course.root / "course.yaml").read_text()
+    (course.root / "course.yaml").write_text(whole.replace("      - {id: bmm_grad, points: 2}\n", ""))
+    entered(load_course(course.root), url, "ann", submission, results)
+    assert set(scores(tmp_path)["ann"]) == set(LIN)
+    entered(course, url, "bob", submission, results)
+    for student in ("ann", "bob"):
+        assert set(scores(tmp_path)[student]) == {*LIN, "bmm_grad-a-g", "bmm_grad-b-g"}
+        assert set(comments(tmp_path)[student]) == {"lin_grad", "bmm_grad"}
+
+
+@pytest.mark.parametrize(
+    ("stamp", "late"),
+    [
+        ("2030-01-10 13:00:00.000000 UTC", 3600.0),
+        ("2030-01-10T13:00:00+02:00\n", 0.0),
+        ("soon", 0.0),
+        ("", 0.0),
+        ("9" * 10_000, 0.0),
+        ("\0", 0.0),
+    ],
+)
+def test_when_it_was_handed_in_is_read_where_it_can_be(course: Course, tmp_path: Path, stamp: str, late: float):
+    url = f"sqlite:///{tmp_path / 'gradebook.db'}"
+    with Gradebook(url, "small") as gradebook:
+        gradebook.add_assignment(UNIT, duedate=datetime(2030, 1, 10, 12))
+    folder = tmp_path / "ann"
+    folder.mkdir()
+    (folder / "timestamp.txt").write_text(stamp)
+    with opened(course, url) as entry:
+        entry.enter("ann", folder, Submission("ann", {"lin_grad": b""}), record())
+    with Gradebook(url) as gradebook:
+        assert gradebook.find_submission(UNIT, "ann").total_seconds_late == late
+
+
+ADDRESSES = {
+    "no address": ("gradebook.db", "takes the address of a database, such as sqlite:///gradebook.db"),
+    "another address": ("http://example.org/gradebook", "takes the address of a database"),
+    "a folder that is not there": (
+        "sqlite:///nowhere/g.db",
+        "cannot be written (unable to open database file)",
+    ),
+    "no file": ("sqlite:///", "names no file: name the gradebook to write, such as sqlite:///gradebook.db"),
+    "only memory": ("sqlite:///:memory:", "names no file"),
+    "no database": ("sqlite:///course.yaml", "cannot be written (file is not a database)"),
+    "a package that is missing": ("postgresql://teacher:secret@localhost/grades", "needs the Python package psycopg"),
+}
+
+
+def test_a_class_is_graded_in_an_nbgrader_folder_that_holds_no_course(course: Course, tmp_path: Path):
+    folder = tmp_path / "class"
+    build_folder(course, folder)
+    hand_in(folder, "ann", lin_grad=RIGHT)
+    said = handgrad("grade", "submissions", "--gradebook", URL, cwd=folder)
+    assert f"No course.yaml here: grading with {course.root}." in said
+    assert totals(folder) == {"ann": 3.0}
+    handgrad("report", "--gradebook", URL, cwd=folder)
+    assert "A linear layer" in (folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("what", ADDRESSES)
+def test_a_gradebook_that_cannot_be_written_is_found_out_before_grading(course: Course, what: str):
+    url, says = ADDRESSES[what]
+    hand_in(course.root, "ann", lin_grad=RIGHT)
+    said = handgrad("grade", "submissions", "--gradebook", url, cwd=course.root, code=2)
+    assert says in said
+    assert "secret" not in said
+    assert not (course.root / "grades").exists()
+
+
+FULL = """
+from sqlalchemy import Engine, event
+event.listens_for(Engine, "connect")(lambda connection, _: connection.execute("PRAGMA max_page_count = 1"))
+"""
+
+
+def test_a_full_disk_ends_it_in_one_sentence_and_what_was_entered_is_kept(course: Course):
+    hand_in(course.root, "ann", lin_grad=RIGHT)
+    handgrad("grade", "submissions", "--gradebook", URL, cwd=course.root)
+    for number in range(30):
+        hand_in(course.root, f"bob{number:02}" + "b" * 50, lin_grad=RIGHT)
+    said = handgrad("grade", "submissions", "--gradebook", URL, cwd=course.root, before=FULL, code=2)
+    assert "gradebook.db cannot be written (database or disk is full): put that right" in said.splitlines()[-1]
+    assert 1 <= len(scores(course.root)) < 31
+    handgrad("grade", "submissions", "--gradebook", URL, cwd=course.root)
+    assert set(totals(course.root).values()) == {3.0}
+    assert len(totals(course.root)) == 31
+
+
+def test_without_nbgrader_one_sentence_says_how_to_get_it(course: Course):
+    hand_in(course.root, "ann", lin_grad=RIGHT)
+    absent = "import sys; sys.modules['nbgrader'] = None"
+    said = handgrad("grade", "submissions", "--gradebook", URL, cwd=course.root, code=2, before=absent)
+    assert "install it with pip install 'handgrad[nbgrader]'" in said
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_a_broken_configuration_is_named(course: Course):
+    hand_in(course.root, "ann", lin_grad=RIGHT)
+    (course.root / "nbgrader_config.py").write_text("c = get_config()\nc.Exchange.root = nowhere\n")
+    said = handgrad("grade", "submissions", "--gradebook", URL, cwd=course.root, code=2)
+    assert "nbgrader_config.py cannot be used (NameError: name 'nowhere' is not defined)" in said
+
+
+def test_without_the_option_nothing_of_nbgrader_is_imported(course: Course):
+    hand_in(course.root, "ann", lin_grad=RIGHT)
+    watched = "import atexit, sys; atexit.register(lambda: print({'nbgrader', 'sqlalchemy'} & set(sys.modules)))"
+    assert handgrad("grade", "submissions", cwd=course.root, before=watched).endswith("set()\n")
+    results = json.loads((course.root / "grades" / "ann.json").read_text())
+    assert results["score"] == 3.0

@@ -1,0 +1,126 @@
+"""nbgrader's gradebook read back: the same class gives the same report, and nothing is written to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from class_results import (
+    CLASS,
+    LIN,
+    counted,
+    from_source,
+    opened,
+    write_folder,
+    write_gradebook,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader.code_meanings import UNNAMED
+from grader.nbgrader.gradebook_results import Finding, findings, read_gradebook
+from grader.report.class_statistics import Counts
+from grader.report.record_reader import read_folder
+
+
+@pytest.fixture
+def gradebook(tmp_path: Path) -> str:
+    return write_gradebook(tmp_path / "gradebook.db", CLASS)
+
+
+def test_both_sources_tell_the_same_of_the_same_class(gradebook: str, tmp_path: Path) -> None:
+    of_folder = from_source(read_folder(write_folder(tmp_path / "grades", CLASS)))
+    of_gradebook = from_source(read_gradebook(gradebook))
+    assert of_gradebook == of_folder == counted(CLASS)
+
+
+def test_scores_agree_with_those_that_nbgrader_exports(gradebook: str) -> None:
+    with opened(gradebook) as book:
+        grade = book.find_grade("lin_grad-b-g", "04_linear", "04_linear", "ben")
+        grade.manual_score, grade.extra_credit = 0.5, 0.25
+        book.find_submission_notebook("04_linear", "04_linear", "gil").late_submission_penalty = 0.5
+        book.find_submission_notebook("05_activations", "05_activations", "ben").late_submission_penalty = 9.0
+        book.db.flush()
+        exported = {
+            student.id: sum(max(0.0, found.score - found.late_submission_penalty) for found in student.submissions)
+            for student in book.students
+        }
+    report = from_source(read_gradebook(gradebook))
+    assert {line.name: line.score for line in report.students} == exported
+    assert (exported["ben"], exported["gil"]) == (2.75, 3.5)
+
+
+def test_what_was_not_handed_in_or_touched_or_graded_is_told_apart(gradebook: str) -> None:
+    with opened(gradebook) as book:
+        book.add_assignment("09_later", course_id="course")
+        book.add_notebook("09_later", "09_later")
+        book.add_grade_cell("later-x-g", "09_later", "09_later", max_score=1, cell_type="code")
+        book.add_grade_cell("essay", "01_slopes", "01_slopes", max_score=4, cell_type="markdown")
+        book.add_student("late joiner")
+        book.add_submission("01_slopes", "late joiner")
+        book.add_student("untouched")
+        book.add_submission("01_slopes", "untouched")
+        book.find_grade("slope-return", "01_slopes", "01_slopes", "untouched").auto_score = 0.0
+        book.find_comment("slope", "01_slopes", "01_slopes", "untouched").auto_comment = "No response."
+    report = from_source(read_gradebook(gradebook))
+    lines = {line.name: line for line in report.students}
+    assert lines["late joiner"].exercises == Counts(untried=2, ungraded=1)
+    assert lines["untouched"].not_begun
+    assert report.ungraded[-1].why == "not graded yet"
+    assert report.max_score == 5, "an essay that nobody is graded on yet does not count"
+    assert [note.says for note in report.notes] == [
+        "nobody has handed in 09_later: not counted", "nobody's 01_slopes essay is graded yet: not counted",
+    ]  # fmt: skip
+
+
+def test_an_instructors_own_cells_and_notebooks_are_exercises_of_their_own(gradebook: str) -> None:
+    with opened(gradebook) as book:
+        book.add_assignment("week 9", course_id="course")
+        for notebook in ("one", "two"):
+            book.add_notebook(notebook, "week 9")
+            book.add_solution_cell("part-1", notebook, "week 9")
+            book.add_grade_cell("part-1-x-g", notebook, "week 9", max_score=1, cell_type="code")
+            book.add_task_cell("essay", notebook, "week 9", max_score=2, cell_type="markdown")
+        book.add_submission("week 9", "ada")
+        for notebook in ("one", "two"):
+            book.find_grade("part-1-x-g", notebook, "week 9", "ada").auto_score = 1.0
+            book.find_grade("essay", notebook, "week 9", "ada").manual_score = 1.5
+    unit = from_source(read_gradebook(gradebook)).units[-1]
+    assert (unit.id, [exercise.id for exercise in unit.exercises]) == (
+        "week 9", ["one/essay", "one/part-1", "two/essay", "two/part-1"],
+    )  # fmt: skip
+    assert [[answer.name for answer in exercise.answers] for exercise in unit.exercises][:2] == [["return"], ["x.g"]]
+    assert unit.exercises[0].mistakes[0].code == UNNAMED
+
+
+@pytest.mark.parametrize(
+    ("comment", "found"),
+    [
+        ("w.g: too small [mean-for-sum]", {"w.g": Finding("too small", "mean-for-sum")}),
+        ("w.g: too small [mean-for-sum]\nhint: see w[0]", {"w.g": Finding("too small", "mean-for-sum")}),
+        ("w.g: off at w[a] and [b]", {"w.g": Finding("off at w[a] and [b]", None)}),
+        ("- **w.g**: too\nsmall [mean-for-sum] hint", {"w.g": Finding("too\nsmall", "mean-for-sum")}),
+        ("`b.g, w.g`: not [y] [unknown]", {"w.g": Finding("not [y]", "unknown"), "b.g": Finding("not [y]", "unknown")}),
+        ("a [x]: no exit [crash]", {name: Finding("a [x]: no exit", "crash") for name in LIN}),
+        ("all: bad\nw.g: fine [todo]", {**dict.fromkeys(LIN, Finding("all: bad")), "w.g": Finding("fine", "todo")}),
+        ("No response.", dict.fromkeys(LIN, Finding("No response.", "todo"))),
+        ("- w.g: ``a `b` < c`` [error]\n  Hint: see [todo]", {"w.g": Finding("a `b` < c", "error")}),
+        (
+            "- b.g, w.g: too small [mean-for-sum]\n- inp.g: not attempted yet [todo]",
+            {
+                "b.g": Finding("too small", "mean-for-sum"),
+                "w.g": Finding("too small", "mean-for-sum"),
+                "inp.g": Finding("not attempted yet", "todo"),
+            },
+        ),
+        ("", {}),
+        ("[[[", dict.fromkeys(LIN, Finding("[[["))),
+    ],
+)
+def test_a_comment_says_which_mistake_it_was(comment: str, found: dict[str, Finding]) -> None:
+    assert findings(comment, LIN) == found
+
+
+@given(st.text(alphabet="w.g:[]- \nab*`", max_size=60))
+def test_any_comment_can_be_read(comment: str) -> None:
+    assert set(findings(comment, LIN)) <= set(LIN)

@@ -1,0 +1,38 @@
+"""Arguments that choose what is done: said where a call fails, and looked at where an answer is right only for some."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Grade
+
+from grader.reference.option_arguments import describe_options, options
+from grader.reference.trial import Trial
+from grader.trial_sizes import Setting
+
+UNSQUEEZED = "def sum_grad(inp, out, dim, keepdim):\n    g = out.g{}\n    inp.g = {}\n"
+
+
+def test_whole_numbers_yes_or_no_and_tuples_are_options() -> None:
+    arguments = {"dim": -1, "keepdim": False, "order": (2, 0, 1), "h": 0.5, "names": frozenset("a")}
+    trial = Trial(Setting(0, "", {}), arguments, {}, {})
+    assert options(trial) == {"dim": -1, "keepdim": False, "order": (2, 0, 1)}
+    assert describe_options(trial) == "dim is -1 and keepdim is False and order is (2, 0, 1)"
+    assert describe_options(Trial(Setting(0, "", {}), {}, {}, {})) == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "says"),
+    [
+        (UNSQUEEZED.format("", "g.expand_as(inp)"), "error", "dim is 1 and keepdim is False"),
+        (UNSQUEEZED.format(".unsqueeze(dim)", "g.expand_as(inp)"), "error", "It is right only where keepdim is False"),
+        (UNSQUEEZED.format("", "g.sum()"), "wrong-shape", "where dim is 1 and keepdim is False"),
+        (
+            UNSQUEEZED.format("", "(g if keepdim else g.unsqueeze(dim)).expand_as(inp) * (1 if keepdim else 3)"),
+            "hard-coded",
+            "it is right only where keepdim is True",
+        ),
+    ],
+)
+def test_a_learner_reads_which_options_were_given(grade: Grade, source: str, code: str, says: str) -> None:
+    (answer,) = grade("sum_grad", source).answers
+    assert (answer.code, says in answer.message) == (code, True), answer.message

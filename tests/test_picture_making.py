@@ -1,0 +1,318 @@
+"""What is drawn of a wrong answer: whose numbers, from which trial, and which operation is marked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SEED, with_policy
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from grader.course import Course
+from grader.judging.grading import Grader
+from grader.judging.judge import Judge
+from grader.learner.picture_terminal import picture_lines
+from grader.learner.render_text import as_text
+from grader.learner.session import Session
+from grader.picture.heat_maps import limit_of
+from grader.picture.html import pictures_html
+from grader.picture.picture_data import NOTHING, WHY, Grid, Picture, Shown, undrawn
+from grader.picture.picture_json import dumps_shown
+from grader.picture.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, shaded, shown
+from grader.results import AnswerResult, ExerciseResult
+from grader.sandbox.worker import Worker
+
+LIN = "def lin_grad(inp, out, w, b):\n    inp.g = {}\n    w.g = {}\n    b.g = {}\n"
+RIGHT_LIN = ("out.g @ w.t()", "inp.t() @ out.g", "out.g.sum(0)")
+AVERAGED = LIN.format(RIGHT_LIN[0], "inp.t() @ out.g / len(inp)", RIGHT_LIN[2])
+MSE = "def mse_grad(inp, targ):\n    inp.g = 2 * (inp - targ.unsqueeze(-1))\n"
+See = Callable[..., Shown]
+
+
+@pytest.fixture(scope="module")
+def grader() -> Grader:
+    return Grader(SEED)
+
+
+@pytest.fixture
+def see(course: Course, worker: Worker, grader: Grader) -> See:
+    """`see("lin_grad", source)`: what there is to see; with `expected`, in a course that shows expected values."""
+
+    def seen(exercise_id: str, source: str | None, *, expected: bool = True) -> Shown:
+        exercise = with_policy(course, show_expected=expected).find(exercise_id)
+        judges: list[Judge] = []
+        result = grader.grade(exercise, None if source is None else source.encode(), worker, judges.append)
+        return shown(exercise, result, judges[-1]) if judges else undrawn(result)
+
+    return seen
+
+
+def picture(found: Shown, answer: str) -> Picture:
+    return next(each for each in found.pictures if each.answer == answer)
+
+
+def values(grid: Grid) -> np.ndarray:
+    return grid.values
+
+
+def marked(found: Shown) -> dict[str, tuple[str, ...]]:
+    """The answers marked at each operation, by its label."""
+    assert found.graph is not None
+    return {node.label: node.marked for node in found.graph.nodes.values() if node.marked}
+
+
+def test_three_grids_show_yours_the_measured_one_and_the_difference(see: See, course: Course, grader: Grader) -> None:
+    drawn = picture(see("lin_grad", AVERAGED), "w.g")
+    trial = grader.trials(course.find("lin_grad"))[0]
+    right, sizes = trial.expected["w.g"], trial.setting.sizes
+    assert right is not None
+    yours, measured, difference = drawn.grids
+    assert [grid.title for grid in drawn.grids] == ["yours", "measured", "yours - measured"]
+    assert {grid.axes for grid in drawn.grids} == {("n", "m")}
+    np.testing.assert_allclose(values(measured), right, rtol=1e-6)
+    np.testing.assert_allclose(values(yours), right / sizes["bs"], rtol=1e-4)
+    np.testing.assert_allclose(values(difference), values(yours) - values(measured))
+    assert yours.limit == measured.limit == np.abs(values(measured)).max()
+    assert difference.limit == np.abs(values(difference)).max()
+    assert drawn.where == f"pairwise different sizes, bs={sizes['bs']}, n={sizes['n']}, m={sizes['m']}"
+    assert "finite differences" in drawn.note
+
+
+def test_numbers_alone_have_no_sizes_to_speak_of(see: See) -> None:
+    drawn = picture(see("slope", "def slope(f, x, h):\n    return f(x + h) - f(x) / h\n"), "return")
+    assert (drawn.where, len(drawn.grids)) == ("", 3)
+
+
+def test_only_wrong_answers_are_drawn(see: See) -> None:
+    assert [each.answer for each in see("lin_grad", AVERAGED).pictures] == ["w.g"]
+    passed = see("lin_grad", LIN.format(*RIGHT_LIN))
+    assert (passed.pictures, passed.graph, passed.is_drawn) == ((), None, False)
+
+
+def test_where_both_agree_the_difference_is_nothing_at_all(see: See) -> None:
+    source = "def relu_grad(inp, out):\n    inp.g = out.g * (inp > 0)\n    inp.g[inp > 1] *= 2\n"
+    yours, measured, difference = (values(grid) for grid in picture(see("relu_grad", source), "inp.g").grids)
+    assert set(difference[np.isclose(yours, measured, rtol=1e-5)]) == {0.0}
+    assert np.any(difference != 0)
+
+
+def test_a_course_that_keeps_expected_values_back_draws_them_in_shades(
+    see: See, course: Course, grader: Grader
+) -> None:
+    found = see("lin_grad", AVERAGED, expected=False)
+    drawn = picture(found, "w.g")
+    yours, measured, difference = drawn.grids
+    assert [grid.shaded for grid in drawn.grids] == [False, True, True]
+    assert drawn.note.endswith(KEPT_BACK)
+    right = grader.trials(course.find("lin_grad"))[0].expected["w.g"]
+    assert right is not None
+    assert np.array_equal(np.sign(values(measured)), np.sign(right))
+    assert np.array_equal(np.sign(values(difference)), np.sign(values(yours) - right))
+    numbers = [float(number) for number in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", dumps_shown({}, [found]))]
+    assert len(numbers) == 3 * right.size
+    assert not any(np.isclose(number, right, rtol=1e-4).any() for number in numbers)
+
+
+@given(arrays("float64", array_shapes(max_side=4), elements=st.floats(-1e6, 1e6)))
+def test_a_shade_keeps_the_sign_and_the_order_and_a_quarter_of_the_size(array: np.ndarray) -> None:
+    found = shaded(Grid("measured", ("n",) * array.ndim, array, limit=limit_of(array)))
+    steps = values(found)
+    assert set(steps.flat) <= set(range(-4, 5))
+    assert np.all(steps * array >= 0)
+    assert np.all(np.abs(array) <= (np.abs(steps) + 1e-5) / 4 * limit_of(array))
+    assert np.all(np.abs(array) >= (np.abs(steps) - 1) / 4 * limit_of(array))
+
+
+@pytest.mark.parametrize("expected", [True, False])
+def test_a_wrong_shape_is_shown_beside_the_right_one_without_a_difference(see: See, expected: bool) -> None:
+    found = see("lin_grad", LIN.format(*RIGHT_LIN[:2], "out.g.sum(1)"), expected=expected)
+    yours, other = picture(found, "b.g").grids
+    assert (yours.axes, other.axes) == (("bs",), ("m",))
+    sizes = dict(part.split("=") for part in picture(found, "b.g").where.split(", ") if "=" in part)
+    assert (yours.shape, other.shape) == ((int(sizes["bs"]),), (int(sizes["m"]),))
+    assert (other.title, other.shaded) == ("measured", not expected)
+    assert marked(found) == {"+": ("b.g",)}
+
+
+def test_three_axes_keep_their_names(see: See) -> None:
+    source = "def lin_grad_nd(inp, out, w, b):\n    inp.g = out.g @ w.t() * 2\n    w.g = ...\n    b.g = ...\n"
+    found = see("lin_grad_nd", source)
+    assert picture(found, "inp.g").grids[0].axes == ("bs", "t", "n")
+    assert picture(found, "w.g").note == WHY["todo"]
+    assert picture(found, "w.g").grids == ()
+
+
+def test_what_is_not_finite_is_drawn_as_it_is(see: See) -> None:
+    source = "def relu_grad(inp, out):\n    inp.g = out.g / (inp > 0)\n"
+    yours, _, difference = picture(see("relu_grad", source, expected=False), "inp.g").grids
+    off = ~np.isfinite(values(yours))
+    assert off.any()
+    assert np.array_equal(~np.isfinite(values(difference)), off)
+    assert np.isfinite(yours.limit)
+
+
+@pytest.mark.parametrize(
+    ("source", "note"),
+    [
+        ("def relu_grad(inp, out):\n    inp.g = ...\n", WHY["todo"]),
+        ("def relu_grad(inp, out):\n    out.g * (inp > 0)\n", WHY["missing-answer"]),
+        ("def relu_grad(inp, out):\n    return out.g * (inp > 0)\n", WHY["returned-not-stored"]),
+        ("def relu_grad(inp, out):\n    inp.g = 'no'\n", WHY["wrong-type"]),
+        ("def relu_grad(inp, out):\n    inp.g = out.g.double() * (inp > 0)\n", RIGHT),
+        ("def relu_grad(inp, out):\n    nothing\n", NOTHING),
+        ("def relu_grad(inp, out:\n", NOTHING),
+    ],
+)
+def test_where_there_is_nothing_to_draw_one_line_says_why(see: See, source: str | None, note: str) -> None:
+    found = see("relu_grad", source)
+    (drawn,) = found.pictures
+    assert (drawn.grids, drawn.note, found.graph) == ((), note, None)
+    assert as_text(picture_lines(found, 80)) == f"  inp.g  {note}"
+
+
+def test_a_file_that_is_not_there_is_not_drawn(see: See) -> None:
+    assert see("lin_grad", None).pictures == (Picture("lin_grad", note=WHY["todo"]),)
+
+
+def test_a_verdict_without_arrays_is_one_line(course: Course) -> None:
+    """A quiz, as many of its questions as are wrong."""
+    wrong = AnswerResult("a", "failed", 0, 1, "wrong-factor", "it is 2")
+    answers = (
+        AnswerResult("b", "passed", 1, 1),
+        wrong,
+        replace(wrong, name="c"),
+        replace(wrong, name="d", code="todo"),
+    )
+    found = undrawn(ExerciseResult("quiz_01", "01_slopes", answers))
+    assert as_text(picture_lines(found, 80)) == f"  quiz_01  {NOTHING}"
+    assert undrawn(ExerciseResult("quiz_01", "01_slopes", answers[:1])).pictures == ()
+
+
+def test_the_same_note_on_several_answers_is_one_line(see: See) -> None:
+    found = see("lin_grad", LIN.format("out.g @ w.t() * 2", "...", "..."))
+    assert as_text(picture_lines(found, 80)).count(WHY["todo"]) == 1
+    assert f"  w.g, b.g  {WHY['todo']}" in as_text(picture_lines(found, 80))
+    assert pictures_html(found).count(WHY["todo"]) == 1
+
+
+def test_what_was_stored_before_is_part_of_what_is_measured(see: See, course: Course, grader: Grader) -> None:
+    source = (
+        "def lin_grad_accumulate(inp, out, w, b):\n"
+        "    inp.g = out.g @ w.t()\n    w.g = inp.t() @ out.g\n    b.g = out.g.sum(0)\n"
+    )
+    drawn = picture(see("lin_grad_accumulate", source), "w.g")
+    right = grader.trials(course.find("lin_grad_accumulate"))[0].expected["w.g"]
+    assert right is not None
+    np.testing.assert_allclose(values(drawn.grids[1]), right, rtol=1e-6)
+    assert "added to the w.g that was there before" in drawn.note
+
+
+def test_a_routine_is_compared_with_what_is_right_and_has_no_graph(see: See) -> None:
+    found = see("slope", "def slope(f, x, h):\n    return (f(x + h) + f(x)) / h\n")
+    assert [grid.title for grid in found.pictures[0].grids] == ["yours", "right", "yours - right"]
+    assert found.graph is None
+
+
+@pytest.mark.parametrize("expected", [True, False])
+def test_where_more_than_one_answer_is_right_only_yours_is_drawn(see: See, expected: bool) -> None:
+    (drawn,) = see("pick_h", "def pick_h(dtype):\n    return 1.0\n", expected=expected).pictures
+    assert ([grid.title for grid in drawn.grids], drawn.note) == (["yours"], MANY_RIGHT)
+
+
+def test_a_jacobian_has_the_axes_of_the_output_and_of_the_input(see: See) -> None:
+    found = see("df_dx", "def df_dx(x, w, b):\n    return 2 * w.t()\n")
+    assert [grid.axes for grid in found.pictures[0].grids] == [("m", "n")] * 3
+
+
+MARKS: dict[str, tuple[str, str, dict[str, tuple[str, ...]]]] = {
+    "a forgotten mean": ("mse_grad", MSE, {"mean": ("inp.g",)}),
+    "a path left out": (
+        "two_paths_grad",
+        "def two_paths_grad(inp, out):\n    inp.g = out.g * (inp.sin() + 2 * inp)\n",
+        {"sin": ("inp.g",)},
+    ),
+    "a factor left out": (
+        "pow_grad", "def pow_grad(inp, out, k):\n    inp.g = out.g * inp ** (k - 1)\n", {"pow": ("inp.g",)},
+    ),
+    "a reshape for a transpose": (
+        "lin_grad", LIN.format("out.g @ w.reshape(w.t().shape)", *RIGHT_LIN[1:]), {"@": ("inp.g",)},
+    ),
+    "two answers at one place": (
+        "lin_grad", LIN.format("out.g @ w.reshape(w.t().shape)", "inp.t().reshape(inp.shape).t() @ out.g",
+                               RIGHT_LIN[2]), {"@": ("inp.g", "w.g")},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("slip", MARKS)
+def test_the_operation_that_the_diagnosis_names_is_marked(see: See, slip: str) -> None:
+    exercise_id, source, expected = MARKS[slip]
+    found = see(exercise_id, source)
+    named = {label.split()[0].replace("**", "pow"): answers for label, answers in marked(found).items()}
+    assert named == expected
+
+
+def test_the_way_to_the_operand_is_marked_too(see: See) -> None:
+    graph = see("lin_grad", LIN.format("out.g @ w.reshape(w.t().shape)", *RIGHT_LIN[1:])).graph
+    assert graph is not None
+    assert {source for node in graph.nodes.values() for source in node.edges} == {"inp"}
+    assert graph.nodes["inp"].answer == "inp.g"
+    assert (graph.unmarked, graph.nodes["w"].shape[:3]) == ((), "(n=")
+
+
+def test_where_no_operation_is_named_none_is_marked_and_that_is_said(see: See) -> None:
+    source = "def relu_grad(inp, out):\n    inp.g = out.g.cos() * (inp > 0) + inp\n"
+    found = see("relu_grad", source)
+    assert marked(found) == {}
+    assert "Nothing is marked for inp.g: no operation is named." in as_text(picture_lines(found, 80))
+
+
+def test_the_shapes_in_the_graph_are_those_of_the_trial_drawn(see: See) -> None:
+    source = "def relu_grad(inp, out):\n    inp.g = out.g * (inp > 0)\n    if inp.dim() == 1:\n        inp.g *= 2\n"
+    found = see("relu_grad", source)
+    (drawn,) = found.pictures
+    assert found.graph is not None
+    assert found.graph.nodes["inp"].shape == f"({drawn.grids[0].shape[0]},)"
+
+
+def test_looking_on_changes_no_verdict_and_leaves_nothing_in_it(course: Course, worker: Worker) -> None:
+    exercise = course.find("lin_grad")
+    seen: list[Judge] = []
+    first = Grader(SEED).grade(exercise, AVERAGED.encode(), worker)
+    second = Grader(SEED).grade(exercise, AVERAGED.encode(), worker, seen.append)
+    assert first.record == second.record
+    assert len(seen) == 1
+
+
+def test_a_picture_that_fails_does_not_take_the_verdict_with_it(
+    course: Course, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> Shown:
+        raise ValueError("no paint")
+
+    monkeypatch.setattr("grader.picture.picture_making.shown", broken)
+    with Session(course, worker=worker) as session:
+        monkeypatch.setattr(session, "close", lambda: None)
+        result, found = session.see_cells(course.find("lin_grad"), [AVERAGED])
+    assert [answer.code for answer in result.answers] == [None, "mean-for-sum", None]
+    assert "no paint" in found.pictures[0].note
+
+
+def test_as_data_the_numbers_are_whole_and_what_is_not_finite_is_a_word(see: See) -> None:
+    found = see("relu_grad", "def relu_grad(inp, out):\n    inp.g = out.g / (inp > 0)\n")
+    record = json.loads(dumps_shown({"schema": "handgrad/result@1"}, [found]))
+    assert (record["schema"], record["result"]["schema"]) == ("handgrad/shown@1", "handgrad/result@1")
+    ((answer,),) = [each["answers"] for each in record["shown"]]
+    yours = answer["grids"][0]
+    flat = np.array(yours["values"], dtype=object).ravel()
+    assert {type(entry) for entry in flat} == {float, str}
+    assert {entry for entry in flat if isinstance(entry, str)} <= {"inf", "-inf", "nan"}
+    assert list(np.array(yours["values"], dtype=object).shape) == yours["shape"]
+    assert record["shown"][0]["graph"]["nodes"][0]["key"] == "inp"

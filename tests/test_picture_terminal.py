@@ -1,0 +1,171 @@
+"""Pictures in the terminal: read without colour, in narrow windows too; coloured by sign and size."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from rich.style import Style as RichStyle
+from rich.text import Text
+
+from grader.learner.console import STYLES
+from grader.learner.picture_terminal import picture_lines
+from grader.learner.render_text import Line, as_text
+from grader.picture.heat_maps import limit_of
+from grader.picture.picture_data import Graph, Grid, Node, Picture, Shown
+
+YOURS = np.array([[0.5, -1.0, 0.0], [0.25, -0.01, 1.0]])
+RIGHT = np.array([[1.0, -2.0, 0.0], [0.5, -0.02, 2.0]])
+
+
+def grid(title: str, values: np.ndarray, axes: str = "n m", limit: float | None = None, **more: Any) -> Grid:
+    found = limit_of(values) if limit is None else limit
+    return Grid(title, tuple(axes.split()), values, limit=found, **more)
+
+
+def three() -> Picture:
+    limit = limit_of(YOURS, RIGHT)
+    grids = (
+        grid("yours", YOURS, limit=limit),
+        grid("measured", RIGHT, limit=limit),
+        grid("yours - measured", YOURS - RIGHT, kind="difference"),
+    )
+    return Picture("w.g", "a square case, n=2, m=3", grids, "measured: by finite differences.")
+
+
+def graph(**changes: object) -> Graph:
+    nodes = [
+        Node("inp", "inp", "(bs=2, n=3)", answer="inp.g"),
+        Node("w", "w", "(n=3, m=4)"),
+        Node("%0", "@", "(bs=2, m=4)", ("inp", "w")),
+        Node("%1", "sin", "(bs=2, m=4)", ("%0",)),
+        Node("%2", "*", "(bs=2, m=4)", ("%0", "%1")),
+    ]
+    return Graph({node.key: node for node in nodes}, "%2", **changes)  # type: ignore[arg-type]
+
+
+def shown(*pictures: Picture, drawn: Graph | None = None) -> list[Line]:
+    return list(picture_lines(Shown("lin_grad", pictures, drawn), 100))
+
+
+def text(found: Shown, width: int) -> str:
+    return as_text(picture_lines(found, width))
+
+
+def styles(lines: Sequence[Line]) -> dict[str, str]:
+    """The style of each part, by its text."""
+    return {part.strip(): style for line in lines for part, style in line}
+
+
+def test_three_grids_stand_side_by_side_where_there_is_room() -> None:
+    assert text(Shown("lin_grad", (three(),)), 100).splitlines() == [
+        "  w.g  a square case, n=2, m=3",
+        "  yours (n=2, m=3)        measured (n=2, m=3)     yours - measured (n=2, m=3)",
+        "  n\\m     0     1     2   n\\m     0     1     2   n\\m     0     1     2",
+        "    0  0.50 -1.00     0     0  1.00 -2.00     0     0 -0.50  1.00     .",
+        "    1  0.25 -0.01  1.00     1  0.50 -0.02  2.00     1 -0.25  0.01 -1.00",
+        "  measured: by finite differences.",
+    ]
+
+
+def test_in_a_narrow_window_they_stand_one_below_the_other() -> None:
+    lines = text(Shown("lin_grad", (three(),)), 40).splitlines()
+    assert [line.strip() for line in lines if "(n=2" in line] == [
+        "yours (n=2, m=3)",
+        "measured (n=2, m=3)",
+        "yours - measured (n=2, m=3)",
+    ]
+    assert max(map(len, lines)) <= 40
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+@pytest.mark.parametrize("count", [1, 7, 30, 400])
+def test_no_line_is_wider_than_the_window(width: int, count: int) -> None:
+    values = np.linspace(-3, 3, 2 * count).reshape(2, count)
+    off = grid("yours - measured", np.arange(2.0 * count).reshape(2, count) % 5, kind="difference", shaded=True)
+    grids = (grid("yours", values), grid("measured", -values), off)
+    picture = Picture("w.g", "more sizes", grids, "a note " * 30)
+    found = text(Shown("lin_grad", (picture,), graph()), width)
+    assert max(map(len, found.splitlines())) <= width
+
+
+def test_where_the_numbers_do_not_fit_signs_and_ninths_do() -> None:
+    values = np.linspace(-1, 1, 19).reshape(1, 19)
+    found = text(Shown("lin_grad", (Picture("w.g", "", (grid("yours", values),)),)), 70)
+    assert " -9 -8 -7 -6 -5 -4 -3 -2 -1  0 +1 +2 +3 +4 +5 +6 +7 +8 +9" in found
+    assert "each cell: the sign, and the size in ninths of the largest entry" in found
+
+
+def test_what_is_left_out_is_counted() -> None:
+    values = np.ones((30, 2))
+    found = text(Shown("lin_grad", (Picture("w.g", "", (grid("yours", values),)),)), 60)
+    assert "and 18 more rows" in found
+
+
+def test_below_zero_is_cold_above_it_hot_and_near_it_plain() -> None:
+    found = styles(shown(three()))
+    assert [found[number] for number in ("0.50", "-1.00", "0.25", "-2.00", "2.00")] == [
+        "hot1", "cold4", "hot1", "cold4", "hot4",
+    ]  # fmt: skip
+    assert (found["-0.01"], found["."]) == ("", "dim")
+
+
+def test_colours_come_out_as_colours_and_not_at_all_where_none_are_wanted() -> None:
+    def printed(**options: object) -> str:
+        file = io.StringIO()
+        console = Console(file=file, width=100, **options)  # type: ignore[arg-type]
+        for line in shown(three()):
+            console.print(Text.assemble(*[(part, STYLES.get(style, "")) for part, style in line]))
+        return file.getvalue()
+
+    coloured = printed(force_terminal=True, color_system="256")
+    assert "\x1b[1;37;48;5;27m -1.00" in coloured
+    assert "\x1b[1;37;48;5;202m  2.00" in coloured
+    assert "\x1b[" not in printed()
+    assert "48;5" not in printed(force_terminal=True, no_color=True)
+
+
+def test_every_style_is_one_that_the_console_knows() -> None:
+    assert all(RichStyle.parse(style) for style in STYLES.values())
+    assert {style for line in shown(three(), drawn=graph()) for _, style in line} <= {"", *STYLES}
+
+
+def test_shades_are_whole_numbers_with_their_sign() -> None:
+    off = grid("yours - measured", np.array([[0.0, 1.0, -4.0]]), kind="difference", shaded=True)
+    found = text(Shown("lin_grad", (Picture("w.g", "", (off,)),)), 60)
+    assert "    0  . +1 -4" in found
+
+
+def test_a_note_that_several_answers_share_is_said_once() -> None:
+    assert text(Shown("lin_grad", (three(), three())), 100).count("by finite differences") == 1
+
+
+def test_the_forward_pass_is_a_tree_with_each_operation_drawn_once() -> None:
+    assert text(Shown("lin_grad", (), graph()), 80).splitlines()[2:] == [
+        "  forward pass  from the output back to the inputs; <== is where it goes wrong",
+        "  out = *  (bs=2, m=4)",
+        "  |- @  (bs=2, m=4)",
+        "  |  |- inp  (bs=2, n=3)  inp.g",
+        "  |  `- w  (n=3, m=4)",
+        "  `- sin  (bs=2, m=4)",
+        "     `- @  (as above)",
+    ]
+
+
+def test_what_the_diagnosis_names_is_marked_with_the_way_to_it() -> None:
+    nodes = dict(graph().nodes)
+    nodes["%0"] = Node("%0", "@", "(bs=2, m=4)", ("inp", "w"), marked=("inp.g",), edges=frozenset(["inp"]))
+    lines = shown(drawn=Graph(nodes, "%2", unmarked=("w.g", "b.g")))
+    found = as_text(lines).splitlines()
+    assert "  |- @  (bs=2, m=4)  <== inp.g" in found
+    assert "  |  |- inp  (bs=2, n=3)  <-- inp.g" in found
+    assert found[-1] == "  Nothing is marked for w.g, b.g: no operation is named."
+    assert (styles(lines)["<== inp.g"], styles(lines)["<-- inp.g"], styles(lines)["@"]) == ("mark",) * 3
+
+
+def test_where_nothing_is_wrong_one_line_says_so() -> None:
+    assert text(Shown("lin_grad"), 80) == "  lin_grad  everything is right, so there is nothing to draw"

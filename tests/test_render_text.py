@@ -1,0 +1,220 @@
+"""What a learner reads, line by line: exact text, at two widths, and never without the next thing to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from golden import assert_exactly
+
+from grader.course import Course, load_course
+from grader.learner.progress import UnitProgress
+from grader.learner.render_text import (
+    answer_in_need,
+    as_text,
+    bars,
+    exercise_report,
+    failure,
+    first_steps,
+    hints,
+    legend,
+    next_step,
+    plain,
+    printed,
+)
+from grader.results import AnswerResult, ExerciseResult
+
+ROOT = Path(__file__).resolve().parent.parent
+HINTS = ("Does the layer average over the batch, or does the loss?", "Whoever averages divides.", "It is in out.g.")
+SHAPES = (
+    "RuntimeError: mat1 and mat2 shapes cannot be multiplied (6x3 and 7x3) (lin_grad.py, line 2: inp.g = out.g @ w). "
+    "Here inp is (bs=6, n=7), out and out.g are (bs=6, m=3), w is (n=7, m=3), b is (m=3,)"
+)
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return load_course(ROOT)
+
+
+def answer(name: str, code: str | None = None, message: str = "", evidence: str = "") -> AnswerResult:
+    status = "passed" if code is None else "todo" if code == "todo" else "failed"
+    return AnswerResult(name, status, 0.0, 1.0, code, message, evidence, HINTS if code else ())
+
+
+MEAN = answer(
+    "w.g", "mean-for-sum", "every entry is 1/7 of what it should be, and bs = 7 here",
+    "nudge w[0,1] by 1e-4: the loss moves by -2.113e-04, your gradient says -3.019e-05",
+)  # fmt: skip
+TODO = answer("b.g", "todo", "not attempted yet")
+
+
+def lin_grad(*answers: AnswerResult) -> ExerciseResult:
+    return ExerciseResult("lin_grad", "04_linear", answers)
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_one_failed_answer(course: Course, width: int) -> None:
+    text = as_text(failure(course.find("lin_grad"), MEAN, width)) + "\n"
+    assert_exactly(f"failure_{width}", text)
+    assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_one_exercise_with_a_pass_a_failure_and_a_todo(course: Course, width: int) -> None:
+    result = lin_grad(answer("inp.g"), MEAN, TODO)
+    text = as_text(exercise_report(course.find("lin_grad"), result, width, {})) + "\n"
+    assert_exactly(f"exercise_{width}", text)
+    assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_the_same_failure_on_three_answers_is_told_once(course: Course, width: int) -> None:
+    result = lin_grad(*[answer(name, "error", SHAPES) for name in ("inp.g", "w.g", "b.g")])
+    text = as_text(exercise_report(course.find("lin_grad"), result, width, {})) + "\n"
+    assert_exactly(f"same_on_three_{width}", text)
+    assert text.count("RuntimeError") == 1
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_an_exercise_not_begun_is_one_line(course: Course) -> None:
+    result = lin_grad(*[answer(name, "todo", "not attempted yet") for name in ("inp.g", "w.g", "b.g")])
+    lines = as_text(exercise_report(course.find("lin_grad"), result, 80, {}))
+    assert lines == "exercises/04_linear/lin_grad.py  not attempted yet"
+
+
+def test_hints_come_one_step_at_a_time_each_with_the_command_for_the_next(course: Course) -> None:
+    exercise = course.find("lin_grad")
+    shown = [as_text(hints(exercise, MEAN, 80, seen)) for seen in range(4)]
+    assert [[f"hint {step}/3" in text for step in (1, 2, 3)].count(True) for text in shown] == [0, 1, 2, 3]
+    assert ["next hint: handgrad hint lin_grad w.g" in text for text in shown] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("seen", [1, 2, 3])
+def test_every_failure_ends_with_what_to_do_next(course: Course, seen: int) -> None:
+    """A command; after the last hint, the lesson."""
+    last = as_text(failure(course.find("lin_grad"), MEAN, 80, seen)).splitlines()[-1]
+    assert ("handgrad hint lin_grad w.g" if seen < 3 else "exercises/04_linear/README.md") in last
+
+
+def test_a_failure_without_hints_still_ends_with_what_to_do_next(course: Course) -> None:
+    """A file that could not even be read has no hints: its own sentence says what to do."""
+    unread = course.find("lin_grad").unread("exercises/04_linear/lin_grad.py cannot be read: make it readable")
+    text = as_text(failure(course.find("lin_grad"), unread.answers[0], 200))
+    assert "make it readable  [error]" in text
+    assert text.endswith("exercises/04_linear/README.md")
+
+
+def test_every_status_has_a_style_and_no_style_changes_the_text(course: Course) -> None:
+    result = lin_grad(answer("inp.g"), MEAN, TODO)
+    parts = [part for line in exercise_report(course.find("lin_grad"), result, 80, {}) for part in line]
+    assert {"good", "bad", "todo", "bold", "dim"} <= {style for _, style in parts}
+    assert not any("\x1b" in text for text, _ in parts)
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
+def test_no_line_is_wider_than_the_terminal_or_twenty_columns_of_text(course: Course, width: int) -> None:
+    result = lin_grad(answer("inp.g"), MEAN, TODO)
+    for exercise in (course.find("lin_grad"), course.find("forward_and_backward")):
+        lines = as_text(exercise_report(exercise, result, width, {})).splitlines()
+        longest = max(len(word) for line in lines for word in line.split())
+        assert max(map(len, lines)) <= max(width, 29, longest + 9)
+
+
+def test_bars_line_up_and_are_full_only_when_all_is_done() -> None:
+    units = [UnitProgress("01_slopes", 5, 5), UnitProgress("02_chain_rule", 11, 12), UnitProgress("04_linear", 0, 20)]
+    assert as_text(bars(units, 80)).splitlines() == [
+        "01_slopes      ##############  5 of 5",
+        "02_chain_rule  ############..  11 of 12",
+        "04_linear      ..............  0 of 20",
+    ]
+
+
+def test_bars_shrink_with_the_terminal() -> None:
+    (line,) = as_text(bars([UnitProgress("02_chain_rule", 6, 12)], 38)).splitlines()
+    assert line == "02_chain_rule  ####.....  6 of 12"
+    assert len(line) <= 38
+
+
+def test_no_units_no_bars() -> None:
+    assert list(bars([], 80)) == []
+
+
+def test_the_next_step_is_a_file_or_the_end(course: Course) -> None:
+    assert as_text([next_step(course.find("slope"))]) == "next: exercises/01_slopes/slope.py"
+    assert as_text([next_step(None)]) == "Every exercise is solved."
+
+
+@pytest.mark.parametrize("width", [80, 50])
+def test_a_first_screen_says_what_to_read_what_to_open_and_to_save_it(course: Course, width: int) -> None:
+    text = as_text(first_steps(course.find("slope"), width))
+    assert max(map(len, text.splitlines())) <= width
+    said = " ".join(text.split())
+    assert said.startswith("The slope, one step ahead 1. Read the lesson: exercises/01_slopes/README.md")
+    assert "2. Open exercises/01_slopes/slope.py in your editor" in said
+    assert "3. Save the file" in said
+
+
+def test_a_legend_is_broken_between_keys_and_never_within() -> None:
+    keys = [("h", "hint"), ("n", "next"), ("s", "solution"), ("q", "quit")]
+    assert as_text(legend(keys, 80)) == "h hint  n next  s solution  q quit"
+    assert as_text(legend(keys, 26)).splitlines() == ["h hint  n next  s solution", "q quit"]
+    assert as_text(legend(keys, 25)).splitlines() == ["h hint  n next", "s solution  q quit"]
+    assert len(as_text(legend(keys, 1)).splitlines()) == 4
+    for line in legend(keys, 26):  # no blanks at its end either: a terminal would break the line after them
+        assert len("".join(text for text, _ in line)) <= 26
+
+
+def test_a_file_that_is_not_there_is_named_once(course: Course) -> None:
+    slope = course.find("slope")
+    gone = answer("return", "todo", f"{slope.file} is not there: get the stub back with: handgrad reset slope")
+    result = ExerciseResult("slope", "01_slopes", (gone,))
+    assert as_text(exercise_report(slope, result, 100, {})) == gone.message
+    narrow = as_text(exercise_report(slope, result, 80, {})).splitlines()
+    assert narrow == [gone.message.removesuffix(" handgrad reset slope"), "  handgrad reset slope"]
+
+
+def test_a_wrong_answer_needs_a_hint_before_one_that_is_to_do() -> None:
+    assert answer_in_need(lin_grad(answer("inp.g"), TODO, MEAN)) is MEAN
+    assert answer_in_need(lin_grad(answer("inp.g"), TODO)) is TODO
+    assert answer_in_need(lin_grad(answer("inp.g"))) is None
+
+
+def test_nothing_is_said_after_a_hint_where_there_is_nothing_to_do_next(course: Course) -> None:
+    lines = list(exercise_report(course.find("lin_grad"), lin_grad(MEAN), 80, {}, step=lambda *_: ""))
+    assert as_text(lines).splitlines()[-1].strip() == f"hint 1/3: {HINTS[0]}"
+
+
+def test_prints_are_shown_line_by_line_up_to_twenty_and_cut_at_the_edge() -> None:
+    result = ExerciseResult("slope", "01_slopes", (), printed="\n".join(["x" * 300] * 30))
+    lines = as_text(printed(result, 60)).splitlines()
+    assert lines[0] == "  your code printed:"
+    assert len(lines) == 22
+    assert lines[-1] == "  ... and 10 more lines"
+    assert max(map(len, lines)) == 60
+
+
+def test_without_prints_nothing_is_said() -> None:
+    assert list(printed(ExerciseResult("slope", "01_slopes", (), printed=" \n"), 60)) == []
+
+
+def test_prints_that_were_cut_say_so() -> None:
+    result = ExerciseResult("slope", "01_slopes", (), printed="\n".join(map(str, range(100))))
+    assert "more" in as_text(printed(result, 60)).splitlines()[-1]
+
+
+def test_learner_text_cannot_command_the_terminal() -> None:
+    assert plain("a\x1b[31mb\x07\tc\n\x9b2Jé") == "a\ufffd[31mb\ufffd\tc\n\ufffd2Jé"
+
+
+def test_control_characters_in_a_message_are_not_shown(course: Course) -> None:
+    nasty = answer("w.g", "error", "ValueError: \x1b]0;title\x07")
+    assert "\x1b" not in as_text(failure(course.find("lin_grad"), nasty, 80))
+    assert "\x1b" not in as_text(exercise_report(course.find("lin_grad"), lin_grad(nasty), 80, {}))
+
+
+def test_no_line_ends_in_a_space(course: Course) -> None:
+    result = lin_grad(*[answer(name, "error", SHAPES) for name in ("inp.g", "w.g", "b.g")])
+    for line in exercise_report(course.find("lin_grad"), result, 80, {}):
+        text = "".join(part for part, _ in line)
+        assert text == text.rstrip()

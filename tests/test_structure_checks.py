@@ -1,0 +1,132 @@
+"""Before any number is compared: what a learner is told of a file, a call or a value that is no answer yet."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+import pytest
+from conftest import Grade, codes
+
+from grader.judging import structure_checks
+from grader.judging.source_text import Source
+from grader.results import ExerciseResult
+from grader.sandbox.checked_reply import Raised
+
+RIGHT = "inp.g = out.g @ w.t(); w.g = inp.t() @ out.g; b.g = out.g.sum(0)"
+
+
+def lin_grad(body: str, *, before: str = "", signature: str = "inp, out, w, b") -> str:
+    """A learner's lin_grad.py with this body."""
+    lines = textwrap.indent(textwrap.dedent(body).strip(), "    ")
+    return f"{before}def lin_grad({signature}):\n{lines}\n"
+
+
+def told(result: ExerciseResult, answer: str = "w.g") -> tuple[str | None, str]:
+    """The code of an answer and what is said of it."""
+    found = next(a for a in result.answers if a.name == answer)
+    return found.code, found.message
+
+
+FILES = {
+    "an empty file": ("", "missing-function", r"exercises/04_linear/lin_grad\.py does not define lin_grad"),
+    "nothing but a comment": ("# later\n", "missing-function", "handgrad reset lin_grad"),
+    "a name close by": ("def lin_gard(inp, out, w, b): pass", "missing-function", "defines lin_gard, not lin_grad"),
+    "another name": ("def backward(inp, out, w, b): pass", "missing-function", "give it the name lin_grad"),
+    "an open bracket": ("def lin_grad(inp, out, w, b:\n  pass", "syntax-error", r"\(lin_grad\.py, line 1: def lin"),
+    "a tab too many": (lin_grad("x = 1") + "\ty = 2\n", "syntax-error", r"lin_grad\.py, line 3"),
+    "an import that fails": ("import nowhere\n" + lin_grad(RIGHT), "error", r"nowhere.*\.py, line 1: import now"),
+    "an error on import": ("1 / 0\n" + lin_grad(RIGHT), "error", r"ZeroDivisionError: .*line 1: 1 / 0\)"),
+    "an exit on import": ("import sys; sys.exit()\n" + lin_grad(RIGHT), "crash", "it ended the whole program"),
+    "an endless import": ("while True: pass\n", "timeout", "still running after 3 seconds"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "code", "says"), FILES.values(), ids=FILES)
+def test_a_file_that_cannot_be_called_says_so_of_every_answer(grade: Grade, source: str, code: str, says: str) -> None:
+    result = grade("lin_grad", source)
+    assert set(codes(result).values()) == {code}
+    assert re.search(says, told(result)[1]), told(result)
+    assert not re.search("grader/|Traceback|\n", told(result)[1])
+
+
+CALLS = {
+    "an exception": (lin_grad("w.g = undefined"), "error", r"NameError: .*\(lin_grad\.py, line 2: w\.g = undefined\)"),
+    "an exception in a helper": (
+        lin_grad("w.g = helper(inp)", before="def helper(x):\n    return x.nope\n"),
+        "error", r"AttributeError: .*\(lin_grad\.py, line 2: return x\.nope\)",
+    ),
+    "too few parameters": (
+        lin_grad("w.g = inp", signature="inp, out"), "error", r"it is called as lin_grad\(inp, out, w, b\)",
+    ),
+    "shapes that do not fit": (
+        lin_grad("w.g = out.g @ inp"), "error",
+        r"RuntimeError: .*line 2: w\.g = out\.g @ inp\)\. Here inp is \(bs=\d, n=\d\), out and out\.g are "
+        r"\(bs=\d, m=\d\), w is \(n=\d, m=\d\), b is \(m=\d,\)",
+    ),
+    "an exit": (lin_grad("raise SystemExit(3)"), "crash", "it ended the whole program"),
+    "a hang": (lin_grad("while True: pass"), "timeout", r"after 3 seconds"),
+    "autograd": (lin_grad("w.requires_grad_(); (inp @ w).sum().backward()"), "used-autograd", "by hand"),
+    "too much memory": (lin_grad("w.g = b.new_zeros(1 << 40)"), "memory", "more memory than it may use"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "code", "says"), CALLS.values(), ids=CALLS)
+def test_a_call_that_fails_names_the_learners_line(grade: Grade, source: str, code: str, says: str) -> None:
+    result = grade("lin_grad", source)
+    assert told(result)[0] == code
+    assert re.search(says, told(result)[1]), told(result)
+    assert not re.search("grader/|Traceback|\n", told(result)[1])
+
+
+VALUES = {
+    "not set": ("pass; inp.g = out.g @ w.t()", "missing-answer", "nothing was stored in w.g"),
+    "None": ("w.g = None; inp.g = out.g @ w.t()", "missing-answer", "nothing was stored in w.g"),
+    "still a stub": ("w.g = ...; b.g = out.g.sum(0)", "todo", "not attempted yet"),
+    "a list": ("w.g = [1.0, 2.0]", "wrong-type", r"\blist\b.*tensor"),
+    "an ndarray": ("w.g = (inp.t() @ out.g).numpy()", "wrong-type", "array.*tensor"),
+    "a number": ("w.g = 1.0", "wrong-type", r"\bfloat\b.*tensor"),
+    "another attribute": ("w.grad = inp.t() @ out.g", "wrong-attribute", "stored w.grad; the gradient belongs in w.g"),
+    "returned": ("return inp.t() @ out.g", "returned-not-stored", "it must store w.g"),
+    "integers": ("w.g = (inp.t() @ out.g).long()", "wrong-dtype", "it is int64; w is float32"),
+    "far too large": ("w.g = b.new_zeros(1).expand(1 << 40)", "wrong-shape", "far too large"),
+    "a changed input": ("inp += 1; w.g = inp.t() @ out.g", "mutated-input", "inp is not what it was before the call"),
+    "a changed upstream": ("w.g = inp.t() @ out.g; out.g.zero_()", "mutated-input", "out.g is not what it was"),
+    "inf": ("w.g = inp.t() @ out.g / 0", "not-finite", "entries are inf or nan"),
+}
+
+
+@pytest.mark.parametrize(("body", "code", "says"), VALUES.values(), ids=VALUES)
+def test_a_value_that_is_no_answer_says_what_it_is(grade: Grade, body: str, code: str, says: str) -> None:
+    result = grade("lin_grad", lin_grad(body))
+    assert told(result)[0] == code
+    assert re.search(says, told(result)[1]), told(result)
+
+
+def test_a_gradient_returned_without_being_asked_for_costs_nothing(grade: Grade) -> None:
+    assert grade("lin_grad", lin_grad(RIGHT + "; return inp.g, w.g, b.g")).status == "passed"
+
+
+def test_a_function_that_returns_nothing_is_told_to_return(grade: Grade) -> None:
+    result = grade("dy_dx", "def dy_dx(x):\n    x.g = x\n")
+    assert told(result, "return")[0] == "missing-answer"
+    assert "it stored x.g instead: end it with `return ...`" in told(result, "return")[1]
+
+
+def test_something_stored_that_was_not_asked_for_is_extra_work(grade: Grade) -> None:
+    result = grade("lin_grad_needed", f"def lin_grad_needed(inp, out, w, b, needs):\n    {RIGHT}\n")
+    assert told(result)[0] == "extra-work"
+
+
+def test_a_long_message_of_many_lines_is_told_in_one(grade: Grade) -> None:
+    result = grade("lin_grad", lin_grad("raise ValueError('\\n'.join(['line'] * 999))"))
+    code, message = told(result)
+    assert code == "error"
+    assert "\n" not in message
+    assert len(message) < 600
+
+
+def test_a_line_number_beyond_the_file_is_still_told() -> None:
+    error = Raised(kind="raised", type="ValueError", message="no", lines=[99])
+    source = Source.of_file("x = 1\n", "exercises/u/f.py")
+    assert structure_checks.raised(error, source).says == "ValueError: no (f.py, line 99)"
