@@ -25,7 +25,6 @@ from grader.course import PACKAGE, Course, CourseFile, load_course
 from grader.errors import InfrastructureError, UsageError
 from grader.judging import worker_pool
 from grader.results import CODES, LARGEST_SEED, SCHEMA_FILE
-from grader.sandbox.warm_process import STARTER
 from grader.sandbox.worker import Reply
 
 grade_folder = partial(batch.grade_folder, isolation="none")
@@ -420,7 +419,6 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(course, tmp_path
         if progress.done == 1:  # ada or bob: nobody else is under way before one of them is done
             signal.raise_signal(signal.SIGINT)
 
-    STARTER.submit(int).result()  # the one thread that stays
     threads = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         grade_folder(patient, submissions, out, workers=1, report=interrupt)

@@ -40,8 +40,12 @@ def syscall(number: int, *arguments: object) -> int:
 
 
 def fork() -> int:
-    """As `os.fork`, in a process of one thread: no library prepares the child for threads or draws it a new seed."""
-    return int(ctypes.PyDLL(None).fork())
+    """As `os.fork`, in a process of one thread: no library prepares the child for threads or draws it a new seed.
+
+    Raises:
+        OSError: the kernel refuses another process.
+    """
+    return _checked(ctypes.PyDLL(None, use_errno=True).fork(), "fork")
 
 
 def malloc(size: int) -> int:

@@ -11,6 +11,7 @@ import contextlib
 import gc
 import mmap
 import os
+import select
 import signal
 import socket
 import struct
@@ -28,9 +29,9 @@ from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, fork, prctl
 if TYPE_CHECKING:
     from .confinement import Confinement
 
-STATUS = struct.Struct("<iii")
+STATUS, ERROR = struct.Struct("<iii"), struct.Struct("<i")
 SPECIALIZED = 24  # times that code runs before Python has specialized it
-READY, JOB, STARTED = b"R", b"J", b"P"
+READY, JOB, STARTED, REFUSED = b"R", b"J", b"P", b"E"
 FORBIDDEN = frozenset(
     (
         "os.fork os.forkpty os.exec os.posix_spawn os.spawn os.system os.startfile subprocess.Popen os.kill os.killpg "
@@ -43,16 +44,21 @@ FORBIDDEN = frozenset(
 def main() -> None:
     """Entry: `fork FD [strict]` with a control socket, or `pipe` with frames on stdin and stdout."""
     strict = sys.argv[3:] == ["strict"]
+    _forget_inherited_signals()
+    null = os.open(os.devnull, os.O_RDWR)  # which the confined may not open
     _settle(strict)
     if sys.argv[1] == "fork":
-        serve_fork(socket.socket(fileno=int(sys.argv[2])), _confinement() if strict else None)
+        serve_fork(socket.socket(fileno=int(sys.argv[2])), _confinement() if strict else None, null)
     else:
-        serve_pipe()
+        serve_pipe(null)
 
 
-def serve_fork(control: socket.socket, confinement: Confinement | None) -> None:
-    """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another."""
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def serve_fork(control: socket.socket, confinement: Confinement | None, null: int) -> None:
+    """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another.
+
+    Args:
+        null: the descriptor that its streams become, once it is ready.
+    """
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     _forbid_accidents()
     if confinement is None:
@@ -60,24 +66,37 @@ def serve_fork(control: socket.socket, confinement: Confinement | None) -> None:
     else:
         warm_memory.settle()
     warm = _address_space()
+    _silence(null)  # until here, it has words for whatever keeps it from being ready
     control.sendall(READY)
     while True:
         message, fds, _, _ = socket.recv_fds(control, 1, 2)
-        if message != JOB:
+        if message != JOB:  # nothing at all, once the grader has ended
             return
         job, result = fds
-        pid = fork()
+        try:
+            pid = fork()
+        except OSError as error:
+            pid, refusal = -1, REFUSED + ERROR.pack(error.errno)
         if pid == 0:
             control.close()
             _child(job, result, warm, confinement)
         os.close(job)
         os.close(result)
-        _oversee(control, pid)
+        if pid > 0:
+            _oversee_child(control, pid)
+        else:
+            control.sendall(refusal)
 
 
-def _oversee(control: socket.socket, pid: int) -> None:
+def _oversee_child(control: socket.socket, pid: int) -> None:
+    """Report how a child ends; it is killed if the grader ends before it."""
     handle = os.pidfd_open(pid)
     socket.send_fds(control, [STARTED], [handle])
+    waiting = select.poll()
+    waiting.register(handle, select.POLLIN)
+    waiting.register(control, select.POLLIN)
+    if control.fileno() in dict(waiting.poll()):
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
     os.close(handle)
     _, status, used = os.wait4(pid, 0)
     _kill_strays()
@@ -120,14 +139,18 @@ def _child(job: int, result: int, warm: int, confinement: Confinement | None) ->
         _exit(code)
 
 
-def serve_pipe() -> None:
-    """Answer jobs from stdin on what was stdout; what learner code prints cannot reach it."""
+def serve_pipe(null: int) -> None:
+    """Answer jobs from stdin on what was stdout; what learner code prints cannot reach it.
+
+    Args:
+        null: the descriptor that its streams become, once it is ready.
+    """
     replies = os.fdopen(os.dup(1), "wb")
     jobs = os.fdopen(os.dup(0), "rb")
-    _silence()
     _forbid_accidents()
     if sys.platform == "linux":
         prctl(PR_SET_CHILD_SUBREAPER, 1)
+    _silence(null)
     replies.write(protocol.pack({"ready": True}))
     replies.flush()
     gc.enable()
@@ -184,8 +207,6 @@ def _settle(strict: bool) -> None:
     os.chdir(nowhere)
     with contextlib.suppress(OSError):  # a folder in use cannot be removed everywhere
         os.rmdir(nowhere)
-    if sys.argv[1] == "fork":
-        _silence()
 
 
 def _settle_strictly() -> None:
@@ -200,7 +221,6 @@ def _settle_strictly() -> None:
     autograd_removal.remove()
     _rehearse(1, meter=True)
     _rehearse(SPECIALIZED)
-    _silence()
 
 
 def _rehearse(times: int, *, meter: bool = False) -> None:
@@ -211,8 +231,15 @@ def _rehearse(times: int, *, meter: bool = False) -> None:
         answer(*protocol.unpack(protocol.pack({**_REHEARSAL, "calls": [call]}, [array, array])))
 
 
-def _silence() -> None:
-    null = os.open(os.devnull, os.O_RDWR)
+def _forget_inherited_signals() -> None:
+    """Unblock every signal, and let none be ignored that a child's end or its clock is heard by."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        for number in (signal.SIGCHLD, signal.SIGALRM, signal.SIGXCPU):
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _silence(null: int) -> None:
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     os.close(null)

@@ -41,7 +41,7 @@ def _walls() -> list[str]:
         walls += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     else:
         walls += ["--unshare-user"]
-    return [*walls, "--die-with-parent", "--new-session"]
+    return [*walls, "--new-session"]
 
 
 def _content(python: str) -> list[str]:

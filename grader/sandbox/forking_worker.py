@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import socket
 import struct
@@ -16,9 +15,19 @@ from typing import Literal
 from grader.errors import InfrastructureError
 
 from .isolation import Isolation
-from .warm_process import GRACE, LINGER, START_LIMIT, Closing, Reply, WarmProcess, checked, how_it_ended
+from .warm_process import (
+    GRACE,
+    LINGER,
+    Closing,
+    Reply,
+    WarmProcess,
+    checked,
+    could_not_start,
+    how_it_ended,
+    readable,
+)
 
-STATUS = struct.Struct("<iii")
+STATUS, ERROR = struct.Struct("<iii"), struct.Struct("<i")
 STATUS_LIMIT = 5.0
 PIPE = 1 << 20  # bytes: as much as anybody may ask for
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # no isolated child can send these, not even to itself
@@ -36,16 +45,27 @@ class ForkingWorker(Closing):
         self._start()
 
     def _start(self) -> None:
-        self.control, theirs = socket.socketpair()
+        self.process: WarmProcess | None = None
         self.ready = False
-        with theirs:
-            theirs.set_inheritable(True)
-            words = ["fork", str(theirs.fileno()), *([] if self.isolation == "none" else ["strict"])]
+        try:
+            self.control, theirs = socket.socketpair()
+        except OSError as error:
+            raise could_not_start(f"the system refuses a channel to it ({error.strerror})") from error
+        words = ["fork", str(theirs.fileno()), *([] if self.isolation == "none" else ["strict"])]
+        try:
             self.process = WarmProcess(words, self.isolation, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+        except InfrastructureError:
+            self.control.close()
+            raise
+        finally:
+            theirs.close()
 
     def close(self) -> None:
-        self.process.close()
-        self.control.close()
+        """End the process; a job that comes all the same starts another."""
+        if self.process is not None:
+            self.process.close()
+            self.control.close()
+            self.process = None
 
     def run(self, job: bytes, time_limit: float) -> Reply:
         """Answer one job frame within `time_limit` seconds.
@@ -73,18 +93,24 @@ class ForkingWorker(Closing):
             os.close(result)
 
     def _await_ready(self) -> None:
-        if self.ready:
+        if self.process is None:
+            self._start()
+        if self.ready or self.process is None:
             return
-        self.control.settimeout(START_LIMIT)
         try:
-            self.ready = self.control.recv(1) == b"R"
-        except OSError:
-            self.ready = False
-        if not self.ready:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.popen.wait(LINGER)
-            raise self.process.failure()
+            self.process.await_ready(self._says_ready)
+        except InfrastructureError:
+            self.close()
+            raise
+        self.ready = True
         self.control.settimeout(STATUS_LIMIT)
+
+    def _says_ready(self, seconds: float) -> bool | None:
+        if not readable(self.control.fileno(), seconds):
+            return None
+        with contextlib.suppress(OSError):
+            return self.control.recv(1) == b"R"
+        return False
 
     def _send(self, job: bytes) -> tuple[int, int]:
         """Hand over the job; the child's process handle and the readable end of its reply come back."""
@@ -103,14 +129,20 @@ class ForkingWorker(Closing):
         finally:
             os.close(content)
             os.close(theirs)
-        if message != b"P":
-            os.close(result)
-            raise self._lost()
-        return fds[0], result
+        if message == b"P":
+            return fds[0], result
+        os.close(result)
+        raise self._refused() if message == b"E" else self._lost()
+
+    def _refused(self) -> InfrastructureError:
+        """Why the warm process could not fork; it goes on."""
+        (number,) = ERROR.unpack(self._receive(ERROR.size))
+        why = os.strerror(number)
+        return InfrastructureError(f"the system refuses another process ({why}): run the same command again later.")
 
     def _outcome(self, child: int, result: int, deadline: float) -> Reply:
         frame, why = _read_until(result, deadline)
-        ours = why != "end" or not select.select([child], [], [], LINGER)[0]
+        ours = why != "end" or not readable(child, LINGER)
         if ours:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(child, signal.SIGKILL)
@@ -125,20 +157,26 @@ class ForkingWorker(Closing):
 
     def _status(self) -> tuple[int, int, int]:
         """The child's exit code, the signal that ended it, and its processor time in milliseconds."""
+        return STATUS.unpack(self._receive(STATUS.size))
+
+    def _receive(self, size: int) -> bytes:
+        """So many bytes from the warm process."""
         data = b""
         try:
-            while len(data) < STATUS.size:
-                part = self.control.recv(STATUS.size - len(data))
+            while len(data) < size:
+                part = self.control.recv(size - len(data))
                 if not part:
                     raise self._lost()
                 data += part
         except OSError as error:
             raise self._lost() from error
-        return STATUS.unpack(data)
+        return data
 
     def _restart(self) -> None:
+        """Another process in place of this one; if there can be none, the next job says why."""
         self.close()
-        self._start()
+        with contextlib.suppress(InfrastructureError):
+            self._start()
 
     def _lost(self) -> InfrastructureError:
         self._restart()
@@ -162,7 +200,7 @@ def _read_until(fd: int, deadline: float) -> tuple[bytes, Literal["end", "late",
     parts: list[bytes] = []
     size = 0
     while (left := deadline - time.monotonic()) > 0:
-        if not select.select([fd], [], [], left)[0]:
+        if not readable(fd, left):
             break
         part = os.read(fd, 1 << 20)
         if not part:

@@ -9,10 +9,10 @@ import threading
 import time
 from typing import Any
 
-from grader.errors import ProtocolError
+from grader.errors import InfrastructureError, ProtocolError
 
 from .isolation import Isolation
-from .warm_process import GRACE, LINGER, START_LIMIT, Closing, Reply, WarmProcess, checked, how_it_ended
+from .warm_process import GRACE, LINGER, Closing, Reply, WarmProcess, checked, how_it_ended
 
 
 class SpawnedWorker(Closing):
@@ -24,6 +24,7 @@ class SpawnedWorker(Closing):
         self._start()
 
     def _start(self) -> None:
+        self.process: WarmProcess | None = None
         self.process = WarmProcess(["pipe"], "none", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.replies: queue.Queue[bytes | None] = queue.Queue()
         self.ready = False
@@ -31,6 +32,9 @@ class SpawnedWorker(Closing):
         self.reader.start()
 
     def close(self) -> None:
+        """End the process; a job that comes all the same starts another."""
+        if self.process is None:
+            return
         self.process.close()
         self.reader.join(LINGER)
         streams = [self.process.popen.stdin] + ([] if self.reader.is_alive() else [self.process.popen.stdout])
@@ -38,10 +42,11 @@ class SpawnedWorker(Closing):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
+        self.process = None
 
     def run(self, job: bytes, time_limit: float) -> Reply:
-        self._await_ready()
-        stdin = self.process.popen.stdin
+        process = self._ready_process()
+        stdin = process.popen.stdin
         assert stdin is not None
         started = time.monotonic()
         try:
@@ -53,43 +58,55 @@ class SpawnedWorker(Closing):
         except OSError:
             frame = None
         if frame is None:
-            return self._replaced(Reply("crash", detail=self._last_words()))
+            return self._replaced(Reply("crash", detail=_how_it_ended(process)))
         reply = checked(frame, "")
         in_time = time.monotonic() - started < time_limit
         return reply if in_time and reply.end == "answered" else self._replaced(reply)
 
-    def _await_ready(self) -> None:
-        if self.ready:
-            return
-        try:
-            frame = self.replies.get(timeout=START_LIMIT)
-        except queue.Empty:
-            frame = None
-        if frame is None:
-            raise self.process.failure()
-        self.ready = True
+    def _ready_process(self) -> WarmProcess:
+        if self.process is None:
+            self._start()
+        process = self.process
+        assert process is not None
+        if not self.ready:
+            try:
+                process.await_ready(self._says_ready)
+            except InfrastructureError:
+                self.close()
+                raise
+            self.ready = True
+        return process
 
-    def _last_words(self) -> str:
-        """How the process ended; one that only fell silent is about to be killed."""
+    def _says_ready(self, seconds: float) -> bool | None:
         try:
-            code = self.process.popen.wait(LINGER)
-        except subprocess.TimeoutExpired:
-            return "it wrote into the grader's channel"
-        return how_it_ended(max(code, 0), max(-code, 0))
+            return self.replies.get(timeout=seconds) is not None
+        except queue.Empty:
+            return None
 
     def _replaced(self, reply: Reply) -> Reply:
+        """A reply after which another process takes over; if there can be none, the next job says why."""
         self.close()
-        self._start()
+        with contextlib.suppress(InfrastructureError):
+            self._start()
         return reply
+
+
+def _how_it_ended(process: WarmProcess) -> str:
+    """How a process ended; one that only fell silent is about to be killed."""
+    try:
+        code = process.popen.wait(LINGER)
+    except subprocess.TimeoutExpired:
+        return "it wrote into the grader's channel"
+    return how_it_ended(max(code, 0), max(-code, 0))
 
 
 def _pump(stream: Any, replies: queue.Queue[bytes | None]) -> None:
     """Read frames until the stream ends, or says something that is no frame."""
-    from grader.child import protocol  # numpy: not needed before the worker process is on its way
-
     try:
-        while (frame := protocol.read_frame(stream)) is not None:
-            replies.put(frame)
-    except (ProtocolError, OSError, ValueError):
-        pass  # the end of this process's replies, like any other: the `None` below says so
-    replies.put(None)
+        from grader.child import protocol  # numpy: not needed before the worker process is on its way
+
+        with contextlib.suppress(ProtocolError, OSError, ValueError):  # the end of its replies, like any other
+            while (frame := protocol.read_frame(stream)) is not None:
+                replies.put(frame)
+    finally:
+        replies.put(None)

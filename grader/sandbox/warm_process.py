@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from grader.child.protocol import Frame
 
 START_LIMIT = 120.0
+OF_A_SHELL = 128  # what bubblewrap, like a shell, adds to the number of a signal
+LOOK = 0.25  # seconds between two looks at a process that is starting
 GRACE = 0.6
 LINGER = 0.25
 END_LIMIT = 5.0
 KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG")
 KEPT_STRICTLY = ("LD_LIBRARY_PATH",)
 End = Literal["answered", "timeout", "crash"]
-STARTER = ThreadPoolExecutor(1)  # Linux ends a worker with the thread that started it: this one stays to the end
+STOPPED = frozenset("Tt")  # by a signal, or by a debugger
 
 
 @dataclass(frozen=True)
@@ -74,16 +76,41 @@ class Worker(Protocol):
 
 
 class WarmProcess:
-    """The warm process, and the words it says when it cannot start."""
+    """The warm process: started, waited for until it is ready, and ended.
+
+    Raises:
+        InfrastructureError: the system refuses to start it; says why.
+    """
 
     def __init__(self, arguments: Sequence[str], isolation: Isolation, **streams: Any) -> None:
-        self.words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
+        self.in_box = isolation == "box"
+        command, environment = _command(arguments, isolation), _environment(isolation)
+        self.words = _file_for_words()  # closed in `close`
+        to = self.words or subprocess.DEVNULL
+        try:
+            self.popen = subprocess.Popen(command, stderr=to, env=environment, start_new_session=True, **streams)
+        except OSError as error:
+            if self.words:
+                self.words.close()
+            raise could_not_start(f"the system refuses a new process ({error.strerror or error})") from error
 
-        def start() -> subprocess.Popen[bytes]:
-            words, environment = _command(arguments, isolation), _environment(isolation)
-            return subprocess.Popen(words, stderr=self.words, env=environment, start_new_session=True, **streams)
+    def await_ready(self, answered: Callable[[float], bool | None]) -> None:
+        """Wait until the process says that it is ready; its end, and whatever holds it up, is noticed at once.
 
-        self.popen = STARTER.submit(start).result()
+        Args:
+            answered: waits so many seconds for its answer: `True` for ready, `None` for none yet, `False` for never.
+
+        Raises:
+            InfrastructureError: it ended, was stopped, or took too long; says which.
+        """
+        deadline = time.monotonic() + START_LIMIT
+        while not (ready := answered(LOOK)):
+            if ready is False or self.popen.poll() is not None:
+                raise self._why_it_ended()
+            if stopped := [pid for pid, state in self._states() if state in STOPPED]:
+                raise could_not_start(f"process {stopped[0]} was stopped by a signal or a debugger")
+            if time.monotonic() > deadline:
+                raise could_not_start(f"it was not ready after {START_LIMIT:.0f} seconds{self._last_words()}")
 
     def close(self) -> None:
         """Kill the process, its children and its session; wait until all of them have ended."""
@@ -96,26 +123,64 @@ class WarmProcess:
         for child in children:  # the first process of a box takes everything in it along
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 signal.pidfd_send_signal(child, signal.SIGKILL)
-            select.select([child], [], [], END_LIMIT)
+            readable(child, END_LIMIT)
             os.close(child)
-        self.words.close()
+        if self.words:
+            self.words.close()
 
     def _children(self) -> list[int]:
         """Handles of its children, where the platform has such handles."""
         found: list[int] = []
         with contextlib.suppress(OSError, AttributeError):
-            for pid in Path(f"/proc/{self.popen.pid}/task/{self.popen.pid}/children").read_text().split():
-                found.append(os.pidfd_open(int(pid)))
+            found += map(os.pidfd_open, _children_of(self.popen.pid))
         return found
 
-    def failure(self) -> InfrastructureError:
-        """Why the process did not become ready."""
+    def _states(self) -> Iterator[tuple[int, str]]:
+        """The number and the state, a letter, of the process and of those below it, where `/proc` tells."""
+        waiting = [self.popen.pid]
+        while waiting:
+            pid = waiting.pop()
+            with contextlib.suppress(OSError):
+                yield pid, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+                waiting += _children_of(pid)
+
+    def _why_it_ended(self) -> InfrastructureError:
+        """How a process ended that was not ready yet, and its last words."""
+        try:
+            code = self.popen.wait(LINGER)
+        except subprocess.TimeoutExpired:
+            return could_not_start(f"it closed its end of the channel{self._last_words()}")
+        if self.in_box and code > OF_A_SHELL:
+            code = OF_A_SHELL - code
+        said = self._last_words()
+        if "No module named 'torch'" in said:
+            return InfrastructureError(f"torch is not installed for {sys.executable}: run `pip install torch`.")
+        return could_not_start(how_it_ended(max(code, 0), max(-code, 0)) + said)
+
+    def _last_words(self) -> str:
+        """The last line that it wrote to its stderr, after a colon; empty where there is none."""
+        if self.words is None:
+            return ""
         self.words.seek(0)
         said = self.words.read().decode(errors="replace").strip().splitlines()
-        last = said[-1] if said else "it said nothing"
-        if "No module named 'torch'" in last:
-            return InfrastructureError(f"torch is not installed for {sys.executable}: run `pip install torch`.")
-        return InfrastructureError(f"the worker process could not start: {last}")
+        return f": {said[-1]}" if said else ""
+
+
+def could_not_start(why: str) -> InfrastructureError:
+    """The error that a worker which is not ready ends in; the next job starts another process."""
+    return InfrastructureError(f"the worker process could not start: {why}. Run the same command again.")
+
+
+def _file_for_words() -> IO[bytes] | None:
+    """Where the process may write what it has to say, unless no file can be made."""
+    try:
+        return tempfile.TemporaryFile()
+    except OSError:
+        return None
+
+
+def _children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _command(arguments: Sequence[str], isolation: Isolation) -> list[str]:
@@ -149,6 +214,13 @@ class Closing:
 
     def close(self) -> None:
         raise NotImplementedError
+
+
+def readable(fd: int, seconds: float) -> bool:
+    """Whether a descriptor, of any number, has something to read within so many seconds (not on Windows)."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(max(seconds, 0) * 1000))
 
 
 def checked(frame: bytes, ended: str) -> Reply:
