@@ -508,9 +508,9 @@ def test_what_was_graded_without_isolation_is_graded_again(course: Course, tmp_p
 def test_a_worker_that_cannot_be_isolated_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without Landlock the warm process ends before it is ready."""
     package = tmp_path / "grader"
-    shutil.copytree(isolation.box.PACKAGE, package, ignore=shutil.ignore_patterns("landlock.py", "bundled"))
+    shutil.copytree(isolation.bubblewrap.PACKAGE, package, ignore=shutil.ignore_patterns("landlock.py", "bundled"))
     tmp_path.chmod(0o755)
-    monkeypatch.setattr(isolation.box, "PACKAGE", package)
+    monkeypatch.setattr(isolation.bubblewrap, "PACKAGE", package)
     with start_worker("box") as worker, pytest.raises(InfrastructureError, match="could not start"):
         worker.run(make_job("def probe(x): return x", {"x": np.ones(1)}), TIME_LIMIT)
 

@@ -93,6 +93,8 @@ class ForkingWorker(Closing):
             os.close(result)
 
     def _await_ready(self) -> None:
+        if self.ready and self.process is not None and self.process.popen.poll() is not None:
+            self._restart()  # it was ended between two jobs, or the wall around it was
         if self.process is None:
             self._start()
         if self.ready or self.process is None:
