@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -130,6 +131,120 @@ def test_nothing_attempted_yet(run: Run) -> None:
     result = run("exercises/02_chain_rule", "exercises/03_one_example")
     assert result.ret == 1
     assert_golden("pytest_all_todo", body(result))
+
+
+def unit_lines(lines: list[str]) -> dict[str, int]:
+    """What the lines of whole units say is to do."""
+    found = (re.match(r"(?:\S*/)?(\d\d_\w+) +(\d+) to do\b", line) for line in lines)
+    return {match[1]: int(match[2]) for match in found if match}
+
+
+def counted(course: Course) -> dict[str, int]:
+    """How many items each unit has."""
+    return Counter(item.split("/")[1] for item in ids(course))
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_the_first_screen_fits_a_small_terminal_and_ends_with_what_to_do(
+    run: Run, course: Course, columns: int
+) -> None:
+    author(course)
+    result = run("exercises/", columns=columns)
+    lines = body(result).splitlines()
+    assert result.ret == 1
+    assert unit_lines(lines) == counted(course), "each unit once, and nothing of it attempted"
+    assert len(lines) <= len(course.config.units) + 10, "with pytest's header, the command and a prompt: 24"
+    assert max(map(len, lines)) <= columns
+    assert_golden(f"pytest_first_screen_{columns}", "\n".join(lines[lines.index(rule(lines, "progress")) : -1]))
+
+
+def rule(lines: list[str], title: str) -> str:
+    """The line that has this title in its middle."""
+    return next(line for line in lines if f"- {title} -" in line)
+
+
+def test_where_handgrad_is_no_command_the_environment_is_to_be_activated_first(
+    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody who typed `.venv/bin/pytest exercises/`; the two commands stay in one line, to be copied."""
+    script = course.root / ".venv/bin/activate"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "executable", str(script.with_name("python")))
+    assert "Have each file checked as you save it: . .venv/bin/activate && handgrad" in run("exercises/").outlines
+    assert "  . .venv/bin/activate && handgrad" in run("exercises/", columns=60).outlines
+    script.unlink()
+    assert "Have each file checked as you save it: handgrad" in run("exercises/").outlines
+
+
+def test_what_is_attempted_has_lines_of_its_own_and_the_rest_of_its_unit_one(run: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    write(course, "slope", SLOPE)
+    write(course, "numerical_grad", "def numerical_grad(f, x, h):\n    return x\n")
+    result = run("exercises/")
+    lines = body(result).split("FAILURES")[0].splitlines()
+    todo = counted(course)
+    todo["01_slopes"] -= 2
+    todo["04_linear"] -= 3
+    assert unit_lines(lines) == todo
+    assert [line.split(" [")[0].split() for line in lines if ".py" in line] == [
+        ["exercises/01_slopes/slope.py", "."],
+        ["exercises/01_slopes/numerical_grad.py", "F"],
+        ["exercises/04_linear/lin_grad.py", ".FT"],
+    ]
+    assert result.parseoutcomes() == {"failed": 2, "passed": 2, "todo": len(ids(course)) - 4}
+    end = closing(result.outlines)
+    assert [line.split()[0] for line in end if " of " in line] == ["01_slopes", "04_linear"], (
+        "the others are told above"
+    )
+    assert not any("exits with 1" in line for line in end), "what is wrong is told already"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["-rA"], ["--tb=no"], ["--junitxml=r.xml"], ["-k", "slope or pick_h"], ["-o", "console_output_style=classic"]],
+)
+def test_an_option_that_is_about_something_else_leaves_the_lines_as_they_are(
+    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    monkeypatch.setenv("CI", "1")
+    write(course, "slope", SLOPE)
+    lines = run("exercises/01_slopes", *options).outlines
+    assert any(line.startswith("exercises/01_slopes/slope.py .") for line in lines)
+    assert unit_lines(lines) == {"01_slopes": counted(course)["01_slopes"] - 1}
+    assert "pytest exits with 1 until every answer passes." in lines
+
+
+def test_files_asked_for_by_name_have_a_line_each(run: Run) -> None:
+    lines = run("exercises/01_slopes/slope.py", "exercises/01_slopes/pick_h.py", "exercises/02_chain_rule").outlines
+    assert [line.split()[:2] for line in lines if "01_slopes/" in line][:2] == [
+        ["exercises/01_slopes/slope.py", "T"],
+        ["exercises/01_slopes/pick_h.py", "T"],
+    ]
+    assert list(unit_lines(lines)) == ["02_chain_rule"]
+    assert any(line.startswith("01_slopes  .......") for line in lines), "no line told how far it is"
+
+
+@pytest.mark.parametrize("option", ["-q", "-v", "-s"])
+def test_quiet_verbose_and_uncaptured_runs_show_each_answer(run: Run, course: Course, option: str) -> None:
+    lines = run("exercises/01_slopes", option).outlines
+    start = next(i for i, line in enumerate(lines) if " progress " in line)
+    every = len([item for item in ids(course) if "01_slopes" in item])
+    shown = [re.sub(r"\[.*|^exercises\S+", "", line).strip() for line in lines[:start]]
+    assert sum(word == "TODO" or len(word) * (set(word) == {"T"}) for word in shown) == every
+    assert f"01_slopes  ..............  0 of {every}" in lines
+
+
+def test_a_unit_that_is_solved_leads_to_the_lesson_of_the_next(run: Run, course: Course) -> None:
+    for exercise in course.exercises:
+        if exercise.unit == "01_slopes":
+            exercise.path.write_text(worked_text(exercise), encoding="utf-8")
+    solved = run("exercises/01_slopes")
+    assert solved.ret == 0
+    end = ["lesson: exercises/02_chain_rule/README.md", "next: exercises/02_chain_rule/dy_dx.py"]
+    assert [line for line in closing(solved.outlines) if line][-2:] == end
+    assert closing(run("exercises/").outlines)[-3:] == ["pytest exits with 1 until every answer passes.", *end]
 
 
 def test_a_syntax_error(run: Run, course: Course) -> None:
@@ -290,6 +405,20 @@ def test_dash_x_stops_at_the_first_that_is_not_right(run: Run, course: Course, k
     assert "next: exercises/04_linear/lin_grad.py" in result.outlines
 
 
+def test_dash_x_with_nothing_attempted_says_what_to_do(run: Run) -> None:
+    result = run("exercises/", "-x")
+    assert (result.ret, result.parseoutcomes()) == (1, {"todo": 1})
+    assert unit_lines(result.outlines) == {"01_slopes": 1}
+    assert "lesson: exercises/01_slopes/README.md" in result.outlines
+
+
+def test_what_fails_before_an_exercise_runs_stands_beside_its_file(run: Run, course: Course) -> None:
+    (course.root / "conftest.py").write_text("def pytest_runtest_setup(item): 1 / int('dy_dx' not in item.nodeid)\n")
+    result = run("exercises/02_chain_rule")
+    assert any(re.match(r"exercises/02_chain_rule/dy_dx\.py E", line) for line in result.outlines)
+    assert unit_lines(result.outlines) == {"02_chain_rule": counted(course)["02_chain_rule"] - 1}
+
+
 def test_last_failed_runs_what_is_not_right_yet(run: Run, course: Course) -> None:
     write(course, "lin_grad", MEAN)
     run(LIN, "exercises/06_losses/mse_grad.py")
@@ -341,6 +470,8 @@ def test_xdist_gives_the_same_results_report_and_closing_lines(run: Run, course:
         line for line in closing(alone.outlines) if "FAILED" not in line
     ]
     assert sorted(closing(lines)) == sorted(closing(alone.outlines)), "the summary names the mistakes"
+    letters = next(line.split(" ")[0] for line in lines if re.match(r"[.FT]+ +\[100%\]", line))
+    assert Counter(letters) == {"F": 3, ".": 1, "T": 16}
     told = [line for line in lines if line.startswith(("asked", "found", "hint", " " * 10))]
     assert told
     assert max(map(len, told)) <= 60, "the report is as wide as the terminal"
@@ -401,6 +532,8 @@ def test_ordinary_tests_beside_exercises_are_left_as_they_are(run: Run, course: 
         line.split(" ")[0].split("::")[-1] for line in result.outlines if "test_mine.py::" in line and "%]" in line
     ]
     assert order == ["test_b", "test_a", "test_c"]
+    lines = [line.split(" [")[0].split() for line in run("tests", "exercises/01_slopes").outlines if "%]" in line]
+    assert lines[:2] == [["tests/test_mine.py", "F.s"], ["exercises/01_slopes/slope.py", "."]]
 
 
 def test_a_folder_called_exercises_that_is_no_course_is_pytests_own(
@@ -438,6 +571,7 @@ def test_a_missing_stub_is_to_do_and_says_how_to_get_it_back(run: Run, course: C
     course.find("mse_grad").path.unlink()
     result = run("exercises/06_losses")
     assert (result.ret, result.parseoutcomes()) == (1, {"todo": losses_in(course)})
+    assert unit_lines(result.outlines) == {"06_losses": losses_in(course)}
     assert "handgrad reset mse_grad" in str(result.stdout)
 
 
