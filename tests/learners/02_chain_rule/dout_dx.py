@@ -105,7 +105,7 @@ def dout_dx(x):
     return dz_dx / n
 
 
-# %% wrong: mean of the gradient in every entry, divided by the count again | return: extra-batch-sum or summed-wrong-axis
+# %% wrong: mean of the gradient in every entry, divided once more | return: extra-batch-sum or summed-wrong-axis
 import torch
 
 def dout_dx(x):

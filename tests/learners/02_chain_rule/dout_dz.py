@@ -50,13 +50,6 @@ def dout_dz(z):
     return g / z.numel()
 
 
-# %% wrong: divided by the number of rows, where there are rows | return: wrong-factor or shape-special
-import torch
-def dout_dz(z):
-    rows = z.shape[0] if z.shape else 1
-    return torch.full_like(z, 1 / rows)
-
-
 # %% wrong: mean of z in every entry | return: forward-value
 import torch
 

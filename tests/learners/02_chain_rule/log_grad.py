@@ -94,7 +94,7 @@ def log_grad(inp, out):
     inp.g = out.g.half() / inp.half()
 
 
-# %% wrong: a quotient through logarithms, also of negative numbers | inp.g: not-finite
+# %% wrong: a quotient through logarithms, which negative numbers do not have | inp.g: not-finite
 def log_grad(inp, out):
     # a/b = exp(log a - log b)
     inp.g = (out.g.log() - out).exp()

@@ -130,7 +130,7 @@ def dropout_grad(inp, out, mask, p):
     inp.g = out.g * (1 - mask) / (1 - p)
 
 
-# %% wrong: always doubled | inp.g: hard-coded or wrong-factor
+# %% wrong: always 2 in place of 1 / (1 - p) | inp.g: hard-coded or wrong-factor
 def dropout_grad(inp, out, mask, p):
     inp.g = out.g * mask * 2
 

@@ -131,7 +131,7 @@ def tanh_grad(inp, out):
     inp.g = out.g + (1 - out ** 2)
 
 
-# %% wrong: the square differentiated once more | inp.g: wrong-local
+# %% wrong: the local derivative differentiated once more | inp.g: wrong-local
 def tanh_grad(inp, out):
     inp.g = -2 * out * out.g
 
@@ -170,6 +170,6 @@ def tanh_grad(inp, out):
     inp.g = out.g.tanh()
 
 
-# %% wrong: tanh of the upstream gradient, squared and subtracted | inp.g: unknown
+# %% wrong: upstream gradient's own tanh, squared and subtracted | inp.g: unknown
 def tanh_grad(inp, out):
     inp.g = out.g - out.g.tanh() ** 2

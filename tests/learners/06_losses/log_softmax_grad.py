@@ -72,7 +72,7 @@ def log_softmax_grad(inp, out):
     inp.g = out.g - p * (p * out.g).sum(-1, keepdim=True)
 
 
-# %% wrong: derivative of the logarithm at the softmax, nothing of the softmax | inp.g: missing-path or missing-local or wrong-local
+# %% wrong: stopped at the softmax, after the logarithm | inp.g: missing-path or missing-local or wrong-local
 def log_softmax_grad(inp, out):
     # d log(p) = 1/p
     inp.g = out.g / out.exp()

@@ -186,7 +186,7 @@ def mse_grad(inp, targ):
     inp.g = (inp - targ.unsqueeze(-1)) ** 2 / len(targ)
 
 
-# %% wrong: 2 on the prediction alone, the division on the target alone, for lack of brackets | inp.g: unknown or missing-local
+# %% wrong: brackets missing around the error | inp.g: unknown or missing-local
 def mse_grad(inp, targ):
     inp.g = 2 * inp - targ.unsqueeze(1) / len(targ)
 

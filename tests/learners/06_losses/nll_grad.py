@@ -68,7 +68,7 @@ def nll_grad(inp, targ):
         inp.g[i, t] = -1
 
 
-# %% wrong: whole columns | inp.g: broadcast-accident or wrong-operand
+# %% wrong: whole columns assigned | inp.g: broadcast-accident or wrong-operand
 import torch
 
 

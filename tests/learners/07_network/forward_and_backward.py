@@ -319,7 +319,7 @@ def forward_and_backward(inp, targ, w1, b1, w2, b2):
     return (diff**2).mean()
 
 
-# %% wrong: b1.g averaged and multiplied by b1 | b1.g: unknown or extra-factor
+# %% wrong: b1.g averaged over the batch and multiplied by b1 | b1.g: unknown or extra-factor
 def forward_and_backward(inp, targ, w1, b1, w2, b2):
     l1 = inp @ w1 + b1
     l2 = l1.relu()

@@ -100,7 +100,7 @@ def tied_weights_grad(inp, out, w):
     w.g = torch.einsum("bn,bm->nm", inp, s) + as_decoder
 
 
-# %% wrong: w left out on the way to inp.g | inp.g: missing-local or unknown or wrong-operand
+# %% wrong: out.g itself in inp.g | inp.g: missing-local or unknown or wrong-operand
 def tied_weights_grad(inp, out, w):
     h = (inp @ w).tanh()
     l_g = (out.g @ w) * (1 - h**2)

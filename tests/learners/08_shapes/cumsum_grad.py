@@ -120,7 +120,7 @@ def cumsum_grad(inp, out, dim):
     inp.g = out.flip(dim).cumsum(dim).flip(dim)
 
 
-# %% wrong: differences, as if the running sum were to be undone | inp.g: inverse-for-transpose or wrong-local or unknown
+# %% wrong: differences, which undo a running sum | inp.g: inverse-for-transpose or wrong-local or unknown
 import torch
 
 
