@@ -18,7 +18,8 @@ from unittest.mock import patch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from conftest import ROOT, SEED, TIME_LIMIT, with_policy
-from test_learners import FILES, NAMED, WRONG, Expected, expectations, without_misconceptions
+from corpus import WRONG, Submission
+from test_learners import NAMED, without_misconceptions
 
 from grader.course import Course, load_course
 from grader.judging import judge
@@ -31,7 +32,7 @@ class Tally:
     """What became of one unit's wrong answers that deserve a name.
 
     Args:
-        right: how many got a code that their file expects.
+        right: how many got a code that is expected of them.
         unnamed: how many got `unknown`.
         misnamed: the others, one line each.
         seconds: CPU time of each search for a name.
@@ -47,25 +48,24 @@ class Tally:
         return self.right + len(self.unnamed) + len(self.misnamed)
 
 
-def deserved(expected: Expected, answer: str) -> frozenset[str]:
+def deserved(submission: Submission, answer: str) -> frozenset[str]:
     """The codes that an answer may get; none where it passes, or where its mistake has no name."""
-    allowed = expected.get(answer, expected.get("*", frozenset()))
+    allowed = submission.allowed(answer)
     return allowed if allowed <= NAMED else frozenset()
 
 
-def tallies(course: Course, seed: int, names: Sequence[str], worker: Worker) -> dict[str, Tally]:
-    """One tally for each unit, each file graded as if it were the only one."""
+def tallies(course: Course, seed: int, submissions: Sequence[Submission], worker: Worker) -> dict[str, Tally]:
+    """One tally for each unit, each submission graded as if it were the only one."""
     found: dict[str, Tally] = defaultdict(Tally)
-    for name in names:
-        expected = expectations(FILES[name])
-        tally = found[name.split("/")[1]]
+    for submission in submissions:
+        tally = found[submission.unit]
         with patch.object(judge, "mistake", timed(judge.mistake, tally.seconds)):
-            result = Grader(seed).grade(course.find(FILES[name].parent.name), FILES[name].read_bytes(), worker)
+            result = Grader(seed).grade(course.find(submission.exercise), submission.source.encode(), worker)
         for answer in result.answers:
-            allowed = deserved(expected, answer.name)
+            allowed = deserved(submission, answer.name)
             if not allowed:
                 continue
-            line = f"{name} {answer.name}: {answer.code}, not {' | '.join(sorted(allowed))}"
+            line = f"{submission.id} | {answer.name}: {answer.code}, not {' or '.join(sorted(allowed))}"
             tally.right += answer.code in allowed
             if answer.code not in allowed:
                 (tally.unnamed if answer.code == "unknown" else tally.misnamed).append(line)
@@ -105,11 +105,11 @@ def main() -> None:
     parser.add_argument("units", nargs="*", metavar="UNIT", help="such as 05_activations; by default all")
     parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
-    names = [name for name in WRONG if not options.units or name.split("/")[1] in options.units]
+    wrong = [submission for submission in WRONG.values() if not options.units or submission.unit in options.units]
     course = with_policy(load_course(ROOT), time_limit=TIME_LIMIT)
     with start_worker("none") as worker:
-        declared = tallies(course, options.seed, names, worker)
-        bare = tallies(without_misconceptions(course), options.seed, names, worker)
+        declared = tallies(course, options.seed, wrong, worker)
+        bare = tallies(without_misconceptions(course), options.seed, wrong, worker)
     for title, found in (("as the course is", declared), ("without declared misconceptions", bare)):
         lines = [line for unit in sorted(found) for line in (*found[unit].unnamed, *found[unit].misnamed)]
         print(f"{title}, not named rightly:", *lines or ["none"], sep="\n  ")

@@ -22,7 +22,8 @@ import numpy as np
 import pytest
 from attacks import ATTACKS, PRELUDE, REPLIES, attack
 from conftest import ROOT, SEED, TIME_LIMIT, codes, make_job, solution, with_policy
-from test_learners import FILES, RIGHT, SAMPLE, expectations, found_codes, mismatches
+from corpus import RIGHT, SUBMISSIONS, found_codes
+from test_learners import SAMPLE
 from test_sandbox import LIMIT, X, alive, assert_still_honest, observed, outcome, run
 
 from grader.batch.class_grading import grade_folder
@@ -234,11 +235,11 @@ def test_control_characters_do_not_reach_a_terminal(isolated: ForkingWorker, cou
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
 
 
-@pytest.mark.parametrize(("mode", "names"), [("box", sorted({*RIGHT[::3], *SAMPLE})), ("kernel", SAMPLE)])
+@pytest.mark.parametrize(("mode", "names"), [("box", sorted({*list(RIGHT)[::3], *SAMPLE})), ("kernel", SAMPLE)])
 def test_every_submission_of_the_corpus_gets_its_verdict(
     mode: Isolation, names: list[str], course: Course, grader: Grader
 ) -> None:
-    """Worked solutions, right and wrong files: the same codes as without isolation.
+    """Worked solutions, right and wrong submissions: the same codes as without isolation.
 
     What is right has the time that a course gives: loops over the entries of a large input need some of it.
     """
@@ -248,9 +249,12 @@ def test_every_submission_of_the_corpus_gets_its_verdict(
             assert codes(grader.grade(exercise, exercise.solution.read_bytes(), worker)) == codes(
                 grader.grade(exercise, exercise.solution.read_bytes(), open_worker)
             )
-        found = {name: found_codes(name, patient if name in RIGHT else course, grader, worker) for name in names}
-        wrong = {name: found[name] for name in names if mismatches(expectations(FILES[name]), found[name])}
-        assert wrong == {name: found_codes(name, course, grader, open_worker) for name in wrong}
+        chosen = [SUBMISSIONS[name] for name in names]
+        found = {one.id: found_codes(one, patient if one.id in RIGHT else course, grader, worker) for one in chosen}
+        wrong = [one for one in chosen if one.mismatches(found[one.id])]
+        assert {one.id: found[one.id] for one in wrong} == {
+            one.id: found_codes(one, course, grader, open_worker) for one in wrong
+        }
 
 
 ORDINARY = """

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from conftest import Grade, codes, make_job, solution, with_policy
+from corpus import SUBMISSIONS, found_codes
 from measurements import AT_LARGE, MEASURED, SOURCES, measuring
-from test_learners import found_codes
 
 from grader.course import Course
 from grader.diagnosis.ladders import STEPS
@@ -286,8 +286,8 @@ def test_a_table_is_a_right_way_where_entries_depend_on_each_other(
     course: Course, grader: Grader, isolated: ForkingWorker
 ) -> None:
     """It has no room in a large case, and a smaller one shows that it takes no time."""
-    name = "right/08_shapes/var_grad/centring-matrix.py"
-    assert found_codes(name, course, grader, isolated) == {"inp.g": None}
+    table = SUBMISSIONS["08_shapes/var_grad: a centring matrix"]
+    assert found_codes(table, course, grader, isolated) == {"inp.g": None}
 
 
 FORGED_METERS = {
@@ -322,9 +322,13 @@ def test_whoever_forges_the_meter_has_no_room_all_the_same(
 
 
 def test_whoever_holds_a_row_at_a_time_has_room(course: Course, grader: Grader, isolated: ForkingWorker) -> None:
-    for way in ("one_row_at_a_time", "one-weight-row-at-a-time", "chunks_of_rows"):
-        name = f"right/04_linear/lin_grad_lean/{way}.py"
-        assert set(found_codes(name, course, grader, isolated).values()) == {None}
+    for way in (
+        "one row at a time, with addr_ and mv",
+        "one row of w.g at a time",
+        "three rows of the batch at a time",
+    ):
+        submission = SUBMISSIONS[f"04_linear/lin_grad_lean: {way}"]
+        assert set(found_codes(submission, course, grader, isolated).values()) == {None}
 
 
 def test_only_an_array_that_must_never_be_held_is_left_without_room(course: Course, grader: Grader) -> None:

@@ -1,7 +1,0 @@
-from torch import *
-
-GOOD = {float32: 5e-3, float64: 5e-6}
-
-
-def pick_h(dtype):
-    return GOOD[dtype]

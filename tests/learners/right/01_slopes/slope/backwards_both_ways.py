@@ -1,2 +1,0 @@
-def slope(f, x, h):
-    return (f(x) - f(x + h)) / -h

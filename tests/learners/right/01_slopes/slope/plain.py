@@ -1,2 +1,0 @@
-def slope(f, x, h):
-    return (f(x + h) - f(x)) / h

@@ -1,3 +1,0 @@
-def div_grad(a, b, out):
-    a.g = b.reciprocal() * out.g
-    b.g = -out * a.g

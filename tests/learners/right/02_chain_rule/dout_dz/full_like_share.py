@@ -1,5 +1,0 @@
-import torch
-
-
-def dout_dz(z):
-    return torch.full_like(z, 1 / z.numel())

@@ -1,3 +1,0 @@
-import torch
-def dy_dx(x):
-    return torch.ones(x.shape)

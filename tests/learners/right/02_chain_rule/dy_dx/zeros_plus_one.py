@@ -1,2 +1,0 @@
-def dy_dx(x):
-    return 0 * x + 1

@@ -1,1 +1,0 @@
-exp_grad = lambda inp, out: setattr(inp, "g", out.g * out)

@@ -1,2 +1,0 @@
-def inv_grad(inp, out):
-    inp.g = -out * out.g / inp

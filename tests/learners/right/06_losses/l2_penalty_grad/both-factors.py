@@ -1,3 +1,0 @@
-def l2_penalty_grad(w, lam):
-    w.g = lam * w
-    w.g = w.g + w * lam

@@ -1,2 +1,0 @@
-def l2_penalty_grad(w, lam):
-    w.g = lam * (w + w)

@@ -1,5 +1,0 @@
-import torch
-
-
-def logsumexp_grad(inp, out):
-    inp.g = torch.diag(out.g) @ torch.softmax(inp, dim=1)

@@ -1,2 +1,0 @@
-def logsumexp_grad(inp, out):
-    inp.g = inp.exp() / out.exp()[:, None] * out.g[:, None]

@@ -1,5 +1,0 @@
-import torch
-
-
-def nll_grad(inp, targ):
-    inp.g = -torch.nn.functional.one_hot(targ, inp.shape[1]).float() / len(targ)

@@ -1,3 +1,0 @@
-def cumsum_grad(inp, out, dim):
-    total = out.g.sum(dim, keepdim=True)
-    inp.g = total - out.g.cumsum(dim) + out.g

@@ -1,6 +1,0 @@
-import torch
-
-
-def sum_grad(inp, out, dim, keepdim):
-    g = out.g.squeeze(dim) if keepdim else out.g
-    inp.g = torch.stack([g for _ in range(inp.size(dim))], dim)

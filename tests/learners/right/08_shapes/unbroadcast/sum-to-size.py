@@ -1,2 +1,0 @@
-def unbroadcast(g, shape):
-    return g.sum_to_size(shape)

@@ -1,6 +1,0 @@
-# expect return: imprecise
-import torch
-
-
-def pick_h(dtype):
-    return torch.finfo(dtype).eps

@@ -1,3 +1,0 @@
-# expect return: imprecise
-def pick_h(dtype):
-    return 0.1

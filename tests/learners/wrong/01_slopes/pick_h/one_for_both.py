@@ -1,3 +1,0 @@
-# expect return: imprecise | hard-coded | unknown
-def pick_h(dtype):
-    return 1e-6

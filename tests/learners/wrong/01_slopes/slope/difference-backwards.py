@@ -1,5 +1,0 @@
-# expect return: wrong-sign
-def slope(f, x, h):
-    before = f(x + h)
-    after = f(x)
-    return (after - before) / h

@@ -1,3 +1,0 @@
-# expect return: wrong-factor
-def slope(f, x, h):
-    return 2 * (f(x + h) - f(x)) / h

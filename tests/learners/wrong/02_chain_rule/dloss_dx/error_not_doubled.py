@@ -1,5 +1,0 @@
-# expect return: missing-local | wrong-factor
-def dloss_dx(x, target):
-    y = x + 2
-    out = (3 * y**2).mean()
-    return (out - target) * 6 * y / x.numel()

@@ -1,4 +1,0 @@
-# expect return: missing-upstream
-def dloss_dx(x, target):
-    y = x + 2
-    return 6 * y / y.numel()

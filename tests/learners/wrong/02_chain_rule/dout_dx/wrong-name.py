@@ -1,3 +1,0 @@
-# expect return: missing-function
-def dout_dX(x):
-    return 6 * (x + 2) / x.numel()

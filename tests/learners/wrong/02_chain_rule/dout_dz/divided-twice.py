@@ -1,7 +1,0 @@
-# expect return: extra-factor
-import torch
-
-
-def dout_dz(z):
-    g = torch.ones_like(z) / z.numel()
-    return g / z.numel()

@@ -1,3 +1,0 @@
-# expect return: wrong-type
-def dy_dx(x):
-    return 1

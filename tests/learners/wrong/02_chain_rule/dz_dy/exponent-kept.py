@@ -1,3 +1,0 @@
-# expect return: wrong-local
-def dz_dy(y):
-    return 6 * y**2

@@ -1,3 +1,0 @@
-# expect *: syntax-error
-def dz_dy(y)
-    return 6 * y

@@ -1,3 +1,0 @@
-# expect return: wrong-factor | wrong-local
-def dz_dy(y):
-    return (3 + 2) * y

@@ -1,3 +1,0 @@
-# expect inp.g: todo
-def exp_grad(inp, out):
-    inp.g = ...

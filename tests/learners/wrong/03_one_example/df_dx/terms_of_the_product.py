@@ -1,3 +1,0 @@
-# expect return: extra-factor | forward-value
-def df_dx(x, w, b):
-    return w.t() * x

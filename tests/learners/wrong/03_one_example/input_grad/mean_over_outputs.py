@@ -1,3 +1,0 @@
-# expect return: mean-for-sum
-def input_grad(x, w, b, df):
-    return (w * df).mean(1)

@@ -1,3 +1,0 @@
-# expect return: missing-local
-def weight_grad(x, w, b, df):
-    return df.expand_as(w)

@@ -1,3 +1,0 @@
-# expect return: wrong-operand
-def weight_grad(x, w, b, df):
-    return w * df

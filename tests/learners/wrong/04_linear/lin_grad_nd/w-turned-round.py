@@ -1,8 +1,0 @@
-# expect w.g: transposed
-import torch
-
-
-def lin_grad_nd(inp, out, w, b):
-    inp.g = torch.einsum("btm,nm->btn", out.g, w)
-    w.g = torch.einsum("btn,btm->mn", inp, out.g)
-    b.g = torch.einsum("btm->m", out.g)

@@ -1,8 +1,0 @@
-# expect w.g: extra-work
-# expect b.g: extra-work
-def lin_grad_needed(inp, out, w, b, needs):
-    if "inp" in needs:
-        inp.g = out.g @ w.t()
-    if "w" in needs or "b" in needs:
-        w.g = inp.t() @ out.g
-        b.g = out.g.sum(0)

@@ -1,3 +1,0 @@
-# expect inp.g: wrong-local
-def clamp_grad(inp, out, lo, hi):
-    inp.g = out.g * (inp < hi).float()

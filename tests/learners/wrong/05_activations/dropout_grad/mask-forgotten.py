@@ -1,3 +1,0 @@
-# expect inp.g: missing-local
-def dropout_grad(inp, out, mask, p):
-    inp.g = out.g / (1 - p)

@@ -1,8 +1,0 @@
-# expect inp.g: wrong-point | wrong-local
-import math
-
-
-def gelu_grad(inp, out):
-    share = (1 + inp.erf()) / 2
-    density = (-(inp**2) / 2).exp() / (2 * math.pi) ** 0.5
-    inp.g = (share + inp * density) * out.g

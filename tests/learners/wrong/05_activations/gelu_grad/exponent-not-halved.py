@@ -1,8 +1,0 @@
-# expect inp.g: wrong-local | wrong-point | missing-local
-import math
-
-
-def gelu_grad(inp, out):
-    cdf = 0.5 * (1 + (inp / math.sqrt(2)).erf())
-    pdf = (-inp ** 2).exp() / math.sqrt(2 * math.pi)
-    inp.g = out.g * (cdf + inp * pdf)

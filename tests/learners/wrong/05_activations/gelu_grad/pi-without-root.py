@@ -1,8 +1,0 @@
-# expect inp.g: wrong-factor | wrong-local | missing-local
-import math
-
-
-def gelu_grad(inp, out):
-    cdf = 0.5 * (1 + (inp / 2 ** 0.5).erf())
-    pdf = (-inp ** 2 / 2).exp() / (2 * math.pi)
-    inp.g = out.g * (cdf + inp * pdf)

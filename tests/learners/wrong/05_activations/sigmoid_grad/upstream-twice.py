@@ -1,3 +1,0 @@
-# expect inp.g: extra-factor
-def sigmoid_grad(inp, out):
-    inp.g = out.g * out * (1 - out) * out.g

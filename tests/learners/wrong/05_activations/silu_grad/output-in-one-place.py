@@ -1,4 +1,0 @@
-# expect inp.g: wrong-point | wrong-operand
-def silu_grad(inp, out):
-    s = inp.sigmoid()
-    inp.g = (s + inp * s * (1 - out)) * out.g

@@ -1,4 +1,0 @@
-# expect inp.g: extra-factor
-def bce_logits_grad(inp, targ):
-    p = inp.sigmoid()
-    inp.g = (p - targ) * p * (1 - p) / len(inp)

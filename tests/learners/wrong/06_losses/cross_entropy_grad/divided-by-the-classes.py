@@ -1,5 +1,0 @@
-# expect inp.g: wrong-factor
-def cross_entropy_grad(inp, targ):
-    g = inp.softmax(-1)
-    g[range(len(targ)), targ] -= 1
-    inp.g = g / inp.shape[1]

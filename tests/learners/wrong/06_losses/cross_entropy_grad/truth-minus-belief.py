@@ -1,7 +1,0 @@
-# expect inp.g: wrong-sign
-import torch
-
-
-def cross_entropy_grad(inp, targ):
-    hot = torch.nn.functional.one_hot(targ, inp.shape[1])
-    inp.g = (hot - inp.softmax(-1)) / len(targ)

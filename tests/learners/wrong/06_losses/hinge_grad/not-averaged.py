@@ -1,3 +1,0 @@
-# expect inp.g: sum-for-mean
-def hinge_grad(inp, targ):
-    inp.g = -targ * (1 - targ * inp > 0)

@@ -1,3 +1,0 @@
-# expect w.g: wrong-factor | missing-local
-def l2_penalty_grad(w, lam):
-    w.g = lam / 2 * w

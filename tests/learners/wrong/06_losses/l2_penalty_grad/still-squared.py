@@ -1,3 +1,0 @@
-# expect w.g: wrong-local | missing-local | forward-value
-def l2_penalty_grad(w, lam):
-    w.g = lam * w ** 2

@@ -1,7 +1,0 @@
-# expect inp.g: broadcast-accident | timeout
-import torch
-
-
-def nll_grad(inp, targ):
-    inp.g = torch.zeros_like(inp)
-    inp.g[:, targ] = -1 / len(targ)

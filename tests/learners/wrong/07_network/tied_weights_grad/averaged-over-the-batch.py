@@ -1,6 +1,0 @@
-# expect w.g: mean-for-sum
-def tied_weights_grad(inp, out, w):
-    h = (inp @ w).tanh()
-    l_g = (out.g @ w) * (1 - h**2)
-    inp.g = l_g @ w.t()
-    w.g = (inp.t() @ l_g + out.g.t() @ h) / len(inp)

@@ -1,6 +1,0 @@
-# expect w.g: wrong-operand | value-for-gradient
-def tied_weights_grad(inp, out, w):
-    h = (inp @ w).tanh()
-    s = (out.g @ w) * (1 - h * h)
-    inp.g = s @ w.t()
-    w.g = inp.t() @ s + out.t() @ h

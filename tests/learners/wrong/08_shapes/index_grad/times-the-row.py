@@ -1,6 +1,0 @@
-# expect inp.g: extra-factor
-import torch
-
-
-def index_grad(inp, out, idx):
-    inp.g = torch.zeros_like(inp).index_add(0, idx, out.g * inp[idx])

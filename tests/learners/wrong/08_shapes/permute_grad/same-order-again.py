@@ -1,3 +1,0 @@
-# expect inp.g: transposed
-def permute_grad(inp, out, order):
-    inp.g = out.g.permute(order)

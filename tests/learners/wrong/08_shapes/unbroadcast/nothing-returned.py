@@ -1,7 +1,0 @@
-# expect return: missing-answer
-def unbroadcast(g, shape):
-    while g.dim() > len(shape):
-        g = g.sum(0)
-    for axis, size in enumerate(shape):
-        if size == 1:
-            g = g.sum(axis, keepdim=True)
