@@ -203,9 +203,8 @@ def test_the_exercise_that_authors_are_shown_works_and_its_submissions_get_their
     unit.mkdir(parents=True)
     imports = "from grader.exercise import Exercise, stored\nfrom grader.sampling import normal, output\n"
     (unit / "spec.py").write_text(imports + spec, encoding="utf-8")
-    (tmp_path / "course.yaml").write_text(
-        "course: own\ntitle: Own\nunits:\n  - {id: 05_activations, title: A, exercises: [{id: softplus_grad, points: 1}]}\n"
-    )
+    listed = "{id: 05_activations, title: A, exercises: [{id: softplus_grad, points: 1}]}"
+    (tmp_path / "course.yaml").write_text(f"course: own\ntitle: Own\nunits: [{listed}]\n")
     softplus = load_course(tmp_path).find("softplus_grad")
     _, *cells = page.split("# %% ")
     assert len(cells) > 1
