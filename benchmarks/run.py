@@ -285,6 +285,9 @@ Made by `python benchmarks/run.py --write`, on {where}.
   turn, {ROUNDS} rounds, every second notebook with a mistake; what grading one of them takes is subtracted. Both ways
   must give the same scores.
 - What must not import torch is given in seconds: medians of {REPEATS} rounds.
+
+How many wrong submissions are named rightly is measured by `python benchmarks/naming.py`, which takes units, such as
+`python benchmarks/naming.py 04_linear`.
 """
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import re
 import warnings
 from pathlib import Path
 
@@ -20,9 +19,3 @@ def test_the_examples_of_a_lesson_print_what_it_says(lesson: Path) -> None:
         result = doctest.testfile(str(lesson), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert result.attempted > 0 or "pycon" not in lesson.read_text("utf-8")
     assert result.failed == 0
-
-
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.parent.name)
-def test_every_file_that_a_lesson_links_to_is_there(lesson: Path) -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", lesson.read_text("utf-8"))
-    assert [link for link in links if "://" not in link and not (lesson.parent / link).is_file()] == []

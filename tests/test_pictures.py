@@ -1,4 +1,4 @@
-"""The lessons' pictures are what the script draws, can be read by anybody, and are shown where they belong."""
+"""The pictures of lessons and documents are what the script draws, can be read by anybody, and have their place."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-LESSONS = ROOT / "exercises"
-DRAWN = sorted(LESSONS.rglob("*.svg"))
+DRAWN = sorted([*ROOT.glob("exercises/*/*.svg"), *ROOT.glob("docs/*.svg")])
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -32,5 +31,5 @@ def test_a_picture_is_sound_xml_with_words_for_those_who_cannot_see_it(path: Pat
 
 
 @pytest.mark.parametrize("path", DRAWN, ids=lambda path: path.name)
-def test_a_picture_is_shown_in_the_lesson_beside_it(path: Path) -> None:
-    assert f"]({path.name})" in (path.parent / "README.md").read_text("utf-8")
+def test_a_picture_is_shown_in_a_lesson_or_a_document_beside_it(path: Path) -> None:
+    assert any(f"]({path.name})" in page.read_text("utf-8") for page in path.parent.glob("*.md"))

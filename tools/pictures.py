@@ -1,4 +1,4 @@
-"""The pictures of the lessons: `python tools/pictures.py` writes those that are not what this file draws.
+"""The pictures of lessons and documents: `python tools/pictures.py` writes those that are not what this file draws.
 
 With `--check` it writes nothing, names them, and ends with exit code 1 if there are any.
 """
@@ -11,11 +11,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from picture_packages import packages
 from pictures_05_06 import beliefs, slopes
 
 from grader.picture.svg_drawing import CELL_HEIGHT, CELL_WIDTH, Cell, Picture, height_of, row_middle, width_of
 
-LESSONS = Path(__file__).resolve().parent.parent / "exercises"
+ROOT = Path(__file__).resolve().parent.parent
 Table = list[list[float]]
 
 
@@ -180,19 +181,20 @@ def rows() -> Picture:
 
 
 PICTURES: dict[str, Callable[[], Picture]] = {
-    "03_one_example/jacobian.svg": jacobian,
-    "05_activations/slopes.svg": slopes,
-    "06_losses/beliefs.svg": beliefs,
-    "07_network/graph.svg": network,
-    "07_network/tied.svg": tied,
-    "08_shapes/broadcast.svg": broadcast,
-    "08_shapes/rows.svg": rows,
+    "docs/packages.svg": packages,
+    "exercises/03_one_example/jacobian.svg": jacobian,
+    "exercises/05_activations/slopes.svg": slopes,
+    "exercises/06_losses/beliefs.svg": beliefs,
+    "exercises/07_network/graph.svg": network,
+    "exercises/07_network/tied.svg": tied,
+    "exercises/08_shapes/broadcast.svg": broadcast,
+    "exercises/08_shapes/rows.svg": rows,
 }
 
 
 def stale() -> dict[Path, str]:
     """The pictures that are missing or not what this file draws, with what it draws."""
-    drawn = {LESSONS / name: draw().svg() for name, draw in PICTURES.items()}
+    drawn = {ROOT / name: draw().svg() for name, draw in PICTURES.items()}
     return {path: text for path, text in drawn.items() if not path.is_file() or path.read_text("utf-8") != text}
 
 
@@ -200,7 +202,7 @@ def main(arguments: list[str]) -> int:
     """Write or name what is stale."""
     outdated = stale()
     for path, text in outdated.items():
-        print(path.relative_to(LESSONS.parent).as_posix())
+        print(path.relative_to(ROOT).as_posix())
         if "--check" not in arguments:
             path.write_text(text, encoding="utf-8", newline="\n")
     if "--check" in arguments and outdated:

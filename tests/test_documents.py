@@ -1,0 +1,234 @@
+"""The documents are true: what they link to is there, what they name exists, and what they show is what happens."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from conftest import ROOT
+from document_claims import ANNOUNCED, PACKAGE, Document, documents
+from golden import FOLDER, masked
+from test_session import RIGHT, KeptWorker
+
+from grader import cli
+from grader.course import Course, load_course
+from grader.judging.grading import Grader
+from grader.learner import workspace
+from grader.sandbox.worker import Worker
+
+README = Document(ROOT / "README.md", (ROOT / "README.md").read_text("utf-8"))
+LEARNERS = Document(ROOT / "docs/learners.md", (ROOT / "docs/learners.md").read_text("utf-8"))
+LIN = "exercises/04_linear/lin_grad.py"
+WRONG = """\
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.t()
+    w.g = inp.t() @ out.g
+    b.g = out.g.mean(0)
+"""
+
+# What the learner's documents tell to type, with the exit code in a new course folder, where b.g of lin_grad is wrong.
+TYPED = {
+    "list": 0,
+    "check lin_grad": 1,
+    "check lin_grad --show": 1,
+    "check lin_grad --show --format json": 1,
+    "check lin_grad --format html": 1,
+    "hint lin_grad w.g": 0,
+    "quiz": 1,
+    "quiz 04_linear": 1,
+    "quiz 04_linear --fresh": 1,
+    "review": 0,
+    "reset lin_grad": 0,
+}
+ONCE_SOLVED = {"solution lin_grad": 0}
+# What is tried in other tests: a folder is made by `course`, watching needs a terminal, checking needs a target.
+ELSEWHERE = {"", "init", "init my-course", "check", "grade"}
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda document: document.path.relative_to(ROOT).as_posix())
+def test_a_document_names_only_what_is_there(document: Document) -> None:
+    assert document.findings() == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "finding"),
+    [
+        ("[here](nowhere.md)", "link to nowhere.md: there is no such file"),
+        ("[here](README.md#no-such-part)", "link to README.md#no-such-part: there is no such heading"),
+        ("[here](#no-such-part)", "link to #no-such-part: there is no such heading"),
+        ("`grader/old_name.py`", "grader/old_name.py: there is no such file"),
+        ("`exercises/<unit>/lecture.md`", "exercises/<unit>/lecture.md: there is no such file"),
+        ("`test_nothing.py`", "test_nothing.py: there is no such file"),
+        ("`pytest tests/old`", "tests/old: there is no such file"),
+        ("```\npytest exercises/04_linear/gone.py::w.g\n```", "exercises/04_linear/gone.py: there is no such file"),
+        ("```text\npytest exercises/09_gone/\n```", "exercises/09_gone/: there is no such file"),
+        ("`python benchmarks/gone.py`", "benchmarks/gone.py: there is no such file"),
+        ("`python benchmarks/run.py --wrote`", "benchmarks/run.py has no --wrote"),
+        ("`judging.crew`", "judging.crew: there is no such module, or nothing of that name in it"),
+        ("`judging.judge.Jury`", "judging.judge.Jury: there is no such module, or nothing of that name in it"),
+        ("`grader.nothing.at_all`", "grader.nothing.at_all: there is no such module, or nothing of that name in it"),
+        ("```python\nfrom grader.sampling import noise\n```", "grader.sampling.noise: there is no such module"),
+        ("`handgrad chek lin_grad`", "handgrad chek lin_grad: there is no command chek"),
+        ("```\n$ handgrad check lin_grad --shown  # a picture\n```", "there is no option --shown"),
+        ("`handgrad hint lin_grd w.g`", "the course has no lin_grd"),
+        ("`handgrad list lin_grad`", "lin_grad is too much"),
+        ("`handgrad nbgrader begin my-class`", "there is no command begin"),
+        ("`check --picture`", "there is no option --picture"),
+        ("`--isolated`", "--isolated: no command has this option"),
+    ],
+)
+def test_a_document_that_is_not_true_is_found_out(claim: str, finding: str) -> None:
+    found = Document(ROOT / "SECURITY.md", f"{claim}\n").findings()
+    assert len(found) == 1
+    assert finding in found[0]
+
+
+def test_what_is_true_is_not_found_fault_with() -> None:
+    claims = "`handgrad grade submissions/ --out grades/ --seed 5` `judging.judge.Judge` `results.AnswerResult.name`"
+    claims += " `exercises/<unit>/README.md` `w.g` `[3]` `inp.T @ out.g` `report.html` `handgrad nbgrader ...`"
+    assert Document(ROOT / "SECURITY.md", claims).findings() == []
+
+
+def test_nothing_is_announced_any_more_once_it_is_there() -> None:
+    """If this fails, take the folder off the list in document_claims.py: it needs no exception now."""
+    assert [name for name in ANNOUNCED if (ROOT / name).exists()] == []
+
+
+def test_the_readme_can_be_read_in_a_minute() -> None:
+    assert len(README.text.splitlines()) <= 70
+
+
+def test_both_commands_of_the_readme_set_up_what_they_say() -> None:
+    """The first has nothing but what a learner needs; the second has all that the tests need, and runs them."""
+    learn, work = README.blocks[0][1].splitlines()
+    assert learn.endswith("-e . && .venv/bin/pytest exercises/")
+    assert work.endswith('-e ".[dev]" && .venv/bin/pytest tests/ -n 2')
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert {"dev", "nbgrader"} <= set(project["optional-dependencies"])
+
+
+def test_the_sample_of_the_readme_is_what_a_learner_reads() -> None:
+    """Lines that another test holds pytest to; the head of the run and the short summary are left out."""
+    (sample,) = [body for _, body in README.blocks if body.startswith("$ pytest")]
+    real = _anywhere(FOLDER.joinpath("pytest_mean_for_sum.txt").read_text("utf-8"))
+    _, *shown = _anywhere(masked(sample))
+    assert [line for line in shown if line not in real] == []
+    kept = [line for line in real if line in shown and line]
+    assert kept == [line for line in shown if line]
+    told = real[real.index("--- FAILURES") : real.index("--- progress")]
+    assert [line for line in told if line not in shown] == []
+
+
+def _anywhere(text: str) -> list[str]:
+    """Lines as they are on a screen of any width."""
+    return [re.sub(r" +(?=\[100%\])", "  ", line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    """A learner's folder in which one answer of `lin_grad` is wrong."""
+    made = workspace.init(tmp_path / "my-course")
+    (made.root / LIN).write_text(WRONG, encoding="utf-8")
+    return made
+
+
+@pytest.fixture
+def typed(course: Course, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+    """`typed("check lin_grad")`: the exit code of that command in the learner's folder, whoever types `y` or `q`."""
+    monkeypatch.setattr("grader.learner.session.start_worker", KeptWorker(worker).start)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(course.root)
+
+    def run(line: str) -> int:
+        monkeypatch.setattr(sys, "argv", ["handgrad", *line.split()])
+        monkeypatch.setattr(sys, "stdin", io.StringIO("y\nq\n" if line.startswith("reset") else "q\n"))
+        try:
+            cli.main()
+        except SystemExit as ended:
+            return ended.code if isinstance(ended.code, int) else 0
+        return 0
+
+    return run
+
+
+def test_every_command_that_a_learner_is_told_to_type_is_tried() -> None:
+    told = {" ".join(words) for document in (README, LEARNERS) for words in document.commands("handgrad")}
+    assert told - ELSEWHERE == {*TYPED, *ONCE_SOLVED}
+
+
+@pytest.mark.parametrize("line", TYPED)
+def test_a_command_ends_as_documented(line: str, typed: Callable[[str], int]) -> None:
+    assert typed(line) == TYPED[line]
+
+
+@pytest.mark.parametrize("line", ONCE_SOLVED)
+def test_a_command_for_what_passes_ends_as_documented(line: str, typed: Callable[[str], int], course: Course) -> None:
+    assert typed(line) == 2
+    (course.root / LIN).write_text(RIGHT, encoding="utf-8")
+    assert typed("check lin_grad") == 0
+    assert typed(line) == ONCE_SOLVED[line]
+
+
+def test_the_picture_of_the_learners_page_is_what_is_drawn(
+    typed: Callable[[str], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sizes and numbers differ from run to run; heads, marks and the forward pass do not."""
+    (sample,) = [body for _, body in LEARNERS.blocks if "--show" in body]
+    capsys.readouterr()
+    typed("check lin_grad --show")
+    drawn = _phrases(capsys.readouterr().out)
+    _, *shown = _phrases(sample)
+    assert [phrase for phrase in shown if phrase not in drawn] == []
+
+
+def _phrases(text: str) -> list[str]:
+    """The words of a screen, without sizes: what stands side by side may stand one below the other."""
+    phrases = (re.sub(r"=\d+", "=N", phrase.strip()) for phrase in re.split(r"\n| {2,}", text))
+    return [phrase for phrase in phrases if re.search(r"[a-z]{2}", phrase)]
+
+
+def test_the_exercise_that_authors_are_shown_works_and_its_submissions_get_their_codes(
+    tmp_path: Path, worker: Worker, grader: Grader
+) -> None:
+    contributing = Document(ROOT / "CONTRIBUTING.md", (ROOT / "CONTRIBUTING.md").read_text("utf-8"))
+    spec, page = (dedent(body) for language, body in contributing.blocks if language == "python")
+    unit = tmp_path / "solutions/05_activations"
+    unit.mkdir(parents=True)
+    imports = "from grader.exercise import Exercise, stored\nfrom grader.sampling import normal, output\n"
+    (unit / "spec.py").write_text(imports + spec, encoding="utf-8")
+    listed = "{id: 05_activations, title: A, exercises: [{id: softplus_grad, points: 1}]}"
+    (tmp_path / "course.yaml").write_text(f"course: own\ntitle: Own\nunits: [{listed}]\n")
+    softplus = load_course(tmp_path).find("softplus_grad")
+    _, *cells = page.split("# %% ")
+    assert len(cells) > 1
+    for cell in cells:
+        head, _, source = cell.partition("\n")
+        (verdict,) = grader.grade(softplus, source.encode(), worker).answers
+        assert head.partition(" | ")[2] == (f"{verdict.name}: {verdict.code}" if head.startswith("wrong: ") else "")
+        assert (verdict.code is None) == head.startswith("right: ")
+
+
+def test_the_page_on_architecture_has_every_package_and_the_modules_that_all_speak_of() -> None:
+    page = (ROOT / "docs/architecture.md").read_text("utf-8")
+    packages = [path.parent.name for path in sorted(PACKAGE.glob("*/__init__.py"))]
+    assert [name for name in packages if f"| `grader.{name}` |" not in page] == []
+    modules = [path.stem for path in sorted(PACKAGE.glob("*.py")) if not path.stem.startswith("__")]
+    assert [name for name in modules if f"`grader.{name}`" not in page] == []
+    picture = (ROOT / "docs/packages.svg").read_text("utf-8")
+    assert [name for name in packages if f">{name}</text>" not in picture] == []
+
+
+def test_the_table_of_packages_is_in_the_order_that_imports_must_keep() -> None:
+    page = (ROOT / "docs/architecture.md").read_text("utf-8")
+    listed = re.findall(r"^\| `(grader\.\w+)` \|", page, re.MULTILINE)
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"][0]
+    layers = [layer.split(" | ") for layer in contract["layers"]]
+    level = {name: number for number, layer in enumerate(layers) for name in layer}
+    assert [level[name] for name in listed] == sorted(level[name] for name in listed)

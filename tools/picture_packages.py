@@ -1,0 +1,76 @@
+"""The picture of `docs/architecture.md`: the packages of grader/, who asks whom, and the two processes."""
+
+from __future__ import annotations
+
+from grader.picture.svg_drawing import Picture
+
+FRONT_ENDS = (
+    (("commands", "the handgrad command"), ("nbgrader", "its commands, its gradebook"),
+     ("batch", "a class into a folder"), ("notebook", "cells that check")),
+    (("report", "a page on a class"), ("learner", "pytest, terminal, hints"),
+     ("authoring", "audit, derived files"), ("picture", "heat maps, marked graph")),
+)  # fmt: skip
+WIDTH, HEIGHT, LEFT, RIGHT = 198, 50, 24, 876
+Point = tuple[float, float]
+
+
+def packages() -> Picture:
+    """The packages from the front ends down to the child, with the steps of `The path of one w.g` as numbers."""
+    picture = Picture(
+        900,
+        520,
+        "The packages of grader",
+        "Front ends ask judging. Judging asks diagnosis, quiz, reference and sandbox. Sandbox sends a job of bytes to "
+        "child, in another process where learner code runs, and gets back arrays or an exception, never a verdict.",
+    )
+    for row, boxes in enumerate(FRONT_ENDS):
+        for column, (name, says) in enumerate(boxes):
+            _package(picture, (LEFT + column * (WIDTH + 20), 44 + row * 62), WIDTH, name, says)
+    picture.text(LEFT, 30, "front ends: for learners, instructors, authors", "faint small", "start")
+    _package(picture, (LEFT, 206), 852, "judging", "from a learner's code to a verdict on every answer")
+    for x in (341, 559, 777):
+        picture.arrow((x, 160), (x, 202), "forward")
+    _package(picture, (LEFT, 306), WIDTH, "diagnosis", "which mistake it is")
+    _package(picture, (LEFT + 218, 306), WIDTH, "quiz", "questions and formulas")
+    _package(picture, (598, 306), 278, "sandbox", "worker processes, isolation")
+    for x in (123, 341, 737):
+        picture.arrow((x, 260), (x, 302), "forward")
+    _package(picture, (LEFT, 406), 534, "reference", "trials, right answers, the traced forward pass")
+    picture.arrow((123, 360), (123, 402), "forward")
+    picture.arrow((499, 260), (499, 402), "forward")
+    _other_process(picture)
+    for number, place in STEPS:
+        _step(picture, number, place)
+    legend = "Arrows lead from who asks to who is asked; the numbers are the steps of one w.g."
+    picture.text(LEFT, 500, legend, "faint small", "start")
+    return picture
+
+
+def _package(picture: Picture, corner: Point, width: float, name: str, says: str) -> None:
+    (x, y), middle = corner, corner[0] + width / 2
+    picture.box(x, y, width, HEIGHT)
+    picture.text(middle, y + 21, name, "code")
+    picture.text(middle, y + 39, says, "faint small")
+
+
+def _other_process(picture: Picture) -> None:
+    """The child behind the border of its process, and the bytes that cross it."""
+    picture.box(582, 392, 310, 92, "line", 8)
+    _package(picture, (598, 426), 278, "child", "runs learner code")
+    picture.text(737, 412, "another process", "faint small")
+    picture.arrow((652, 360), (652, 422), "forward")
+    picture.arrow((822, 422), (822, 360), "backward")
+    picture.text(660, 380, "code, inputs", "forward-fill small", "start")
+    picture.text(814, 380, "facts", "backward-fill small", "end")
+
+
+STEPS: tuple[tuple[str, Point], ...] = (
+    ("1", (260, 131)), ("2", (42, 431)), ("3", (616, 331)), ("4", (616, 451)), ("5", (858, 331)),
+    ("6", (42, 231)), ("7", (42, 331)), ("8", (422, 131)),
+)  # fmt: skip
+
+
+def _step(picture: Picture, number: str, place: Point) -> None:
+    x, y = place
+    picture.parts.append(f'<circle cx="{x}" cy="{y}" r="10" class="marked"/>')
+    picture.text(x, y + 4, number, "small")
