@@ -18,8 +18,7 @@ from unittest.mock import patch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from conftest import ROOT, SEED, TIME_LIMIT, with_policy
-from corpus import WRONG, Submission
-from test_learners import NAMED, without_misconceptions
+from corpus import NAMED, WRONG, Submission, without_misconceptions
 
 from grader.course import Course, load_course
 from grader.judging import judge

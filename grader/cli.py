@@ -55,7 +55,7 @@ Format = Annotated[Literal["text", "json"], typer.Option("--format", help="Text 
 def main() -> None:
     """Run the command; every foreseeable problem is one sentence and an exit code."""
     try:
-        app()
+        app(prog_name="handgrad")
     except HandgradError as error:
         _fail(str(error), error.exit_code)
     except BrokenPipeError:

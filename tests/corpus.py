@@ -14,16 +14,18 @@ it may get. An answer that is not listed must pass; in a right submission all mu
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from conftest import codes
+from conftest import HANGING, codes, with_policy
 
 from grader.course import Course
 from grader.judging.grading import Grader
+from grader.results import VALUE_CODES
 from grader.sandbox.worker import Worker
 
 LEARNERS = Path(__file__).parent / "learners"
@@ -68,7 +70,9 @@ class Submission:
 
 
 def found_codes(submission: Submission, course: Course, grader: Grader, worker: Worker) -> dict[str, str | None]:
-    """The code that each answer gets, `None` where it passes."""
+    """The code that each answer gets, `None` where it passes; what is expected to hang is given less time."""
+    if any("timeout" in allowed for allowed in submission.expected.values()):
+        course = with_policy(course, time_limit=HANGING)
     return codes(grader.grade(course.find(submission.exercise), submission.source.encode(), worker))
 
 
@@ -116,7 +120,18 @@ def expectations(listed: str) -> Expected:
     return expected
 
 
+def without_misconceptions(course: Course) -> Course:
+    """The same course, in which no exercise declares a misconception."""
+    bare = with_policy(course)
+    for unit in course.config.units:
+        found = course.declarations(unit.id).items()
+        bare._specs[unit.id] = {name: replace(declaration, misconceptions=()) for name, declaration in found}
+    return bare
+
+
 PAGES = {f"{path.parent.name}/{path.stem}": page(path) for path in sorted(LEARNERS.glob("*/*.py"))}
 SUBMISSIONS = {submission.id: submission for submissions in PAGES.values() for submission in submissions}
 RIGHT = {name: submission for name, submission in SUBMISSIONS.items() if not submission.expected}
 WRONG = {name: submission for name, submission in SUBMISSIONS.items() if submission.expected}
+SAMPLE = sorted(SUBMISSIONS, key=lambda name: hashlib.sha256(name.encode()).digest())[:60]
+NAMED = frozenset(VALUE_CODES) - {"unknown"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shutil
 import signal
 import threading
 from dataclasses import replace
@@ -24,7 +23,7 @@ from grader.batch.results_folder import Failure, Mistake, Summary, opened
 from grader.course import PACKAGE, Course, CourseFile, load_course
 from grader.errors import InfrastructureError, UsageError
 from grader.judging import worker_pool
-from grader.results import CODES, LARGEST_SEED, SCHEMA_FILE
+from grader.results import CODES, SCHEMA_FILE
 from grader.sandbox.worker import Reply
 
 grade_folder = partial(batch.grade_folder, isolation="none")
@@ -261,22 +260,6 @@ def test_the_summary_counts_students_and_mistakes(graded) -> None:
     assert summary.mistakes["relu_grad"] == ()
 
 
-def test_the_same_seed_gives_the_same_bytes(course, pair, tmp_path) -> None:
-    for name, workers in (("one", 1), ("two", 2)):
-        grade_folder(course, pair, tmp_path / name, workers=workers, seed=SEED)
-    assert files_in(tmp_path / "one") == files_in(tmp_path / "two")
-
-
-def test_another_seed_gives_the_same_scores_and_codes(course, graded, tmp_path, school) -> None:
-    submissions = tmp_path / "submissions"
-    for student in ("mean", "partly", "all right"):
-        shutil.copytree(school / student, submissions / student)
-    grade_folder(course, submissions, tmp_path / "out", workers=2)
-    for student in ("mean", "partly", "all right"):
-        assert codes(tmp_path / "out", student) == codes(graded[0], student)
-        assert record(tmp_path / "out", student)["score"] == record(graded[0], student)["score"]
-
-
 def test_nothing_unchanged_is_graded_again(course, school, graded, monkeypatch) -> None:
     out, _ = graded
     before = files_in(out)
@@ -349,14 +332,6 @@ def test_the_record_says_with_which_seed_in_what_and_from_what_it_was_made(grade
     same = made["all right"]["made_from"] == made["flat"]["made_from"]
     assert same, "the same files in another place are the same submission"
     assert len({found["made_from"] for found in made.values()}) == len(CLASS) - 1
-
-
-def test_a_seed_that_is_drawn_reproduces_the_results_to_the_byte(course, pair, tmp_path) -> None:
-    grade_folder(course, pair, tmp_path / "drawn", workers=2)
-    seed = record(tmp_path / "drawn", "ada")["seed"]
-    assert 0 <= seed <= LARGEST_SEED
-    grade_folder(course, pair, tmp_path / "disputed", workers=1, seed=seed)
-    assert files_in(tmp_path / "disputed") == files_in(tmp_path / "drawn")
 
 
 def test_the_seed_is_in_the_record_alone_and_there_once(course, pair, tmp_path, quick) -> None:

@@ -112,9 +112,10 @@ SAME_VERDICT: dict[str, tuple[str, str, dict[str, str | None]]] = {
 
 
 @pytest.mark.parametrize("submission", SAME_VERDICT)
-def test_the_verdict_is_the_same_for_fifty_seeds(submission: str, grade: Grade) -> None:
+def test_the_verdict_is_the_same_for_every_seed(submission: str, grade: Grade) -> None:
+    """Here for five of them; for fifty in `thorough/test_every_seed.py`."""
     exercise_id, source, expected = SAME_VERDICT[submission]
-    assert [codes(grade(exercise_id, source, seed=seed)) for seed in range(50)] == [expected] * 50
+    assert [codes(grade(exercise_id, source, seed=seed)) for seed in range(5)] == [expected] * 5
 
 
 def test_without_a_seed_no_two_graders_draw_the_same_inputs(course: Course) -> None:

@@ -22,8 +22,7 @@ import numpy as np
 import pytest
 from attacks import ATTACKS, PRELUDE, REPLIES, attack
 from conftest import ROOT, SEED, TIME_LIMIT, codes, make_job, solution, with_policy
-from corpus import RIGHT, SUBMISSIONS, found_codes
-from test_learners import SAMPLE
+from corpus import RIGHT, SAMPLE, SUBMISSIONS, found_codes
 from test_sandbox import LIMIT, X, alive, assert_still_honest, observed, outcome, run
 
 from grader.batch.class_grading import grade_folder

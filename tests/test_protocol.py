@@ -18,7 +18,7 @@ from grader.child import protocol
 from grader.errors import ProtocolError
 from grader.sandbox import checked_reply
 
-EXAMPLES, MUTATIONS = 120, 100
+EXAMPLES, MUTATIONS = 30, 100
 HOSTILE_VALUES: tuple[Any, ...] = (
     None,
     True,
@@ -199,7 +199,7 @@ def test_a_stream_that_promises_too_much_is_refused_before_it_is_read() -> None:
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_mutated_bytes_are_a_frame_or_refused(rng: random.Random) -> None:
-    """Over 10,000 frames with bits flipped, pieces cut, doubled or replaced."""
+    """Thousands of frames with bits flipped, pieces cut, doubled or replaced."""
     facts, carried = a_reply()
     frame = protocol.pack(facts, carried)
     outcomes = [well_formed(_mutated(frame, rng)) for _ in range(MUTATIONS)]
@@ -228,7 +228,7 @@ def _mutated(frame: bytes, rng: random.Random) -> bytes:
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_mutated_headers_are_a_reply_or_refused(rng: random.Random) -> None:
-    """Over 10,000 frames of right lengths whose header says something else somewhere."""
+    """Thousands of frames of right lengths whose header says something else somewhere."""
     facts, carried = a_reply()
     frame = protocol.pack(facts, carried)
     head_size = protocol.PREFIX.unpack(frame[: protocol.PREFIX.size])[1]

@@ -18,7 +18,6 @@ import pytest
 from golden import assert_golden, masked
 from test_session import RIGHT, KeptWorker
 
-from grader.authoring.build import worked_text
 from grader.course import Course, bundled, load_course
 from grader.learner import workspace
 from grader.sandbox.worker import Worker
@@ -163,21 +162,6 @@ def rule(lines: list[str], title: str) -> str:
     return next(line for line in lines if f"- {title} -" in line)
 
 
-def test_where_handgrad_is_no_command_the_environment_is_to_be_activated_first(
-    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Somebody who typed `.venv/bin/pytest exercises/`; the two commands stay in one line, to be copied."""
-    script = course.root / ".venv/bin/activate"
-    script.parent.mkdir(parents=True)
-    script.touch()
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(sys, "executable", str(script.with_name("python")))
-    assert "Have each file checked as you save it: . .venv/bin/activate && handgrad" in run("exercises/").outlines
-    assert "  . .venv/bin/activate && handgrad" in run("exercises/", columns=60).outlines
-    script.unlink()
-    assert "Have each file checked as you save it: handgrad" in run("exercises/").outlines
-
-
 def test_what_is_attempted_has_lines_of_its_own_and_the_rest_of_its_unit_one(run: Run, course: Course) -> None:
     write(course, "lin_grad", MEAN)
     write(course, "slope", SLOPE)
@@ -236,30 +220,9 @@ def test_quiet_verbose_and_uncaptured_runs_show_each_answer(run: Run, course: Co
     assert f"01_slopes  ..............  0 of {every}" in lines
 
 
-def test_a_unit_that_is_solved_leads_to_the_lesson_of_the_next(run: Run, course: Course) -> None:
-    for exercise in course.exercises:
-        if exercise.unit == "01_slopes":
-            exercise.path.write_text(worked_text(exercise), encoding="utf-8")
-    solved = run("exercises/01_slopes")
-    assert solved.ret == 0
-    end = ["lesson: exercises/02_chain_rule/README.md", "next: exercises/02_chain_rule/dy_dx.py"]
-    assert [line for line in closing(solved.outlines) if line][-2:] == end
-    assert closing(run("exercises/").outlines)[-3:] == ["pytest exits with 1 until every answer passes.", *end]
-
-
 def test_a_syntax_error(run: Run, course: Course) -> None:
     write(course, "slope", "def slope(f, x, h:\n    return 1\n")
     assert_golden("pytest_syntax_error", body(run("exercises/01_slopes/slope.py")))
-
-
-def test_everything_solved(run: Run, course: Course) -> None:
-    for exercise in course.exercises:
-        exercise.path.write_text(worked_text(exercise), encoding="utf-8")
-    result = run("exercises/", "-q")
-    assert result.ret == 0
-    assert "next:" not in (text := str(result.stdout))
-    assert "Every exercise is solved." in text
-    assert text.count("##############") == len(course.config.units)
 
 
 @pytest.mark.parametrize("source", [MEAN, SHAPES], ids=["mean", "shapes"])
@@ -364,21 +327,6 @@ def test_what_is_asked_for_is_what_runs(run: Run, course: Course, arguments: lis
     assert collected(run(*arguments, "--collect-only", "-q")) == [i for i in ids(course) if re.search(expected, i)]
 
 
-def test_it_works_from_inside_a_folder_and_from_far_away(
-    run: Run, course: Course, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(course.find("mse_grad").path.parent)
-    losses = losses_in(course)
-    for arguments, count in (((), losses), (("mse_grad.py",), 1)):
-        result = run(*arguments)
-        result.assert_outcomes()
-        assert result.parseoutcomes() == {"todo": count}
-        assert f"06_losses  ..............  0 of {losses}" in result.outlines
-    monkeypatch.chdir(pytester.path)
-    assert run("ws/exercises/06_losses").parseoutcomes() == {"todo": losses}
-    assert run(str(course.find("mse_grad").path)).parseoutcomes() == {"todo": 1}
-
-
 def test_only_the_files_asked_for_are_run(run: Run, course: Course, kept: KeptWorker) -> None:
     write(course, "lin_grad", RIGHT)
     run(LIN)
@@ -454,27 +402,6 @@ def test_junit_xml_survives_control_characters(run: Run, course: Course) -> None
 def closing(lines: list[str]) -> list[str]:
     """The lines from the bars on, without the last one."""
     return lines[next(i for i, line in enumerate(lines) if " progress " in line) : -1]
-
-
-def test_xdist_gives_the_same_results_report_and_closing_lines(run: Run, course: Course) -> None:
-    write(course, "lin_grad", SHAPES)
-    write(course, "slope", SLOPE)
-    targets = ("exercises/01_slopes", LIN)
-    alone = run(*targets, columns=60)
-    shared = in_a_process(*targets, "-n", "2", cwd=course.root, COLUMNS="60")
-    assert shared.returncode == alone.ret == 1
-    lines = shared.stdout.splitlines()
-    assert alone.parseoutcomes() == {"failed": 3, "passed": 1, "todo": 16}
-    assert "3 failed, 1 passed, 16 todo" in lines[-1]
-    assert [line for line in closing(lines) if "FAILED" not in line] == [
-        line for line in closing(alone.outlines) if "FAILED" not in line
-    ]
-    assert sorted(closing(lines)) == sorted(closing(alone.outlines)), "the summary names the mistakes"
-    letters = next(line.split(" ")[0] for line in lines if re.match(r"[.FT]+ +\[100%\]", line))
-    assert Counter(letters) == {"F": 3, ".": 1, "T": 16}
-    told = [line for line in lines if line.startswith(("asked", "found", "hint", " " * 10))]
-    assert told
-    assert max(map(len, told)) <= 60, "the report is as wide as the terminal"
 
 
 POISON = "raise SystemExit('torch was imported while collecting')\n"
@@ -629,14 +556,6 @@ def test_a_spec_that_cannot_be_read_is_one_sentence(run: Run, course: Course, ar
     assert result.ret == 2
     assert text.count(f"{spec}, line ") == 1
     assert "pytest_plugin.py" not in text
-
-
-def test_a_spec_that_cannot_be_read_fails_the_run_with_xdist_too(course: Course) -> None:
-    spec = author(course)
-    spec.write_text(spec.read_text() + "\nbroken(\n")
-    done = in_a_process("exercises/04_linear", "-n", "1", cwd=course.root)
-    assert done.returncode == 2
-    assert "pytest_plugin.py" not in done.stdout
 
 
 def test_a_declaration_that_fails_when_run_names_its_spec(run: Run, course: Course) -> None:

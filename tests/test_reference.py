@@ -21,7 +21,6 @@ from grader.reference.references import autograd, confirmed, gradcheck, loss_of,
 from grader.reference.trial import Trial, Vague
 from grader.sampling import Setting, accumulating, normal, output, positive, upstream, wanted
 
-SEEDS = (0, 1, 2)
 COURSE = load_course(ROOT)
 EXERCISES = [e.id for e in COURSE.exercises if isinstance(e.declaration, Exercise)]
 ROUTINES = [e.id for e in COURSE.exercises if isinstance(e.declaration, Routine)]
@@ -32,15 +31,17 @@ def trials_of(course: Course, exercise_id: str, seed: int) -> tuple[Any, list[Tr
     return declaration, make_trials(declaration, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("exercise_id", EXERCISES)
-def test_references_agree_with_finite_differences_and_gradcheck(exercise_id: str, seed: int, course: Course) -> None:
-    """In every trial, not only in the first, which the engine itself confirms."""
-    declaration, trials = trials_of(course, exercise_id, seed)
-    for trial in trials:
-        if not trial.metered:
-            assert confirmed(declaration, trial)
-            assert gradcheck(declaration, trial)
+def test_references_agree_with_finite_differences_and_gradcheck(exercise_id: str, course: Course) -> None:
+    """In the smallest trial, which is not the one that the engine itself confirms."""
+    declaration, trials = trials_of(course, exercise_id, 0)
+    assert_confirmed(declaration, min(trials[1:], key=lambda trial: trial.out.numel()))
+
+
+def assert_confirmed(declaration: Exercise, trial: Trial) -> None:
+    """Finite differences and torch's own gradcheck agree with what is expected of a trial."""
+    assert confirmed(declaration, trial)
+    assert gradcheck(declaration, trial)
 
 
 @pytest.mark.parametrize("exercise_id", EXERCISES)

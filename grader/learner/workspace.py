@@ -17,8 +17,8 @@ VARIANTS = 9999
 PYTEST_INI = """\
 [pytest]
 testpaths = exercises
-addopts = -p no:anyio
-"""  # where Jupyter is installed, anyio's plugin would import asyncio for every collection
+addopts = -p no:anyio -p no:randomly
+"""  # anyio's plugin would import asyncio for every collection, the other one shuffle the teaching order
 
 
 def init(target: Path) -> Course:

@@ -1,16 +1,18 @@
-"""The same submission gets the same verdict under every seed: those for which chance matters most, 200 seeds each."""
+"""The same submission gets the same verdict under every seed, and in either kind of worker."""
 
 from __future__ import annotations
 
 import pytest
-from conftest import codes
-from corpus import SUBMISSIONS
+from conftest import Grade, codes
+from corpus import SAMPLE, SUBMISSIONS, found_codes
+from test_grading import SAME_VERDICT
 
 from grader.course import Course
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 
 SEEDS = 200
+OTHER_SEEDS = (1, 77, 2**40 + 5)
 TRYING = {  # submission: what chance might change
     "01_slopes/pick_h: a table at the top of the file, with a star import": "far from the reference, and as good",
     "02_chain_rule/div_grad: from the derivative of the logarithm, in a loop": "divides by values near zero",
@@ -34,3 +36,25 @@ def test_two_hundred_seeds_give_one_verdict(name: str, course: Course, worker: W
         assert submission.mismatches(codes(result)) == {}, f"seed {seed}"
         verdicts[tuple((answer.name, answer.status, answer.code) for answer in result.answers)] = seed
     assert len(verdicts) == 1, f"verdicts, and a seed that gives each: {verdicts}"
+
+
+@pytest.mark.parametrize("submission", SAME_VERDICT)
+def test_the_verdict_is_the_same_for_fifty_seeds(submission: str, grade: Grade) -> None:
+    exercise_id, source, expected = SAME_VERDICT[submission]
+    assert [codes(grade(exercise_id, source, seed=seed)) for seed in range(50)] == [expected] * 50
+
+
+@pytest.fixture(scope="session")
+def first_verdicts(course: Course, grader: Grader, worker: Worker) -> dict[str, dict[str, str | None]]:
+    """The codes of the sample under the session's own seed and worker."""
+    return {name: found_codes(SUBMISSIONS[name], course, grader, worker) for name in SAMPLE}
+
+
+@pytest.mark.parametrize("seed", OTHER_SEEDS)
+def test_verdicts_do_not_depend_on_the_seed_or_the_worker(
+    seed: int, each_worker: Worker, course: Course, first_verdicts: dict[str, dict[str, str | None]]
+) -> None:
+    """The same codes for a sample of sixty submissions, whatever inputs are drawn, forked or spawned."""
+    other = Grader(seed)
+    found = {name: found_codes(SUBMISSIONS[name], course, other, each_worker) for name in SAMPLE}
+    assert found == first_verdicts

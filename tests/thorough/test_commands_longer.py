@@ -1,0 +1,36 @@
+"""Commands that take the whole course, or run twice."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+from test_cli import classroom, course, graded, handgrad, write
+
+from grader.authoring.build import stub
+from grader.course import Course, bundled
+
+
+def test_build_writes_what_is_stale_and_then_nothing(course: Course) -> None:
+    shutil.copytree(bundled() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__"))
+    for exercise in course.exercises:
+        exercise.path.write_text(stub(exercise), encoding="utf-8")
+    write(course, "slope", "stale")
+    first, second = (handgrad("build", cwd=course.root) for _ in range(2))
+    assert first.stdout.splitlines() == [str(course.find("slope").path), "1 file(s) written."]
+    assert second.stdout == "Everything is up to date.\n"
+
+
+def test_the_same_seed_gives_the_same_records_and_json_is_all_of_stdout(
+    graded: subprocess.CompletedProcess[str], classroom: Path
+) -> None:
+    done = handgrad(
+        "grade", "../submissions", "--out", "../json", "--seed", "7", "--workers", "2", "--format", "json",
+        cwd=classroom / "ws",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["graded"] == 3
+    for first in (classroom / "text").glob("*.json"):
+        assert (classroom / "json" / first.name).read_bytes() == first.read_bytes()

@@ -1,0 +1,108 @@
+"""`pytest exercises/` over the whole course again and again: solved, in several processes, from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+
+import pytest
+from test_pytest_plugin import (
+    LIN,
+    SHAPES,
+    SLOPE,
+    Run,
+    author,
+    closing,
+    course,
+    in_a_process,
+    kept,
+    losses_in,
+    run,
+    write,
+)
+
+from grader.authoring.build import worked_text
+from grader.course import Course
+
+pytest_plugins = ["pytester"]
+
+
+def test_where_handgrad_is_no_command_the_environment_is_to_be_activated_first(
+    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody who typed `.venv/bin/pytest exercises/`; the two commands stay in one line, to be copied."""
+    script = course.root / ".venv/bin/activate"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "executable", str(script.with_name("python")))
+    assert "Have each file checked as you save it: . .venv/bin/activate && handgrad" in run("exercises/").outlines
+    assert "  . .venv/bin/activate && handgrad" in run("exercises/", columns=60).outlines
+    script.unlink()
+    assert "Have each file checked as you save it: handgrad" in run("exercises/").outlines
+
+
+def test_a_unit_that_is_solved_leads_to_the_lesson_of_the_next(run: Run, course: Course) -> None:
+    for exercise in course.exercises:
+        if exercise.unit == "01_slopes":
+            exercise.path.write_text(worked_text(exercise), encoding="utf-8")
+    solved = run("exercises/01_slopes")
+    assert solved.ret == 0
+    end = ["lesson: exercises/02_chain_rule/README.md", "next: exercises/02_chain_rule/dy_dx.py"]
+    assert [line for line in closing(solved.outlines) if line][-2:] == end
+    assert closing(run("exercises/").outlines)[-3:] == ["pytest exits with 1 until every answer passes.", *end]
+
+
+def test_everything_solved(run: Run, course: Course) -> None:
+    for exercise in course.exercises:
+        exercise.path.write_text(worked_text(exercise), encoding="utf-8")
+    result = run("exercises/", "-q")
+    assert result.ret == 0
+    assert "next:" not in (text := str(result.stdout))
+    assert "Every exercise is solved." in text
+    assert text.count("##############") == len(course.config.units)
+
+
+def test_it_works_from_inside_a_folder_and_from_far_away(
+    run: Run, course: Course, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(course.find("mse_grad").path.parent)
+    losses = losses_in(course)
+    for arguments, count in (((), losses), (("mse_grad.py",), 1)):
+        result = run(*arguments)
+        result.assert_outcomes()
+        assert result.parseoutcomes() == {"todo": count}
+        assert f"06_losses  ..............  0 of {losses}" in result.outlines
+    monkeypatch.chdir(pytester.path)
+    assert run("ws/exercises/06_losses").parseoutcomes() == {"todo": losses}
+    assert run(str(course.find("mse_grad").path)).parseoutcomes() == {"todo": 1}
+
+
+def test_xdist_gives_the_same_results_report_and_closing_lines(run: Run, course: Course) -> None:
+    write(course, "lin_grad", SHAPES)
+    write(course, "slope", SLOPE)
+    targets = ("exercises/01_slopes", LIN)
+    alone = run(*targets, columns=60)
+    shared = in_a_process(*targets, "-n", "2", cwd=course.root, COLUMNS="60")
+    assert shared.returncode == alone.ret == 1
+    lines = shared.stdout.splitlines()
+    assert alone.parseoutcomes() == {"failed": 3, "passed": 1, "todo": 16}
+    assert "3 failed, 1 passed, 16 todo" in lines[-1]
+    assert [line for line in closing(lines) if "FAILED" not in line] == [
+        line for line in closing(alone.outlines) if "FAILED" not in line
+    ]
+    assert sorted(closing(lines)) == sorted(closing(alone.outlines)), "the summary names the mistakes"
+    letters = next(line.split(" ")[0] for line in lines if re.match(r"[.FT]+ +\[100%\]", line))
+    assert Counter(letters) == {"F": 3, ".": 1, "T": 16}
+    told = [line for line in lines if line.startswith(("asked", "found", "hint", " " * 10))]
+    assert told
+    assert max(map(len, told)) <= 60, "the report is as wide as the terminal"
+
+
+def test_a_spec_that_cannot_be_read_fails_the_run_with_xdist_too(course: Course) -> None:
+    spec = author(course)
+    spec.write_text(spec.read_text() + "\nbroken(\n")
+    done = in_a_process("exercises/04_linear", "-n", "1", cwd=course.root)
+    assert done.returncode == 2
+    assert "pytest_plugin.py" not in done.stdout

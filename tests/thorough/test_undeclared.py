@@ -1,0 +1,31 @@
+"""What the engine names by itself, once no exercise declares a misconception."""
+
+from __future__ import annotations
+
+from conftest import SEED
+from corpus import NAMED, WRONG, found_codes, without_misconceptions
+
+from grader.course import Course
+from grader.judging.grading import Grader
+from grader.sandbox.worker import Worker
+
+WITHOUT_MISCONCEPTIONS = 0.9
+
+
+def test_most_mistakes_are_named_without_declared_misconceptions(course: Course, worker: Worker) -> None:
+    """The forward graph and generic relations alone still name at least 90 % of the wrong numbers."""
+    bare, grader = without_misconceptions(course), Grader(SEED)
+    named, missed = 0, []
+    for name, wrong in WRONG.items():
+        if not any(allowed <= NAMED for allowed in wrong.expected.values()):
+            continue
+        for answer, code in found_codes(wrong, bare, grader, worker).items():
+            allowed = wrong.allowed(answer)
+            if not allowed or not allowed <= NAMED:
+                continue
+            named += code in allowed
+            missed += [f"{name} | {answer}: {code}, not {' or '.join(sorted(allowed))}"] if code not in allowed else []
+    share = named / (named + len(missed))
+    print("\n".join(missed))
+    print(f"without declared misconceptions: {named} of {named + len(missed)} wrong answers named ({share:.1%})")
+    assert share >= WITHOUT_MISCONCEPTIONS
