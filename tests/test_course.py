@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from grader.course import Course, bundled, find_root, load_course, open_course
+from grader.course import Course, bundled_folder, find_root, load_course, open_course
 from grader.errors import CourseError, SpecError, UsageError
 from grader.exercise import Exercise
 
@@ -245,7 +245,7 @@ def test_reading_a_spec_leaves_nothing_beside_it(folder: Path) -> None:
 
 def test_a_workspace_without_solutions_uses_the_installed_ones(folder: Path) -> None:
     (folder / "solutions").rename(folder / "elsewhere")
-    assert load_course(folder).solutions == bundled() / "solutions"
+    assert load_course(folder).solutions == bundled_folder() / "solutions"
 
 
 def test_the_real_course_has_a_declaration_a_solution_and_a_lesson_for_everything() -> None:

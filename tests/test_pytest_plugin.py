@@ -18,7 +18,7 @@ from golden import assert_golden, masked
 from test_session import RIGHT, KeptWorker
 
 from grader.authoring.build import worked_text
-from grader.course import Course, bundled, load_course
+from grader.course import Course, bundled_folder, load_course
 from grader.learner import workspace
 from grader.sandbox.worker import Worker
 
@@ -108,7 +108,9 @@ def body(result: pytest.RunResult) -> str:
 
 def author(course: Course) -> Path:
     """Make the workspace an author's; the path of unit 04's spec."""
-    shutil.copytree(bundled() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        bundled_folder() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__")
+    )
     return course.root / "solutions/04_linear/spec.py"
 
 

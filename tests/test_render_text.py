@@ -99,7 +99,7 @@ def test_every_failure_ends_with_what_to_do_next(course: Course, seen: int) -> N
 
 def test_a_failure_without_hints_still_ends_with_what_to_do_next(course: Course) -> None:
     """A file that could not even be read has no hints: its own sentence says what to do."""
-    unread = course.find("lin_grad").unread("exercises/04_linear/lin_grad.py cannot be read: make it readable")
+    unread = course.find("lin_grad").unread_result("exercises/04_linear/lin_grad.py cannot be read: make it readable")
     text = as_text(failure(course.find("lin_grad"), unread.answers[0], 200))
     assert "make it readable  [error]" in text
     assert text.endswith("exercises/04_linear/README.md")

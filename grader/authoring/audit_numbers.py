@@ -13,7 +13,7 @@ from grader.diagnosis.diagnose import declared
 from grader.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
 from grader.judging.grading import Grader
 from grader.judging.judge import is_right
-from grader.judging.mistake_search import mistake
+from grader.judging.mistake_search import find_mistake
 from grader.reference.compare import agrees
 from grader.reference.references import REDRAWS, confirmed, gradcheck, make_trial
 from grader.reference.trial import IMPOSSIBLE, Trial
@@ -170,7 +170,7 @@ def _misconception(
     if not all(np.isfinite(array).all() for _, array in pairs):
         yield f"{name} gives inf or nan, so it is told as not-finite: keep its rule finite, or remove it."
         return
-    told = mistake(exercise, answer, trials[0], pairs)
+    told = find_mistake(exercise, answer, trials[0], pairs)
     if told.code != misconception.code:
         yield f"{name} is told as {told.code} ({told.says}): give it that code, or sharpen its rule."
     elif misconception.says and told.says != misconception.says:

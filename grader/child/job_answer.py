@@ -32,7 +32,7 @@ Facts = dict[str, Any]
 def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview]:
     """The reply frame to one job, in parts."""
     results: Arrays = []
-    if header.get("scarce"):  # memory: holes between what was used before may not count as used
+    if header.get("tight_memory"):  # memory: holes between what was used before may not count as used
         give_back_at_once(LARGE)
     with capped_output() as printed, Clock(header["time_limit"]) as clock:
         facts = _facts(header, inputs, results, printed, clock)

@@ -43,9 +43,9 @@ class Sitting:
 
     @cached_property
     def course(self) -> Course:
-        from grader.judging.lazy_grader import few_pauses
+        from grader.judging.lazy_grader import without_garbage_collection
 
-        with few_pauses():
+        with without_garbage_collection():
             from grader.course import load_course
 
             return load_course(self.root)

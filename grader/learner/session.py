@@ -18,7 +18,7 @@ from grader.sandbox.worker import Worker, start_worker
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from grader.judging.grading import Grader, Onlooker
+    from grader.judging.grading import Grader, OnJudged
     from grader.judging.judge import Judge
 
 
@@ -59,7 +59,7 @@ class Session:
             self._worker = start_worker("none")
         return self._worker
 
-    def check(self, exercise: CourseExercise, onlooker: Onlooker | None = None) -> ExerciseResult:
+    def check(self, exercise: CourseExercise, on_judged: OnJudged | None = None) -> ExerciseResult:
         """The verdict on the learner's file as it is now.
 
         Args:
@@ -75,10 +75,10 @@ class Session:
         except FileNotFoundError:
             content = None
         except OSError as error:
-            return exercise.unread(
+            return exercise.unread_result(
                 f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and try again"
             )
-        return _graded(exercise, lambda: self._verdict(exercise, content, onlooker))
+        return _graded(exercise, lambda: self._verdict(exercise, content, on_judged))
 
     def see(self, exercise: CourseExercise) -> tuple[ExerciseResult, Shown]:
         """The verdict on the learner's file as it is now, and the pictures of what is wrong.
@@ -86,14 +86,14 @@ class Session:
         Raises:
             SpecError: the exercise's own declaration is broken; names it.
         """
-        return self._seen(exercise, lambda onlooker: self.check(exercise, onlooker))
+        return self._seen(exercise, lambda on_judged: self.check(exercise, on_judged))
 
     def see_cells(self, exercise: CourseExercise, cells: Sequence[str]) -> tuple[ExerciseResult, Shown]:
         """The same for what a notebook's cells define."""
-        return self._seen(exercise, lambda onlooker: self.check_cells(exercise, cells, onlooker))
+        return self._seen(exercise, lambda on_judged: self.check_cells(exercise, cells, on_judged))
 
     def _seen(
-        self, exercise: CourseExercise, check: Callable[[Onlooker], ExerciseResult]
+        self, exercise: CourseExercise, check: Callable[[OnJudged], ExerciseResult]
     ) -> tuple[ExerciseResult, Shown]:
         judges: list[Judge] = []
         result = check(judges.append)
@@ -108,7 +108,7 @@ class Session:
             return result, Shown(exercise.id, (Picture(exercise.id, note=says),))
 
     def check_cells(
-        self, exercise: CourseExercise, cells: Sequence[str], onlooker: Onlooker | None = None
+        self, exercise: CourseExercise, cells: Sequence[str], on_judged: OnJudged | None = None
     ) -> ExerciseResult:
         """The verdict on what a notebook's cells define, run in this order.
 
@@ -118,13 +118,13 @@ class Session:
         if exercise.is_quiz:
             return _graded(exercise, lambda: quiz_grading.grade_cells(exercise, exercise.quiz, cells))
         worker = self.warm_up()
-        return _graded(exercise, lambda: self.grader.grade_cells(exercise, cells, worker, onlooker))
+        return _graded(exercise, lambda: self.grader.grade_cells(exercise, cells, worker, on_judged))
 
-    def _verdict(self, exercise: CourseExercise, content: bytes | None, onlooker: Onlooker | None) -> ExerciseResult:
+    def _verdict(self, exercise: CourseExercise, content: bytes | None, on_judged: OnJudged | None) -> ExerciseResult:
         """An answer sheet needs neither torch nor the worker."""
         if exercise.is_quiz:
             return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
-        return self.grader.grade(exercise, content, self.warm_up(), onlooker)
+        return self.grader.grade(exercise, content, self.warm_up(), on_judged)
 
     def close(self) -> None:
         """End the worker process."""
@@ -143,4 +143,4 @@ def _graded(exercise: CourseExercise, grade: Callable[[], ExerciseResult]) -> Ex
         raise
     except Exception as error:  # a bug of ours is nobody's mistake, and stops nothing else
         says = f"the grader failed on {exercise.file} ({type(error).__name__}: {error}): please report it"
-        return exercise.unread(says)
+        return exercise.unread_result(says)

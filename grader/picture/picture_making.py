@@ -161,7 +161,7 @@ def _graph(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
 
 def _places(judge: Judge, answer: Answer, first: Trial) -> tuple[Place, ...]:
     """What the diagnosis names, or what a fault of the same kind that gives the same numbers does."""
-    diagnosis = judge.named.get(answer.name)
+    diagnosis = judge.found_mistakes.get(answer.name)
     if diagnosis is None or diagnosis.at:
         return () if diagnosis is None else diagnosis.at
     pairs = [(trial, array.real.astype("float64")) for trial, array in judge.arrays(answer)]

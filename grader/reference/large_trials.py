@@ -50,7 +50,7 @@ def large_trials(declaration: Declaration, first: Trial, entries: int, rng: np.r
     return tuple(trial for trial in drawn if trial is not None)
 
 
-def roomless_trials(exercise: Declaration, first: Trial, room: int, rng: np.random.Generator) -> tuple[Trial, ...]:
+def tight_memory_trials(exercise: Declaration, first: Trial, room: int, rng: np.random.Generator) -> tuple[Trial, ...]:
     """A trial with no room for the array that must never be held; none where there is no such array.
 
     Nor where there is so much room that the trial would be too large to send.

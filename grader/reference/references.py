@@ -27,7 +27,7 @@ from grader.trial_sizes import (
 
 from . import finite_differences
 from .compare import scaled_error
-from .trial import Trial, asked_for
+from .trial import Trial, requested_gradients
 
 AGREEMENT = 1e-6
 REDRAWS = 5
@@ -254,7 +254,7 @@ def right_answer(
     """The right array of one answer, in the precision of `inputs`; `None` where nothing may be stored."""
     if answer.kind == "value":
         return out.numpy()
-    asked = asked_for(arguments)
+    asked = requested_gradients(arguments)
     if asked is not None and answer.wrt not in asked:
         return None
     gradient: np.ndarray = autograd(exercise, answer, inputs, out_g) + _prior(answer, arguments)
