@@ -59,7 +59,7 @@ def tallies(course: Course, seed: int, names: Sequence[str], worker: Worker) -> 
     for name in names:
         expected = expectations(FILES[name])
         tally = found[name.split("/")[1]]
-        with patch.object(judge, "mistake", timed(judge.mistake, tally.seconds)):
+        with patch.object(judge, "find_mistake", timed(judge.find_mistake, tally.seconds)):
             result = Grader(seed).grade(course.find(FILES[name].parent.name), FILES[name].read_bytes(), worker)
         for answer in result.answers:
             allowed = deserved(expected, answer.name)

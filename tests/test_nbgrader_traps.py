@@ -30,7 +30,7 @@ from nbgrader_class import (
 
 from grader.nbgrader.gradebook_results import read_gradebook
 from grader.nbgrader.submission_files import LARGEST, SET_ASIDE, TIMESTAMP, take_away_traps, timestamp_in, why_unread
-from grader.report.class_statistics import Handed
+from grader.report.class_statistics import StudentResults
 
 NAME = f"{UNIT}.ipynb"
 ALL = 5.0
@@ -118,7 +118,7 @@ def test_a_notebook_that_is_no_file_of_the_students_scores_nothing_and_is_explai
 
 def test_the_report_says_that_it_was_not_read(graded: tuple[Path, str]):
     handed = {each.student: each for each in read_gradebook(f"sqlite:///{graded[0] / 'gradebook.db'}")
-              if isinstance(each, Handed)}  # fmt: skip
+              if isinstance(each, StudentResults)}  # fmt: skip
     for student in GRADED:
         answers = [answer for exercise in handed[student].exercises for answer in exercise.answers]
         assert {answer.code for answer in answers} == {"syntax-error"}

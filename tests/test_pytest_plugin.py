@@ -210,7 +210,7 @@ def test_hints_seen_elsewhere_are_shown_again(run: Run, course: Course) -> None:
     progress, exercise = Progress.load(course.root), course.find("lin_grad")
     result = progress.result(exercise)
     assert result is not None
-    progress.saw_hint(exercise, result.answers[1], 2)
+    progress.record_hints_seen(exercise, result.answers[1], 2)
     progress.save()
     text = str(run(LIN).stdout)
     assert "hint 2/3" in text

@@ -22,7 +22,7 @@ from grader.sampling import Array
 Rule = Callable[[Trial], np.ndarray]
 
 
-def numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
+def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     """What is wrong with the numbers of an exercise, each a clause about it and what to do.
 
     Raises:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from grader.course import CourseExercise
 from grader.errors import ReadError
 from grader.quiz.answer_mistakes import mistake_in
-from grader.quiz.answer_sheet import Sheet, decoded, read_sheet
+from grader.quiz.answer_sheet import Sheet, decode_sheet, read_sheet
 from grader.quiz.notebook_quiz import sheet_in
 from grader.quiz.plain_yaml import Text
 from grader.quiz.quiz import Quiz
@@ -31,7 +31,7 @@ def grade_sheet(exercise: CourseExercise, quiz: Quiz, content: bytes | None) -> 
     if content is None:
         says = f"{exercise.file} is not there: get a sheet with: handgrad reset {exercise.id}"
         return _same_for_every_answer(exercise, quiz, "todo", "todo", says)
-    return _grade_answers(exercise, quiz, lambda: read_sheet(decoded(content), quiz), BROKEN)
+    return _grade_answers(exercise, quiz, lambda: read_sheet(decode_sheet(content), quiz), BROKEN)
 
 
 def grade_cells(exercise: CourseExercise, quiz: Quiz, cells: Sequence[str]) -> ExerciseResult:
@@ -66,7 +66,7 @@ def _same_for_every_answer(
 def _grade_answer(exercise: CourseExercise, quiz: Quiz, sheet: Sheet, name: str) -> AnswerResult:
     points = exercise.points / len(quiz.questions)
     answer = sheet.answers.get(name)
-    question = quiz.posed(name, sheet.variant)
+    question = quiz.question_with_key(name, sheet.variant)
     if answer is None:
         return AnswerResult(name, "todo", 0.0, points, "todo", _misnamed(name, sheet.unknown), hints=question.hints)
     found = mistake_in(question, answer)

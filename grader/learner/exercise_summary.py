@@ -29,11 +29,11 @@ def formula_or_words(exercise: CourseExercise) -> tuple[str, bool]:
     return f"{name} = {body}" if name else body, True
 
 
-def asked(exercise: CourseExercise, answer: Answer) -> str:
+def describe_answer(exercise: CourseExercise, answer: Answer) -> str:
     """What is asked of one answer, with its shape."""
     declaration = exercise.declaration
     if isinstance(declaration, Quiz):
-        return " ".join(declaration.asked(answer.name, variant_of(exercise.path)).ask.split())
+        return " ".join(declaration.question(answer.name, variant_of(exercise.path)).ask.split())
     if isinstance(declaration, Routine):
         return f"{exercise.id}({', '.join(declaration.taken)}): {declaration.title}"
     text = formula(exercise)

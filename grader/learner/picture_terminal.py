@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from grader.picture.heat_maps import NAMELESS, NOT_FINITE, RIGHT, Band, Cell, Room, Table, bands, left_out
-from grader.picture.picture_data import OUT, Graph, Node, Picture, Shown, without_repeats
+from grader.picture.picture_data import OUT, ExercisePictures, Graph, Node, Picture, without_repeats
 
 from .render_text import Line, Style
 
@@ -22,7 +22,7 @@ WAY = "from the output back to the inputs; <== is where it goes wrong"
 Block = list[Line]
 
 
-def picture_lines(shown: Shown, width: int) -> Iterator[Line]:
+def picture_lines(shown: ExercisePictures, width: int) -> Iterator[Line]:
     """What there is to see of one exercise, at most `width` columns wide."""
     if not shown.pictures:
         yield from _said("everything is right, so there is nothing to draw", width, shown.exercise)

@@ -232,7 +232,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 def _summarise(terminalreporter: Any, sitting: Sitting) -> None:
     from .progress import by_unit, next_exercise
-    from .render_text import bars, next_step
+    from .render_text import next_step, progress_bars
 
     course, progress = sitting.course, sitting.session.progress
     touched = [exercise for exercise in course.exercises if exercise.id in sitting.seen]
@@ -242,7 +242,7 @@ def _summarise(terminalreporter: Any, sitting: Sitting) -> None:
         progress.save()
     terminalreporter.section("progress", sep="-")
     tw = terminalreporter._tw
-    for line in bars(by_unit(course, progress, [exercise.unit for exercise in touched]), tw.fullwidth):
+    for line in progress_bars(by_unit(course, progress, [exercise.unit for exercise in touched]), tw.fullwidth):
         write(tw, line)
     write(tw, next_step(next_exercise(progress, touched) or next_exercise(progress, course.exercises)))
     lost = [exercise for exercise in touched if not exercise.path.exists()]

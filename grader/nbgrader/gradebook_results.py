@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.errors import UsageError
-from grader.report.class_statistics import Handed, Key, Note
+from grader.report.class_statistics import Key, Note, StudentResults
 from grader.results import CODES, AnswerResult, ExerciseResult, Status
 
 from .database import connected, shown
@@ -88,7 +88,7 @@ class _Work:
     penalties: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
 
-def read_gradebook(url: str) -> Iterator[Handed | Note]:
+def read_gradebook(url: str) -> Iterator[StudentResults | Note]:
     """Every student of nbgrader's gradebook, by id. An assignment is a unit; what was not handed in is to do.
 
     Args:
@@ -223,7 +223,7 @@ def _work(db: Any, outline: _Outline, students: Sequence[str]) -> dict[str, _Wor
     return work
 
 
-def _handed(outline: _Outline, student: str, work: _Work) -> Handed:
+def _handed(outline: _Outline, student: str, work: _Work) -> StudentResults:
     exercises: dict[Key, list[tuple[str, _Cell]]] = {}
     for cell, place in outline.cells.items():
         exercises.setdefault(place.exercise, []).append((cell, place))
@@ -232,7 +232,7 @@ def _handed(outline: _Outline, student: str, work: _Work) -> Handed:
         said = findings(work.comments.get(key, ""), [place.answer for _, place in cells])
         answers = [_answer(place, said.get(place.answer, Finding("")), cell, work) for cell, place in cells]
         results.append(ExerciseResult(key[1], key[0], tuple(answers)))
-    return Handed(outline.course, student, tuple(results), penalties=work.penalties)
+    return StudentResults(outline.course, student, tuple(results), penalties=work.penalties)
 
 
 def _answer(place: _Cell, said: Finding, cell: str, work: _Work) -> AnswerResult:

@@ -7,7 +7,7 @@ from html import escape
 
 from .graph_svg import graph_svg
 from .heat_maps import NAMELESS, NOT_FINITE, Cell, Room, Table, bands, left_out
-from .picture_data import Graph, Picture, Shown, without_repeats
+from .picture_data import ExercisePictures, Graph, Picture, without_repeats
 
 # Text keeps the page's own colour: against either tint it has a contrast of 4.5 on white and on black alike.
 BELOW, ABOVE = "31, 119, 208", "201, 80, 16"
@@ -16,7 +16,7 @@ BROKEN = "215, 50, 60"
 ROOM = Room(rows=24, columns=24, slices=6)
 
 
-def pictures_html(shown: Shown) -> str:
+def pictures_html(shown: ExercisePictures) -> str:
     """What there is to see of one exercise; it refers to nothing outside itself."""
     if not shown.pictures:
         return _div("Everything is right, so there is nothing to draw.")

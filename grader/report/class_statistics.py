@@ -21,7 +21,7 @@ BINS = 10
 
 
 @dataclass(frozen=True)
-class Handed:
+class StudentResults:
     """One student's graded work.
 
     Args:
@@ -37,7 +37,7 @@ class Handed:
 
 
 @dataclass(frozen=True)
-class Broken:
+class UnreadableResult:
     """A result that could not be read, and is in no number."""
 
     name: str
@@ -212,7 +212,7 @@ class ClassReport:
     units: tuple[UnitReport, ...]
     mistakes: tuple[ClassMistake, ...]
     ungraded: tuple[Ungraded, ...] = ()
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[UnreadableResult, ...] = ()
     notes: tuple[Note, ...] = ()
 
     @cached_property

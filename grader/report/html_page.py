@@ -31,7 +31,7 @@ STANDINGS = {
 
 
 @dataclass(frozen=True)
-class Most:
+class PageLimits:
     """How many of each the page lists; the CSV has them all."""
 
     students: int = 300
@@ -45,7 +45,7 @@ class Most:
 
 
 @dataclass(frozen=True)
-class Made:
+class PageSource:
     """How a page came about.
 
     Args:
@@ -82,13 +82,13 @@ class Column:
     blank_height: float
 
 
-def html(report: ClassReport, made: Made) -> str:
+def html(report: ClassReport, made: PageSource) -> str:
     """The whole page: everything in it is escaped, and its policy lets no script run and nothing be loaded."""
     from markupsafe import Markup
 
     style = (FOLDER / STYLE).read_text(encoding="utf-8")
     return _template().render(
-        report=report, made=made, most=Most(), version=__version__, several=SEVERAL, standings=STANDINGS,
+        report=report, made=made, most=PageLimits(), version=__version__, several=SEVERAL, standings=STANDINGS,
         style=Markup(style), style_hash=_hash(style), columns=list(columns(report)), chart_height=CHART_HEIGHT,
         anchors=_anchors(report), rows=_rows(report),
     )  # fmt: skip
@@ -101,17 +101,19 @@ def _template() -> Template:
     environment = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
-        finalize=said,
+        finalize=printable_and_short,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters.update(points=points, quote=partial(quote, errors="replace"))
-    environment.globals.update(segments=segments, percent=percent, many=many, meaning=meaning, breakdown=breakdown)
+    environment.globals.update(
+        segments=segments, percent=percent, count_of=count_of, meaning=meaning, breakdown=breakdown
+    )
     return environment.get_template(TEMPLATE)
 
 
-def said(value: object) -> object:
+def printable_and_short(value: object) -> object:
     """What the page shows of a value: of anybody's words, those that can be printed, and not too many."""
     from markupsafe import Markup
 
@@ -134,7 +136,7 @@ def percent(part: float, whole: float) -> str:
     return f"{shown}%"
 
 
-def many(count: int, one: str, several: str = "") -> str:
+def count_of(count: int, one: str, several: str = "") -> str:
     """`1 student`, `2 students`."""
     return f"{count:,} {one if count == 1 else several or one + 's'}"
 
