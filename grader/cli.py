@@ -232,9 +232,9 @@ def grade(
     """For instructors: grade a class; one result file per student, and grades.csv."""
     from .batch.course_choice import open_for_class
     from .batch.grade_terminal import grade_with_progress
-    from .nbgrader.gradebook_class import entering
+    from .nbgrader.gradebook_class import entering_in_gradebook
 
-    with entering(course := open_for_class(Path.cwd()), gradebook, submissions, out):
+    with entering_in_gradebook(course := open_for_class(Path.cwd()), gradebook, submissions, out):
         code = grade_with_progress(
             course, submissions, out,
             workers=workers, timeout=timeout, seed=seed, isolation=isolation, as_json=format == "json",

@@ -76,7 +76,7 @@ def settings(specs: tuple[str, ...], rng: np.random.Generator, least: int = 0) -
     return [Setting(i, kind, sizes, rank) for i, (kind, sizes, rank) in enumerate(kinds)]
 
 
-def another_of_one(series: Sequence[Setting], rng: np.random.Generator) -> Setting | None:
+def second_batch_of_one(series: Sequence[Setting], rng: np.random.Generator) -> Setting | None:
     """A second batch of one, with other sizes; `None` where the series has none."""
     first = next((setting for setting in series if setting.kind == ONE_KIND), None)
     if first is None:

@@ -41,7 +41,7 @@ def test_what_only_ipython_reads_is_passed_over(cell: str, ignored: list[int], k
     parsed = ipython_cells.parse(cell, 10)
     assert sorted(parsed.ignored) == [line + 10 for line in ignored]
     assert [type(node).__name__ for node in parsed.tree.body] == kinds
-    again = ipython_cells.reread(cell, 10, parsed.ignored)
+    again = ipython_cells.parse_again(cell, 10, parsed.ignored)
     assert ast.dump(again, include_attributes=True) == ast.dump(parsed.tree, include_attributes=True)
 
 
@@ -53,7 +53,7 @@ def test_what_is_wrong_in_both_languages_is_an_error(cell: str) -> None:
 
 def test_errors_and_statements_count_their_lines_through_all_cells() -> None:
     texts = ["a = 1\r\nb = 2\rc = 3\n", "d = 4", "\n\ne = )"]
-    assert ipython_cells.starts(texts) == [0, 4, 5]
+    assert ipython_cells.line_offsets(texts) == [0, 4, 5]
     assert [node.lineno for node in ipython_cells.parse(texts[0], 0).tree.body] == [1, 2, 3]
     assert ipython_cells.parse(texts[1], 4).tree.body[0].lineno == 5
     with pytest.raises(SyntaxError) as raised:

@@ -15,7 +15,7 @@ from grader.judging.grading import Grader
 from grader.judging.judge import is_right
 from grader.judging.mistake_search import find_mistake
 from grader.reference.compare import agrees
-from grader.reference.references import REDRAWS, confirmed, gradcheck, make_trial
+from grader.reference.references import REDRAWS, agrees_with_finite_differences, gradcheck, make_trial
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.sampling import Array
 
@@ -78,7 +78,7 @@ def _references(exercise: CourseExercise, trials: Sequence[Trial], rng: np.rando
 
 def _consistent(exercise: Exercise, trial: Trial) -> bool:
     differentiable = any(is_differentiable(exercise.inputs[name]) for name in exercise.forward_names)
-    return confirmed(exercise, trial) and (not differentiable or gradcheck(exercise, trial))
+    return agrees_with_finite_differences(exercise, trial) and (not differentiable or gradcheck(exercise, trial))
 
 
 def _reference(answer: Answer, trial: Trial) -> np.ndarray:

@@ -122,7 +122,7 @@ def check_signature(exercise: CourseExercise) -> Iterator[str]:
     """
     function = read_worked(exercise).function
     taken = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-    declared = list(exercise.function.taken)
+    declared = list(exercise.function.argument_names)
     if taken != declared:
         yield f"it takes ({', '.join(taken)}), but spec.py declares ({', '.join(declared)}): make them the same."
         return

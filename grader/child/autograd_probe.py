@@ -17,7 +17,7 @@ X = (1.0, 2.0)
 RIGHT = (3.0, 12.0)
 
 
-def working() -> list[str]:
+def working_probes() -> list[str]:
     """The names of the probes that still find a derivative, or the trace of one; empty when all is well."""
     return [name for name, probe in PROBES.items() if _succeeds(probe)]
 

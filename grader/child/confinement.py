@@ -66,7 +66,7 @@ def prepare() -> Confinement:
     threads = re.search(r"^Threads:\s*(\d+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
     if threads is None or threads[1] != "1":
         raise RuntimeError("the warm process has more than one thread")
-    return Confinement(landlock.nothing_allowed(), Filter(os.uname().machine))
+    return Confinement(landlock.deny_all_ruleset(), Filter(os.uname().machine))
 
 
 def drop_privileges() -> None:

@@ -66,12 +66,12 @@ def _open_source(results: Path | None, gradebook: str | None) -> tuple[Entries, 
         folder = results or RESULTS
         source, entries = str(folder), read_folder(folder)
     else:
-        from grader.nbgrader.database import shown
+        from grader.nbgrader.database import url_without_password
         from grader.nbgrader.gradebook_results import read_gradebook
 
         folder, entries = Path(), read_gradebook(gradebook)
     first = next(entries)
-    return chain([first], entries), source if gradebook is None else shown(gradebook), folder
+    return chain([first], entries), source if gradebook is None else url_without_password(gradebook), folder
 
 
 def _write(entries: Entries, source: str, page: Path, units: Collection[str]) -> ClassReport:

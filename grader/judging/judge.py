@@ -136,7 +136,7 @@ class Judge:
         return None
 
     def _diagnose_error(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
-        names = ", ".join(self.exercise.function.taken)
+        names = ", ".join(self.exercise.function.argument_names)
         diagnosis = structure_checks.diagnose_error(error, self.source, trial, signature=f"{self.exercise.id}({names})")
         of_sizes = trial.setting.is_special and not NO_GRADIENT.search(error.message)
         if diagnosis.code == "error" and of_sizes and self._right_elsewhere(answer):

@@ -13,7 +13,7 @@ EXAMPLE = "sqlite:///gradebook.db"
 
 
 @contextmanager
-def connected(url: str) -> Iterator[Any]:
+def connect_read_only(url: str) -> Iterator[Any]:
     """An SQLAlchemy connection to a gradebook that is there already; nothing is made or written.
 
     Args:
@@ -25,12 +25,14 @@ def connected(url: str) -> Iterator[Any]:
     with needs_nbgrader():
         import nbgrader.api  # noqa: F401
         from sqlalchemy import create_engine, inspect
-    with explained(url, "read"):
+    with explain_errors(url, "read"):
         _check_file(url)
         engine = create_engine(url)
         try:
             if not inspect(engine).has_table("submitted_notebook"):
-                raise UsageError(f"{shown(url)} is no gradebook of nbgrader's: name the one that nbgrader wrote.")
+                raise UsageError(
+                    f"{url_without_password(url)} is no gradebook of nbgrader's: name the one that nbgrader wrote."
+                )
             with engine.connect() as connection:
                 yield connection
         finally:
@@ -51,7 +53,7 @@ def needs_nbgrader() -> Iterator[None]:
 
 
 @contextmanager
-def explained(url: str, what: str) -> Iterator[None]:
+def explain_errors(url: str, what: str) -> Iterator[None]:
     """Around work on a database.
 
     Args:
@@ -65,25 +67,27 @@ def explained(url: str, what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise UsageError(f"{shown(url)} needs the Python package {error.name}: install it with pip.") from error
+        raise UsageError(
+            f"{url_without_password(url)} needs the Python package {error.name}: install it with pip."
+        ) from error
     except ArgumentError as error:
         raise UsageError(f"--gradebook takes the address of a database, such as {EXAMPLE}") from error
     except SQLAlchemyError as error:
         why = str(getattr(error, "orig", None) or error).splitlines()[0]
         raise UsageError(
-            f"{shown(url)} cannot be {what} ({why}): put that right, and run the same command "
+            f"{url_without_password(url)} cannot be {what} ({why}): put that right, and run the same command "
             "again; an old gradebook needs nbgrader db upgrade first."
         ) from error
 
 
-def shown(url: str) -> str:
+def url_without_password(url: str) -> str:
     """The URL without its password."""
     from sqlalchemy import make_url
 
     return make_url(url).render_as_string(hide_password=True)
 
 
-def check_place(url: str) -> None:
+def refuse_in_memory(url: str) -> None:
     """A gradebook that is only in memory is gone when the command ends.
 
     Raises:

@@ -16,7 +16,7 @@ from grader.course import Course
 from grader.notebook.source_notebook import LESSON_ID, SETUP_ID, grade_id
 from grader.results import ExerciseResult
 
-from .cell_outputs import enter
+from .cell_outputs import write_outputs
 from .comments import harmless
 from .submission import add_notes
 
@@ -36,7 +36,7 @@ def graded_notebook(
     for result in results:
         if result.id in cells:
             cells[result.id].source = _text(submission.files.get(result.id))
-        enter(course.find(result.id), result, cells)
+        write_outputs(course.find(result.id), result, cells)
     add_notes(notebook, [harmless(note) for note in submission.notes])
     return notebook
 

@@ -26,9 +26,9 @@ from grader.notebook.source_notebook import answer_id, solution_id
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
 from .autograde_session import AutogradeSession
-from .cell_outputs import enter, points
+from .cell_outputs import points_output, write_outputs
 from .comments import comment, harmless
-from .submission import read_submitted, said_unread, unread_notebook
+from .submission import read_submitted, unread_note, unread_notebook
 from .submission_files import why_unread
 
 SESSION, FINDINGS = "_handgrad_session", "handgrad"
@@ -119,7 +119,7 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         findings: dict[str, str | None] = {}
         exercises = _exercises(session, cells)
         for exercise, result in zip(exercises, session.verdicts(exercises, sources), strict=True):
-            enter(exercise, result, cells)
+            write_outputs(exercise, result, cells)
             findings[solution_id(exercise.id)] = comment(result)
         resources[FINDINGS] = {"comments": findings, "manual": self._leave_to_manual_grading(code)}
         return nb, resources
@@ -128,7 +128,7 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         """Tests that are none of ours: they are not run, and a person gives the points."""
         others = [cell for cell in code if _is_test(cell) and not cell.outputs]
         for cell in others:
-            cell.outputs = [points(0.0, cell)]
+            cell.outputs = [points_output(0.0, cell)]
         names = [cell.metadata["nbgrader"]["grade_id"] for cell in others]
         if names:
             self.log.warning("No test of handgrad's, so to be graded by hand: %s", ", ".join(names))
@@ -143,7 +143,7 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
         place, found = resources["nbgrader"], resources.get(FINDINGS, NOTHING)
-        if unread := said_unread(nb):
+        if unread := unread_note(nb):
             found = {**found, "comments": dict.fromkeys(found["comments"], f"{harmless(unread)} [syntax-error]")}
         with Gradebook(place["db_url"]) as gradebook:
             submitted = gradebook.find_submission_notebook(place["notebook"], place["assignment"], place["student"])

@@ -18,7 +18,7 @@ from grader.judging.judge import Judge, is_right
 from grader.judging.mistake_search import candidates
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL
 from grader.reference.option_arguments import describe_options
-from grader.reference.references import measured
+from grader.reference.references import finite_difference_answer
 from grader.reference.trace import Place
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.results import AnswerResult, ExerciseResult
@@ -121,9 +121,9 @@ def _array_to_compare_with(judge: Judge, answer: Answer, trial: Trial) -> tuple[
     note = "measured: by finite differences, one entry nudged at a time"
     prior = trial.arguments[answer.wrt].g if answer.stored else None
     if prior is None:
-        return measured(declaration, answer, trial), "measured", f"{note}."
+        return finite_difference_answer(declaration, answer, trial), "measured", f"{note}."
     note = f"{note}, added to the {answer.name} that was there before."
-    return measured(declaration, answer, trial) + prior, "measured", note
+    return finite_difference_answer(declaration, answer, trial) + prior, "measured", note
 
 
 def _axes(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:

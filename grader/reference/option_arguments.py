@@ -26,7 +26,7 @@ def right_where(answer: Answer, right: Sequence[Trial], wrong: Sequence[Trial]) 
         if all(options(trial)[name] == _shape(answer, trial) for trial in (*right, *wrong)):
             continue  # the shape of the answer is another one in every trial
         values = [{options(trial)[name] for trial in trials} for trials in (right, wrong)]
-        if clause := _told_apart(*values):
+        if clause := _distinguishing_options(*values):
             return f"{name} is {clause}"
     return ""
 
@@ -36,7 +36,7 @@ def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:
     return () if expected is None else expected.shape
 
 
-def _told_apart(right: set[Any], wrong: set[Any]) -> str:
+def _distinguishing_options(right: set[Any], wrong: set[Any]) -> str:
     if right & wrong:
         return ""
     if len(right) == 1:
