@@ -172,7 +172,7 @@ class Course:
             raise UsageError(f"{name} is a whole unit or folder: name one exercise, such as {found[0].id}.")
         return found[0]
 
-    def at(self, path: Path) -> CourseExercise | None:
+    def exercise_at(self, path: Path) -> CourseExercise | None:
         """The exercise whose file this is."""
         resolved = path.resolve()
         return next((exercise for exercise in self.exercises if exercise.path == resolved), None)

@@ -1,4 +1,4 @@
-"""Every error a person can meet, each with one sentence and an exit code."""
+"""Every error that a person can meet, each with one sentence and an exit code."""
 
 from __future__ import annotations
 

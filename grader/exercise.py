@@ -137,14 +137,14 @@ class Exercise:
     @property
     def output_name(self) -> str:
         """What a learner calls the output."""
-        return self.marked("output") or "the output"
+        return self.argument_with_role("output") or "the output"
 
     @property
     def upstream_name(self) -> str:
         """What a learner calls the upstream gradient."""
-        return self.marked("upstream") or f"{self.marked('output') or 'out'}.g"
+        return self.argument_with_role("upstream") or f"{self.argument_with_role('output') or 'out'}.g"
 
-    def marked(self, role: str) -> str:
+    def argument_with_role(self, role: str) -> str:
         """The argument that the grader computes for this role; empty if there is none."""
         found = (name for name, given in self.inputs.items() if isinstance(given, Marker) and given.role == role)
         return next(found, "")

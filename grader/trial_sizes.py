@@ -1,4 +1,4 @@
-"""Where trials take place: pairwise different sizes first, then others, and a few special cases."""
+"""The axis sizes of each trial: pairwise different sizes first, then others, and a few special cases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPECIAL_TURNS = {ONE_INDEX: 0, 3: 1, 4: 0}
 
 @dataclass(frozen=True)
 class Setting:
-    """Where one trial takes place: its place in the series, its axis sizes, and the rank of `...`.
+    """The sizes of one trial: its place in the series, its axis sizes, and the rank of `...`.
 
     Args:
         index: 0 for the first trial.

@@ -196,10 +196,10 @@ def test_a_name_like_no_other_points_to_the_list(course: Course) -> None:
 
 def test_an_exercise_is_found_by_its_file(folder: Path) -> None:
     course = load_course(folder)
-    found = course.at(folder / "exercises" / "01_first" / ".." / "01_first" / "two.py")
+    found = course.exercise_at(folder / "exercises" / "01_first" / ".." / "01_first" / "two.py")
     assert found is not None
     assert found.id == "two"
-    assert course.at(folder / "course.yaml") is None
+    assert course.exercise_at(folder / "course.yaml") is None
 
 
 def test_a_declaration_is_read_from_the_units_spec(folder: Path) -> None:

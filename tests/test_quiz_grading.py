@@ -75,7 +75,7 @@ def test_a_unit_ends_with_its_quiz(real: Course) -> None:
 @pytest.mark.parametrize("name", ["quiz_01_slopes", "exercises/01_slopes/quiz.yaml", "exercises/01_slopes/quiz"])
 def test_a_quiz_is_found_by_its_id_and_by_its_file(real: Course, name: str) -> None:
     assert real.find(name).id == "quiz_01_slopes"
-    assert real.at(ROOT / "exercises/01_slopes/quiz.yaml") == real.find(name)
+    assert real.exercise_at(ROOT / "exercises/01_slopes/quiz.yaml") == real.find(name)
 
 
 def test_a_function_is_no_quiz_and_a_quiz_no_function(real: Course) -> None:

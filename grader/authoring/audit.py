@@ -1,4 +1,4 @@
-"""The author's audit: proves that every exercise of a course is sound, and finds what is out of place."""
+"""The author's audit: checks that every exercise of a course is sound, and finds what is out of place."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def audit(course: Course, grader: Grader, worker: Worker, progress: Progress | N
     Args:
         grader: where the trials come from.
         worker: runs the stubs and the worked solutions.
-        progress: called with each exercise before its proofs.
+        progress: called with each exercise before its checks.
     """
     findings = [*_check_files(course), *(Finding(LADDERS_FILE, says) for says in audit_words.check_code_hints())]
     for unit in course.config.units:
@@ -62,7 +62,7 @@ def audit(course: Course, grader: Grader, worker: Worker, progress: Progress | N
 
 
 def _is_declared(exercise: CourseExercise) -> bool:
-    """The spec can be read and has a declaration; if not, `_declarations` says so."""
+    """The spec can be read and has a declaration; if not, `_check_declarations` says so."""
     try:
         return exercise.is_quiz or exercise.id in exercise.course.declarations(exercise.unit)
     except SpecError:
@@ -123,11 +123,11 @@ def _without_file(error: Exception, *files: object) -> str:
 
 
 def _check_exercise(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[Finding]:
-    """Every proof about one exercise; a proof that cannot be made is a finding and stops no other."""
+    """Every check of one exercise; a check that cannot be made is a finding and stops no other."""
     spec, solution = _spec(exercise.unit), solution_file(exercise)
-    for file, about, proof in _checks(exercise, grader, worker):
+    for file, about, check in _checks(exercise, grader, worker):
         try:
-            for says in proof():
+            for says in check():
                 yield Finding(file, about + says)
         except CourseError as error:
             yield Finding(solution, f"{_without_file(error, solution)}.")
@@ -142,7 +142,7 @@ def _check_exercise(exercise: CourseExercise, grader: Grader, worker: Worker) ->
 
 
 def _checks(exercise: CourseExercise, grader: Grader, worker: Worker) -> tuple[tuple[str, str, Check], ...]:
-    """The file that each proof is about, what its findings begin with, and the proof."""
+    """The file that each check is about, what its findings begin with, and the check."""
     spec, solution = _spec(exercise.unit), solution_file(exercise)
     if exercise.is_quiz:
         return (

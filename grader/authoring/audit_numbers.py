@@ -1,4 +1,4 @@
-"""The numbers of an exercise proven: its references agree, wrong arrays fail, misconceptions are told as themselves."""
+"""Checks an exercise's numbers: its references agree, wrong arrays fail, and misconceptions are recognised."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _pairs(
 def _misconception(
     exercise: CourseExercise, answer: Answer, misconception: Misconception, trials: Sequence[Trial]
 ) -> Iterator[str]:
-    """It can be computed at every size, it is wrong, and it is told as itself."""
+    """Checks one misconception: it can be computed at every size, it is wrong, and it is recognised."""
     name = _named(misconception)
     (candidate,) = declared([misconception], answer)
     try:

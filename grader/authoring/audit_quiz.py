@@ -1,4 +1,4 @@
-"""A quiz proven: every right answer passes, every declared mistake is told as itself, computed keys are up to date."""
+"""Checks a quiz: right answers pass, declared mistakes are recognised, and computed keys are up to date."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _check_giveaways(quiz: CourseExercise) -> Iterator[str]:
 
 
 def _question_texts(question: Question) -> Iterator[str]:
-    """Everything that is read before an answer is given."""
+    """All texts that are read before an answer is given."""
     yield from (question.ask, question.listing, *question.hints)
     if isinstance(question, (Choice, Choices)):
         yield from (right if isinstance(right, str) else right.text for right in question.right.values())
@@ -93,7 +93,7 @@ def _check_question(question: AnswerableQuestion) -> Iterator[str]:
 
 
 def _answer_texts(question: AnswerableQuestion) -> Iterator[str]:
-    """Everything that is told of a question's answers."""
+    """All texts about a question's answers."""
     if isinstance(question, Choices):
         yield from (part for option in question.right.values() for part in (option.text, option.says))
     if isinstance(question, (Choice, Choices)):

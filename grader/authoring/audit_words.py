@@ -1,4 +1,4 @@
-"""The words of an exercise proven: three hints for each answer, none of them the formula, and a full docstring."""
+"""Checks an exercise's words: three hints for each answer, none of them the formula, and a full docstring."""
 
 from __future__ import annotations
 

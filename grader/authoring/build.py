@@ -1,4 +1,4 @@
-"""What a learner is given, derived from the worked solutions: `### BEGIN SOLUTION` ... becomes `inp.g = ...`."""
+"""Derives what a learner is given from worked solutions: `### BEGIN SOLUTION` ... becomes `inp.g = ...`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quiz questions as other systems can ask them: choices, numbers, and words of which some spellings are right."""
+"""Quiz questions for export: choices, numbers, and words of which some spellings are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which course a class is graded with: an instructor need not stand in a course folder."""
+"""Finds the course that a class is graded with: an instructor need not stand in a course folder."""
 
 from __future__ import annotations
 

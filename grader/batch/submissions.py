@@ -1,4 +1,4 @@
-"""Reading what a class handed in: one folder per student, with nothing in it trusted."""
+"""Reads what a class handed in: one folder per student, with nothing in it trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Try to differentiate on every road that was ever found to work: after the removal none of them may lead there.
+"""Tries every known way to make torch differentiate: after its removal, none of them may work.
 
 The probes go below the closed entrances on purpose, to what is left when a learner finds a way round them.
 """

@@ -1,4 +1,4 @@
-"""Keep the first part of what learner code prints, and let the rest go."""
+"""Captures what learner code prints, up to a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How learner code fails, seen from inside the child: an exception as facts, and a clock that ends what is too slow."""
+"""Reports how learner code fails, inside the child: exceptions as facts, and code that exceeds its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a learner's cells, one after the other in one namespace, until the function they make can be called."""
+"""Runs a learner's cells in one namespace, in their order, and finds the function that they define."""
 
 from __future__ import annotations
 import __future__
@@ -68,7 +68,7 @@ def _refuse_to_exit(*_code: object) -> NoReturn:
 
 @dataclass(frozen=True)
 class _CellNamespace:
-    """Where cells are run.
+    """The namespace in which cells are run.
 
     Args:
         function: the name of the function that is looked for.

@@ -32,7 +32,7 @@ class _Ban(importlib.abc.MetaPathFinder):
 
 
 def ban_imports() -> None:
-    """Forbid the imports in this process. The audit hook stays, whatever is done to `sys.meta_path`."""
+    """Ban the imports in this process. The audit hook stays, whatever is done to `sys.meta_path`."""
     for name in [name for name in sys.modules if _BANNED.match(name)]:
         del sys.modules[name]
     for name in BANNED:

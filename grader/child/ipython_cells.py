@@ -1,4 +1,4 @@
-"""Source text in cells, as a notebook has them: one numbering for all lines, and what only IPython reads left out.
+"""Parses the cells of a notebook: lines are numbered through all cells, and what only IPython reads is left out.
 
 A file is the case of one cell.
 """

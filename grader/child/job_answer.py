@@ -1,4 +1,4 @@
-"""What runs in the child: load one learner's cells, call their function, report facts. It knows no exercise.
+"""Answers a job in the child: loads one learner's cells, calls their function, reports facts. It knows no exercise.
 
 A job says which function to call with which arguments; the reply says what was returned, stored, printed and
 raised. There is no verdict in it, and no way to express one.

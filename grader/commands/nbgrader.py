@@ -1,4 +1,4 @@
-"""`handgrad nbgrader ...`: the commands for instructors who grade with nbgrader."""
+"""The commands `handgrad nbgrader ...`, for instructors who grade with nbgrader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`handgrad report`: the results of a class as one page to read and one table to calculate with."""
+"""The command `handgrad report`: a class's results as one page to read and one table to calculate with."""
 
 from __future__ import annotations
 

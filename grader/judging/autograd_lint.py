@@ -1,4 +1,4 @@
-"""Where a learner's function asks torch to differentiate, seen in the source: feedback that names the rule.
+"""Finds where a learner's function asks torch to differentiate, in its source: feedback that names the rule.
 
 It only reads, and is easily deceived; what stops a deceiver is in the worker, where nothing can differentiate. So it
 says nothing where it is not sure: about names that the file defines itself, and about code that the function does

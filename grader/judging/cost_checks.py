@@ -1,4 +1,4 @@
-"""What a right answer cost: memory that must not be held at once, and gradients that were not asked for."""
+"""Checks what a right answer cost: memory that must not be held at once, and gradients that were not asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grading one exercise, from a file or the cells of a notebook: ask the worker, climb the rungs, name the mistake."""
+"""Grades one exercise, from a file or the cells of a notebook: runs it, checks its answers, names the mistake."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Grader:
         Args:
             content: the file's bytes, `None` where there is no such file.
             worker: runs them; an answer sheet is only read.
-            onlooker: told of whoever judged, once that is done.
+            on_judged: called with the judge, once its verdict is there.
         """
         if content is None:
             return self.not_handed_in(exercise)

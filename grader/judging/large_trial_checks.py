@@ -50,8 +50,8 @@ class LargeCase:
         trials: as they were sent.
         calls: those that came to an end.
         observed: what the calls refer to.
-        late: the time limit came first.
-        grew: the processor time grew as the square of the entries.
+        timed_out: the time limit came first.
+        grew_as_square: the processor time grew as the square of the entries.
     """
 
     trials: Sequence[Trial] = ()

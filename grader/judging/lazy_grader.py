@@ -1,4 +1,4 @@
-"""The grader, imported as late as can be: torch comes with it."""
+"""Imports the grader as late as possible, because torch is imported with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which mistake a wrong answer is: the exercise's own, then what follows from its forward pass, then what is rarer."""
+"""Finds which mistake a wrong answer is: the exercise's own, then those of its forward pass, then rarer ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict on an answer sheet: read as data in the parent, with no worker and no torch."""
+"""Grades an answer sheet: it is read as data in the parent, with no worker and no torch."""
 
 from __future__ import annotations
 

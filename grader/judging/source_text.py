@@ -1,4 +1,4 @@
-"""What a learner wrote: one file, or the cells of a notebook, and how to say where in it something is."""
+"""A learner's source text, one file or the cells of a notebook, and how messages name a place in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Source:
     Args:
         cells: the text of each code cell; a file is one cell.
         file: the file's name in the course, with forward slashes; empty for a notebook.
-        unread: the numbers of cells that are too long, and so were emptied; from 0.
+        skipped_cells: the numbers of cells that are too long, and so were emptied; from 0.
     """
 
     cells: tuple[str, ...]

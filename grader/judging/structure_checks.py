@@ -134,7 +134,7 @@ def check_value(answer: Answer, call: Call, trial: Trial, *, number_allowed: boo
     """What is wrong with one answer as an object: not set, not a tensor, a wrong dtype.
 
     Args:
-        numbers: a plain number will do as a 0-d answer.
+        number_allowed: a plain number will do as a 0-d answer.
     """
     value = value_of(answer, call)
     if trial.expected[answer.name] is None:

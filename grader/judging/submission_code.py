@@ -28,7 +28,7 @@ class TimeLeft:
     seconds: float
 
     def run(self, worker: Worker, job: Callable[[float], bytes]) -> Reply:
-        """What becomes of a job, which is made with its time limit."""
+        """Run a job, which is made with its time limit."""
         reply = worker.run(job(self.seconds), self.seconds)
         self.seconds -= reply.seconds
         return reply
@@ -44,17 +44,17 @@ class SubmissionCode:
     time_left: TimeLeft
 
     def run(self, trials: Sequence[Trial], large: Sequence[Trial], *, tight_memory: bool = False) -> Reply:
-        """What becomes of ordinary and large trials.
+        """Run ordinary and large trials.
 
         Args:
-            scarce: there is no room for what these trials are about, and holes in memory may not count as used.
+            tight_memory: there is no room for what these trials are about, and holes in memory may not count as used.
         """
         return self.time_left.run(
             self.worker, lambda limit: _job(self.exercise, self.source, trials, large, limit, tight_memory=tight_memory)
         )
 
     def run_large(self, large: Sequence[Trial], *, tight_memory: bool = False) -> tuple[LargeCase, float]:
-        """What becomes of large trials alone in the time that is left, and the processor time they took."""
+        """Run large trials alone, in the time that is left; their outcome, and the processor time that they took."""
         if self.time_left.seconds <= 0:
             return LargeCase(large, timed_out=True), 0.0
         reply = self.run((), large, tight_memory=tight_memory)

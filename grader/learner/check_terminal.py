@@ -1,4 +1,4 @@
-"""Checking a learner's files at the command line: each is checked and remembered, then all of it is put on stdout."""
+"""Checks a learner's files at the command line, remembers the verdicts, and prints them on stdout."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .session import Session
 def check_and_record(
     session: Session, chosen: Sequence[CourseExercise], album: list[ExercisePictures] | None = None
 ) -> list[ExerciseResult]:
-    """The verdicts, remembered.
+    """Check exercises and record the verdicts.
 
     Args:
-        album: takes what there is to see of each, if somebody wants to.
+        album: takes the pictures of each exercise, if there is one.
     """
     if not all(exercise.is_quiz for exercise in chosen):
         session.warm_up()
@@ -56,7 +56,7 @@ def print_results(
     album: Sequence[ExercisePictures] | None,
     format: str,
 ) -> None:
-    """The verdicts on stdout, with the pictures if there are any."""
+    """Print the verdicts on stdout, with the pictures if there are any."""
     if format == "html":
         from .check_html import check_page
 

@@ -1,4 +1,4 @@
-"""What the commands put on the terminal: reports, lists, and a spinner where somebody is watching."""
+"""Prints reports and lists on the terminal, and a spinner where somebody is watching."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def print_report(
     """Each exercise, then the progress of their units and the next thing to do.
 
     Args:
-        album: what there is to see of each exercise, if it is to be shown.
+        album: the pictures of each exercise, if they are to be shown.
     """
     width, chosen = report_width(), list(chosen)
     pictures = {seen.exercise: seen for seen in album or ()}
@@ -98,7 +98,7 @@ def report_width() -> int:
 
 
 def terminal() -> Console:
-    """Where reports go."""
+    """The terminal that reports are printed on."""
     return Console(highlight=False, soft_wrap=True)
 
 
@@ -117,7 +117,7 @@ def print_lines(lines: Iterable[Line], link: CourseExercise | None = None) -> No
 
 
 def clear_screen() -> None:
-    """An empty screen."""
+    """Clear the screen."""
     terminal().clear()
 
 

@@ -1,4 +1,4 @@
-"""What an exercise asks, in one line: its formula as the author wrote it, and the shape of the answer."""
+"""Summarises what an exercise asks in one line: its formula as the author wrote it, and the answer's shape."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def formula_or_words(exercise: CourseExercise) -> tuple[str, bool]:
     body = _lambda_body(exercise.course.spec(exercise.unit), exercise.id)
     if body is None:
         return (declaration.forward.__doc__ or declaration.title).strip().splitlines()[0].rstrip("."), False
-    name = declaration.marked("output")
+    name = declaration.argument_with_role("output")
     return f"{name} = {body}" if name else body, True
 
 

@@ -1,4 +1,4 @@
-"""What a learner has reached so far: the last verdicts and the hints already seen, in `.handgrad/progress.json`."""
+"""A learner's progress: the last verdicts and the hints already seen, in `.handgrad/progress.json`."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Progress:
         return {answer.name: answer.code for answer in last.answers}
 
     def remove_one_mistake(self, code: str) -> None:
-        """One time less that a mistake was met, where it was met most: the learner was tried, and did not make it."""
+        """Count a mistake once less, where it was met most: in a review, the learner did not make it."""
         where = self.met.get(code)
         if where:
             most = max(where, key=lambda name: where[name])

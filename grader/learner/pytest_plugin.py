@@ -127,7 +127,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[
     if not _is_taken(file_path) or not (root / COURSE).is_file():
         return collected
     sitting = _sitting(parent.config, root)
-    exercise = sitting.course.at(file_path)
+    exercise = sitting.course.exercise_at(file_path)
     if exercise is None:
         sitting.strays.append(file_path)
         return []

@@ -1,4 +1,4 @@
-"""One learner and one quiz: questions as this learner has them, what an answer leads to, and what is still open."""
+"""One learner's work on one quiz: the questions with their numbers, the verdict on an answer, what is still open."""
 
 from __future__ import annotations
 

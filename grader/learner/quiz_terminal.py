@@ -43,7 +43,7 @@ def take_quiz(session: Session, taking: QuizSession) -> int:
 
 
 def run_until_left(ask: Callable[[], None]) -> int:
-    """Ask until it is done or the learner leaves; 130 if by Ctrl-C, 1 if otherwise, 0 if it is done."""
+    """Call `ask` until it is done or the learner leaves; 130 if by Ctrl-C, 1 if otherwise, 0 if it is done."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  # so that answers can be edited and recalled
     if hasattr(sys.stdin, "reconfigure"):

@@ -1,4 +1,4 @@
-"""What a check cell shows: the words of `handgrad check`, as text and as HTML that fits any notebook's colours."""
+"""Renders what a check cell shows, the words of `handgrad check`, as text and as HTML for any notebook's colours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a learner reads: lines of styled text, made once and shown by the terminal, pytest and notebooks alike."""
+"""Renders what a learner reads as lines of styled text, for the terminal, pytest and notebooks alike."""
 
 from __future__ import annotations
 

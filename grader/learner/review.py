@@ -1,4 +1,4 @@
-"""What to go over again: the mistakes that a learner has met most, and questions and exercises that turn on them."""
+"""Chooses what to go over again: a learner's most frequent mistakes, with questions and exercises on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One sitting of a learner or instructor: the course, a worker that warms up meanwhile, and a grader."""
+"""One session of a learner or instructor: the course, a worker that warms up meanwhile, and a grader."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Session:
         """The verdict on the learner's file as it is now.
 
         Args:
-            onlooker: told of whoever judged, once that is done.
+            on_judged: called with the judge, once its verdict is there.
 
         Raises:
             SpecError: the exercise's own declaration is broken; names it.

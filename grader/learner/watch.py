@@ -1,4 +1,4 @@
-"""`handgrad` alone: it watches the exercise files, checks each as it is saved, and listens for single keys."""
+"""The command `handgrad` alone: watches the exercise files, checks each as it is saved, listens for single keys."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _run_quiz(session: Session, quiz: CourseExercise) -> None:
 
 
 class _Watch:
-    """What is on the screen, and what is done about a save or a key.
+    """The screen of a watch: what it shows, and what a save or a key does.
 
     Args:
         session: the learner's sitting; its worker stays warm.

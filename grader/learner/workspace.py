@@ -1,4 +1,4 @@
-"""A learner's folder: making one, putting a stub back, keeping what was there."""
+"""Makes a learner's folder, puts stubs back, and keeps what was there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A verdict as outputs of a notebook's cells: points for nbgrader, and beside the answers what a student reads."""
+"""Writes a verdict as outputs of a notebook's cells: points for nbgrader, and feedback beside the answers."""
 
 from __future__ import annotations
 

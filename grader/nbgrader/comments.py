@@ -1,4 +1,4 @@
-"""What an nbgrader comment says of one exercise: Markdown for the feedback, plain enough to read in formgrader."""
+"""The nbgrader comment on one exercise: Markdown for the feedback, plain enough to read in formgrader."""
 
 from __future__ import annotations
 

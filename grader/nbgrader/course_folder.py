@@ -1,4 +1,4 @@
-"""An instructor's nbgrader course folder: made from a course, and rebuilt around what the instructor added."""
+"""Makes an nbgrader course folder from a course, and rebuilds it around what the instructor added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nbgrader's database: a connection that only reads, and a sentence for everything that can go wrong with it."""
+"""Opens nbgrader's database for reading, and explains whatever goes wrong with it in a sentence."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def connect_read_only(url: str) -> Iterator[Any]:
 
 @contextmanager
 def needs_nbgrader() -> Iterator[None]:
-    """Around imports that only instructors have.
+    """Explain a missing nbgrader, around imports that only instructors have.
 
     Raises:
         UsageError: nbgrader is not installed.
@@ -54,7 +54,7 @@ def needs_nbgrader() -> Iterator[None]:
 
 @contextmanager
 def explain_errors(url: str, what: str) -> Iterator[None]:
-    """Around work on a database.
+    """Explain errors of a database, around work on it.
 
     Args:
         what: what is done to it: `read` or `written`.
@@ -88,7 +88,7 @@ def url_without_password(url: str) -> str:
 
 
 def refuse_in_memory(url: str) -> None:
-    """A gradebook that is only in memory is gone when the command ends.
+    """Refuse a gradebook that is only in memory: it is gone when the command ends.
 
     Raises:
         UsageError: this is the URL of one, or no URL.
@@ -103,7 +103,7 @@ def refuse_in_memory(url: str) -> None:
 
 
 def _check_file(url: str) -> None:
-    """To open a file that is not there would make one.
+    """Refuse a file that is not there: to open it would make one.
 
     Raises:
         UsageError: this is the URL of a file that is not there.

@@ -1,4 +1,4 @@
-"""Files that were handed in, as the graded notebook that formgrader shows and feedback is made from."""
+"""Makes the graded notebook that formgrader shows, and feedback is made from, of files that were handed in."""
 
 from __future__ import annotations
 

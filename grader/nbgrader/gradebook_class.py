@@ -1,4 +1,4 @@
-"""`handgrad grade --gradebook`: a class of plain files entered in nbgrader's gradebook, once it is graded."""
+"""Enters a class of plain files in nbgrader's gradebook, once it is graded: `handgrad grade --gradebook`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nbgrader's scores and comments, read back as the results that they came from."""
+"""Reads nbgrader's scores and comments back as results."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class _Notebook:
 
 @dataclass(frozen=True)
 class _CountedCells:
-    """What counts.
+    """The cells that count.
 
     Args:
         cells: the answers of each exercise by the ids of their cells; only cells that somebody's work was graded in.
@@ -200,7 +200,7 @@ def _notebooks(db: Any) -> dict[str, _Notebook]:
 
 
 def _student_records(db: Any, counted: _CountedCells, students: Sequence[str]) -> dict[str, _StudentRecord]:
-    """What the gradebook has on some students."""
+    """The records of some students in the gradebook."""
     from nbgrader.api import Assignment, Comment, Grade, SubmittedAssignment, SubmittedNotebook
     from sqlalchemy import select
 

@@ -1,4 +1,4 @@
-"""One student's files as submissions in nbgrader's gradebook, an assignment for each unit."""
+"""Writes one student's results to nbgrader's gradebook, as a submission for each unit."""
 
 from __future__ import annotations
 

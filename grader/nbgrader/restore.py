@@ -1,4 +1,4 @@
-"""An nbgrader preprocessor: each cell that is graded is there once, and is what the gradebook says it is."""
+"""An nbgrader preprocessor that repairs graded cells: each is there once, and is what the gradebook says it is."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _add_missing(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list
 
 
 def _cell_notes(names: Sequence[str], one: str, many: str, what: str) -> list[str]:
-    """One note for all cells of which the same is to be said."""
+    """One note for all cells to which the same applies."""
     if not names:
         return []
     return [f"Cell {_listed(names)} {one} {what}."] if len(names) == 1 else [f"Cells {_listed(names)} {many} {what}."]
@@ -175,6 +175,6 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _place_after(cells: Sequence[NotebookNode], name: str) -> int:
-    """Where a cell goes that was released after this one; below what is said of the submission, if there is none."""
+    """The index for a cell that was released after this one; where there is none, below the notes on the submission."""
     found = [i for i, cell in enumerate(cells) if cell.metadata.get("nbgrader", {}).get("grade_id") == name]
     return found[0] + 1 if found else int(bool(cells) and cells[0].source.startswith(ABOUT))

@@ -1,4 +1,4 @@
-"""A submitted notebook, read so that nothing in it can stop the class: what is broken is left out, and said."""
+"""Reads a submitted notebook so that nothing in it can stop the class: what is broken is left out, with a note."""
 
 from __future__ import annotations
 

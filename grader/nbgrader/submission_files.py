@@ -1,4 +1,4 @@
-"""What lies in a submission's folder: the student's own files, and what only looks like files."""
+"""Tells a submission's own files from links, pipes and the like, which only look like files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units of the course as assignments in nbgrader's gradebook, whether or not a notebook was ever released."""
+"""Enters units as assignments in nbgrader's gradebook, whether or not a notebook was ever released."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Verdicts:
         return self.session.course.find(named)
 
     def _run_undisturbed(self, exercise: CourseExercise, ask: Callable[[], T]) -> T:
-        """What the session answers, in peace."""
+        """Call `ask`, undisturbed by what the notebook has set for its own torch and numpy."""
         if exercise.is_quiz:
             return ask()
         self.session.warm_up()

@@ -1,4 +1,4 @@
-"""Where the nodes of a forward pass stand when it is drawn in rows, and the ways between them."""
+"""Lays out a forward pass in rows: where its nodes stand, and the edges between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A forward pass in SVG, from its inputs down to its output, with what a diagnosis names marked."""
+"""Draws a forward pass in SVG, from its inputs down to its output, with what a diagnosis names marked."""
 
 from __future__ import annotations
 

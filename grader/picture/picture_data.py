@@ -1,4 +1,4 @@
-"""What there is to see of a checked exercise: plain data, made only when asked for, and never a part of a result."""
+"""The pictures of a checked exercise as plain data, made only when asked for, and never a part of a result."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class ExercisePictures:
-    """What there is to see of one exercise.
+    """The pictures of one exercise.
 
     Args:
         pictures: one for each answer that is not right.
@@ -125,7 +125,7 @@ class ExercisePictures:
 
 
 def no_pictures(result: ExerciseResult) -> ExercisePictures:
-    """What there is to see of a verdict that was given without looking at an array: nothing, and why in one line."""
+    """No pictures, and why in one line, for a verdict that was given without looking at an array."""
     wrong = [answer for answer in result.answers if answer.status != "passed"]
     if not wrong:
         return ExercisePictures(result.id)

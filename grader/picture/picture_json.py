@@ -1,4 +1,4 @@
-"""Pictures of wrong answers as data: the numbers behind `check --show`, beside the record of the results."""
+"""Writes pictures of wrong answers as JSON: the numbers behind `check --show`, beside the record of the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of wrong answers: the learner's array, finite differences, where they differ, and the forward graph.
+"""Makes pictures of wrong answers: the learner's array, finite differences, their difference, the forward graph.
 
 They are made after the verdict and only when asked for, and never become a part of a result.
 """
@@ -38,7 +38,7 @@ MANY_RIGHT = "More than one answer is right here, so there is no other array to 
 
 
 def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge) -> ExercisePictures:
-    """What there is to see of a verdict.
+    """The pictures of a verdict.
 
     Args:
         judge: who gave it.

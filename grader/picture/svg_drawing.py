@@ -1,4 +1,4 @@
-"""Plain SVG: boxes, arrows, words and grids of numbers, readable on light and on dark pages."""
+"""Draws plain SVG: boxes, arrows, words and grids of numbers, readable on light and on dark pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is an answer to a quiz question right, and if not, which mistake is it? Answers are text, and are only ever read."""
+"""Judges answers to quiz questions, and finds the mistake in a wrong one. Answers are text, and are only read."""
 
 from __future__ import annotations
 

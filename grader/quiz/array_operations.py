@@ -24,7 +24,7 @@ SHORT = {
 
 @dataclass(frozen=True)
 class ArraySteps:
-    """Gives the value of one step of a formula; see `evaluation.Apply`.
+    """Gives the value of one step of a formula; see `formula_evaluation.Apply`.
 
     Args:
         elementwise: which of the elementwise functions the question allows.

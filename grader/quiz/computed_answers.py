@@ -1,4 +1,4 @@
-"""The right answers of `predict` questions, found by running their listings; for authors, whose code this is."""
+"""Computes the right answers of `predict` questions by running their listings; for authors, whose code this is."""
 
 from __future__ import annotations
 

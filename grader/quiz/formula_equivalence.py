@@ -1,4 +1,4 @@
-"""Do two formulas say the same? Both are worked out at random points, at sizes that tell every axis apart."""
+"""Compares two formulas by their values at random points, at sizes that tell every axis apart."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Quiz:
         return fill_in_values(question, draw_values(name, question, variant))
 
     def question_with_key(self, name: str, variant: int) -> AnswerableQuestion:
-        """A question as an answer to it is judged: the key of a prediction found.
+        """A question as answers to it are judged: a prediction with its key.
 
         Raises:
             SpecError: the key of a prediction was never computed.
@@ -82,7 +82,7 @@ class Quiz:
         return self.with_values(name, draw_values(name, self.questions[name], variant))
 
     def with_values(self, name: str, values: Values) -> AnswerableQuestion:
-        """A question with these values for its parameters; see `posed`."""
+        """A question with these values for its parameters; see `question_with_key`."""
         question = fill_in_values(self.questions[name], values)
         return self._with_predicted_key(name, question, values) if isinstance(question, Predict) else question
 

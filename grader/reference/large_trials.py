@@ -1,4 +1,4 @@
-"""Inputs on which a formula is done at once and a measurement is not done in time.
+"""Draws large trials, on which a formula finishes at once and a numerical measurement does not finish in time.
 
 Finite differences, a complex step and forward mode take a forward pass for each nudge. Entries that one output depends
 on must be nudged one by one: those along an axis that the output does not have. In a large trial such an axis is long

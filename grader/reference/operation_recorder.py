@@ -1,4 +1,4 @@
-"""Recording a forward pass: it is run once, and every torch operation on its way is noted."""
+"""Records a forward pass: it is run once, and every torch operation on its way is noted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments that choose what is done: what they were in a trial, and for which of them an answer is right."""
+"""Option arguments of a trial: their values, and for which of them an answer is right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting a class one student at a time, so that a class of any size fits in memory."""
+"""Counts a class one student at a time, so that a class of any size fits in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else: no script, no network, no other file."""
+"""Renders the report as one HTML page that needs nothing else: no script, no network, no other file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STANDINGS = {
 
 @dataclass(frozen=True)
 class PageLimits:
-    """How many of each the page lists; the CSV has them all."""
+    """How many entries each part of the page lists at most; the CSV has them all."""
 
     students: int = 300
     stuck: int = 60
@@ -46,7 +46,7 @@ class PageLimits:
 
 @dataclass(frozen=True)
 class PageSource:
-    """How a page came about.
+    """What a page was made from, and when.
 
     Args:
         source: what it was made from, as it was named.
@@ -114,7 +114,7 @@ def _template() -> Template:
 
 
 def printable_and_short(value: object) -> object:
-    """What the page shows of a value: of anybody's words, those that can be printed, and not too many."""
+    """A value as the page shows it: text is made printable, and cut where it is too long."""
     from markupsafe import Markup
 
     if not isinstance(value, str) or isinstance(value, Markup):
@@ -137,12 +137,12 @@ def percent(part: float, whole: float) -> str:
 
 
 def count_of(count: int, one: str, several: str = "") -> str:
-    """`1 student`, `2 students`."""
+    """A count and its noun: `1 student`, `2 students`."""
     return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
 def breakdown(counts: Counts) -> str:
-    """How many stand where, in words; who was not there to be counted is left out."""
+    """The counts in words, without those that are zero."""
     found = ((getattr(counts, name), words) for name, words in STANDINGS.items())
     return ", ".join(f"{count:,} {words}" for count, words in found if count)
 

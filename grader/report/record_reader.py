@@ -1,4 +1,4 @@
-"""Reading a folder of results as `handgrad grade` leaves it, one record at a time."""
+"""Reads a folder of results as `handgrad grade` leaves it, one record at a time."""
 
 from __future__ import annotations
 
