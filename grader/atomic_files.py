@@ -1,4 +1,4 @@
-"""Writing files whole or not at all, and keeping what was there."""
+"""Writes files whole or not at all, and keeps copies of what they replace."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from .errors import HandgradError, InfrastructureError, UsageError
 if TYPE_CHECKING:
     from .course import Course
     from .learner.session import Session
-    from .picture.picture_data import Shown
+    from .picture.picture_data import ExercisePictures
 
 app = typer.Typer(
     name="handgrad",
@@ -116,15 +116,15 @@ def check(
     ] = "text",
 ) -> None:
     """Check exercises and say which mistake each wrong answer is."""
-    from .learner.check_terminal import checked, put
+    from .learner.check_terminal import check_and_record, print_results
     from .results import exit_code
 
     course = _course()
     chosen = course.select(targets or [])
     with _session(course) as session:
-        album: list[Shown] | None = [] if show or format == "html" else None
-        results = checked(session, chosen, album)
-        put(session, chosen, results, album, format)
+        album: list[ExercisePictures] | None = [] if show or format == "html" else None
+        results = check_and_record(session, chosen, album)
+        print_results(session, chosen, results, album, format)
     raise typer.Exit(exit_code(results))
 
 
@@ -135,40 +135,42 @@ def hint(
 ) -> None:
     """Show the next hint for an answer, one step at a time."""
     from .learner.check_terminal import last_result
-    from .learner.console import columns, out
-    from .learner.render_text import answer_in_need, hints
+    from .learner.console import print_lines, report_width
+    from .learner.render_text import answer_in_need, hint_lines
 
     course = _course()
     exercise = course.find(exercise_id)
     with _session(course) as session:
         answer = answer_in_need(last_result(session, exercise), answer_name)
         if answer is None:
-            out([((f"{exercise.file} passes: there is nothing to hint at.", "good"),)])
+            print_lines([((f"{exercise.file} passes: there is nothing to hint at.", "good"),)])
             return
         if answer.status == "error":
             raise InfrastructureError(answer.message)
         seen = min(session.progress.hints_seen(exercise, answer) + 1, len(answer.hints))
-        session.progress.saw_hint(exercise, answer, seen)
+        session.progress.record_hints_seen(exercise, answer, seen)
         session.progress.save()
-        out([((f"{exercise.file}  {answer.name}", "bold"),), *hints(exercise, answer, columns(), seen)])
-        out([((note, "todo"),) for note in session.progress.notes])
+        print_lines(
+            [((f"{exercise.file}  {answer.name}", "bold"),), *hint_lines(exercise, answer, report_width(), seen)]
+        )
+        print_lines([((note, "todo"),) for note in session.progress.notes])
 
 
 @app.command("list")
 def list_() -> None:
     """List all exercises and how far you are."""
-    from .learner.console import listed, out
+    from .learner.console import exercise_lines, print_lines
     from .learner.progress import next_exercise
     from .learner.render_text import next_step
 
     course = _course()
     with _session(course) as session:
         for unit in course.config.units:
-            out([((f"{unit.id}  {unit.title}", "bold"),)])
+            print_lines([((f"{unit.id}  {unit.title}", "bold"),)])
             for exercise in course.exercises:
                 if exercise.unit == unit.id:
-                    out(listed(session, exercise))
-        out([next_step(next_exercise(session.progress, course.exercises))])
+                    print_lines(exercise_lines(session, exercise))
+        print_lines([next_step(next_exercise(session.progress, course.exercises))])
 
 
 @app.command()
@@ -178,18 +180,18 @@ def reset(
 ) -> None:
     """Put an exercise's stub back; what you wrote is kept as a backup."""
     from .learner import workspace
-    from .learner.console import out
+    from .learner.console import print_lines
 
     course = _course()
     exercise = course.find(exercise_id)
     if exercise.path.exists() and not yes:
-        _agreed(f"Put the stub of {exercise.file} back? What you wrote is kept as a backup.")
+        _confirm(f"Put the stub of {exercise.file} back? What you wrote is kept as a backup.")
     backup = workspace.reset(exercise)
     with _session(course) as session:
         session.progress.forget(exercise)
         session.progress.save()
     kept = f" What was there is in {backup.relative_to(course.root)}." if backup else ""
-    out([((f"{exercise.file} is a fresh stub.{kept}", ""),)])
+    print_lines([((f"{exercise.file} is a fresh stub.{kept}", ""),)])
 
 
 @app.command()
@@ -230,9 +232,9 @@ def grade(
     """For instructors: grade a class; one result file per student, and grades.csv."""
     from .batch.course_choice import open_for_class
     from .batch.grade_terminal import grade_with_progress
-    from .nbgrader.gradebook_class import entering
+    from .nbgrader.gradebook_class import entering_in_gradebook
 
-    with entering(course := open_for_class(Path.cwd()), gradebook, submissions, out):
+    with entering_in_gradebook(course := open_for_class(Path.cwd()), gradebook, submissions, out):
         code = grade_with_progress(
             course, submissions, out,
             workers=workers, timeout=timeout, seed=seed, isolation=isolation, as_json=format == "json",
@@ -257,7 +259,7 @@ app.command()(author_command.build)
 app.command()(author_command.audit)
 
 
-def _agreed(question: str) -> None:
+def _confirm(question: str) -> None:
     """Go on only if the answer is yes."""
     try:
         sure = typer.confirm(question)

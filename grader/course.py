@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .course_file import KEYS_FILE, QUIZ_FILE, CourseFile, Policy, Unit, line_of_name, read_course_file
-from .errors import CourseError, ReadError, SpecError, UsageError, in_words
+from .errors import CourseError, ReadError, SpecError, UsageError, describe_error
 from .exercise import Declaration, Exercise, Routine
 from .quiz.plain_yaml import read_map
 from .results import AnswerResult, ExerciseResult, Status
@@ -67,7 +67,7 @@ class CourseExercise:
         """The file of a quiz's computed answers, if it needs any."""
         return self.solution.with_name(KEYS_FILE)
 
-    def unread(self, why: str, status: Status = "error") -> ExerciseResult:
+    def unread_result(self, why: str, status: Status = "error") -> ExerciseResult:
         """The result for a file that was not even read: no points, and why."""
         points = self.points / len(self.answer_names)
         answers = tuple(AnswerResult(name, status, 0.0, points, "error", why) for name in self.answer_names)
@@ -144,9 +144,9 @@ class Course:
     @cached_property
     def exercises(self) -> tuple[CourseExercise, ...]:
         """Every exercise in teaching order."""
-        return tuple(chain.from_iterable(self._of(unit) for unit in self.config.units))
+        return tuple(chain.from_iterable(self._unit_exercises(unit) for unit in self.config.units))
 
-    def _of(self, unit: Unit) -> Iterator[CourseExercise]:
+    def _unit_exercises(self, unit: Unit) -> Iterator[CourseExercise]:
         for entry in unit.exercises:
             yield CourseExercise(entry.id, unit.id, entry.points, entry.stretch, self)
         if unit.quiz is not None:
@@ -172,7 +172,7 @@ class Course:
             raise UsageError(f"{name} is a whole unit or folder: name one exercise, such as {found[0].id}.")
         return found[0]
 
-    def at(self, path: Path) -> CourseExercise | None:
+    def exercise_at(self, path: Path) -> CourseExercise | None:
         """The exercise whose file this is."""
         resolved = path.resolve()
         return next((exercise for exercise in self.exercises if exercise.path == resolved), None)
@@ -197,10 +197,10 @@ class Course:
         path = Path(target).resolve()
         found = tuple(e for e in self.exercises if path == e.path or path in e.path.parents)
         if not found:
-            raise UsageError(self._no_such(target))
+            raise UsageError(self._unknown_name(target))
         return found
 
-    def _no_such(self, name: str) -> str:
+    def _unknown_name(self, name: str) -> str:
         known = [exercise.id for exercise in self.exercises] + [unit.id for unit in self.config.units]
         wanted = Path(name).stem or name
         begun = [one for one in known if one.startswith(wanted) or one.partition("_")[2] == wanted]
@@ -209,7 +209,7 @@ class Course:
         return f"There is no exercise, unit or exercise file {name!r} in this course. {hint}"
 
 
-def bundled() -> Path:
+def bundled_folder() -> Path:
     """The course that came with this package: a copy inside the wheel, or the checkout itself."""
     inside = PACKAGE / "bundled"
     return inside if inside.is_dir() else PACKAGE.parent
@@ -244,7 +244,7 @@ def notebook_course(start: Path) -> Course:
         CourseError: its `course.yaml` cannot be used.
     """
     named = os.environ.get(COURSE_VARIABLE)
-    return load_course(Path(named) if named else find_root(start) or bundled())
+    return load_course(Path(named) if named else find_root(start) or bundled_folder())
 
 
 def open_authors_course(start: Path) -> Course:
@@ -268,7 +268,7 @@ def load_course(root: Path) -> Course:
     """
     config = read_course_file(root / COURSE_FILE)
     own = root / "solutions"
-    return Course(root.resolve(), own.resolve() if own.is_dir() else bundled() / "solutions", config)
+    return Course(root.resolve(), own.resolve() if own.is_dir() else bundled_folder() / "solutions", config)
 
 
 def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
@@ -282,7 +282,7 @@ def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
     try:
         specification.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise SpecError(f"{path}, line {_line_in(path, error)}: {in_words(error)}") from error
+        raise SpecError(f"{path}, line {_line_in(path, error)}: {describe_error(error)}") from error
     finally:
         sys.dont_write_bytecode = saved
     return {key: value for key, value in vars(module).items() if isinstance(value, (Exercise, Routine))}

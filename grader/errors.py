@@ -1,4 +1,4 @@
-"""Every error a person can meet, each with one sentence and an exit code."""
+"""Every error that a person can meet, each with one sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ExpressionError(HandgradError):
         self.code = code
 
 
-def in_words(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What an exception says: any but ours with its type, and a syntax error without its line."""
     if isinstance(error, HandgradError):
         return str(error).rstrip(".")

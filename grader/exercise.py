@@ -108,7 +108,7 @@ class Exercise:
         for answer in self.answers:
             if answer.wrt and not is_differentiable(self.inputs.get(answer.wrt)):
                 raise SpecError(f"the answer {answer.name} differentiates {answer.wrt!r}, which is no array input")
-            if answer.stored and answer.wrt not in self.taken:
+            if answer.stored and answer.wrt not in self.argument_names:
                 raise SpecError(f"the answer {answer.name} has nowhere to be stored: {answer.wrt} is withheld")
         missing = set(inspect.signature(self.forward).parameters) - set(self.samplers)
         if missing:
@@ -120,7 +120,7 @@ class Exercise:
         return samplers_of(self.inputs)
 
     @property
-    def taken(self) -> tuple[str, ...]:
+    def argument_names(self) -> tuple[str, ...]:
         """The arguments of the learner's function, in order."""
         return tuple(name for name, given in self.inputs.items() if isinstance(given, Marker) or not given.withheld)
 
@@ -137,14 +137,14 @@ class Exercise:
     @property
     def output_name(self) -> str:
         """What a learner calls the output."""
-        return self.marked("output") or "the output"
+        return self.argument_with_role("output") or "the output"
 
     @property
     def upstream_name(self) -> str:
         """What a learner calls the upstream gradient."""
-        return self.marked("upstream") or f"{self.marked('output') or 'out'}.g"
+        return self.argument_with_role("upstream") or f"{self.argument_with_role('output') or 'out'}.g"
 
-    def marked(self, role: str) -> str:
+    def argument_with_role(self, role: str) -> str:
         """The argument that the grader computes for this role; empty if there is none."""
         found = (name for name, given in self.inputs.items() if isinstance(given, Marker) and given.role == role)
         return next(found, "")
@@ -178,7 +178,7 @@ class Routine:
         _check_common(self)
 
     @property
-    def taken(self) -> tuple[str, ...]:
+    def argument_names(self) -> tuple[str, ...]:
         """The arguments of the learner's function, in order."""
         return tuple(self.inputs)
 

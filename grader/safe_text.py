@@ -1,4 +1,4 @@
-"""Text from learner code or file names, made safe to show: nothing for a terminal or a spreadsheet to obey."""
+"""Makes text from learner code or file names safe to show: nothing for a terminal or a spreadsheet to obey."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where trials take place: pairwise different sizes first, then others, and a few special cases."""
+"""The axis sizes of each trial: pairwise different sizes first, then others, and a few special cases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPECIAL_TURNS = {ONE_INDEX: 0, 3: 1, 4: 0}
 
 @dataclass(frozen=True)
 class Setting:
-    """Where one trial takes place: its place in the series, its axis sizes, and the rank of `...`.
+    """The sizes of one trial: its place in the series, its axis sizes, and the rank of `...`.
 
     Args:
         index: 0 for the first trial.
@@ -76,7 +76,7 @@ def settings(specs: tuple[str, ...], rng: np.random.Generator, least: int = 0) -
     return [Setting(i, kind, sizes, rank) for i, (kind, sizes, rank) in enumerate(kinds)]
 
 
-def another_of_one(series: Sequence[Setting], rng: np.random.Generator) -> Setting | None:
+def second_batch_of_one(series: Sequence[Setting], rng: np.random.Generator) -> Setting | None:
     """A second batch of one, with other sizes; `None` where the series has none."""
     first = next((setting for setting in series if setting.kind == ONE_KIND), None)
     if first is None:

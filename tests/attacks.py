@@ -189,8 +189,8 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "more: loads a library": (attack("ctypes.CDLL('libutil.so.1')"), "PermissionError"),
     "more: replaces the worker": (
         attack("""
-            import grader.child.worker, grader.child.zygote, grader.child.protocol
-            for module in (grader.child.worker, grader.child.zygote, grader.child.protocol):
+            import grader.child.job_answer, grader.child.worker_process, grader.child.protocol
+            for module in (grader.child.job_answer, grader.child.worker_process, grader.child.protocol):
                 for name in dir(module):
                     if callable(getattr(module, name)): setattr(module, name, lambda *a, **k: os._exit(0))"""), ".*"),
     "more: waits for the alarm in a handler": (

@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.course import PACKAGE
 from grader.course_file import read_course_file
 from grader.report.class_counts import Tally
-from grader.report.class_statistics import Broken, ClassReport, Handed, Note
+from grader.report.class_statistics import ClassReport, Note, StudentResults, UnreadableResult
 from grader.results import AnswerResult, CourseResult, ExerciseResult, dumps
 
 CONFIG = read_course_file(PACKAGE.parent / "course.yaml")
@@ -48,9 +48,9 @@ def result(student: str, relu: AnswerResult, *lin: AnswerResult, slope: AnswerRe
     )
 
 
-def handed(found: CourseResult, penalties: Mapping[str, float] | None = None) -> Handed:
+def handed(found: CourseResult, penalties: Mapping[str, float] | None = None) -> StudentResults:
     """A record as a report reads it."""
-    return Handed(found.course, found.student, found.exercises, found.notes, penalties or {})
+    return StudentResults(found.course, found.student, found.exercises, found.notes, penalties or {})
 
 
 LIN = ("b.g", "inp.g", "w.g")
@@ -153,11 +153,11 @@ def counted(results: Iterable[CourseResult], *units: str) -> ClassReport:
     return from_source(map(handed, results), *units)
 
 
-def from_source(entries: Iterable[Handed | Broken | Note], *units: str) -> ClassReport:
+def from_source(entries: Iterable[StudentResults | UnreadableResult | Note], *units: str) -> ClassReport:
     tally = Tally(CONFIG, units)
     for entry in entries:
-        if isinstance(entry, Handed):
+        if isinstance(entry, StudentResults):
             tally.add(entry)
         else:
-            tally.set_aside(entry)
+            tally.add_uncounted(entry)
     return tally.report()

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 import grader.child.job_answer  # noqa: F401  all that a worker has imported
-from grader.child.cost_meter import Meter, metered
+from grader.child.cost_meter import Meter, measure_cost
 
 torch.set_num_threads(1)
 warnings.simplefilter("ignore")
@@ -266,7 +266,7 @@ def digest(operation):
     result = operation()
     meter = Meter()
     torch.manual_seed(1)
-    with metered(meter, True):
+    with measure_cost(meter, True):
         operation()
     contents = hashlib.md5(result.contiguous().numpy().tobytes()).hexdigest()
     return f"{result.dtype} {tuple(result.shape)} {result.stride()} {contents} {meter.work} {meter.peak > 0}"

@@ -15,11 +15,11 @@ from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.answer_sheet import (
     LARGEST,
     Sheet,
-    blank,
-    decoded,
+    blank_sheet,
+    decode_sheet,
     read_sheet,
     right_answer,
-    solved,
+    solved_sheet,
     variant_of,
     with_answer,
 )
@@ -112,25 +112,27 @@ formula: null
 
 
 def test_a_blank_sheet_shows_every_question_and_no_key(quiz: Quiz) -> None:
-    text = blank("01_unit", quiz)
+    text = blank_sheet("01_unit", quiz)
     assert text == SHEET
     assert not any(secret in text for secret in ("6", "because", "It is not", "inp.T", "Think"))
     assert read_sheet(text, quiz) == Sheet(0, {})
 
 
 def test_another_variant_asks_about_other_numbers(quiz: Quiz) -> None:
-    texts = {blank("01_unit", quiz, variant).partition("\n\n# 1.")[2] for variant in range(40)}
+    texts = {blank_sheet("01_unit", quiz, variant).partition("\n\n# 1.")[2] for variant in range(40)}
     assert len(texts) > 10
-    assert read_sheet(blank("01_unit", quiz, 4711), quiz).variant == 4711
+    assert read_sheet(blank_sheet("01_unit", quiz, 4711), quiz).variant == 4711
 
 
 def test_a_solved_sheet_is_right_and_says_why(quiz: Quiz) -> None:
     for variant in (0, 1, 2, 3):
-        text = solved("01_unit", quiz, variant)
+        text = solved_sheet("01_unit", quiz, variant)
         sheet = read_sheet(text, quiz)
         assert sheet.variant == variant
         assert set(sheet.answers) == set(quiz.questions)
-        assert not any(mistake_in(quiz.posed(name, variant), answer) for name, answer in sheet.answers.items())
+        assert not any(
+            mistake_in(quiz.question_with_key(name, variant), answer) for name, answer in sheet.answers.items()
+        )
     assert 'formula: "inp.T @ out.g"\n#    It is.\n' in text
 
 
@@ -196,7 +198,7 @@ def test_a_broken_sheet_says_where_in_one_sentence(quiz: Quiz, old: str, new: st
 )
 def test_bytes_that_are_no_sheet_are_refused(quiz: Quiz, content: bytes, line: int | None, says: str) -> None:
     with pytest.raises(ReadError) as refused:
-        read_sheet(decoded(content), quiz)
+        read_sheet(decode_sheet(content), quiz)
     assert line is None or refused.value.line == line
     assert says in refused.value.problem
 
@@ -212,7 +214,7 @@ def test_the_largest_sheets_are_read_at_once(quiz: Quiz) -> None:
 
 def test_a_byte_order_mark_and_other_line_ends_do_no_harm(quiz: Quiz) -> None:
     text = SHEET.replace("pick: null", "pick: good").replace("\n", "\r\n")
-    assert read_sheet(decoded(b"\xef\xbb\xbf" + text.encode()), quiz).answers == {"pick": "good"}
+    assert read_sheet(decode_sheet(b"\xef\xbb\xbf" + text.encode()), quiz).answers == {"pick": "good"}
 
 
 def test_names_that_no_question_has_are_kept_apart(quiz: Quiz) -> None:
@@ -285,8 +287,8 @@ def test_the_variant_of_a_file_is_0_where_none_can_be_read(tmp_path: Path) -> No
 def test_every_quiz_of_the_course_has_a_sheet_that_reads_back(course: Course) -> None:
     for exercise in course.exercises:
         if exercise.is_quiz:
-            tree = read_map(blank(exercise.unit, exercise.quiz, 5))
+            tree = read_map(blank_sheet(exercise.unit, exercise.quiz, 5))
             assert list(tree) == ["variant", *exercise.quiz.questions]
             names = list(exercise.quiz.questions)
-            posed = [exercise.quiz.posed(name, 5) for name in names]
+            posed = [exercise.quiz.question_with_key(name, 5) for name in names]
             assert not any(mistake_in(question, right_answer(question)) for question in posed)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.build import build, derived, stale, stub
+from grader.authoring.build import build, derived_files, stale_files, stub
 from grader.course import Course, CourseExercise, load_course
 from grader.errors import CourseError
 
@@ -56,27 +56,27 @@ def test_a_stub_keeps_the_docstring_and_imports_and_asks_for_each_answer():
 
 
 def test_build_writes_what_is_stale_and_nothing_else(small: Course):
-    (path,) = derived(small)
+    (path,) = derived_files(small)
     assert build(small) == []
     path.write_text(path.read_text() + "# mine\n")
-    assert stale(small) == [path]
+    assert stale_files(small) == [path]
     assert build(small) == [path]
-    assert stale(small) == []
+    assert stale_files(small) == []
     path.unlink()
     assert build(small) == [path]
     assert [file.name for file in path.parent.iterdir()] == ["mse_grad.py"]
 
 
 def test_line_ends_of_another_platform_are_not_stale(small: Course):
-    (path,) = derived(small)
+    (path,) = derived_files(small)
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert stale(small) == []
+    assert stale_files(small) == []
 
 
 def test_a_file_that_is_not_text_is_stale(small: Course):
-    (path,) = derived(small)
+    (path,) = derived_files(small)
     path.write_bytes(b"\xff\xfe")
-    assert stale(small) == [path]
+    assert stale_files(small) == [path]
 
 
 def test_a_learners_folder_is_never_built_over(tmp_path: Path):
@@ -137,7 +137,7 @@ def test_a_broken_solution_is_named_with_its_line_and_what_to_do(small: Course, 
     source, sentence = BROKEN[case]
     small.exercises[0].solution.write_text(source)
     with pytest.raises(CourseError) as caught:
-        derived(small)
+        derived_files(small)
     pattern = re.escape(f"solutions/06_losses/mse_grad.py, {sentence}").replace(r"\*", ".*")
     assert re.fullmatch(pattern, str(caught.value))
 
@@ -145,7 +145,7 @@ def test_a_broken_solution_is_named_with_its_line_and_what_to_do(small: Course, 
 def test_a_missing_solution_is_named(small: Course):
     small.exercises[0].solution.unlink()
     with pytest.raises(CourseError, match=r"mse_grad\.py is missing or cannot be read: write the worked solution of"):
-        stale(small)
+        stale_files(small)
 
 
 def test_a_solution_in_another_encoding_is_named(small: Course):
@@ -155,7 +155,7 @@ def test_a_solution_in_another_encoding_is_named(small: Course):
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(small: Course, monkeypatch: pytest.MonkeyPatch):
-    (path,) = derived(small)
+    (path,) = derived_files(small)
     path.write_text("mine")
 
     def refuse(*_: object) -> None:

@@ -19,7 +19,7 @@ from grader.atomic_files import write_atomically
 from grader.batch import class_grading as batch
 from grader.batch import submissions
 from grader.batch.class_grading import Progress
-from grader.batch.results_folder import Failure, Mistake, Summary, opened
+from grader.batch.results_folder import Failure, Mistake, Summary, open_results_folder
 from grader.course import PACKAGE, Course, CourseFile, load_course
 from grader.errors import InfrastructureError, UsageError
 from grader.judging import worker_pool
@@ -358,7 +358,7 @@ def test_what_a_killed_run_left_unfinished_is_removed(course, pair, tmp_path, qu
 
 def test_two_runs_do_not_grade_into_the_same_folder(course, pair, tmp_path, quick) -> None:
     out = tmp_path / "out"
-    with opened(course, out, isolated=False):
+    with open_results_folder(course, out, isolated=False):
         assert refusal(course, pair, out) == (
             f"Another run is grading into {out}: wait for it, or name another folder with --out."
         )

@@ -23,7 +23,7 @@ from test_session import RIGHT, KeptWorker
 
 from grader import __version__, cli
 from grader.batch import grade_terminal as batch_report
-from grader.course import Course, bundled, load_course
+from grader.course import Course, bundled_folder, load_course
 from grader.learner import workspace
 from grader.results import SCHEMA_FILE
 from grader.sandbox.worker import Worker
@@ -543,7 +543,9 @@ def test_a_course_file_that_is_no_text_is_one_sentence(here: Run, course: Course
 
 
 def test_a_broken_spec_is_one_sentence_with_its_line(here: Run, course: Course) -> None:
-    shutil.copytree(bundled() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        bundled_folder() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__")
+    )
     spec = course.root / "solutions/04_linear/spec.py"
     spec.write_text("x = 1\n" + spec.read_text() + "\n1 / 0\n")
     line = one_sentence(here("check", "lin_grad"), 2)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from grader.course import Course, bundled, find_root, load_course, open_course
+from grader.course import Course, bundled_folder, find_root, load_course, open_course
 from grader.errors import CourseError, SpecError, UsageError
 from grader.exercise import Exercise
 
@@ -196,10 +196,10 @@ def test_a_name_like_no_other_points_to_the_list(course: Course) -> None:
 
 def test_an_exercise_is_found_by_its_file(folder: Path) -> None:
     course = load_course(folder)
-    found = course.at(folder / "exercises" / "01_first" / ".." / "01_first" / "two.py")
+    found = course.exercise_at(folder / "exercises" / "01_first" / ".." / "01_first" / "two.py")
     assert found is not None
     assert found.id == "two"
-    assert course.at(folder / "course.yaml") is None
+    assert course.exercise_at(folder / "course.yaml") is None
 
 
 def test_a_declaration_is_read_from_the_units_spec(folder: Path) -> None:
@@ -245,7 +245,7 @@ def test_reading_a_spec_leaves_nothing_beside_it(folder: Path) -> None:
 
 def test_a_workspace_without_solutions_uses_the_installed_ones(folder: Path) -> None:
     (folder / "solutions").rename(folder / "elsewhere")
-    assert load_course(folder).solutions == bundled() / "solutions"
+    assert load_course(folder).solutions == bundled_folder() / "solutions"
 
 
 def test_the_real_course_has_a_declaration_a_solution_and_a_lesson_for_everything() -> None:

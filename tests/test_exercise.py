@@ -49,7 +49,7 @@ def test_what_is_withheld_is_no_argument_of_the_learners_function() -> None:
     """Its gradient can be asked for all the same, where it is returned and need not be stored."""
     inputs = {"g": upstream(), "shape": shape("n"), "x": withheld(normal("n"))}
     exercise = Exercise("A copy", lambda x: 1 * x, inputs, returned("x"))
-    assert exercise.taken == ("g", "shape")
+    assert exercise.argument_names == ("g", "shape")
     assert exercise.forward_names == ("x",)
     with pytest.raises(SpecError, match="x is withheld"):
         Exercise("A copy", lambda x: 1 * x, inputs, stored("x.g"))

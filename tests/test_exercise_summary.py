@@ -8,7 +8,7 @@ import pytest
 
 from grader.course import Course, load_course
 from grader.learner import workspace
-from grader.learner.exercise_summary import asked, formula
+from grader.learner.exercise_summary import describe_answer, formula
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -56,13 +56,13 @@ def test_an_answer_is_asked_for_with_its_name_and_shape(
     course: Course, exercise_id: str, answer: str, expected: str
 ) -> None:
     exercise = course.find(exercise_id)
-    assert asked(exercise, next(a for a in exercise.declaration.answers if a.name == answer)) == expected
+    assert describe_answer(exercise, next(a for a in exercise.declaration.answers if a.name == answer)) == expected
 
 
 def test_every_answer_of_the_course_is_asked_for_in_one_line(course: Course) -> None:
     for exercise in course.exercises:
         for answer in exercise.declaration.answers:
-            text = asked(exercise, answer)
+            text = describe_answer(exercise, answer)
             assert "\n" not in text
             assert "lambda" not in text
             assert answer.wrt in text, exercise.id
@@ -76,7 +76,7 @@ def test_every_answer_of_the_course_is_asked_for_in_one_line(course: Course) -> 
 
 def test_a_wildcard_shape_is_the_shape_of_its_owner(course: Course) -> None:
     exercise = course.find("relu_grad")
-    assert "shaped like inp" in asked(exercise, exercise.declaration.answers[0])
+    assert "shaped like inp" in describe_answer(exercise, exercise.declaration.answers[0])
 
 
 def test_a_workspace_without_solutions_asks_the_same(course: Course, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import ExpressionError
-from grader.quiz.formula_equivalence import Variable, draw, ratio, same
+from grader.quiz.formula_equivalence import Variable, constant_ratio, draw_points, same_values
 from grader.quiz.formula_evaluation import arithmetic
 from grader.quiz.formula_parser import LONGEST, parse
 
@@ -21,11 +21,11 @@ LAYER = {
     "inp": Variable(("bs", "n")), "w": Variable(("n", "m")), "b": Variable(("m",)), "out_g": Variable(("bs", "m")),
     "x": Variable(("n",)), "df": Variable(("m",)), "s": Variable(),
 }  # fmt: skip
-POINTS = draw(LAYER, ["exp", "log", "relu", "sigmoid"])
+POINTS = draw_points(LAYER, ["exp", "log", "relu", "sigmoid"])
 
 
 def equal(first: str, second: str) -> bool:
-    return same(POINTS.values(first), POINTS.values(second))
+    return same_values(POINTS.values(first), POINTS.values(second))
 
 
 def refusal(formula: str) -> ExpressionError:
@@ -94,10 +94,10 @@ def test_a_formula_with_another_shape_or_value_is_another(first: str, second: st
 
 def test_a_constant_factor_is_found_and_nothing_else_is_taken_for_one() -> None:
     w_g = POINTS.values("inp.T @ out.g")
-    assert ratio(POINTS.values("-3 * (inp.T @ out.g)"), w_g) == pytest.approx(-3)
-    assert ratio(POINTS.values("inp.T @ out.g / bs"), w_g) is None
-    assert ratio(POINTS.values("inp.T @ out.g + 1"), w_g) is None
-    assert ratio(POINTS.values("0 * (inp.T @ out.g)"), w_g) is None
+    assert constant_ratio(POINTS.values("-3 * (inp.T @ out.g)"), w_g) == pytest.approx(-3)
+    assert constant_ratio(POINTS.values("inp.T @ out.g / bs"), w_g) is None
+    assert constant_ratio(POINTS.values("inp.T @ out.g + 1"), w_g) is None
+    assert constant_ratio(POINTS.values("0 * (inp.T @ out.g)"), w_g) is None
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_a_number_that_overflows_is_refused() -> None:
 
 
 Polynomial = Counter[tuple[int, int]]  # the coefficient of x**i * y**j by (i, j)
-XY = draw({"x": Variable(), "y": Variable()})
+XY = draw_points({"x": Variable(), "y": Variable()})
 
 
 class Formula:
@@ -321,18 +321,18 @@ def _terms(terms: Polynomial) -> Iterator[str]:
 
 @given(formulas)
 def test_an_expanded_formula_is_equal(formula: Formula) -> None:
-    assert same(XY.values(expanded(formula.terms)), XY.values(f"{formula.text} + 0 * x"))
+    assert same_values(XY.values(expanded(formula.terms)), XY.values(f"{formula.text} + 0 * x"))
 
 
 @given(formulas, formulas)
 def test_two_formulas_are_equal_just_where_their_coefficients_are(first: Formula, second: Formula) -> None:
-    agree = same(XY.values(f"{first.text} + 0*x"), XY.values(f"{second.text} + 0*x"))
+    agree = same_values(XY.values(f"{first.text} + 0*x"), XY.values(f"{second.text} + 0*x"))
     assert agree == (cleaned(first.terms) == cleaned(second.terms))
 
 
 @given(formulas, st.sampled_from(["x", "y", "x*y", "x**2"]), st.sampled_from(["1", "-1", "0.001"]))
 def test_one_more_term_makes_another_formula(formula: Formula, term: str, factor: str) -> None:
-    assert not same(XY.values(f"{formula.text} + {factor} * {term}"), XY.values(f"{formula.text} + 0*x"))
+    assert not same_values(XY.values(f"{formula.text} + {factor} * {term}"), XY.values(f"{formula.text} + 0*x"))
 
 
 @given(st.permutations(["inp.T @ out.g", "x[:, None] * df", "w", "3 * w"]), st.integers(0, 2))

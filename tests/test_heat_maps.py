@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.picture.heat_maps import Band, Room, Table, bands, heading, left_out, limit_of
+from grader.picture.heat_maps import Band, Table, TableLimits, bands, heading, left_out, limit_of
 from grader.picture.picture_data import Grid, Kind, Picture
 
 
@@ -15,8 +15,8 @@ def grid(values: np.ndarray, *, title: str = "yours", axes: str = "", kind: Kind
     return Grid(title, names, values, kind, limit_of(values))
 
 
-def only(*grids: Grid, room: Room | None = None) -> list[Band]:
-    return list(bands(Picture("w.g", "", grids), room or Room()))
+def only(*grids: Grid, room: TableLimits | None = None) -> list[Band]:
+    return list(bands(Picture("w.g", "", grids), room or TableLimits()))
 
 
 def texts(table: Table) -> list[list[str]]:
@@ -80,7 +80,7 @@ def test_of_many_slices_those_furthest_off_are_shown_and_counted() -> None:
     values = np.ones((5, 2, 2))
     off = np.zeros((5, 2, 2))
     off[1, 0, 0], off[3, 1, 1], off[4, 0, 1] = 0.1, np.nan, -3.0
-    found = only(grid(values, axes="bs t n"), grid(off, axes="bs t n", kind="difference"), room=Room(slices=2))
+    found = only(grid(values, axes="bs t n"), grid(off, axes="bs t n", kind="difference"), room=TableLimits(slices=2))
     assert [band.caption for band in found] == [
         "2 of 5 slices along bs are shown, those furthest off\nbs = 3",
         "bs = 4",
@@ -93,7 +93,7 @@ def test_of_many_slices_those_furthest_off_are_shown_and_counted() -> None:
 
 
 def test_several_leading_axes_are_all_named() -> None:
-    found = only(grid(np.ones((2, 3, 2, 2)), axes="bs _1 h w"), room=Room(slices=1))
+    found = only(grid(np.ones((2, 3, 2, 2)), axes="bs _1 h w"), room=TableLimits(slices=1))
     assert [band.caption for band in found] == [
         "1 of 6 slices along bs and axis 1 are shown, the first ones\nbs = 0, axis 1 = 0"
     ]
@@ -110,7 +110,7 @@ def test_arrays_of_different_shapes_are_sliced_each_on_its_own() -> None:
 
 
 def test_what_there_is_no_room_for_is_counted() -> None:
-    (table,) = only(grid(np.ones((40, 13)), axes="bs n"), room=Room(rows=4, columns=12))[0].tables
+    (table,) = only(grid(np.ones((40, 13)), axes="bs n"), room=TableLimits(rows=4, columns=12))[0].tables
     assert (len(table.rows), len(table.rows[0])) == (4, 12)
     assert left_out(table) == "and 36 more rows and 1 more column"
 

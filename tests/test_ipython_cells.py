@@ -41,7 +41,7 @@ def test_what_only_ipython_reads_is_passed_over(cell: str, ignored: list[int], k
     parsed = ipython_cells.parse(cell, 10)
     assert sorted(parsed.ignored) == [line + 10 for line in ignored]
     assert [type(node).__name__ for node in parsed.tree.body] == kinds
-    again = ipython_cells.reread(cell, 10, parsed.ignored)
+    again = ipython_cells.parse_again(cell, 10, parsed.ignored)
     assert ast.dump(again, include_attributes=True) == ast.dump(parsed.tree, include_attributes=True)
 
 
@@ -53,7 +53,7 @@ def test_what_is_wrong_in_both_languages_is_an_error(cell: str) -> None:
 
 def test_errors_and_statements_count_their_lines_through_all_cells() -> None:
     texts = ["a = 1\r\nb = 2\rc = 3\n", "d = 4", "\n\ne = )"]
-    assert ipython_cells.starts(texts) == [0, 4, 5]
+    assert ipython_cells.line_offsets(texts) == [0, 4, 5]
     assert [node.lineno for node in ipython_cells.parse(texts[0], 0).tree.body] == [1, 2, 3]
     assert ipython_cells.parse(texts[1], 4).tree.body[0].lineno == 5
     with pytest.raises(SyntaxError) as raised:
@@ -81,17 +81,17 @@ def test_a_cell_that_cannot_be_read_raises_what_can_be_caught(what: str) -> None
 
 
 def test_a_line_is_found_in_its_file_or_cell() -> None:
-    assert Source.of_file("a\nb\n", "exercises/04_linear/lin_grad.py").at(2) == " (lin_grad.py, line 2: b)"
+    assert Source.of_file("a\nb\n", "exercises/04_linear/lin_grad.py").location(2) == " (lin_grad.py, line 2: b)"
     notebook = Source.of_cells(["a\nb", "", "c\r\n  d"])
-    assert [notebook.at(line) for line in (1, 2, 3, 4, 5)] == [
+    assert [notebook.location(line) for line in (1, 2, 3, 4, 5)] == [
         " (cell 1, line 1: a)", " (cell 1, line 2: b)", " (cell 2, line 1)", " (cell 3, line 1: c)",
         " (cell 3, line 2: d)",
     ]  # fmt: skip
-    assert notebook.at(99) == " (cell 3, line 96)"
-    assert notebook.at(-1) == " (cell 1, line -1)"
+    assert notebook.location(99) == " (cell 3, line 96)"
+    assert notebook.location(-1) == " (cell 1, line -1)"
 
 
 def test_cells_that_are_too_long_are_emptied_and_counted() -> None:
     source = Source.of_cells(["a" * LONGEST, "b" * (LONGEST + 1), "\x01" * LONGEST, "d"])
     assert [len(cell) for cell in source.cells] == [LONGEST, 0, 0, 1]
-    assert source.unread == (1, 2)
+    assert source.skipped_cells == (1, 2)

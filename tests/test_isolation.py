@@ -29,7 +29,7 @@ from grader.batch.class_grading import grade_folder
 from grader.course import Course, load_course
 from grader.errors import InfrastructureError, ProtocolError
 from grader.judging.grading import Grader
-from grader.learner.render_text import exercise_report, printed
+from grader.learner.render_text import exercise_report, printed_lines
 from grader.results import ExerciseResult
 from grader.sandbox import isolation
 from grader.sandbox.isolation import Isolation, Machine, choose, machine, weakness
@@ -228,7 +228,7 @@ def test_a_hostile_file_costs_its_own_points_alone(
 def test_control_characters_do_not_reach_a_terminal(isolated: ForkingWorker, course: Course, grader: Grader) -> None:
     result = graded(course, grader, isolated, r"print('\x1b[2J\x07'); raise ValueError('\x1b[31m\x07\x08\x00\x9b')")
     exercise = course.find("lin_grad")
-    shown = [*exercise_report(exercise, result, 80, {}), *printed(result, 80)]
+    shown = [*exercise_report(exercise, result, 80, {}), *printed_lines(result, 80)]
     text = " ".join(word for line in shown for word, _ in line)
     assert "ValueError" in text
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)

@@ -13,14 +13,14 @@ import pytest
 from conftest import ROOT
 
 from grader.child import landlock
-from grader.child.landlock import handled
+from grader.child.landlock import everything_forbidden
 
 CONFINED = """
 import os, socket, sys
 sys.path.insert(0, {root!r})
 from grader.child import landlock
 from grader.child.linux_calls import PR_SET_NO_NEW_PRIVS, prctl
-ruleset = landlock.nothing_allowed()
+ruleset = landlock.deny_all_ruleset()
 prctl(PR_SET_NO_NEW_PRIVS, 1)
 landlock.restrict_self(ruleset)
 try:
@@ -50,7 +50,7 @@ def test_this_kernel_has_landlock() -> None:
     ],
 )  # fmt: skip
 def test_everything_that_a_version_knows_is_handled(version: int, bits: tuple[int, int, int]) -> None:
-    assert handled(version) == bits
+    assert everything_forbidden(version) == bits
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from grader.diagnosis.ladders import STEPS
 from grader.exercise import Exercise, returned, stored
 from grader.judging.grading import Grader
 from grader.judging.large_trial_checks import UNSUSPICIOUS, grows_as_a_square
-from grader.reference.large_trials import AT_FIRST, entries_are_coupled, large_trials, most_entries, roomless_trials
+from grader.reference.large_trials import AT_FIRST, entries_are_coupled, large_trials, most_entries, tight_memory_trials
 from grader.reference.references import make_trials
 from grader.reference.trial import Trial
 from grader.results import ExerciseResult
@@ -78,7 +78,7 @@ def draw(exercise: Exercise) -> tuple[Trial, ...]:
 @pytest.mark.parametrize("name", LONG_AXES)
 def test_an_axis_that_the_output_does_not_have_is_long(name: str, course: Course, grader: Grader) -> None:
     """And every other one has size one."""
-    trials = grader.large(course.find(name))
+    trials = grader.large_trials(course.find(name))
     assert len(trials) == len(LONG_AXES[name])
     for trial, axis in zip(trials, LONG_AXES[name], strict=True):
         assert [other for other, size in trial.setting.sizes.items() if size > 1] == [axis]
@@ -89,17 +89,17 @@ def test_an_axis_that_the_output_does_not_have_is_long(name: str, course: Course
 
 @pytest.mark.parametrize("name", [name for names in WITHOUT.values() for name in names])
 def test_what_a_large_case_cannot_tell_has_none(name: str, course: Course, grader: Grader) -> None:
-    assert grader.large(course.find(name)) == ()
+    assert grader.large_trials(course.find(name)) == ()
 
 
 def test_every_exercise_can_be_asked_for_its_large_case(course: Course, grader: Grader) -> None:
-    found = {each.id for each in course.exercises if not each.is_quiz and grader.large(each)}
+    found = {each.id for each in course.exercises if not each.is_quiz and grader.large_trials(each)}
     assert set(LONG_AXES) <= found
 
 
 def test_a_table_of_a_long_axis_with_itself_has_no_room(course: Course, grader: Grader) -> None:
     """What is broadcast by accident fails at once, and takes no time from its diagnosis."""
-    longest = [max(grader.large(course.find(name))[0].setting.sizes.values()) for name in LONG_AXES]
+    longest = [max(grader.large_trials(course.find(name))[0].setting.sizes.values()) for name in LONG_AXES]
     assert min(longest) ** 2 * 4 > course.policy.memory_limit << 20
 
 
@@ -122,7 +122,7 @@ def test_the_time_limit_is_as_far_from_loops_as_from_measurements() -> None:
 
 
 def test_the_same_seed_draws_the_same_large_trials(course: Course) -> None:
-    first, second, other = (Grader(seed).large(course.find("mse_grad"))[0] for seed in (1, 1, 2))
+    first, second, other = (Grader(seed).large_trials(course.find("mse_grad"))[0] for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.expected["inp.g"], second.expected["inp.g"])
     assert not np.array_equal(first.expected["inp.g"], other.expected["inp.g"])
 
@@ -208,10 +208,10 @@ def test_a_table_is_a_right_way_where_entries_depend_on_each_other(
 def test_only_an_array_that_must_never_be_held_is_left_without_room(course: Course, grader: Grader) -> None:
     first = grader.trials(course.find("lin_grad_lean"))[0]
     lean, plain = (course.find(name).function for name in ("lin_grad_lean", "lin_grad"))
-    (trial,) = roomless_trials(lean, first, 64 << 20, np.random.default_rng(0))
+    (trial,) = tight_memory_trials(lean, first, 64 << 20, np.random.default_rng(0))
     assert 64 << 20 < 4 * np.prod([trial.setting.sizes[axis] for axis in ("bs", "n", "m")]) < 80 << 20
-    assert roomless_trials(lean, first, 1 << 40, np.random.default_rng(0)) == ()
-    assert roomless_trials(plain, first, 64 << 20, np.random.default_rng(0)) == ()
+    assert tight_memory_trials(lean, first, 1 << 40, np.random.default_rng(0)) == ()
+    assert tight_memory_trials(plain, first, 64 << 20, np.random.default_rng(0)) == ()
 
 
 @pytest.mark.parametrize(

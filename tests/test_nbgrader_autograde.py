@@ -303,13 +303,13 @@ FAILING = """
 import sys
 from grader.judging import grading
 from grader.diagnosis.diagnose import Diagnosis
-from grader.judging.judge import everywhere
+from grader.judging.judge import same_for_every_answer
 
 whole = grading.Grader.grade_cells
 
 def graded(self, exercise, cells, worker):
     if any("ValueError" in cell for cell in cells):
-        return everywhere(exercise, Diagnosis("error", "no disk"), "error")
+        return same_for_every_answer(exercise, Diagnosis("error", "no disk"), "error")
     return whole(self, exercise, cells, worker)
 
 grading.Grader.grade_cells = graded

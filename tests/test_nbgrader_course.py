@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nbformat import NotebookNode
 
 from grader import cli
-from grader.course import COURSE_VARIABLE, Course, bundled, load_course, notebook_course
+from grader.course import COURSE_VARIABLE, Course, bundled_folder, load_course, notebook_course
 from grader.errors import CourseError, HandgradError, InfrastructureError
 from grader.nbgrader.course_folder import AUTOGRADE, RELEASE, build_folder, config, merged
 from grader.notebook.lesson import notebook_lesson
@@ -196,7 +196,7 @@ def test_the_configuration_names_the_course_where_it_could_not_be_found(small: C
 
 def test_a_notebook_finds_its_course(small: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv(COURSE_VARIABLE, raising=False)
-    assert notebook_course(tmp_path).root == bundled()
+    assert notebook_course(tmp_path).root == bundled_folder()
     assert notebook_course(small.root / "exercises").root == small.root
     monkeypatch.setenv(COURSE_VARIABLE, str(small.root))
     assert notebook_course(tmp_path).root == small.root

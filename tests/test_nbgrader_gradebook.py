@@ -37,8 +37,8 @@ from grader.batch.submissions import Submission
 from grader.course import Course, load_course
 from grader.errors import InfrastructureError
 from grader.nbgrader.course_folder import build_folder
-from grader.nbgrader.gradebook_class import _enter as enter_class
-from grader.nbgrader.gradebook_student import opened
+from grader.nbgrader.gradebook_class import _write_class as enter_class
+from grader.nbgrader.gradebook_student import open_gradebook
 from grader.results import AnswerResult, ExerciseResult
 
 WRONG = RIGHT.replace("sum(0)", "mean(0)")
@@ -200,8 +200,8 @@ def record(*answers: AnswerResult) -> dict[str, Any]:
 
 
 def entered(course: Course, url: str, student: str, submission: Submission, results: dict[str, Any]) -> None:
-    with opened(course, url) as entry:
-        entry.enter(student, course.root, submission, results)
+    with open_gradebook(course, url) as entry:
+        entry.write_student(student, course.root, submission, results)
 
 
 def test_what_could_not_be_graded_is_left_open(course: Course, tmp_path: Path):
@@ -224,9 +224,9 @@ def test_blanks_do_not_replace_what_was_graded_before(course: Course, tmp_path: 
     url = f"sqlite:///{tmp_path / 'gradebook.db'}"
     submission, todo = Submission("ann", {"lin_grad": b""}), AnswerResult("w.g", "todo", 0.0, 1.0, "todo", "to do")
     entered(course, url, "ann", submission, record(AnswerResult("w.g", "passed", 1.0, 1.0)))
-    with opened(course, url) as entry:
-        entry.enter("ann", course.root, submission, record(todo))
-        entry.enter("bob", course.root, submission, record(todo))
+    with open_gradebook(course, url) as entry:
+        entry.write_student("ann", course.root, submission, record(todo))
+        entry.write_student("bob", course.root, submission, record(todo))
         assert entry.blank == [("ann", UNIT)]
     assert [scores(tmp_path)[name]["lin_grad-w-g"] for name in ("ann", "bob")] == [1.0, 0.0]
     entered(course, url, "ann", submission, record(AnswerResult("w.g", "failed", 0.0, 1.0, "unknown", "wrong")))
@@ -291,8 +291,8 @@ def test_when_it_was_handed_in_is_read_where_it_can_be(course: Course, tmp_path:
     folder = tmp_path / "ann"
     folder.mkdir()
     (folder / "timestamp.txt").write_text(stamp)
-    with opened(course, url) as entry:
-        entry.enter("ann", folder, Submission("ann", {"lin_grad": b""}), record())
+    with open_gradebook(course, url) as entry:
+        entry.write_student("ann", folder, Submission("ann", {"lin_grad": b""}), record())
     with Gradebook(url) as gradebook:
         assert gradebook.find_submission(UNIT, "ann").total_seconds_late == late
 

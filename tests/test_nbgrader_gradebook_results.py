@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.code_meanings import UNNAMED
-from grader.nbgrader.gradebook_results import Finding, findings, read_gradebook
+from grader.nbgrader.gradebook_results import Finding, read_comment, read_gradebook
 from grader.report.class_statistics import Counts
 from grader.report.record_reader import read_folder
 
@@ -118,9 +118,9 @@ def test_an_instructors_own_cells_and_notebooks_are_exercises_of_their_own(grade
     ],
 )
 def test_a_comment_says_which_mistake_it_was(comment: str, found: dict[str, Finding]) -> None:
-    assert findings(comment, LIN) == found
+    assert read_comment(comment, LIN) == found
 
 
 @given(st.text(alphabet="w.g:[]- \nab*`", max_size=60))
 def test_any_comment_can_be_read(comment: str) -> None:
-    assert set(findings(comment, LIN)) <= set(LIN)
+    assert set(read_comment(comment, LIN)) <= set(LIN)

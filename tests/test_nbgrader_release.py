@@ -13,11 +13,11 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from grader.authoring.build import stub, worked
+from grader.authoring.build import read_worked, stub
 from grader.course import CourseExercise, load_course
 from grader.nbgrader.course_folder import build_folder
 from grader.notebook.source_notebook import grade_id
-from grader.quiz.notebook_quiz import assignment
+from grader.quiz.notebook_quiz import assignment_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)
@@ -74,7 +74,7 @@ def test_a_released_exercise_is_the_stub_of_the_exercises_folder(released: Path,
     notebook = read(released / exercise.unit / f"{exercise.unit}.ipynb")
     solution = cell(notebook, exercise.id)
     if exercise.is_quiz:
-        assert solution.source.splitlines() == assignment(exercise.id, exercise.quiz)
+        assert solution.source.splitlines() == assignment_lines(exercise.id, exercise.quiz)
     else:
         assert stub(exercise).endswith(f"\n{solution.source}\n")
     assert (solution.metadata.get("editable", True), solution.metadata.deletable) == (True, False)
@@ -91,9 +91,9 @@ def test_a_release_holds_no_solution_no_hidden_test_and_no_seed(released: Path, 
         told = [text for question in exercise.quiz.questions.values() for text in (question.because, *question.hints)]
         told += [mistake.says for question in exercise.quiz.questions.values() for mistake in question.wrong.values()]
         assert [words for words in told if words in text] == []
-        assert not set(assignment(exercise.id, exercise.quiz, solved=True)[2:-1]) & set(text.split("\\n"))
+        assert not set(assignment_lines(exercise.id, exercise.quiz, solved=True)[2:-1]) & set(text.split("\\n"))
         return
-    solution = worked(exercise)
+    solution = read_worked(exercise)
     region = [line.strip() for line in solution.lines[solution.begin : solution.end - 1]]
     taught = (ROOT / "exercises" / exercise.unit / "README.md").read_text(encoding="utf-8")
     lines = [line for line in region if line and line not in taught]

@@ -29,8 +29,8 @@ from nbgrader_class import (
 )
 
 from grader.nbgrader.gradebook_results import read_gradebook
-from grader.nbgrader.submission_files import LARGEST, SET_ASIDE, TIMESTAMP, take_away_traps, timestamp_in, why_unread
-from grader.report.class_statistics import Handed
+from grader.nbgrader.submission_files import LARGEST, SET_ASIDE, TIMESTAMP, remove_traps, timestamp_in, why_unread
+from grader.report.class_statistics import StudentResults
 
 NAME = f"{UNIT}.ipynb"
 ALL = 5.0
@@ -118,7 +118,7 @@ def test_a_notebook_that_is_no_file_of_the_students_scores_nothing_and_is_explai
 
 def test_the_report_says_that_it_was_not_read(graded: tuple[Path, str]):
     handed = {each.student: each for each in read_gradebook(f"sqlite:///{graded[0] / 'gradebook.db'}")
-              if isinstance(each, Handed)}  # fmt: skip
+              if isinstance(each, StudentResults)}  # fmt: skip
     for student in GRADED:
         answers = [answer for exercise in handed[student].exercises for answer in exercise.answers]
         assert {answer.code for answer in answers} == {"syntax-error"}
@@ -145,7 +145,7 @@ def place(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("what", BESIDE)
 def test_it_is_taken_away_or_set_aside(place: Path, what: str):
     BESIDE[what](place)
-    take_away_traps(place)
+    remove_traps(place)
     assert {path.name for path in place.iterdir()} <= {TIMESTAMP + SET_ASIDE}
 
 
@@ -157,7 +157,7 @@ def test_it_is_found_however_deep_a_folder_beside_it_is(place: Path):
     traps = [place / "c" / "data.csv", Path(folders[-1], "data.csv")]
     for trap in traps:
         trap.symlink_to("/dev/zero")
-    take_away_traps(place)
+    remove_traps(place)
     found = [os.path.lexists(trap) for trap in traps]
     for folder in reversed(folders):  # pytest would not get so deep
         shutil.rmtree(folder)
@@ -167,7 +167,7 @@ def test_it_is_found_however_deep_a_folder_beside_it_is(place: Path):
 @pytest.mark.parametrize("what", [what for what in UNREAD if what not in ("half", "empty")])
 def test_it_is_not_opened(place: Path, what: str):
     UNREAD[what][0](place)
-    take_away_traps(place)
+    remove_traps(place)
     assert f"it is {why_unread(place / NAME, place)}" == UNREAD[what][1]
 
 
@@ -180,12 +180,12 @@ def test_what_a_student_may_hand_in_stays(tmp_path: Path):
     (own / NAME).symlink_to("b.csv")
     (own / TIMESTAMP).write_text("2030-01-10 12:00:00 UTC\n")
     before = sorted(own.rglob("*"))
-    take_away_traps(own)
+    remove_traps(own)
     assert sorted(own.rglob("*")) == before
     assert why_unread(own / NAME, own) == why_unread(own / "missing.ipynb", own) == ""
     assert str(timestamp_in(own)) == "2030-01-10 12:00:00"
     (own / TIMESTAMP).write_text("")
-    take_away_traps(own)
+    remove_traps(own)
     assert sorted(own.rglob("*")) == before
 
 

@@ -13,7 +13,7 @@ from conftest import HANGING, codes, mode_worker, solution, with_policy
 from grader.course import Course
 from grader.judging.grading import Grader
 from grader.judging.source_text import LONGEST
-from grader.quiz.notebook_quiz import assignment
+from grader.quiz.notebook_quiz import assignment_lines
 from grader.results import ExerciseResult
 from grader.sandbox.isolation import machine
 from grader.sandbox.worker import Worker, start_worker
@@ -167,5 +167,5 @@ def test_every_worked_solution_of_a_unit_passes_in_one_notebook(course: Course, 
     exercises = course.select(["04_linear"])
     *functions, quiz = exercises
     cells = [solution(course, exercise.id).decode() for exercise in functions]
-    cells.append("\n".join(assignment(quiz.id, quiz.quiz, solved=True)))
+    cells.append("\n".join(assignment_lines(quiz.id, quiz.quiz, solved=True)))
     assert {grader.grade_cells(exercise, cells, worker).status for exercise in exercises} == {"passed"}

@@ -287,10 +287,10 @@ def test_a_verdict_is_used_again_by_scores_but_never_an_error(monkeypatch: pytes
     monkeypatch.setattr(Session, "check_cells", grade)
     monkeypatch.setattr(Session, "warm_up", lambda _session: None)
     verdicts = Verdicts()
-    given = [verdicts.of("relu_grad", cells)[1].status for cells in (["a"], ["a"], ["a", ""], ["a", "b"])]
+    given = [verdicts.verdict("relu_grad", cells)[1].status for cells in (["a"], ["a"], ["a", ""], ["a", "b"])]
     assert given == ["error", "passed", "passed", "failed"]
-    assert verdicts.seen("relu_grad", ["a", "b"])[1].status == "todo"
-    assert verdicts.of("relu_grad", ["a", "b"])[1].status == "todo"
+    assert verdicts.verdict_with_pictures("relu_grad", ["a", "b"])[1].status == "todo"
+    assert verdicts.verdict("relu_grad", ["a", "b"])[1].status == "todo"
 
 
 def test_outside_a_notebook_one_sentence_says_what_to_use(capsys: pytest.CaptureFixture[str]):

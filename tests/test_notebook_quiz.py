@@ -16,7 +16,7 @@ from grader.errors import ReadError
 from grader.judging.grading import Grader
 from grader.learner.session import Session
 from grader.notebook.lesson import notebook_lesson
-from grader.quiz.notebook_quiz import LARGEST, assignment, markdown, sheet_in
+from grader.quiz.notebook_quiz import LARGEST, assignment_lines, questions_markdown, sheet_in
 from grader.results import ExerciseResult
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,7 +35,7 @@ def status(*cells: str) -> dict[str, str]:
 
 @QUIZZES
 def test_the_stub_is_to_do_and_the_solution_passes(exercise: CourseExercise) -> None:
-    stub, solved = ("\n".join(assignment(exercise.id, exercise.quiz, solved=done)) for done in (False, True))
+    stub, solved = ("\n".join(assignment_lines(exercise.id, exercise.quiz, solved=done)) for done in (False, True))
     assert stub.count("...") == len(exercise.quiz.questions)
     assert {answer.status for answer in judged(stub, exercise=exercise).answers} == {"todo"}
     assert judged("import torch", solved, "1 / 0", exercise=exercise).status == "passed"
@@ -44,7 +44,7 @@ def test_the_stub_is_to_do_and_the_solution_passes(exercise: CourseExercise) -> 
 
 @QUIZZES
 def test_the_questions_are_readable_and_hold_no_key(exercise: CourseExercise) -> None:
-    text = markdown(exercise.quiz)
+    text = questions_markdown(exercise.quiz)
     for name, question in exercise.quiz.questions.items():
         assert f"**`{name}`** " in text
         assert question.because not in text
@@ -54,7 +54,7 @@ def test_the_questions_are_readable_and_hold_no_key(exercise: CourseExercise) ->
 
 
 def test_signs_of_markdown_in_a_question_stay_signs() -> None:
-    assert "x\\*\\*2" in markdown(QUIZ.quiz)
+    assert "x\\*\\*2" in questions_markdown(QUIZ.quiz)
 
 
 @pytest.mark.parametrize(

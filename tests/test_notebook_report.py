@@ -12,8 +12,8 @@ import pytest
 
 from grader.course import load_course
 from grader.learner.render_html import COLOUR, Report
+from grader.picture.picture_data import ExercisePictures as Seen
 from grader.picture.picture_data import Grid, Picture
-from grader.picture.picture_data import Shown as Seen
 from grader.results import AnswerResult, ExerciseResult, Status
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -12,7 +12,7 @@ from test_picture_terminal import graph, grid, three
 from grader.picture.graph_layout import HEIGHT, MARKED_HEIGHT, WIDTH, layout
 from grader.picture.graph_svg import graph_svg
 from grader.picture.html import ABOVE, BELOW, STRONGEST, pictures_html
-from grader.picture.picture_data import Graph, Node, Picture, Shown
+from grader.picture.picture_data import ExercisePictures, Graph, Node, Picture
 
 VOID = {"meta"}
 ELSEWHERE = re.compile(r"https?:|//|\bsrc=|\bhref=|url\(|@import|<script|<link|<img", re.IGNORECASE)
@@ -51,7 +51,7 @@ class Page(HTMLParser):
 
 
 def page(*pictures: Picture, drawn: Graph | None = None) -> Page:
-    html = pictures_html(Shown("lin_grad", pictures, drawn))
+    html = pictures_html(ExercisePictures("lin_grad", pictures, drawn))
     assert not ELSEWHERE.search(html)
     return Page(html)
 
@@ -142,7 +142,7 @@ def test_no_box_lies_on_another_and_no_way_crosses_one(drawn: Graph) -> None:
         assert all(abs(x - x2) > WIDTH or abs(y - y2) > MARKED_HEIGHT for k, (x2, y2) in boxes.items() if k != key)
     for node in drawn.nodes.values():
         for source in node.operands:
-            way = found.way(source, node.key)
+            way = found.edge_path(source, node.key)
             assert (way[0], way[-1]) == (boxes[source], boxes[node.key])
             for x, y in way[1:-1]:
                 assert all(abs(x - bx) > WIDTH / 2 or abs(y - by) > HEIGHT / 2 for bx, by in boxes.values())

@@ -23,9 +23,9 @@ from grader.learner.render_text import as_text
 from grader.learner.session import Session
 from grader.picture.heat_maps import limit_of
 from grader.picture.html import pictures_html
-from grader.picture.picture_data import NOTHING, WHY, Grid, Picture, Shown, undrawn
-from grader.picture.picture_json import dumps_shown
-from grader.picture.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, shaded, shown
+from grader.picture.picture_data import NOTHING, WHY, ExercisePictures, Grid, Picture, no_pictures
+from grader.picture.picture_json import dumps_with_pictures
+from grader.picture.picture_making import KEPT_BACK, MANY_RIGHT, RIGHT, make_pictures, shaded
 from grader.results import AnswerResult, ExerciseResult
 from grader.sandbox.worker import Worker
 
@@ -33,7 +33,7 @@ LIN = "def lin_grad(inp, out, w, b):\n    inp.g = {}\n    w.g = {}\n    b.g = {}
 RIGHT_LIN = ("out.g @ w.t()", "inp.t() @ out.g", "out.g.sum(0)")
 AVERAGED = LIN.format(RIGHT_LIN[0], "inp.t() @ out.g / len(inp)", RIGHT_LIN[2])
 MSE = "def mse_grad(inp, targ):\n    inp.g = 2 * (inp - targ.unsqueeze(-1))\n"
-See = Callable[..., Shown]
+See = Callable[..., ExercisePictures]
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +45,16 @@ def grader() -> Grader:
 def see(course: Course, worker: Worker, grader: Grader) -> See:
     """`see("lin_grad", source)`: what there is to see; with `expected`, in a course that shows expected values."""
 
-    def seen(exercise_id: str, source: str | None, *, expected: bool = True) -> Shown:
+    def seen(exercise_id: str, source: str | None, *, expected: bool = True) -> ExercisePictures:
         exercise = with_policy(course, show_expected=expected).find(exercise_id)
         judges: list[Judge] = []
         result = grader.grade(exercise, None if source is None else source.encode(), worker, judges.append)
-        return shown(exercise, result, judges[-1]) if judges else undrawn(result)
+        return make_pictures(exercise, result, judges[-1]) if judges else no_pictures(result)
 
     return seen
 
 
-def picture(found: Shown, answer: str) -> Picture:
+def picture(found: ExercisePictures, answer: str) -> Picture:
     return next(each for each in found.pictures if each.answer == answer)
 
 
@@ -62,7 +62,7 @@ def values(grid: Grid) -> np.ndarray:
     return grid.values
 
 
-def marked(found: Shown) -> dict[str, tuple[str, ...]]:
+def marked(found: ExercisePictures) -> dict[str, tuple[str, ...]]:
     """The answers marked at each operation, by its label."""
     assert found.graph is not None
     return {node.label: node.marked for node in found.graph.nodes.values() if node.marked}
@@ -115,7 +115,7 @@ def test_a_course_that_keeps_expected_values_back_draws_them_in_shades(
     assert right is not None
     assert np.array_equal(np.sign(values(measured)), np.sign(right))
     assert np.array_equal(np.sign(values(difference)), np.sign(values(yours) - right))
-    numbers = [float(number) for number in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", dumps_shown({}, [found]))]
+    numbers = [float(number) for number in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", dumps_with_pictures({}, [found]))]
     assert len(numbers) == 3 * right.size
     assert not any(np.isclose(number, right, rtol=1e-4).any() for number in numbers)
 
@@ -190,9 +190,9 @@ def test_a_verdict_without_arrays_is_one_line(course: Course) -> None:
         replace(wrong, name="c"),
         replace(wrong, name="d", code="todo"),
     )
-    found = undrawn(ExerciseResult("quiz_01", "01_slopes", answers))
+    found = no_pictures(ExerciseResult("quiz_01", "01_slopes", answers))
     assert as_text(picture_lines(found, 80)) == f"  quiz_01  {NOTHING}"
-    assert undrawn(ExerciseResult("quiz_01", "01_slopes", answers[:1])).pictures == ()
+    assert no_pictures(ExerciseResult("quiz_01", "01_slopes", answers[:1])).pictures == ()
 
 
 def test_the_same_note_on_several_answers_is_one_line(see: See) -> None:
@@ -294,20 +294,20 @@ def test_looking_on_changes_no_verdict_and_leaves_nothing_in_it(course: Course, 
 def test_a_picture_that_fails_does_not_take_the_verdict_with_it(
     course: Course, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> Shown:
+    def broken(*_: object) -> ExercisePictures:
         raise ValueError("no paint")
 
-    monkeypatch.setattr("grader.picture.picture_making.shown", broken)
+    monkeypatch.setattr("grader.picture.picture_making.make_pictures", broken)
     with Session(course, worker=worker) as session:
         monkeypatch.setattr(session, "close", lambda: None)
-        result, found = session.see_cells(course.find("lin_grad"), [AVERAGED])
+        result, found = session.check_cells_with_pictures(course.find("lin_grad"), [AVERAGED])
     assert [answer.code for answer in result.answers] == [None, "mean-for-sum", None]
     assert "no paint" in found.pictures[0].note
 
 
 def test_as_data_the_numbers_are_whole_and_what_is_not_finite_is_a_word(see: See) -> None:
     found = see("relu_grad", "def relu_grad(inp, out):\n    inp.g = out.g / (inp > 0)\n")
-    record = json.loads(dumps_shown({"schema": "handgrad/result@1"}, [found]))
+    record = json.loads(dumps_with_pictures({"schema": "handgrad/result@1"}, [found]))
     assert (record["schema"], record["result"]["schema"]) == ("handgrad/shown@1", "handgrad/result@1")
     ((answer,),) = [each["answers"] for each in record["shown"]]
     yours = answer["grids"][0]

@@ -16,7 +16,7 @@ from grader.learner.console import STYLES
 from grader.learner.picture_terminal import picture_lines
 from grader.learner.render_text import Line, as_text
 from grader.picture.heat_maps import limit_of
-from grader.picture.picture_data import Graph, Grid, Node, Picture, Shown
+from grader.picture.picture_data import ExercisePictures, Graph, Grid, Node, Picture
 
 YOURS = np.array([[0.5, -1.0, 0.0], [0.25, -0.01, 1.0]])
 RIGHT = np.array([[1.0, -2.0, 0.0], [0.5, -0.02, 2.0]])
@@ -49,10 +49,10 @@ def graph(**changes: object) -> Graph:
 
 
 def shown(*pictures: Picture, drawn: Graph | None = None) -> list[Line]:
-    return list(picture_lines(Shown("lin_grad", pictures, drawn), 100))
+    return list(picture_lines(ExercisePictures("lin_grad", pictures, drawn), 100))
 
 
-def text(found: Shown, width: int) -> str:
+def text(found: ExercisePictures, width: int) -> str:
     return as_text(picture_lines(found, width))
 
 
@@ -62,7 +62,7 @@ def styles(lines: Sequence[Line]) -> dict[str, str]:
 
 
 def test_three_grids_stand_side_by_side_where_there_is_room() -> None:
-    assert text(Shown("lin_grad", (three(),)), 100).splitlines() == [
+    assert text(ExercisePictures("lin_grad", (three(),)), 100).splitlines() == [
         "  w.g  a square case, n=2, m=3",
         "  yours (n=2, m=3)        measured (n=2, m=3)     yours - measured (n=2, m=3)",
         "  n\\m     0     1     2   n\\m     0     1     2   n\\m     0     1     2",
@@ -73,7 +73,7 @@ def test_three_grids_stand_side_by_side_where_there_is_room() -> None:
 
 
 def test_in_a_narrow_window_they_stand_one_below_the_other() -> None:
-    lines = text(Shown("lin_grad", (three(),)), 40).splitlines()
+    lines = text(ExercisePictures("lin_grad", (three(),)), 40).splitlines()
     assert [line.strip() for line in lines if "(n=2" in line] == [
         "yours (n=2, m=3)",
         "measured (n=2, m=3)",
@@ -89,20 +89,20 @@ def test_no_line_is_wider_than_the_window(width: int, count: int) -> None:
     off = grid("yours - measured", np.arange(2.0 * count).reshape(2, count) % 5, kind="difference", shaded=True)
     grids = (grid("yours", values), grid("measured", -values), off)
     picture = Picture("w.g", "more sizes", grids, "a note " * 30)
-    found = text(Shown("lin_grad", (picture,), graph()), width)
+    found = text(ExercisePictures("lin_grad", (picture,), graph()), width)
     assert max(map(len, found.splitlines())) <= width
 
 
 def test_where_the_numbers_do_not_fit_signs_and_ninths_do() -> None:
     values = np.linspace(-1, 1, 19).reshape(1, 19)
-    found = text(Shown("lin_grad", (Picture("w.g", "", (grid("yours", values),)),)), 70)
+    found = text(ExercisePictures("lin_grad", (Picture("w.g", "", (grid("yours", values),)),)), 70)
     assert " -9 -8 -7 -6 -5 -4 -3 -2 -1  0 +1 +2 +3 +4 +5 +6 +7 +8 +9" in found
     assert "each cell: the sign, and the size in ninths of the largest entry" in found
 
 
 def test_what_is_left_out_is_counted() -> None:
     values = np.ones((30, 2))
-    found = text(Shown("lin_grad", (Picture("w.g", "", (grid("yours", values),)),)), 60)
+    found = text(ExercisePictures("lin_grad", (Picture("w.g", "", (grid("yours", values),)),)), 60)
     assert "and 18 more rows" in found
 
 
@@ -136,16 +136,16 @@ def test_every_style_is_one_that_the_console_knows() -> None:
 
 def test_shades_are_whole_numbers_with_their_sign() -> None:
     off = grid("yours - measured", np.array([[0.0, 1.0, -4.0]]), kind="difference", shaded=True)
-    found = text(Shown("lin_grad", (Picture("w.g", "", (off,)),)), 60)
+    found = text(ExercisePictures("lin_grad", (Picture("w.g", "", (off,)),)), 60)
     assert "    0  . +1 -4" in found
 
 
 def test_a_note_that_several_answers_share_is_said_once() -> None:
-    assert text(Shown("lin_grad", (three(), three())), 100).count("by finite differences") == 1
+    assert text(ExercisePictures("lin_grad", (three(), three())), 100).count("by finite differences") == 1
 
 
 def test_the_forward_pass_is_a_tree_with_each_operation_drawn_once() -> None:
-    assert text(Shown("lin_grad", (), graph()), 80).splitlines()[2:] == [
+    assert text(ExercisePictures("lin_grad", (), graph()), 80).splitlines()[2:] == [
         "  forward pass  from the output back to the inputs; <== is where it goes wrong",
         "  out = *  (bs=2, m=4)",
         "  |- @  (bs=2, m=4)",
@@ -168,4 +168,4 @@ def test_what_the_diagnosis_names_is_marked_with_the_way_to_it() -> None:
 
 
 def test_where_nothing_is_wrong_one_line_says_so() -> None:
-    assert text(Shown("lin_grad"), 80) == "  lin_grad  everything is right, so there is nothing to draw"
+    assert text(ExercisePictures("lin_grad"), 80) == "  lin_grad  everything is right, so there is nothing to draw"

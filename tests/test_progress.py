@@ -93,7 +93,7 @@ def test_hints_seen_are_remembered_as_long_as_the_mistake_is_the_same(course: Co
     progress = Progress.load(course.root)
     result = verdict(lin_grad, None, "mean-for-sum", "todo")
     progress.record(lin_grad, result)
-    progress.saw_hint(lin_grad, result.answers[1], 3)
+    progress.record_hints_seen(lin_grad, result.answers[1], 3)
     lin_grad.path.write_text(lin_grad.path.read_text() + "# edited\n")
     progress.record(lin_grad, result)
     assert reopened(progress, course).hints_seen(lin_grad, result.answers[1]) == 3
@@ -103,7 +103,7 @@ def test_hints_seen_are_forgotten_when_the_mistake_changes(course: Course, lin_g
     progress = Progress.load(course.root)
     result = verdict(lin_grad, None, "mean-for-sum", "todo")
     progress.record(lin_grad, result)
-    progress.saw_hint(lin_grad, result.answers[1], 3)
+    progress.record_hints_seen(lin_grad, result.answers[1], 3)
     other = verdict(lin_grad, None, "transposed", "todo")
     assert progress.hints_seen(lin_grad, other.answers[1]) == 1
     progress.record(lin_grad, other)
@@ -177,7 +177,7 @@ def test_a_damaged_entry_costs_that_entry_and_nothing_else(
     assert again.result(lin_grad) is None
     assert again.hints_seen(lin_grad, result.answers[1]) == 1
     again.record(lin_grad, result)
-    again.saw_hint(lin_grad, result.answers[1], 2)
+    again.record_hints_seen(lin_grad, result.answers[1], 2)
     assert reopened(again, course).hints_seen(lin_grad, result.answers[1]) == 2
     assert again.result(slope) == solved(slope)
 

@@ -18,7 +18,7 @@ import pytest
 from golden import assert_golden, masked
 from test_session import RIGHT, KeptWorker
 
-from grader.course import Course, bundled, load_course
+from grader.course import Course, bundled_folder, load_course
 from grader.learner import workspace
 from grader.sandbox.worker import Worker
 
@@ -108,7 +108,9 @@ def body(result: pytest.RunResult) -> str:
 
 def author(course: Course) -> Path:
     """Make the workspace an author's; the path of unit 04's spec."""
-    shutil.copytree(bundled() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        bundled_folder() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__")
+    )
     return course.root / "solutions/04_linear/spec.py"
 
 
@@ -286,7 +288,7 @@ def test_hints_seen_elsewhere_are_shown_again(run: Run, course: Course) -> None:
     progress, exercise = Progress.load(course.root), course.find("lin_grad")
     result = progress.result(exercise)
     assert result is not None
-    progress.saw_hint(exercise, result.answers[1], 2)
+    progress.record_hints_seen(exercise, result.answers[1], 2)
     progress.save()
     text = str(run(LIN).stdout)
     assert "hint 2/3" in text

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from grader.errors import SpecError
 from grader.quiz.answer_mistakes import mistake_in
-from grader.quiz.computed_answers import computed, keys_text
-from grader.quiz.questions import KINDS, Choice, Choices, Expression, Number, Posed, Predict, Shape, Word
-from grader.quiz.quiz import Quiz, drawn, every_values, filled, options, read_quiz
+from grader.quiz.computed_answers import compute_keys, keys_text
+from grader.quiz.questions import KINDS, AnswerableQuestion, Choice, Choices, Expression, Number, Predict, Shape, Word
+from grader.quiz.quiz import Quiz, draw_values, every_values, fill_in_values, options, read_quiz
 
 WRONG = {"code": "wrong-sign", "says": "No."}
 COMMON = {"ask": "What?", "hints": ["A nudge."], "because": "So it is."}
@@ -55,7 +55,7 @@ def read(tmp_path: Path) -> Read:
     return reading
 
 
-def told(question: Posed, answer: str) -> str | None:
+def told(question: AnswerableQuestion, answer: str) -> str | None:
     """The code of an answer, `None` if it is right."""
     found = mistake_in(question, answer)
     return None if found is None else found.code
@@ -117,7 +117,7 @@ def test_more_variants_than_anyone_can_audit_are_refused(read: Read) -> None:
 
 
 def test_variant_0_has_the_first_of_every_parameter(read: Read) -> None:
-    question = read(QUIZ).posed("entries", 0)
+    question = read(QUIZ).question_with_key("entries", 0)
     assert isinstance(question, Number)
     assert question.ask == "How many entries has an array (3, 2)?"
     assert (question.right, dict(question.wrong)["5"].says) == ("6", "That is 3 and 2 added.")
@@ -126,18 +126,18 @@ def test_variant_0_has_the_first_of_every_parameter(read: Read) -> None:
 
 def test_variants_draw_every_value_and_the_same_one_again(read: Read) -> None:
     question = read(QUIZ).questions["entries"]
-    found = {tuple(drawn("entries", question, variant).values()) for variant in range(100)}
+    found = {tuple(draw_values("entries", question, variant).values()) for variant in range(100)}
     assert (
         found
         == {tuple(values.values()) for values in every_values(question)}
         == set(itertools.product((3, 5, 7), (2, 4)))
     )
-    assert drawn("entries", question, 4711) == drawn("entries", question, 4711) == {"n": 5, "m": 4}
+    assert draw_values("entries", question, 4711) == draw_values("entries", question, 4711) == {"n": 5, "m": 4}
 
 
 def test_choices_are_shown_in_another_order_in_other_variants_and_their_names_stay(read: Read) -> None:
     quiz = read(QUIZ)
-    question = quiz.posed("pick", 0)
+    question = quiz.question_with_key("pick", 0)
     assert isinstance(question, Choice)
     orders = {tuple(options("pick", question, variant)) for variant in range(60)}
     assert len(orders) == 6
@@ -147,23 +147,23 @@ def test_choices_are_shown_in_another_order_in_other_variants_and_their_names_st
 def test_only_braces_around_parameters_are_worked_out() -> None:
     listing = "d = {n}\ne = {1: 'n'}\nf'{x + n}' {n + 1} {q}"
     question = Predict.model_validate({**COMMON, "kind": "predict", "params": {"n": [2]}, "listing": listing})
-    assert filled(question, {"n": 2.0}).listing == "d = 2\ne = {1: 'n'}\nf'{x + n}' 3 {q}"
-    assert filled(question, {}).listing == listing
+    assert fill_in_values(question, {"n": 2.0}).listing == "d = 2\ne = {1: 'n'}\nf'{x + n}' 3 {q}"
+    assert fill_in_values(question, {}).listing == listing
 
 
 @given(st.integers(0, 1 << 32))
 def test_every_variant_can_be_drawn(variant: int) -> None:
     question = Number.model_validate({**COMMON, "kind": "number", "right": "{n}", "params": {"n": [1, 2, 3]}})
-    assert filled(question, drawn("q", question, variant)).right in {"1", "2", "3"}  # type: ignore[union-attr]
+    assert fill_in_values(question, draw_values("q", question, variant)).right in {"1", "2", "3"}  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("answer", ["good", " good ", "Good", '"good"', "`good`", "good."])
 def test_a_choice_is_named_by_its_word(read: Read, answer: str) -> None:
-    assert told(read(QUIZ).posed("pick", 0), answer) is None
+    assert told(read(QUIZ).question_with_key("pick", 0), answer) is None
 
 
 def test_a_word_that_is_no_choice_is_said_so_with_the_nearest(read: Read) -> None:
-    question = read(QUIZ).posed("pick", 0)
+    question = read(QUIZ).question_with_key("pick", 0)
     found = mistake_in(question, "goood")
     assert found is not None
     assert (found.code, found.says) == ("wrong-type", "There is no choice 'goood': did you mean good?")
@@ -309,7 +309,7 @@ def predict(listing: str, **changes: object) -> Quiz:
 
 
 def keyed(quiz: Quiz) -> Quiz:
-    return Quiz(quiz.questions, computed(quiz))
+    return Quiz(quiz.questions, compute_keys(quiz))
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def keyed(quiz: Quiz) -> Quiz:
     ],
 )
 def test_the_key_of_a_prediction_is_what_its_last_line_gives(listing: str, kind: str, right: str) -> None:
-    question = keyed(predict(listing)).posed("q", 0)
+    question = keyed(predict(listing)).question_with_key("q", 0)
     assert (question.kind, question.right) == (kind, right)
     assert mistake_in(question, right) is None
 
@@ -352,7 +352,7 @@ def test_the_key_of_a_prediction_is_what_its_last_line_gives(listing: str, kind:
 )
 def test_a_listing_that_gives_nothing_to_predict_is_refused(listing: str, says: str) -> None:
     with pytest.raises(SpecError, match=says):
-        computed(predict(listing))
+        compute_keys(predict(listing))
 
 
 def test_a_prediction_has_a_key_for_every_draw_of_its_parameters() -> None:
@@ -364,7 +364,7 @@ def test_a_prediction_has_a_key_for_every_draw_of_its_parameters() -> None:
 
 def test_a_prediction_without_its_key_says_what_to_do() -> None:
     with pytest.raises(SpecError, match="run handgrad build"):
-        predict("1 + 1").posed("q", 0)
+        predict("1 + 1").question_with_key("q", 0)
 
 
 def test_keys_are_stored_as_one_line_for_each_question(tmp_path: Path) -> None:
@@ -383,5 +383,5 @@ def test_every_kind_of_question_is_known_by_its_name() -> None:
 
 
 def test_an_answer_far_too_long_is_refused_by_every_kind(read: Read) -> None:
-    for question in (read(QUIZ).posed("pick", 0), CHOICES, NUMBER, SHAPE, EXPRESSION, WORD):
+    for question in (read(QUIZ).question_with_key("pick", 0), CHOICES, NUMBER, SHAPE, EXPRESSION, WORD):
         assert told(question, "x, " * 40_000) == "syntax-error"

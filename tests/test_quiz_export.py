@@ -177,7 +177,7 @@ def test_what_counts_as_right_elsewhere_is_right_here_and_what_is_wrong_is_wrong
     for exercise in (exercise for exercise in real.exercises if exercise.is_quiz):
         for item in items([exercise], 3):
             name = item.id.partition("-")[2]
-            question = exercise.quiz.posed(name, 3)
+            question = exercise.quiz.question_with_key(name, 3)
             for answer in item.answers:
                 given = answer.text if item.kind in ("number", "word") or question.kind == "expression" else answer.id
                 if item.kind == "choices" and answer.right:

@@ -17,17 +17,17 @@ import pytest
 import typer
 
 from grader.authoring.audit import Finding, audit
-from grader.authoring.audit_quiz import questions
-from grader.authoring.build import build, stale, stub, worked_text
+from grader.authoring.audit_quiz import check_quiz
+from grader.authoring.build import build, stale_files, stub, worked_text
 from grader.batch.class_grading import grade_folder
 from grader.commands.report import report
 from grader.course import Course, CourseExercise, CourseFile, load_course
 from grader.errors import CourseError, SpecError
 from grader.judging.grading import Grader
 from grader.learner import workspace
-from grader.learner.exercise_summary import asked, formula
+from grader.learner.exercise_summary import describe_answer, formula
 from grader.learner.session import Session
-from grader.quiz.answer_sheet import LARGEST, solved
+from grader.quiz.answer_sheet import LARGEST, solved_sheet
 from grader.results import SCHEMA_FILE, CourseResult, ExerciseResult
 from grader.sandbox.worker import Worker
 
@@ -75,7 +75,7 @@ def test_a_unit_ends_with_its_quiz(real: Course) -> None:
 @pytest.mark.parametrize("name", ["quiz_01_slopes", "exercises/01_slopes/quiz.yaml", "exercises/01_slopes/quiz"])
 def test_a_quiz_is_found_by_its_id_and_by_its_file(real: Course, name: str) -> None:
     assert real.find(name).id == "quiz_01_slopes"
-    assert real.at(ROOT / "exercises/01_slopes/quiz.yaml") == real.find(name)
+    assert real.exercise_at(ROOT / "exercises/01_slopes/quiz.yaml") == real.find(name)
 
 
 def test_a_function_is_no_quiz_and_a_quiz_no_function(real: Course) -> None:
@@ -90,7 +90,7 @@ def test_right_answers_pass_in_every_variant(real: Course, judge: Judge, variant
     for exercise in quizzes(real):
         sheet = stub(exercise, variant)
         assert {answer.status for answer in judge(sheet, exercise.id).answers} == {"todo"}
-        result = judge(solved(exercise.unit, exercise.quiz, variant), exercise.id)
+        result = judge(solved_sheet(exercise.unit, exercise.quiz, variant), exercise.id)
         assert {answer.status for answer in result.answers} == {"passed"}
         assert result.score == pytest.approx(exercise.points)
 
@@ -171,7 +171,9 @@ def test_a_learner_is_asked_the_question_that_their_variant_has(tmp_path: Path) 
     exercise = mine.find(f"quiz_{UNIT}")
     answer = next(answer for answer in exercise.declaration.answers if answer.name == "how_far")
     exercise.path.write_text("variant: 0\n")
-    assert asked(exercise, answer) == "g has the slope -4 at x. About how far does g fall when x rises by 0.001?"
+    assert (
+        describe_answer(exercise, answer) == "g has the slope -4 at x. About how far does g fall when x rises by 0.001?"
+    )
     assert formula(exercise) == "Quiz of 12 questions"
 
 
@@ -307,7 +309,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 def test_build_writes_sheets_and_computed_keys(root: Path, findings: Callable[[], list[Finding]]) -> None:
     assert findings() == []
-    assert stale(load_course(root)) == []
+    assert stale_files(load_course(root)) == []
     keys = json.loads((root / "solutions/03_one_example/quiz_keys.json").read_text())
     assert keys == {"added": {"n=2": {"kind": "number", "right": "3"}, "n=3": {"kind": "number", "right": "4"}}}
     assert load_course(root).find("quiz_03_one_example").quiz.keys == keys
@@ -369,7 +371,7 @@ def test_a_question_that_holds_the_answer_to_an_exercise_is_found(real: Course, 
     edit(tmp_path / "04_linear/quiz.yaml", "For b.g the rows of out.g are added up.", "We write b.g = out.g.sum(0).")
     exercise = replace(real, solutions=tmp_path, _specs={}).find("quiz_04_linear")
     says = "why_sum_0 contains the answer to an exercise (out.g.sum(0)): ask in other words."
-    assert list(questions(exercise)) == [says]
+    assert list(check_quiz(exercise)) == [says]
 
 
 def test_too_few_questions_are_found(root: Path, findings: Callable[[], list[Finding]]) -> None:

@@ -22,7 +22,7 @@ from grader.course import Course
 from grader.learner import workspace
 from grader.learner.progress import Progress
 from grader.learner.quiz_session import LETTERS, QuizSession
-from grader.quiz.answer_sheet import decoded, read_sheet, right_answer
+from grader.quiz.answer_sheet import decode_sheet, read_sheet, right_answer
 from grader.results import exit_code
 
 UNIT = "01_slopes"
@@ -65,18 +65,18 @@ def take(course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 def answers(course: Course, name: str = ID) -> dict[str, str]:
     """What the sheet holds."""
     exercise = course.find(name)
-    return dict(read_sheet(decoded(exercise.path.read_bytes()), exercise.quiz).answers)
+    return dict(read_sheet(decode_sheet(exercise.path.read_bytes()), exercise.quiz).answers)
 
 
 def letter(taking: QuizSession, name: str, label: str) -> str:
     """The letter of a choice."""
-    by_letter = taking.lettered(name, taking.posed(name))  # type: ignore[arg-type]
+    by_letter = taking.choices_by_letter(name, taking.question(name))  # type: ignore[arg-type]
     return next(letter for letter, word in by_letter.items() if word == label)
 
 
 def right(taking: QuizSession) -> list[str]:
     """A right answer to every question that is still open."""
-    return [right_answer(taking.posed(name)) for name in taking.open()]
+    return [right_answer(taking.question(name)) for name in taking.open()]
 
 
 def test_a_wrong_answer_is_explained_saved_and_asked_again_later(
@@ -140,7 +140,7 @@ def test_choices_are_named_by_letters_in_any_spelling(taking: QuizSession) -> No
     other = QuizSession(taking.exercise.course.find("quiz_02_chain_rule"), 0)
     a, b = (letter(other, "true_of_backward", label) for label in ("adds", "scalar"))
     for typed in (f"{a} {b}", f"{a},{b}", f"{a}{b}", f"{a}, {b}.", f"{a.upper()}) {b})", "adds scalar", f"adds, {b}"):
-        assert other.spelt_out("true_of_backward", typed).split(", ") == ["adds", "scalar"]
+        assert other.with_choice_names("true_of_backward", typed).split(", ") == ["adds", "scalar"]
     assert other.answer("true_of_backward", f"{a}{b}") is None
     assert other.answer("true_of_backward", a) is not None
     assert not set("hqs") & set(LETTERS)
@@ -345,7 +345,7 @@ def test_after_a_round_the_ones_that_are_not_right_are_offered_again(
     terminal: Callable[..., Terminal], taking: QuizSession
 ) -> None:
     for name in taking.open()[1:]:
-        taking.answer(name, right_answer(taking.posed(name)))
+        taking.answer(name, right_answer(taking.question(name)))
     one = terminal(UNIT)
     one.until("answer> ")
     one.type(letter(taking, "falls_by_4", "rises_4h") + "\n")

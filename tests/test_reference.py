@@ -17,7 +17,15 @@ from grader.errors import SpecError
 from grader.exercise import Exercise, Routine, returned, returned_jacobian, stored
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
-from grader.reference.references import autograd, confirmed, gradcheck, loss_of, make_trial, make_trials, steady
+from grader.reference.references import (
+    agrees_with_finite_differences,
+    autograd_answer,
+    gradcheck,
+    loss_of,
+    make_trial,
+    make_trials,
+    right_in_single_precision,
+)
 from grader.reference.trial import Trial, Vague
 from grader.sampling import Setting, accumulating, normal, output, positive, upstream, wanted
 
@@ -40,7 +48,7 @@ def test_references_agree_with_finite_differences_and_gradcheck(exercise_id: str
 
 def assert_confirmed(declaration: Exercise, trial: Trial) -> None:
     """Finite differences and torch's own gradcheck agree with what is expected of a trial."""
-    assert confirmed(declaration, trial)
+    assert agrees_with_finite_differences(declaration, trial)
     assert gradcheck(declaration, trial)
 
 
@@ -220,10 +228,10 @@ def test_a_gradient_that_is_a_small_difference_of_large_numbers_is_drawn_again()
     """Two classes whose upstream gradients are nearly the same: rounding alone would decide."""
     rng = np.random.default_rng(1)
     trial = make_trial(SOFTMAX, TWO, rng)
-    assert steady(SOFTMAX, trial)
+    assert right_in_single_precision(SOFTMAX, trial)
     close = torch.tensor([[0.7, 0.7001]], dtype=torch.float64)
-    expected = {"x.g": autograd(SOFTMAX, SOFTMAX.answers[0], trial.inputs, close)}
-    assert not steady(SOFTMAX, dataclasses.replace(trial, out_g=close, expected=expected, memo={}))
+    expected = {"x.g": autograd_answer(SOFTMAX, SOFTMAX.answers[0], trial.inputs, close)}
+    assert not right_in_single_precision(SOFTMAX, dataclasses.replace(trial, out_g=close, expected=expected, memo={}))
 
 
 def test_rounding_alone_never_spoils_a_right_answer() -> None:
@@ -240,7 +248,7 @@ def test_the_first_inputs_come_back_with_another_upstream_gradient() -> None:
     assert not np.array_equal(again.arguments["out"].g, trials[0].arguments["out"].g)
     np.testing.assert_array_equal(again.out_g, again.arguments["out"].g)  # type: ignore[arg-type]
     np.testing.assert_allclose(
-        again.expected["x.g"], autograd(SOFTMAX, SOFTMAX.answers[0], again.inputs, again.out_g), rtol=1e-12
+        again.expected["x.g"], autograd_answer(SOFTMAX, SOFTMAX.answers[0], again.inputs, again.out_g), rtol=1e-12
     )  # type: ignore[arg-type]
 
 

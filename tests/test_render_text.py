@@ -12,15 +12,15 @@ from grader.learner.progress import UnitProgress
 from grader.learner.render_text import (
     answer_in_need,
     as_text,
-    bars,
     exercise_report,
-    failure,
+    failure_lines,
     first_steps,
-    hints,
-    legend,
+    hint_lines,
+    key_legend,
     next_step,
     plain,
-    printed,
+    printed_lines,
+    progress_bars,
 )
 from grader.results import AnswerResult, ExerciseResult
 
@@ -55,7 +55,7 @@ def lin_grad(*answers: AnswerResult) -> ExerciseResult:
 
 @pytest.mark.parametrize("width", [80, 60])
 def test_one_failed_answer(course: Course, width: int) -> None:
-    text = as_text(failure(course.find("lin_grad"), MEAN, width)) + "\n"
+    text = as_text(failure_lines(course.find("lin_grad"), MEAN, width)) + "\n"
     assert_exactly(f"failure_{width}", text)
     assert max(map(len, text.splitlines())) <= width
 
@@ -85,7 +85,7 @@ def test_an_exercise_not_begun_is_one_line(course: Course) -> None:
 
 def test_hints_come_one_step_at_a_time_each_with_the_command_for_the_next(course: Course) -> None:
     exercise = course.find("lin_grad")
-    shown = [as_text(hints(exercise, MEAN, 80, seen)) for seen in range(4)]
+    shown = [as_text(hint_lines(exercise, MEAN, 80, seen)) for seen in range(4)]
     assert [[f"hint {step}/3" in text for step in (1, 2, 3)].count(True) for text in shown] == [0, 1, 2, 3]
     assert ["next hint: handgrad hint lin_grad w.g" in text for text in shown] == [True, True, True, False]
 
@@ -93,14 +93,14 @@ def test_hints_come_one_step_at_a_time_each_with_the_command_for_the_next(course
 @pytest.mark.parametrize("seen", [1, 2, 3])
 def test_every_failure_ends_with_what_to_do_next(course: Course, seen: int) -> None:
     """A command; after the last hint, the lesson."""
-    last = as_text(failure(course.find("lin_grad"), MEAN, 80, seen)).splitlines()[-1]
+    last = as_text(failure_lines(course.find("lin_grad"), MEAN, 80, seen)).splitlines()[-1]
     assert ("handgrad hint lin_grad w.g" if seen < 3 else "exercises/04_linear/README.md") in last
 
 
 def test_a_failure_without_hints_still_ends_with_what_to_do_next(course: Course) -> None:
     """A file that could not even be read has no hints: its own sentence says what to do."""
-    unread = course.find("lin_grad").unread("exercises/04_linear/lin_grad.py cannot be read: make it readable")
-    text = as_text(failure(course.find("lin_grad"), unread.answers[0], 200))
+    unread = course.find("lin_grad").unread_result("exercises/04_linear/lin_grad.py cannot be read: make it readable")
+    text = as_text(failure_lines(course.find("lin_grad"), unread.answers[0], 200))
     assert "make it readable  [error]" in text
     assert text.endswith("exercises/04_linear/README.md")
 
@@ -123,7 +123,7 @@ def test_no_line_is_wider_than_the_terminal_or_twenty_columns_of_text(course: Co
 
 def test_bars_line_up_and_are_full_only_when_all_is_done() -> None:
     units = [UnitProgress("01_slopes", 5, 5), UnitProgress("02_chain_rule", 11, 12), UnitProgress("04_linear", 0, 20)]
-    assert as_text(bars(units, 80)).splitlines() == [
+    assert as_text(progress_bars(units, 80)).splitlines() == [
         "01_slopes      ##############  5 of 5",
         "02_chain_rule  ############..  11 of 12",
         "04_linear      ..............  0 of 20",
@@ -131,13 +131,13 @@ def test_bars_line_up_and_are_full_only_when_all_is_done() -> None:
 
 
 def test_bars_shrink_with_the_terminal() -> None:
-    (line,) = as_text(bars([UnitProgress("02_chain_rule", 6, 12)], 38)).splitlines()
+    (line,) = as_text(progress_bars([UnitProgress("02_chain_rule", 6, 12)], 38)).splitlines()
     assert line == "02_chain_rule  ####.....  6 of 12"
     assert len(line) <= 38
 
 
 def test_no_units_no_bars() -> None:
-    assert list(bars([], 80)) == []
+    assert list(progress_bars([], 80)) == []
 
 
 def test_the_next_step_is_a_file_or_the_end(course: Course) -> None:
@@ -157,11 +157,11 @@ def test_a_first_screen_says_what_to_read_what_to_open_and_to_save_it(course: Co
 
 def test_a_legend_is_broken_between_keys_and_never_within() -> None:
     keys = [("h", "hint"), ("n", "next"), ("s", "solution"), ("q", "quit")]
-    assert as_text(legend(keys, 80)) == "h hint  n next  s solution  q quit"
-    assert as_text(legend(keys, 26)).splitlines() == ["h hint  n next  s solution", "q quit"]
-    assert as_text(legend(keys, 25)).splitlines() == ["h hint  n next", "s solution  q quit"]
-    assert len(as_text(legend(keys, 1)).splitlines()) == 4
-    for line in legend(keys, 26):  # no blanks at its end either: a terminal would break the line after them
+    assert as_text(key_legend(keys, 80)) == "h hint  n next  s solution  q quit"
+    assert as_text(key_legend(keys, 26)).splitlines() == ["h hint  n next  s solution", "q quit"]
+    assert as_text(key_legend(keys, 25)).splitlines() == ["h hint  n next", "s solution  q quit"]
+    assert len(as_text(key_legend(keys, 1)).splitlines()) == 4
+    for line in key_legend(keys, 26):  # no blanks at its end either: a terminal would break the line after them
         assert len("".join(text for text, _ in line)) <= 26
 
 
@@ -187,7 +187,7 @@ def test_nothing_is_said_after_a_hint_where_there_is_nothing_to_do_next(course: 
 
 def test_prints_are_shown_line_by_line_up_to_twenty_and_cut_at_the_edge() -> None:
     result = ExerciseResult("slope", "01_slopes", (), printed="\n".join(["x" * 300] * 30))
-    lines = as_text(printed(result, 60)).splitlines()
+    lines = as_text(printed_lines(result, 60)).splitlines()
     assert lines[0] == "  your code printed:"
     assert len(lines) == 22
     assert lines[-1] == "  ... and 10 more lines"
@@ -195,12 +195,12 @@ def test_prints_are_shown_line_by_line_up_to_twenty_and_cut_at_the_edge() -> Non
 
 
 def test_without_prints_nothing_is_said() -> None:
-    assert list(printed(ExerciseResult("slope", "01_slopes", (), printed=" \n"), 60)) == []
+    assert list(printed_lines(ExerciseResult("slope", "01_slopes", (), printed=" \n"), 60)) == []
 
 
 def test_prints_that_were_cut_say_so() -> None:
     result = ExerciseResult("slope", "01_slopes", (), printed="\n".join(map(str, range(100))))
-    assert "more" in as_text(printed(result, 60)).splitlines()[-1]
+    assert "more" in as_text(printed_lines(result, 60)).splitlines()[-1]
 
 
 def test_learner_text_cannot_command_the_terminal() -> None:
@@ -209,7 +209,7 @@ def test_learner_text_cannot_command_the_terminal() -> None:
 
 def test_control_characters_in_a_message_are_not_shown(course: Course) -> None:
     nasty = answer("w.g", "error", "ValueError: \x1b]0;title\x07")
-    assert "\x1b" not in as_text(failure(course.find("lin_grad"), nasty, 80))
+    assert "\x1b" not in as_text(failure_lines(course.find("lin_grad"), nasty, 80))
     assert "\x1b" not in as_text(exercise_report(course.find("lin_grad"), lin_grad(nasty), 80, {}))
 
 

@@ -22,10 +22,10 @@ from class_results import (
 from grader.code_meanings import MEANINGS
 from grader.report.class_counts import Tally
 from grader.report.class_statistics import Counts
-from grader.report.html_page import Made, Most, columns, html, percent, segments
+from grader.report.html_page import PageLimits, PageSource, columns, html, percent, segments
 from grader.results import ExerciseResult
 
-MADE = Made("grades", "report.csv", datetime(2025, 3, 2, 2, 14, tzinfo=UTC))
+MADE = PageSource("grades", "report.csv", datetime(2025, 3, 2, 2, 14, tzinfo=UTC))
 ALLOWED = set(
     "html head meta title style body svg defs pattern rect circle line text header h1 h2 h3 p time bdi a nav main dl "
     "div dt dd section details summary ul li table thead tbody tr th td code br span b small figure blockquote "
@@ -88,7 +88,7 @@ def test_hostile_text_stays_text() -> None:
     tally = Tally()
     tally.add(handed(hostile))
     tally.add(handed(idle))
-    text = html(tally.report(), Made(HOSTILE, HOSTILE, MADE.on))
+    text = html(tally.report(), PageSource(HOSTILE, HOSTILE, MADE.on))
     found = Page(text)
     assert {tag for tag, _ in found.elements} <= ALLOWED
     for tag, attributes in found.elements:
@@ -121,9 +121,9 @@ def test_a_page_of_a_very_large_class_stays_small() -> None:
     many = (replace(CLASS[i % 7], student=f"s{i:05d}") for i in range(5_000))
     text = html(counted(many), MADE)
     assert len(text) < 500_000
-    assert f"And {5000 - Most().students:,} more with higher scores are in the CSV file." in text
-    assert f"And {714 - Most().stuck} more are in the CSV file, in the column stuck." in text
-    assert f"And {714 - Most().not_begun} more are in the CSV file, in the column stuck." in text
+    assert f"And {5000 - PageLimits().students:,} more with higher scores are in the CSV file." in text
+    assert f"And {714 - PageLimits().stuck} more are in the CSV file, in the column stuck." in text
+    assert f"And {714 - PageLimits().not_begun} more are in the CSV file, in the column stuck." in text
 
 
 def test_a_bar_is_the_whole_class() -> None:

@@ -122,8 +122,8 @@ def test_right_answers_take_a_mistake_off_the_record_and_no_sheet_is_touched(cou
     before = {path: path.read_bytes() for path in course.root.rglob("quiz.yaml")}
     asked = review(course, progress, 1).questions[0]
     sitting = Practice(asked.quiz, 7)
-    question = sitting.posed(asked.name)
-    letters = {label: letter for letter, label in sitting.lettered(asked.name, question).items()}
+    question = sitting.question(asked.name)
+    letters = {label: letter for letter, label in sitting.choices_by_letter(asked.name, question).items()}
     code, shown = go("hint", letters[next(iter(question.right))], options=("--questions", "1"))
     assert code == 0
     assert "mean-for-sum  1 time  lin_grad" in shown

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from grader.child import protocol
-from grader.course import Course, bundled, load_course
+from grader.course import Course, bundled_folder, load_course
 from grader.errors import InfrastructureError, SpecError
 from grader.learner import session, workspace
 from grader.learner.session import Session
@@ -132,7 +132,9 @@ def test_a_file_that_cannot_be_used_is_one_sentence(
 def with_spec(course: Course, change: Callable[[str], str]) -> Course:
     """The workspace as an author's, with unit 04's spec changed."""
 
-    shutil.copytree(bundled() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        bundled_folder() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__")
+    )
     spec = course.root / "solutions/04_linear/spec.py"
     spec.write_text(change(spec.read_text()))
     return load_course(course.root)

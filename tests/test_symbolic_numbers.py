@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from grader.reference.operation_recorder import record
-from grader.reference.symbolic_numbers import Spelled, spelling
+from grader.reference.symbolic_numbers import SymbolicNumber, spelling
 
-P = Spelled(0.25, "p")
+P = SymbolicNumber(0.25, "p")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from grader.atomic_files import write_atomically
 from grader.authoring import build
-from grader.course import Course, bundled, load_course
+from grader.course import Course, bundled_folder, load_course
 from grader.errors import InfrastructureError, UsageError
 from grader.learner import workspace
 from grader.quiz.answer_sheet import variant_of
@@ -25,7 +25,7 @@ def course(tmp_path: Path) -> Course:
 def test_a_new_workspace_holds_every_stub_and_lesson_and_no_solution(course: Course) -> None:
     files = {str(path.relative_to(course.root)) for path in course.root.rglob("*") if path.is_file()}
     lessons = {f"exercises/{unit.id}/README.md" for unit in course.config.units}
-    source = bundled()
+    source = bundled_folder()
     pictures = {path.relative_to(source).as_posix() for path in source.glob("exercises/*/*.svg")}
     stubs = {exercise.file for exercise in course.exercises}
     assert files == {"course.yaml", "pytest.ini", *lessons, *pictures, *stubs}
@@ -34,7 +34,7 @@ def test_a_new_workspace_holds_every_stub_and_lesson_and_no_solution(course: Cou
 
 
 def test_a_new_workspace_is_the_bundled_course(course: Course) -> None:
-    source = load_course(bundled())
+    source = load_course(bundled_folder())
     assert course.config == source.config
     assert course.solutions == source.solutions
     for exercise in source.exercises:

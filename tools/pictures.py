@@ -64,7 +64,7 @@ def network() -> Picture:
     values = (("inp", "(bs, n)"), ("l1", "(bs, h)"), ("l2", "(bs, h)"), ("out", "(bs, 1)"), ("loss", "()"))
     places = [70 + 190 * i for i in range(len(values))]
     for x, (name, shape) in zip(places, values, strict=True):
-        picture.named(x, 56, 84, name, shape)
+        picture.labelled_box(x, 56, 84, name, shape)
     for i, operation in enumerate(("linear", "relu", "linear", "mse")):
         a, b = places[i] + 44, places[i + 1] - 44
         picture.arrow((a, 44), (b, 44), "forward")
@@ -74,7 +74,7 @@ def network() -> Picture:
     for i, (weight, bias) in ((0, ("w1", "b1")), (2, ("w2", "b2"))):
         middle = (places[i] + places[i + 1]) / 2
         _parameters(picture, middle, weight, bias)
-    picture.named((places[3] + places[4]) / 2, 178, 60, "targ")
+    picture.labelled_box((places[3] + places[4]) / 2, 178, 60, "targ")
     picture.arrow(((places[3] + places[4]) / 2, 161), ((places[3] + places[4]) / 2, 98), "forward")
     picture.text(24, 228, "forward: values", "forward-fill small", "start")
     picture.text(
@@ -85,7 +85,7 @@ def network() -> Picture:
 
 def _parameters(picture: Picture, x: float, weight: str, bias: str) -> None:
     for name, side in ((weight, -1), (bias, 1)):
-        picture.named(x + side * 36, 178, 52, name)
+        picture.labelled_box(x + side * 36, 178, 52, name)
         picture.arrow((x + side * 30, 161), (x + side * 10, 98), "forward")
         picture.arrow((x + side * 24, 98), (x + side * 46, 161), "backward")
 
@@ -100,13 +100,13 @@ def tied() -> Picture:
     )
     places = (60, 270, 480, 720)
     for x, name in zip(places, ("inp", "sums", "hidden", "out"), strict=True):
-        picture.named(x, 70, 76, name)
+        picture.labelled_box(x, 70, 76, name)
     for i, step in enumerate(("@ w", "tanh", "@ w.t()")):
         a, b = places[i] + 40, places[i + 1] - 40
         picture.arrow((a, 62), (b, 62), "forward")
         picture.text((a + b) / 2, 50, step, "code")
         picture.arrow((b, 80), (a, 80), "backward")
-    picture.named(390, 206, 60, "w")
+    picture.labelled_box(390, 206, 60, "w")
     first, last = (places[0] + places[1]) / 2, (places[2] + places[3]) / 2
     picture.arrow((362, 200), (first - 6, 92), "forward", bend=-8)
     picture.arrow((418, 200), (last + 6, 92), "forward", bend=8)

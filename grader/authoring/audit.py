@@ -1,4 +1,4 @@
-"""The author's audit: proves that every exercise of a course is sound, and finds what is out of place."""
+"""The author's audit: checks that every exercise of a course is sound, and finds what is out of place."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from grader.results import AnswerResult
 from grader.sandbox.worker import Worker
 
 from . import audit_quiz, audit_words
-from .audit_numbers import numbers
-from .build import is_stale, solution_file, stub, worked, worked_text
+from .audit_numbers import check_numbers
+from .build import is_stale, read_worked, solution_file, stub, worked_text
 
 LESSON = "README.md"
 ANYWHERE = (LESSON, "*.svg")
@@ -39,7 +39,7 @@ class Finding:
 
 
 Progress = Callable[[CourseExercise], None]
-Proof = Callable[[], Iterator[str]]
+Check = Callable[[], Iterator[str]]
 
 
 def audit(course: Course, grader: Grader, worker: Worker, progress: Progress | None = None) -> list[Finding]:
@@ -48,28 +48,28 @@ def audit(course: Course, grader: Grader, worker: Worker, progress: Progress | N
     Args:
         grader: where the trials come from.
         worker: runs the stubs and the worked solutions.
-        progress: called with each exercise before its proofs.
+        progress: called with each exercise before its checks.
     """
-    findings = [*_files(course), *(Finding(LADDERS_FILE, says) for says in audit_words.ladders())]
+    findings = [*_check_files(course), *(Finding(LADDERS_FILE, says) for says in audit_words.check_code_hints())]
     for unit in course.config.units:
-        findings += _declarations(course, unit)
+        findings += _check_declarations(course, unit)
     for exercise in course.exercises:
         if progress is not None:
             progress(exercise)
         if _is_declared(exercise):
-            findings += _exercise(exercise, grader, worker)
+            findings += _check_exercise(exercise, grader, worker)
     return list(dict.fromkeys(findings))
 
 
 def _is_declared(exercise: CourseExercise) -> bool:
-    """The spec can be read and has a declaration; if not, `_declarations` says so."""
+    """The spec can be read and has a declaration; if not, `_check_declarations` says so."""
     try:
         return exercise.is_quiz or exercise.id in exercise.course.declarations(exercise.unit)
     except SpecError:
         return False
 
 
-def _declarations(course: Course, unit: Unit) -> Iterator[Finding]:
+def _check_declarations(course: Course, unit: Unit) -> Iterator[Finding]:
     """What the spec declares and what the course lists are the same, in the same order."""
     spec = _spec(unit.id)
     try:
@@ -122,12 +122,12 @@ def _without_file(error: Exception, *files: object) -> str:
     return text.lstrip(",: ").rstrip(".")
 
 
-def _exercise(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[Finding]:
-    """Every proof about one exercise; a proof that cannot be made is a finding and stops no other."""
+def _check_exercise(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[Finding]:
+    """Every check of one exercise; a check that cannot be made is a finding and stops no other."""
     spec, solution = _spec(exercise.unit), solution_file(exercise)
-    for file, about, proof in _proofs(exercise, grader, worker):
+    for file, about, check in _checks(exercise, grader, worker):
         try:
-            for says in proof():
+            for says in check():
                 yield Finding(file, about + says)
         except CourseError as error:
             yield Finding(solution, f"{_without_file(error, solution)}.")
@@ -141,26 +141,26 @@ def _exercise(exercise: CourseExercise, grader: Grader, worker: Worker) -> Itera
             yield Finding(spec, f"{exercise.id}: its declaration fails ({failure}); correct it.")
 
 
-def _proofs(exercise: CourseExercise, grader: Grader, worker: Worker) -> tuple[tuple[str, str, Proof], ...]:
-    """The file that each proof is about, what its findings begin with, and the proof."""
+def _checks(exercise: CourseExercise, grader: Grader, worker: Worker) -> tuple[tuple[str, str, Check], ...]:
+    """The file that each check is about, what its findings begin with, and the check."""
     spec, solution = _spec(exercise.unit), solution_file(exercise)
     if exercise.is_quiz:
         return (
-            (solution, "", lambda: audit_quiz.questions(exercise)),
-            (exercise.file, "", lambda: _stub(exercise, grader, worker)),
-            (solution, "", lambda: _solution(exercise, grader, worker)),
+            (solution, "", lambda: audit_quiz.check_quiz(exercise)),
+            (exercise.file, "", lambda: _check_stub(exercise, grader, worker)),
+            (solution, "", lambda: _check_solution(exercise, grader, worker)),
         )
     return (
-        (solution, "", lambda: audit_words.signature(exercise)),
-        (exercise.file, "", lambda: _stub(exercise, grader, worker)),
-        (solution, "", lambda: _solution(exercise, grader, worker)),
-        (spec, f"{exercise.id}: ", lambda: audit_words.hints(exercise.function)),
-        (spec, f"{exercise.id}: ", lambda: audit_words.giveaways(exercise)),
-        (spec, f"{exercise.id}: ", lambda: numbers(exercise, grader)),
+        (solution, "", lambda: audit_words.check_signature(exercise)),
+        (exercise.file, "", lambda: _check_stub(exercise, grader, worker)),
+        (solution, "", lambda: _check_solution(exercise, grader, worker)),
+        (spec, f"{exercise.id}: ", lambda: audit_words.check_hints(exercise.function)),
+        (spec, f"{exercise.id}: ", lambda: audit_words.check_giveaways(exercise)),
+        (spec, f"{exercise.id}: ", lambda: check_numbers(exercise, grader)),
     )
 
 
-def _stub(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[str]:
+def _check_stub(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[str]:
     """The learner's file is up to date, and every answer in it is still to be written."""
     text = stub(exercise)
     if is_stale(exercise.path, text):
@@ -168,22 +168,22 @@ def _stub(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[
         yield f"it {state}: write it with: handgrad build"
     for answer in grader.grade(exercise, text.encode(), worker).answers:
         if answer.status != "todo":
-            yield f"in the stub {_told(answer)}, not todo: put the marks around all of the answer."
+            yield f"in the stub {_describe_verdict(answer)}, not todo: put the marks around all of the answer."
 
 
-def _solution(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[str]:
+def _check_solution(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[str]:
     """The worked solution passes every answer."""
-    text = worked_text(exercise) if exercise.is_quiz else "\n".join(worked(exercise).lines)
+    text = worked_text(exercise) if exercise.is_quiz else "\n".join(read_worked(exercise).lines)
     for answer in grader.grade(exercise, text.encode(), worker).answers:
         if answer.status != "passed":
-            yield f"{_told(answer)}: {answer.message}; correct the solution or its declaration."
+            yield f"{_describe_verdict(answer)}: {answer.message}; correct the solution or its declaration."
 
 
-def _told(answer: AnswerResult) -> str:
+def _describe_verdict(answer: AnswerResult) -> str:
     return f"{answer.name} is {answer.code or answer.status}"
 
 
-def _files(course: Course) -> Iterator[Finding]:
+def _check_files(course: Course) -> Iterator[Finding]:
     """Every unit has a lesson, and nothing lies about that belongs to nothing."""
     for unit in course.config.units:
         lesson = course.root / "exercises" / unit.id / LESSON

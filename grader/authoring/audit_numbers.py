@@ -1,4 +1,4 @@
-"""The numbers of an exercise proven: its references agree, wrong arrays fail, misconceptions are told as themselves."""
+"""Checks an exercise's numbers: its references agree, wrong arrays fail, and misconceptions are recognised."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from grader.diagnosis.diagnose import declared
 from grader.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
 from grader.judging.grading import Grader
 from grader.judging.judge import is_right
-from grader.judging.mistake_search import mistake
+from grader.judging.mistake_search import find_mistake
 from grader.reference.compare import agrees
-from grader.reference.references import REDRAWS, confirmed, gradcheck, make_trial
+from grader.reference.references import REDRAWS, agrees_with_finite_differences, gradcheck, make_trial
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.sampling import Array
 
 Rule = Callable[[Trial], np.ndarray]
 
 
-def numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
+def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     """What is wrong with the numbers of an exercise, each a clause about it and what to do.
 
     Raises:
@@ -78,7 +78,7 @@ def _references(exercise: CourseExercise, trials: Sequence[Trial], rng: np.rando
 
 def _consistent(exercise: Exercise, trial: Trial) -> bool:
     differentiable = any(is_differentiable(exercise.inputs[name]) for name in exercise.forward_names)
-    return confirmed(exercise, trial) and (not differentiable or gradcheck(exercise, trial))
+    return agrees_with_finite_differences(exercise, trial) and (not differentiable or gradcheck(exercise, trial))
 
 
 def _reference(answer: Answer, trial: Trial) -> np.ndarray:
@@ -156,7 +156,7 @@ def _pairs(
 def _misconception(
     exercise: CourseExercise, answer: Answer, misconception: Misconception, trials: Sequence[Trial]
 ) -> Iterator[str]:
-    """It can be computed at every size, it is wrong, and it is told as itself."""
+    """Checks one misconception: it can be computed at every size, it is wrong, and it is recognised."""
     name = _named(misconception)
     (candidate,) = declared([misconception], answer)
     try:
@@ -170,7 +170,7 @@ def _misconception(
     if not all(np.isfinite(array).all() for _, array in pairs):
         yield f"{name} gives inf or nan, so it is told as not-finite: keep its rule finite, or remove it."
         return
-    told = mistake(exercise, answer, trials[0], pairs)
+    told = find_mistake(exercise, answer, trials[0], pairs)
     if told.code != misconception.code:
         yield f"{name} is told as {told.code} ({told.says}): give it that code, or sharpen its rule."
     elif misconception.says and told.says != misconception.says:

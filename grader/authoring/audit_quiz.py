@@ -1,4 +1,4 @@
-"""A quiz proven: every right answer passes, every declared mistake is told as itself, computed keys are up to date."""
+"""Checks a quiz: right answers pass, declared mistakes are recognised, and computed keys are up to date."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from grader.course import CourseExercise
 from grader.errors import CourseError
 from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.answer_sheet import right_answer
-from grader.quiz.computed_answers import computed
-from grader.quiz.questions import Choice, Choices, Expression, Mistake, Posed, Question
+from grader.quiz.computed_answers import compute_keys
+from grader.quiz.questions import AnswerableQuestion, Choice, Choices, Expression, Mistake, Question
 from grader.quiz.quiz import PLACEHOLDER, Quiz, Values, every_values, values_text
 
 from .audit_words import formulas, gives_away
-from .build import worked
+from .build import read_worked
 
 FEWEST = 8
 
 
-def questions(exercise: CourseExercise) -> Iterator[str]:
+def check_quiz(exercise: CourseExercise) -> Iterator[str]:
     """What is wrong with a quiz, each a clause that ends with what to do.
 
     Raises:
         SpecError: its file cannot be read, or a listing cannot be run.
     """
     quiz = exercise.quiz
-    keys = computed(quiz)
+    keys = compute_keys(quiz)
     if keys != quiz.keys:
         yield "the computed answers of its predictions are out of date: write them with: handgrad build"
     quiz = Quiz(quiz.questions, keys)
-    yield from _giveaways(exercise)
+    yield from _check_giveaways(exercise)
     if len(quiz.questions) < FEWEST:
         yield f"it has {len(quiz.questions)} questions: ask at least {FEWEST}."
     for name, question in quiz.questions.items():
@@ -41,25 +41,25 @@ def questions(exercise: CourseExercise) -> Iterator[str]:
             posed = quiz.with_values(name, values)
             if len(posed.wrong) < len(question.wrong):
                 yield f"{_named(name, values)}: two of its wrong answers are the same: draw from other numbers."
-            for says in _posed(posed):
+            for says in _check_question(posed):
                 yield f"{_named(name, values)}: {says}"
 
 
-def _giveaways(quiz: CourseExercise) -> Iterator[str]:
+def _check_giveaways(quiz: CourseExercise) -> Iterator[str]:
     """Questions that contain an answer to an exercise of their unit."""
     exercises = [e for e in quiz.course.exercises if e.unit == quiz.unit and not e.is_quiz]
     found: set[str] = set()
     for exercise in exercises:
         with suppress(CourseError):  # what is wrong with a solution is told of that exercise
-            found |= set(formulas(worked(exercise), final=True))
+            found |= set(formulas(read_worked(exercise), final=True))
     for name, question in quiz.quiz.questions.items():
         for formula in sorted(found):
-            if any(gives_away(formula, text) for text in _asked(question)):
+            if any(gives_away(formula, text) for text in _question_texts(question)):
                 yield f"{name} contains the answer to an exercise ({formula}): ask in other words."
 
 
-def _asked(question: Question) -> Iterator[str]:
-    """Everything that is read before an answer is given."""
+def _question_texts(question: Question) -> Iterator[str]:
+    """All texts that are read before an answer is given."""
     yield from (question.ask, question.listing, *question.hints)
     if isinstance(question, (Choice, Choices)):
         yield from (right if isinstance(right, str) else right.text for right in question.right.values())
@@ -70,10 +70,10 @@ def _named(name: str, values: Values) -> str:
     return f"{name} ({values_text(values)})" if values else name
 
 
-def _posed(question: Posed) -> Iterator[str]:
+def _check_question(question: AnswerableQuestion) -> Iterator[str]:
     """What is wrong with one question, as one learner meets it."""
     if question.params:
-        texts = [question.ask, question.because, *question.hints, *_words(question)]
+        texts = [question.ask, question.because, *question.hints, *_answer_texts(question)]
         for found in (found for text in texts for found in PLACEHOLDER.findall(text)):
             yield f"{{{found}}} is not worked out: use the names of params, or other brackets."
     if set(question.right) & set(question.wrong) and isinstance(question, (Choice, Choices)):
@@ -92,8 +92,8 @@ def _posed(question: Posed) -> Iterator[str]:
             yield f"its wrong answer, {answer}, is told as {told.code} ({told.says}): sharpen it, or remove the other."
 
 
-def _words(question: Posed) -> Iterator[str]:
-    """Everything that is told of a question's answers."""
+def _answer_texts(question: AnswerableQuestion) -> Iterator[str]:
+    """All texts about a question's answers."""
     if isinstance(question, Choices):
         yield from (part for option in question.right.values() for part in (option.text, option.says))
     if isinstance(question, (Choice, Choices)):
@@ -101,7 +101,7 @@ def _words(question: Posed) -> Iterator[str]:
     yield from (mistake.says for mistake in question.wrong.values())
 
 
-def _wrong_answers(question: Posed) -> Mapping[str, Mistake]:
+def _wrong_answers(question: AnswerableQuestion) -> Mapping[str, Mistake]:
     """A learner's answer for each declared mistake, and the mistake."""
     if not isinstance(question, Choices):
         return dict(question.wrong)

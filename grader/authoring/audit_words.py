@@ -1,4 +1,4 @@
-"""The words of an exercise proven: three hints for each answer, none of them the formula, and a full docstring."""
+"""Checks an exercise's words: three hints for each answer, none of them the formula, and a full docstring."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from grader.diagnosis.ladders import LADDERS, STEPS
 from grader.exercise import Declaration
 from grader.results import CODES
 
-from .build import Worked, worked
+from .build import Worked, read_worked
 
 ATOMS = (ast.Name, ast.Attribute, ast.Constant)
 SHORTEST = 3
 
 
-def hints(declaration: Declaration) -> Iterator[str]:
+def check_hints(declaration: Declaration) -> Iterator[str]:
     """What is wrong with the number and form of an exercise's hints."""
     for answer in declaration.answers:
         steps = declaration.hints.get(answer.name, ())
@@ -25,7 +25,7 @@ def hints(declaration: Declaration) -> Iterator[str]:
         if count != STEPS:
             yield f"{answer.name} has {count} of {STEPS} hints: write a nudge, a pointer, and one that is almost there."
         else:
-            yield from _steps(f"a hint of {answer.name}", steps)
+            yield from _check_steps(f"a hint of {answer.name}", steps)
     for misconception in declaration.misconceptions:
         whose = f"the misconception {misconception.code} about {misconception.answer}"
         if _is_text(misconception.hints):
@@ -33,7 +33,7 @@ def hints(declaration: Declaration) -> Iterator[str]:
         elif len(misconception.hints) > STEPS:
             yield f"{whose} has {len(misconception.hints)} hints: keep {STEPS} at most."
         else:
-            yield from _steps(f"a hint of {whose}", misconception.hints)
+            yield from _check_steps(f"a hint of {whose}", misconception.hints)
 
 
 def _is_text(steps: Sequence[str]) -> bool:
@@ -41,28 +41,28 @@ def _is_text(steps: Sequence[str]) -> bool:
     return isinstance(steps, str)
 
 
-def ladders() -> Iterator[str]:
+def check_code_hints() -> Iterator[str]:
     """What is wrong with the hints that belong to the codes themselves."""
     for code, steps in LADDERS.items():
         if code not in CODES:
             yield f"{code} is no known code: correct its name."
-        yield from _steps(f"a hint of {code}", steps)
+        yield from _check_steps(f"a hint of {code}", steps)
 
 
-def _steps(what: str, steps: Sequence[str]) -> Iterator[str]:
+def _check_steps(what: str, steps: Sequence[str]) -> Iterator[str]:
     if not all(step.strip() for step in steps):
         yield f"{what} is empty: write it."
     if len({step.strip() for step in steps}) < len(steps):
         yield f"{what} is there twice: write another one."
 
 
-def giveaways(exercise: CourseExercise) -> Iterator[str]:
+def check_giveaways(exercise: CourseExercise) -> Iterator[str]:
     """The hints and facts that contain a formula of the worked solution.
 
     Raises:
         CourseError: the worked solution cannot be read.
     """
-    found = formulas(worked(exercise))
+    found = formulas(read_worked(exercise))
     for what, text in _texts(exercise.function):
         for formula in found:
             if gives_away(formula, text):
@@ -114,15 +114,15 @@ def _normal(text: str) -> str:
     return re.sub(r"\.m?T\b", ".t()", re.sub(r"(?<=\w)_g\b", ".g", text))
 
 
-def signature(exercise: CourseExercise) -> Iterator[str]:
+def check_signature(exercise: CourseExercise) -> Iterator[str]:
     """The worked function takes the declared inputs by name, and its docstring has a line for each.
 
     Raises:
         CourseError: the worked solution cannot be read.
     """
-    function = worked(exercise).function
+    function = read_worked(exercise).function
     taken = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-    declared = list(exercise.function.taken)
+    declared = list(exercise.function.argument_names)
     if taken != declared:
         yield f"it takes ({', '.join(taken)}), but spec.py declares ({', '.join(declared)}): make them the same."
         return

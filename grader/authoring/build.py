@@ -1,4 +1,4 @@
-"""What a learner is given, derived from the worked solutions: `### BEGIN SOLUTION` ... becomes `inp.g = ...`."""
+"""Derives what a learner is given from worked solutions: `### BEGIN SOLUTION` ... becomes `inp.g = ...`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from grader.atomic_files import keep_copy, write_atomically
 from grader.course import Course, CourseExercise
 from grader.errors import CourseError
-from grader.quiz.answer_sheet import blank, solved, variant_of
-from grader.quiz.computed_answers import computed, keys_text
+from grader.quiz.answer_sheet import blank_sheet, solved_sheet, variant_of
+from grader.quiz.computed_answers import compute_keys, keys_text
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
 
 
-def derived(course: Course) -> dict[Path, str]:
+def derived_files(course: Course) -> dict[Path, str]:
     """The text of every file that exists because of one under `solutions/`: stubs, answer sheets, computed keys.
 
     Raises:
@@ -29,9 +29,9 @@ def derived(course: Course) -> dict[Path, str]:
     return {**{path: text for path, text in keys.items() if text}, **stubs}
 
 
-def stale(course: Course) -> list[Path]:
+def stale_files(course: Course) -> list[Path]:
     """The derived files that are missing or not what `build` would write."""
-    return [path for path, text in derived(course).items() if is_stale(path, text)]
+    return [path for path, text in derived_files(course).items() if is_stale(path, text)]
 
 
 def build(course: Course) -> list[Path]:
@@ -45,7 +45,7 @@ def build(course: Course) -> list[Path]:
             f"{course.root} has no solutions/ to build from, and its exercises may be a learner's work: "
             "get a single stub back with: handgrad reset ID"
         )
-    texts = derived(course)
+    texts = derived_files(course)
     outdated = [path for path, text in texts.items() if is_stale(path, text)]
     for path in outdated:
         keep_copy(path, course.root)
@@ -56,7 +56,7 @@ def build(course: Course) -> list[Path]:
 def worked_text(exercise: CourseExercise) -> str:
     """The worked solution as a learner sees it who has solved the exercise: no marks; the questions they were asked."""
     if exercise.is_quiz:
-        return solved(exercise.unit, exercise.quiz, variant_of(exercise.path)).rstrip()
+        return solved_sheet(exercise.unit, exercise.quiz, variant_of(exercise.path)).rstrip()
     lines = exercise.solution.read_text(encoding="utf-8").rstrip().splitlines()
     return "\n".join(line for line in lines if line.strip() not in (BEGIN, END))
 
@@ -93,7 +93,7 @@ def solution_file(exercise: CourseExercise) -> str:
     return f"solutions/{exercise.unit}/{exercise.name}"
 
 
-def worked(exercise: CourseExercise) -> Worked:
+def read_worked(exercise: CourseExercise) -> Worked:
     """Read the worked solution of an exercise.
 
     Raises:
@@ -113,7 +113,7 @@ def computed_keys(exercise: CourseExercise) -> str:
     Raises:
         SpecError: a listing cannot be run.
     """
-    keys = computed(exercise.quiz)
+    keys = compute_keys(exercise.quiz)
     return keys_text(keys) if keys else ""
 
 
@@ -128,8 +128,8 @@ def stub(exercise: CourseExercise, variant: int = 0) -> str:
         SpecError: the declaration cannot be used.
     """
     if exercise.is_quiz:
-        return blank(exercise.unit, exercise.quiz, variant)
-    solution = worked(exercise)
+        return blank_sheet(exercise.unit, exercise.quiz, variant)
+    solution = read_worked(exercise)
     lines, begin = solution.lines, solution.begin
     indent = lines[begin - 1].partition(BEGIN)[0]
     todo = [indent + line for line in placeholders(exercise)]

@@ -1,4 +1,4 @@
-"""Quiz questions as other systems can ask them: choices, numbers, and words of which some spellings are right."""
+"""Quiz questions for export: choices, numbers, and words of which some spellings are right."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 from grader.course import CourseExercise
 from grader.quiz.answer_mistakes import axes_in
 from grader.quiz.formula_evaluation import arithmetic
-from grader.quiz.questions import Choice, Choices, Expression, Mistake, Number, Posed, Shape
+from grader.quiz.questions import AnswerableQuestion, Choice, Choices, Expression, Mistake, Number, Shape
 from grader.quiz.quiz import options, shuffled
 
 CODE = re.compile(r"`([^`]+)`")
@@ -66,13 +66,13 @@ def items(exercises: Iterable[CourseExercise], variant: int = 0) -> list[Item]:
         SpecError: the key of a prediction was never computed.
     """
     return [
-        _item(f"{exercise.id}-{name}", exercise.unit, name, exercise.quiz.posed(name, variant), variant)
+        _item(f"{exercise.id}-{name}", exercise.unit, name, exercise.quiz.question_with_key(name, variant), variant)
         for exercise in exercises
         for name in exercise.quiz.questions
     ]
 
 
-def _item(id: str, unit: str, name: str, question: Posed, variant: int) -> Item:
+def _item(id: str, unit: str, name: str, question: AnswerableQuestion, variant: int) -> Item:
     ask, tolerance, units = question.ask, 0.0, None
     if isinstance(question, (Choice, Choices)):
         kind: Literal["choice", "choices", "number", "word"] = question.kind
@@ -106,7 +106,7 @@ def _formulas(name: str, question: Expression, variant: int) -> Iterator[Answer]
         yield Answer(id, texts[id], mistake is None, question.because if mistake is None else mistake.says)
 
 
-def _words(question: Posed) -> Iterator[Answer]:
+def _words(question: AnswerableQuestion) -> Iterator[Answer]:
     assert not isinstance(question, (Choice, Choices, Number, Expression))
     if not isinstance(question, Shape):
         return _typed([question.right], question.wrong)

@@ -1,4 +1,4 @@
-"""A whole class, graded by several workers at once; one submission never stops the rest."""
+"""Grades a whole class with several workers at once; one submission never stops the rest."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from grader.course import Course, CourseExercise
 from grader.errors import InfrastructureError, UsageError
 from grader.judging.lazy_grader import new_grader
-from grader.judging.worker_pool import Crew
+from grader.judging.worker_pool import WorkerPool
 from grader.results import CourseResult, ExerciseResult
 from grader.sandbox.isolation import Isolation
 
-from .results_folder import Gradebook, Summary, opened
-from .submissions import Unread, printable, read_submission, student_folders
+from .results_folder import ResultsFolder, Summary, open_results_folder
+from .submissions import UnreadFile, printable, read_submission, student_folders
 
 if TYPE_CHECKING:
     from grader.judging.grading import Grader
@@ -29,7 +29,7 @@ TICK = 1.0
 PUBLISHING = 0.05
 AHEAD = 3
 Report = Callable[["Progress"], None]
-Landed = tuple[str, CourseResult]  # the name of a student's folder, and what it came to
+Graded = tuple[str, CourseResult]  # the name of a student's folder, and what it came to
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Progress:
 
     Args:
         done: submissions whose result is there, those of an earlier run included.
-        rate: submissions graded per second since the first one landed; 0 until the second has.
+        rate: submissions graded per second since the first one was graded; 0 until the second has.
     """
 
     done: int
@@ -75,47 +75,47 @@ def grade_folder(
         raise UsageError(f"{workers} workers cannot grade anything: ask for one or more.")
     folders, strays = student_folders(course, submissions, out)
     pace = _Pace(len(folders), report)
-    with opened(course, out, isolated=isolation != "none") as book:
-        pending = _pending(book, folders, seed, pace)
+    with open_results_folder(course, out, isolated=isolation != "none") as results:
+        pending = _pending(results, folders, seed, pace)
         try:
             if pending:
-                _grade(book, pending, _Staff(min(workers, len(pending)), seed, isolation), pace)
+                _write_results(results, pending, _Settings(min(workers, len(pending)), seed, isolation), pace)
         finally:
-            book.publish()
-        return book.summary(pace.graded, strays, time.monotonic() - started)
+            results.publish()
+        return results.summary(pace.graded, strays, time.monotonic() - started)
 
 
-def _pending(book: Gradebook, folders: Sequence[Path], seed: int | None, pace: _Pace) -> list[Path]:
+def _pending(results: ResultsFolder, folders: Sequence[Path], seed: int | None, pace: _Pace) -> list[Path]:
     """The folders whose result is not there yet."""
     pending = []
     for folder in folders:
-        if book.reuse(folder, seed):
-            pace.kept()
+        if results.reuse(folder, seed):
+            pace.count_reused()
         else:
             pending.append(folder)
     return pending
 
 
 @dataclass(frozen=True)
-class _Staff:
-    """Who grades: how many workers, with which seed, in what."""
+class _Settings:
+    """How the class is graded: with how many workers, which seed, and which isolation."""
 
     workers: int
     seed: int | None
     isolation: Isolation
 
 
-def _grade(book: Gradebook, pending: Sequence[Path], staff: _Staff, pace: _Pace) -> None:
-    """Enter each result as it lands; the CSV is never much older than a second, nor most of the work."""
+def _write_results(results: ResultsFolder, pending: Sequence[Path], settings: _Settings, pace: _Pace) -> None:
+    """Write each result when it is graded; the CSV is never much older than a second, nor most of the work."""
     publish_at = time.monotonic() + TICK
-    with contextlib.closing(_landing(book, pending, staff)) as results:
-        for landed in results:
-            if landed is not None:
-                book.enter(*landed)
-                pace.landed()
+    with contextlib.closing(_grade_in_threads(results, pending, settings)) as graded:
+        for each in graded:
+            if each is not None:
+                results.write(*each)
+                pace.count_graded()
             if (now := time.monotonic()) >= publish_at:
                 with contextlib.suppress(InfrastructureError):  # open in a spreadsheet, perhaps: the last one counts
-                    book.publish()
+                    results.publish()
                 took = time.monotonic() - now
                 publish_at = now + max(TICK, took / PUBLISHING)
 
@@ -129,12 +129,12 @@ class _Pace:
         self.first = 0.0
         self.report(Progress(0, total))
 
-    def kept(self) -> None:
+    def count_reused(self) -> None:
         """One more was graded by an earlier run."""
         self.done += 1
         self.report(Progress(self.done, self.total))
 
-    def landed(self) -> None:
+    def count_graded(self) -> None:
         """One more has been graded."""
         now = time.monotonic()
         self.done, self.graded, self.first = self.done + 1, self.graded + 1, self.first or now
@@ -143,25 +143,25 @@ class _Pace:
 
 
 @dataclass(frozen=True)
-class _Room:
-    """What the threads share: folders that wait (`None` sends a thread home), and what has come of them."""
+class _SharedWork:
+    """What the threads share: folders that wait (`None` ends a thread), and the results of those that are graded."""
 
-    book: Gradebook
+    results: ResultsFolder
     grader: Grader
-    crew: Crew
+    pool: WorkerPool
     waiting: queue.SimpleQueue[Path | None]
-    landed: queue.SimpleQueue[Landed | BaseException]
+    graded: queue.SimpleQueue[Graded | BaseException]
 
-    def serve(self) -> None:
-        """Grade what is waiting."""
+    def grade_waiting(self) -> None:
+        """Grade waiting folders until there are no more."""
         try:
-            while not self.crew.closed and (folder := self.waiting.get()) is not None:
-                self.landed.put(self._graded(folder))
+            while not self.pool.closed and (folder := self.waiting.get()) is not None:
+                self.graded.put(self._grade_folder(folder))
         except BaseException as error:  # raised again where the results are read: nobody may wait for it in vain
-            self.landed.put(error)
+            self.graded.put(error)
 
-    def results(self, pending: Sequence[Path], ahead: int) -> Iterator[Landed | None]:
-        """Each result as it lands; `None` when a second has brought none.
+    def graded_folders(self, pending: Sequence[Path], ahead: int) -> Iterator[Graded | None]:
+        """Each result when it is graded; `None` when a second has brought none.
 
         Args:
             ahead: how many folders may be under way: results that nobody has read yet are held in memory.
@@ -172,7 +172,7 @@ class _Room:
         unread = len(pending)
         while unread:
             try:
-                found = self.landed.get(timeout=TICK)
+                found = self.graded.get(timeout=TICK)
             except queue.Empty:
                 yield None
                 continue
@@ -182,50 +182,53 @@ class _Room:
             self.waiting.put(next(folders, None))
             yield found
 
-    def _graded(self, folder: Path) -> Landed:
-        course = self.book.course
+    def _grade_folder(self, folder: Path) -> Graded:
+        course = self.results.course
         submission = read_submission(course, folder)
-        exercises = [self._verdict(exercise, submission.files.get(exercise.id)) for exercise in course.exercises]
+        exercises = [self._grade_exercise(exercise, submission.files.get(exercise.id)) for exercise in course.exercises]
         return folder.name, CourseResult(
             course.config.course,
             printable(folder.name),
             tuple(exercises),
             self.grader.seed,
-            self.crew.isolation,
-            self.book.made_from(submission),
+            self.pool.isolation,
+            self.results.made_from(submission),
             submission.notes,
         )
 
-    def _verdict(self, exercise: CourseExercise, content: bytes | Unread | None) -> ExerciseResult:
+    def _grade_exercise(self, exercise: CourseExercise, content: bytes | UnreadFile | None) -> ExerciseResult:
         if content is None:
             return self.grader.not_handed_in(exercise)
-        if isinstance(content, Unread):
-            return exercise.unread(content.why, content.status)
-        return self.crew.grade(exercise, lambda worker: self.grader.grade(exercise, content, worker))
+        if isinstance(content, UnreadFile):
+            return exercise.unread_result(content.why, content.status)
+        return self.pool.grade(exercise, lambda worker: self.grader.grade(exercise, content, worker))
 
 
-def _landing(book: Gradebook, pending: Sequence[Path], staff: _Staff) -> Generator[Landed | None, None, None]:
-    """The results of all threads; they and their crew are gone afterwards, whatever happens."""
+def _grade_in_threads(
+    results: ResultsFolder, pending: Sequence[Path], settings: _Settings
+) -> Generator[Graded | None, None, None]:
+    """The results of all threads; threads and workers have ended afterwards, whatever happens."""
     waiting: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
     threads: list[threading.Thread] = []
-    with Crew(staff.isolation, staff.workers) as crew:
+    with WorkerPool(settings.isolation, settings.workers) as pool:
         try:
-            room = _Room(book, _grader(book.course, staff), crew, waiting, queue.SimpleQueue())
-            for _ in range(crew.threads):
-                threads.append(threading.Thread(target=room.serve, daemon=True))
+            work = _SharedWork(results, _grader(results.course, settings), pool, waiting, queue.SimpleQueue())
+            for _ in range(pool.threads):
+                threads.append(threading.Thread(target=work.grade_waiting, daemon=True))
                 threads[-1].start()
-            yield from room.results(pending, AHEAD * staff.workers)
+            yield from work.graded_folders(pending, AHEAD * settings.workers)
         finally:
-            crew.close()
+            pool.close()
             for _ in threads:
                 waiting.put(None)
             for thread in threads:
                 thread.join()
 
 
-def _grader(course: Course, staff: _Staff) -> Grader:
+def _grader(course: Course, settings: _Settings) -> Grader:
     """A grader that has its references, so that threads can share it."""
-    grader = new_grader(staff.seed)  # torch is imported only now, beside the workers, and not if all results are reused
+    # torch is imported only now, beside the workers, and not if all results are reused
+    grader = new_grader(settings.seed)
     for exercise in course.exercises:
-        grader.prepare(exercise, isolated=staff.isolation != "none")
+        grader.prepare(exercise, isolated=settings.isolation != "none")
     return grader

@@ -1,4 +1,4 @@
-"""Which course a class is graded with: an instructor need not stand in a course folder."""
+"""Finds the course that a class is graded with: an instructor need not stand in a course folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from grader.course import COURSE_VARIABLE, Course, bundled, find_root, load_course, notebook_course
+from grader.course import COURSE_VARIABLE, Course, bundled_folder, find_root, load_course, notebook_course
 
 CONFIG_FILE = "nbgrader_config.py"
 OWN_COURSE = re.compile(rf"""^os\.environ\.setdefault\("{COURSE_VARIABLE}", (['"].*['"])\)$""", re.MULTILINE)
@@ -22,7 +22,7 @@ def open_for_class(start: Path) -> Course:
     """
     course = class_course(start)
     if find_root(start) is None:
-        which = "the course that came with handgrad" if course.root == bundled().resolve() else str(course.root)
+        which = "the course that came with handgrad" if course.root == bundled_folder().resolve() else str(course.root)
         print(f"No course.yaml here: grading with {which}.", file=sys.stderr)
     return course
 

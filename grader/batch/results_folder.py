@@ -1,4 +1,4 @@
-"""The results folder of a class: one record per student, which says what it was made from, and one CSV."""
+"""The results folder of a class: one record per student, with a hash of what it was made from, and one CSV file."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class _Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Gradebook:
+class ResultsFolder:
     """A results folder while a class is graded into it; no record is held longer than it takes to enter it.
 
     Args:
@@ -115,7 +115,7 @@ class Gradebook:
             return False  # none, or none that can be read: it is made again
         return True
 
-    def enter(self, name: str, result: CourseResult) -> None:
+    def write(self, name: str, result: CourseResult) -> None:
         """Write the result of one student's folder."""
         _write(result_file(self.out, name), dumps(result).encode())
         self._count(name, result.record)
@@ -176,7 +176,7 @@ def result_file(out: Path, name: str) -> Path:
 
 
 @contextmanager
-def opened(course: Course, out: Path, *, isolated: bool) -> Iterator[Gradebook]:
+def open_results_folder(course: Course, out: Path, *, isolated: bool) -> Iterator[ResultsFolder]:
     """Open or make a results folder, for this run alone.
 
     Args:
@@ -188,16 +188,16 @@ def opened(course: Course, out: Path, *, isolated: bool) -> Iterator[Gradebook]:
     with ExitStack() as stack:
         try:
             out.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(_alone_in(out))
+            stack.enter_context(_locked(out))
             tempfile.TemporaryFile(dir=out).close()
             remove_unfinished(out)
         except OSError as error:
             raise UsageError(f"Results cannot be written to {out}: name another folder with --out.") from error
-        yield Gradebook(course, out, _course_digest(course, isolated))
+        yield ResultsFolder(course, out, _course_digest(course, isolated))
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     """Keep other runs out of a folder, where that can be done; the lock of a run that is killed goes with it."""
     if sys.platform == "win32":
         yield

@@ -1,4 +1,4 @@
-"""Reading what a class handed in: one folder per student, with nothing in it trusted."""
+"""Reads what a class handed in: one folder per student, with nothing in it trusted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_REPORTED = frozenset({"__pycache__", "__MACOSX", "README.md", "timestamp.txt
 
 
 @dataclass(frozen=True)
-class Unread:
+class UnreadFile:
     """A file that is there but was not read.
 
     Args:
@@ -40,7 +40,7 @@ class Submission:
     """
 
     name: str
-    files: Mapping[str, bytes | Unread]
+    files: Mapping[str, bytes | UnreadFile]
     notes: tuple[str, ...] = ()
 
 
@@ -60,7 +60,7 @@ def student_folders(course: Course, submissions: Path, out: Path) -> tuple[list[
         raise UsageError(f"{submissions} holds no student folders: give each student one, laid out like exercises/.")
     if {folder.name for folder in folders} <= {"exercises", *(unit.id for unit in course.config.units)}:
         raise UsageError(f"{submissions} is laid out like one student's submission: name the folder above it.")
-    return folders, tuple(_shown(entry.name) for entry in entries if not entry.is_dir(follow_symlinks=False))
+    return folders, tuple(_displayable(entry.name) for entry in entries if not entry.is_dir(follow_symlinks=False))
 
 
 def _real_path(entry: os.DirEntry[str], folder: str) -> str:
@@ -83,7 +83,7 @@ def printable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "replace")
 
 
-def _shown(name: str) -> str:
+def _displayable(name: str) -> str:
     """A file name that is safe to show on a terminal, on one line."""
     return one_line(printable(name))
 
@@ -95,12 +95,12 @@ def read_submission(course: Course, folder: Path) -> Submission:
 
     Links to folders are not followed, nor is any link that leads out of the submission.
     """
-    files: dict[str, bytes | Unread] = {}
+    files: dict[str, bytes | UnreadFile] = {}
     notes: list[str] = []
     try:
         _collect(course, folder, files, notes)
     except OSError as error:
-        unread = Unread(
+        unread = UnreadFile(
             "error", f"the submission cannot be read ({error.strerror}): check the permissions of its folder"
         )
         files = {exercise.id: unread for exercise in course.exercises}
@@ -109,7 +109,7 @@ def read_submission(course: Course, folder: Path) -> Submission:
     return Submission(folder.name, files, tuple(notes))
 
 
-def _collect(course: Course, folder: Path, files: dict[str, bytes | Unread], notes: list[str]) -> None:
+def _collect(course: Course, folder: Path, files: dict[str, bytes | UnreadFile], notes: list[str]) -> None:
     places = _places(course)
     listed = _listed(folder, places)
     for place, known in places.items():
@@ -119,7 +119,7 @@ def _collect(course: Course, folder: Path, files: dict[str, bytes | Unread], not
             if _is_housekeeping(entry.name) or (name in places and entry.is_dir(follow_symlinks=False)):
                 continue
             if ignored := _why_ignored(entry, folder, exercise, files):
-                notes.append(f"{_shown(name)} was ignored: {ignored}")
+                notes.append(f"{_displayable(name)} was ignored: {ignored}")
             elif exercise is not None:
                 files[exercise.id] = _content(entry)
 
@@ -164,12 +164,12 @@ def _why_ignored(
     return ""
 
 
-def _content(entry: os.DirEntry[str]) -> bytes | Unread:
+def _content(entry: os.DirEntry[str]) -> bytes | UnreadFile:
     try:
         with open(entry.path, "rb") as stream:
             content = stream.read(min(os.fstat(stream.fileno()).st_size, SIZE_LIMIT) + 1)
     except OSError as error:
-        return Unread("error", f"the file cannot be read ({error.strerror}): check its permissions")
+        return UnreadFile("error", f"the file cannot be read ({error.strerror}): check its permissions")
     if len(content) > SIZE_LIMIT:
-        return Unread("failed", "the file was not read: it is larger than 1 MiB; hand in the answers alone")
+        return UnreadFile("failed", "the file was not read: it is larger than 1 MiB; hand in the answers alone")
     return content

@@ -48,12 +48,12 @@ MODULES = (
 FORMULA = re.compile(r"backward|jvp|vjp|_input$|_weight$")
 
 
-def close() -> None:
+def close_entrances() -> None:
     """Close them all; none of this can be undone in this process."""
     torch._C._set_graph_executor_optimize(False)
     _close_engine()
     _close_script_classes()
-    _gut(_formulas())
+    _remove_code(_formulas())
     refused = [
         getattr(owner, name)
         for owner, pattern in ((torch._C, TORCHSCRIPT), (torch._C._functorch, FUNCTORCH))
@@ -103,7 +103,7 @@ def _subclasses(kind: Any) -> Iterator[Any]:
         yield from _subclasses(child)
 
 
-def _gut(found: Iterable[Any]) -> None:
+def _remove_code(found: Iterable[Any]) -> None:
     """Take the code out of functions, wherever they are referred to from, and out of those that they wrap."""
     waiting, seen = list(found), set()
     while waiting:
@@ -112,11 +112,11 @@ def _gut(found: Iterable[Any]) -> None:
             continue
         seen.add(function)
         waiting += [cell.cell_contents for cell in function.__closure__ or () if _holds_formula(cell)]
-        function.__code__ = _gone.__code__.replace(co_freevars=function.__code__.co_freevars)
+        function.__code__ = _raise_removed.__code__.replace(co_freevars=function.__code__.co_freevars)
         vars(function).clear()
 
 
-def _gone(*_arguments: object, **_options: object) -> NoReturn:
+def _raise_removed(*_arguments: object, **_options: object) -> NoReturn:
     from grader.child.no_autograd import refuse  # it runs among the globals of the function whose code it replaces
 
     refuse()

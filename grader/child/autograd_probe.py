@@ -1,4 +1,4 @@
-"""Try to differentiate on every road that was ever found to work: after the removal none of them may lead there.
+"""Tries every known way to make torch differentiate: after its removal, none of them may work.
 
 The probes go below the closed entrances on purpose, to what is left when a learner finds a way round them.
 """
@@ -17,7 +17,7 @@ X = (1.0, 2.0)
 RIGHT = (3.0, 12.0)
 
 
-def working() -> list[str]:
+def working_probes() -> list[str]:
     """The names of the probes that still find a derivative, or the trace of one; empty when all is well."""
     return [name for name, probe in PROBES.items() if _succeeds(probe)]
 

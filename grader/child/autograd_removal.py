@@ -47,9 +47,9 @@ def remove() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a kernel is being replaced is the point
         _remove_derivatives()
-        autograd_entrances.close()
-        import_ban.impose()
-        found = autograd_probe.working()
+        autograd_entrances.close_entrances()
+        import_ban.ban_imports()
+        found = autograd_probe.working_probes()
     if found:
         raise InfrastructureError(f"torch can still differentiate here ({', '.join(found)}): nothing is graded.")
 

@@ -1,4 +1,4 @@
-"""Keep the first part of what learner code prints, and let the rest go."""
+"""Captures what learner code prints, up to a limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CappedText(io.TextIOBase):
             self.left -= len(kept)
         return len(text)
 
-    def enough(self) -> None:
+    def stop_keeping(self) -> None:
         """Keep nothing of what comes now: the same code runs again, on other inputs."""
         self.silent = True
 
@@ -39,7 +39,7 @@ class CappedText(io.TextIOBase):
 
 
 @contextmanager
-def capped_output() -> Iterator[CappedText]:
+def capture_output() -> Iterator[CappedText]:
     """Collect stdout and stderr of Python code in one capped text."""
     stream, saved = CappedText(), (sys.stdout, sys.stderr)
     sys.stdout = sys.stderr = stream

@@ -1,4 +1,4 @@
-"""What stands between learner code and everything else in a graded run, put up inside the forked child.
+"""Confines learner code in a graded run, inside the forked child: it can compute, and write to one pipe.
 
 The warm process prepares what a fork can inherit and gives up its own privileges; it never reads a job. The child
 reads its job, which is only bytes, and goes through `Confinement.enter` before any of it is compiled.
@@ -23,7 +23,7 @@ LIMITS = {resource.RLIMIT_MEMLOCK: 0, resource.RLIMIT_MSGQUEUE: 0}
 
 @dataclass(frozen=True)
 class Confinement:
-    """Made once in the warm process, entered by each of its children.
+    """The layers that confine a child: prepared once in the warm process, entered by each of its children.
 
     Args:
         ruleset: the Landlock ruleset's descriptor.
@@ -34,7 +34,7 @@ class Confinement:
     filter: Filter
 
     def enter(self, result: int) -> int:
-        """From here on this process can compute, and write to one pipe.
+        """Confine this process: from here on it can compute, and write to one pipe.
 
         Args:
             result: the pipe's descriptor; where it is afterwards is returned.
@@ -66,7 +66,7 @@ def prepare() -> Confinement:
     threads = re.search(r"^Threads:\s*(\d+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
     if threads is None or threads[1] != "1":
         raise RuntimeError("the warm process has more than one thread")
-    return Confinement(landlock.nothing_allowed(), Filter(os.uname().machine))
+    return Confinement(landlock.deny_all_ruleset(), Filter(os.uname().machine))
 
 
 def drop_privileges() -> None:

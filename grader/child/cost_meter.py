@@ -27,7 +27,7 @@ class Meter:
     peak: int = 0
 
 
-class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _StorageCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts each new storage while it lives."""
 
     @classmethod
@@ -57,14 +57,14 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 @contextmanager
-def metered(meter: Meter, wanted: bool) -> Iterator[None]:
+def measure_cost(meter: Meter, wanted: bool) -> Iterator[None]:
     """Fill `meter` with the cost of what runs inside, if wanted."""
     if not wanted:
         yield
         return
     tracemalloc.start()
     try:
-        with _Watch(meter):
+        with _StorageCounter(meter):
             yield
     finally:
         meter.peak += tracemalloc.get_traced_memory()[1]

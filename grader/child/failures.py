@@ -1,4 +1,4 @@
-"""How learner code fails, seen from inside the child: an exception as facts, and a clock that ends what is too slow."""
+"""Reports how learner code fails, inside the child: exceptions as facts, and code that exceeds its time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Clock:
 
     def __enter__(self) -> Self:
         if hasattr(signal, "setitimer"):
-            signal.signal(signal.SIGALRM, _ring)
+            signal.signal(signal.SIGALRM, _raise_out_of_time)
         self.allow(None)
         return self
 
@@ -48,7 +48,7 @@ class Clock:
         return time.monotonic() >= self.end
 
 
-def _ring(_number: int, _frame: object) -> None:
+def _raise_out_of_time(_number: int, _frame: object) -> None:
     raise OutOfTime
 
 

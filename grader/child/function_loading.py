@@ -1,4 +1,4 @@
-"""Running a learner's cells, one after the other in one namespace, until the function they make can be called."""
+"""Runs a learner's cells in one namespace, in their order, and finds the function that they define."""
 
 from __future__ import annotations
 import __future__
@@ -34,7 +34,7 @@ class _Silent:
 SILENT = _Silent()
 
 
-def load(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Callable[..., Any] | None:
+def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Callable[..., Any] | None:
     """Run the cells of a job; the function that it names, if they made one.
 
     Args:
@@ -44,31 +44,31 @@ def load(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Callable[...,
         BaseException: whatever a file raises (its cells have no limit of their own), or all of the time has passed.
     """
     facts |= {"defined": [], "failed": [], "ignored": []}
-    room, limit = _Room.of(header["function"], header["filename"]), header["cell_limit"]
+    namespace, limit = _CellNamespace.of(header["function"], header["filename"]), header["cell_limit"]
     if limit is not None:
-        vars(os).update(_exit=_stay, abort=_stay)  # one cell does not end the others
-    for number, before in enumerate(ipython_cells.starts(header["cells"])):
+        vars(os).update(_exit=_refuse_to_exit, abort=_refuse_to_exit)  # one cell does not end the others
+    for number, before in enumerate(ipython_cells.line_offsets(header["cells"])):
         try:
             clock.allow(limit)
-            room.run(header["cells"][number], before, facts)
+            namespace.run(header["cells"][number], before, facts)
         except BaseException as error:
             if limit is None or clock.is_over():
                 raise
-            facts["failed"].append({"cell": number, "error": error_facts(error, room.filename, loading=True)})
+            facts["failed"].append({"cell": number, "error": error_facts(error, namespace.filename, loading=True)})
         del facts["failed"][MOST_FAILED:], facts["ignored"][MOST_FAILED:], facts["defined"][MOST_NAMES:]
     clock.allow(None)
-    function = room.names.get(room.function)
+    function = namespace.names.get(namespace.function)
     return function if callable(function) and function is not SILENT else None
 
 
-def _stay(*_code: object) -> NoReturn:
+def _refuse_to_exit(*_code: object) -> NoReturn:
     """Stands for what would end the process at once."""
     raise SystemExit
 
 
 @dataclass(frozen=True)
-class _Room:
-    """Where cells are run.
+class _CellNamespace:
+    """The namespace in which cells are run.
 
     Args:
         function: the name of the function that is looked for.
@@ -80,7 +80,7 @@ class _Room:
     names: dict[str, Any]
 
     @classmethod
-    def of(cls, function: str, filename: str) -> _Room:
+    def of(cls, function: str, filename: str) -> _CellNamespace:
         """A module of its own, so that what learners pickle or annotate finds its names."""
         module = types.ModuleType(function)
         module.__file__ = filename

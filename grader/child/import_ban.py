@@ -31,17 +31,17 @@ class _Ban(importlib.abc.MetaPathFinder):
             raise ImportError(f"{name} is not available in a graded run", name=name)
 
 
-def impose() -> None:
-    """Forbid the imports in this process. The audit hook stays, whatever is done to `sys.meta_path`."""
+def ban_imports() -> None:
+    """Ban the imports in this process. The audit hook stays, whatever is done to `sys.meta_path`."""
     for name in [name for name in sys.modules if _BANNED.match(name)]:
         del sys.modules[name]
     for name in BANNED:
         sys.modules[name] = None  # type: ignore[assignment]
     sys.meta_path.insert(0, _Ban())
-    sys.addaudithook(_watcher())
+    sys.addaudithook(_audit_hook())
 
 
-def _watcher() -> Callable[[str, tuple[Any, ...]], None]:
+def _audit_hook() -> Callable[[str, tuple[Any, ...]], None]:
     """The audit hook. What it asks are its own defaults: modules, builtins and cells are learner code's to exchange."""
 
     def watch(

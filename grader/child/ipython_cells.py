@@ -1,4 +1,4 @@
-"""Source text in cells, as a notebook has them: one numbering for all lines, and what only IPython reads left out.
+"""Parses the cells of a notebook: lines are numbered through all cells, and what only IPython reads is left out.
 
 A file is the case of one cell.
 """
@@ -30,7 +30,7 @@ class Parsed:
     ignored: tuple[int, ...] = ()
 
 
-def starts(cells: Sequence[str]) -> list[int]:
+def line_offsets(cells: Sequence[str]) -> list[int]:
     """How many lines stand before each cell."""
     return [0, *accumulate(len(lines(cell)) for cell in cells)][: len(cells)]
 
@@ -58,21 +58,21 @@ def parse(cell: str, before: int, filename: str = "") -> Parsed:
         except ValueError as error:
             raise SyntaxError("it holds characters that Python source cannot have") from error
         except SyntaxError as error:
-            commands = _commands(text, error.lineno or 0)
+            commands = _command_lines(text, error.lineno or 0)
             if not commands or len(ignored) > MOST_COMMANDS:
                 error.lineno = error.lineno and error.lineno + before
                 raise
-            text, ignored = blanked(text, commands), [*ignored, *commands]
+            text, ignored = blank_out(text, commands), [*ignored, *commands]
     return Parsed(ast.increment_lineno(tree, before), tuple(line + before for line in ignored))
 
 
-def reread(cell: str, before: int, ignored: Collection[int]) -> ast.Module:
+def parse_again(cell: str, before: int, ignored: Collection[int]) -> ast.Module:
     """The tree of a cell once more, its ignored lines known: one look at the text, whatever is in it.
 
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: it is no Python that can be read.
     """
-    text = blanked(_below_cell_command(cell)[0], [line - before for line in ignored])
+    text = blank_out(_below_cell_command(cell)[0], [line - before for line in ignored])
     return ast.increment_lineno(ast.parse("\n".join(text)), before)
 
 
@@ -84,10 +84,10 @@ def _below_cell_command(cell: str) -> tuple[list[str], list[int]]:
         return text, []
     ignored = [1 + cell.count("\n", 0, found.start(1))]
     kept = text if found[1] in AROUND_PYTHON else [""] * len(text)
-    return blanked(kept, ignored), ignored
+    return blank_out(kept, ignored), ignored
 
 
-def blanked(text: Sequence[str], numbers: Collection[int]) -> list[str]:
+def blank_out(text: Sequence[str], numbers: Collection[int]) -> list[str]:
     """The lines with some of them, numbered from 1, doing nothing; one that goes on from another is emptied."""
     kept = list(text)
     for i in {number - 1 for number in numbers} & set(range(len(text))):
@@ -96,7 +96,7 @@ def blanked(text: Sequence[str], numbers: Collection[int]) -> list[str]:
     return kept
 
 
-def _commands(text: Sequence[str], number: int) -> list[int]:
+def _command_lines(text: Sequence[str], number: int) -> list[int]:
     """The line where Python stopped, if it is a command for IPython, and the lines that it goes on in."""
     if not 0 < number <= len(text) or not COMMAND.match(text[number - 1]):
         return []

@@ -1,4 +1,4 @@
-"""What runs in the child: load one learner's cells, call their function, report facts. It knows no exercise.
+"""Answers a job in the child: loads one learner's cells, calls their function, reports facts. It knows no exercise.
 
 A job says which function to call with which arguments; the reply says what was returned, stored, printed and
 raised. There is no verdict in it, and no way to express one.
@@ -15,12 +15,12 @@ import numpy as np
 import torch
 
 from . import protocol
-from .captured_output import CappedText, capped_output
-from .cost_meter import Meter, metered
+from .captured_output import CappedText, capture_output
+from .cost_meter import Meter, measure_cost
 from .failures import Clock, OutOfTime, error_facts
-from .function_loading import load
+from .function_loading import load_function
 from .linux_calls import give_back_at_once
-from .no_autograd import forbidden
+from .no_autograd import autograd_forbidden
 
 MAX_ITEMS, MAX_DEPTH = 16, 2
 MAX_ARRAY = 8 << 20
@@ -32,9 +32,9 @@ Facts = dict[str, Any]
 def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview]:
     """The reply frame to one job, in parts."""
     results: Arrays = []
-    if header.get("scarce"):  # memory: holes between what was used before may not count as used
+    if header.get("tight_memory"):  # memory: holes between what was used before may not count as used
         give_back_at_once(LARGE)
-    with capped_output() as printed, Clock(header["time_limit"]) as clock:
+    with capture_output() as printed, Clock(header["time_limit"]) as clock:
         facts = _facts(header, inputs, results, printed, clock)
     return protocol.parts({**facts, "printed": printed.text()}, results)
 
@@ -42,7 +42,7 @@ def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview
 def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: CappedText, clock: Clock) -> Facts:
     facts: Facts = {"calls": []}
     try:
-        function = load(header, facts, clock)
+        function = load_function(header, facts, clock)
         if function is None:
             return facts
         kept = 0
@@ -50,7 +50,7 @@ def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: 
             results[kept:] = [array.copy() for array in results[kept:]]  # what is next may change them
             kept = len(results)
             facts["calls"].append(_call(function, call, inputs, results, header["filename"]))
-            printed.enough()
+            printed.stop_keeping()
     except BaseException as error:  # whatever learner code raises is a fact to report
         facts["error"] = error_facts(error, header["filename"], loading=not facts["calls"])
     return facts
@@ -65,7 +65,7 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     meter = Meter()
     torch.set_default_dtype(_dtype_of(arguments.values()))
     try:
-        with warnings.catch_warnings(), forbidden(), metered(meter, call["meter"]):
+        with warnings.catch_warnings(), autograd_forbidden(), measure_cost(meter, call["meter"]):
             warnings.simplefilter("ignore")
             returned = function(*arguments.values())
     except BaseException as error:  # whatever learner code raises is a fact to report
@@ -120,12 +120,12 @@ def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:
     """Every attribute set on a tensor argument, `.grad` included."""
     found = dict(sorted(vars(tensor).items(), key=lambda item: item[0] != "g")[:MAX_ITEMS])
     grad = torch.Tensor.grad.__get__(tensor)  # type: ignore[union-attr]
-    return {_clean(name): _describe(value, results) for name, value in found.items() if isinstance(name, str)} | (
+    return {_valid_text(name): _describe(value, results) for name, value in found.items() if isinstance(name, str)} | (
         {"grad": _describe(grad, results)} if grad is not None else {}
     )
 
 
-def _clean(text: str) -> str:
+def _valid_text(text: str) -> str:
     return text.encode("utf-8", "replace").decode()[:100]
 
 
@@ -144,9 +144,9 @@ def _described(value: Any, results: Arrays, depth: int) -> Facts:
         with torch._C.DisableTorchFunctionSubclass():
             return _tensor(torch.Tensor.detach(value), results)
     if isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, complex, np.complexfloating)):
-        return {"kind": "number", "type": type(value).__name__, "array": _keep(np.float64(value), results)}
+        return {"kind": "number", "type": type(value).__name__, "array": _add_array(np.float64(value), results)}
     if isinstance(value, np.ndarray) and value.dtype in protocol.NAMES and value.nbytes <= MAX_ARRAY:
-        return {"kind": "ndarray", "type": "numpy array", "array": _keep(value, results)}
+        return {"kind": "ndarray", "type": "numpy array", "array": _add_array(value, results)}
     if type(value) in (tuple, list) and depth < MAX_DEPTH:
         items = [_describe(item, results, depth + 1) for item in value[:MAX_ITEMS]]
         return {"kind": "items", "type": type(value).__name__, "items": items}
@@ -164,10 +164,10 @@ def _tensor(tensor: torch.Tensor, results: Arrays) -> Facts:
         return {"kind": "other", "type": f"{str(tensor.layout).removeprefix('torch.')} {tensor.device.type} tensor"}
     if tensor.numel() * tensor.element_size() <= MAX_ARRAY:
         readable = tensor.float() if tensor.dtype is torch.bfloat16 else tensor
-        facts["array"] = _keep(readable.resolve_conj().resolve_neg().contiguous().numpy(), results)
+        facts["array"] = _add_array(readable.resolve_conj().resolve_neg().contiguous().numpy(), results)
     return facts
 
 
-def _keep(array: Any, results: Arrays) -> int:
+def _add_array(array: Any, results: Arrays) -> int:
     results.append(np.asarray(array))
     return len(results) - 1

@@ -35,7 +35,7 @@ def abi() -> int:
         raise
 
 
-def handled(version: int) -> tuple[int, int, int]:
+def everything_forbidden(version: int) -> tuple[int, int, int]:
     """Everything that this version can forbid: file accesses, network accesses, scopes."""
 
     def known(bits: dict[int, int]) -> int:
@@ -44,13 +44,13 @@ def handled(version: int) -> tuple[int, int, int]:
     return known(FILES), known(NETWORK), known(SCOPES)
 
 
-def nothing_allowed() -> int:
+def deny_all_ruleset() -> int:
     """A new ruleset as a file descriptor: all that this kernel can forbid is forbidden.
 
     Raises:
         OSError: the kernel has no Landlock.
     """
-    attributes = _Attributes(*handled(abi()))
+    attributes = _Attributes(*everything_forbidden(abi()))
     return syscall(CREATE_RULESET, ctypes.byref(attributes), ctypes.sizeof(attributes), 0)
 
 

@@ -1,4 +1,4 @@
-"""The doors to the kernel that Python's standard library does not have."""
+"""System calls that Python's standard library does not offer."""
 
 from __future__ import annotations
 

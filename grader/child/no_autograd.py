@@ -31,7 +31,7 @@ def refuse(*_args: object, **_kwargs: object) -> NoReturn:
 
 
 @contextmanager
-def forbidden() -> Iterator[None]:
+def autograd_forbidden() -> Iterator[None]:
     """Within this context every entrance to reverse and forward mode raises `AutogradUsed`."""
     saved = [(owner, name, getattr(owner, name)) for owner, name in ENTRANCES]
     for owner, name in ENTRANCES:

@@ -1,4 +1,4 @@
-"""What learner code may import in a graded run, where no file can be opened: everything is loaded beforehand.
+"""Loads what learner code may import in a graded run beforehand, because no file can be opened later.
 
 Some functions import on their first call; they are called here once.
 """

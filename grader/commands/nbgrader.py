@@ -1,4 +1,4 @@
-"""`handgrad nbgrader ...`: the commands for instructors who grade with nbgrader."""
+"""The commands `handgrad nbgrader ...`, for instructors who grade with nbgrader."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def init(
 
     found = load_course(course) if course is not None else notebook_course(Path.cwd())
     written = build_folder(found, folder)
-    _say(folder, written, found.config.units[0].id)
+    _print_summary(folder, written, found.config.units[0].id)
 
 
 def _require_nbgrader() -> None:
@@ -48,7 +48,7 @@ def _require_nbgrader() -> None:
         raise UsageError('nbgrader is not installed here: run pip install "handgrad[nbgrader]"')
 
 
-def _say(folder: Path, written: Written, unit: str) -> None:
+def _print_summary(folder: Path, written: Written, unit: str) -> None:
     for file in written.files:
         print(folder / file)
     print(f"{len(written.files)} file(s) written." if written.files else "Everything is up to date.")

@@ -47,14 +47,14 @@ def quiz(
     from grader.course import open_authors_course, open_course
 
     course = open_course(Path.cwd()) if export is None else open_authors_course(Path.cwd())
-    found = quizzes(course, unit)
+    found = find_quizzes(course, unit)
     if export is not None:
         _export(course, found, export, variant)
         return
-    raise typer.Exit(_take(course, found, bool(unit), fresh))
+    raise typer.Exit(_take_quiz(course, found, bool(unit), fresh))
 
 
-def quizzes(course: Course, unit: str) -> list[CourseExercise]:
+def find_quizzes(course: Course, unit: str) -> list[CourseExercise]:
     """The quiz of a unit, or all of them if none is named.
 
     Raises:
@@ -88,16 +88,16 @@ def _export(course: Course, found: list[CourseExercise], target: Path, variant: 
         print(f"{len(formulas)} of them {why}: {they} became multiple choice.")
 
 
-def _take(course: Course, found: list[CourseExercise], named: bool, fresh: bool) -> int:
+def _take_quiz(course: Course, found: list[CourseExercise], named: bool, fresh: bool) -> int:
     from grader.learner import workspace
     from grader.learner.quiz_session import QuizSession
-    from grader.learner.quiz_terminal import chosen, take
+    from grader.learner.quiz_terminal import first_open_quiz, take_quiz
     from grader.learner.session import Session
 
     variant = workspace.new_variant()
     sittings = [QuizSession(exercise, variant) for exercise in found]
     with Session(course) as session:
-        taking = sittings[0] if named else chosen(session, sittings)
+        taking = sittings[0] if named else first_open_quiz(session, sittings)
         if fresh:
             workspace.reset(taking.exercise, variant)
-        return take(session, taking)
+        return take_quiz(session, taking)

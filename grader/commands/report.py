@@ -1,4 +1,4 @@
-"""`handgrad report`: the results of a class as one page to read and one table to calculate with."""
+"""The command `handgrad report`: a class's results as one page to read and one table to calculate with."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from grader.safe_text import plain
 
 if TYPE_CHECKING:
     from grader.course_file import CourseFile
-    from grader.report.class_statistics import Broken, ClassReport, Handed, Note
+    from grader.report.class_statistics import ClassReport, Note, StudentResults, UnreadableResult
 
-    Entries = Iterable[Handed | Broken | Note]
+    Entries = Iterable[StudentResults | UnreadableResult | Note]
 
 RESULTS, PAGE, TABLE_SUFFIX = Path("grades"), "report.html", ".csv"
 NAMED = 5
@@ -40,7 +40,7 @@ def report(
     ] = None,
 ) -> None:
     """For instructors: show how a class is doing, on one HTML page and as CSV."""
-    entries, source, folder = _source(results, gradebook)
+    entries, source, folder = _open_source(results, gradebook)
     page = out or folder / PAGE
     made = _write(entries, source, page, unit or ())
     print(_summary(made, page))
@@ -51,7 +51,7 @@ def report(
     raise typer.Exit(3 if made.broken else 0)
 
 
-def _source(results: Path | None, gradebook: str | None) -> tuple[Entries, str, Path]:
+def _open_source(results: Path | None, gradebook: str | None) -> tuple[Entries, str, Path]:
     """The class, what it is called, and the folder for its report; reading has begun, so that the source is there.
 
     Raises:
@@ -59,19 +59,19 @@ def _source(results: Path | None, gradebook: str | None) -> tuple[Entries, str, 
     """
     if results is not None and gradebook is not None:
         raise UsageError("A report is made from one class: name a folder or --gradebook, not both.")
-    entries: Iterator[Handed | Broken | Note]
+    entries: Iterator[StudentResults | UnreadableResult | Note]
     if gradebook is None:
         from grader.report.record_reader import read_folder
 
         folder = results or RESULTS
         source, entries = str(folder), read_folder(folder)
     else:
-        from grader.nbgrader.database import shown
+        from grader.nbgrader.database import url_without_password
         from grader.nbgrader.gradebook_results import read_gradebook
 
         folder, entries = Path(), read_gradebook(gradebook)
     first = next(entries)
-    return chain([first], entries), source if gradebook is None else shown(gradebook), folder
+    return chain([first], entries), source if gradebook is None else url_without_password(gradebook), folder
 
 
 def _write(entries: Entries, source: str, page: Path, units: Collection[str]) -> ClassReport:
@@ -82,27 +82,27 @@ def _write(entries: Entries, source: str, page: Path, units: Collection[str]) ->
     """
     from grader.atomic_files import whole_file, write_atomically
     from grader.report.class_counts import Tally
-    from grader.report.class_statistics import Handed
+    from grader.report.class_statistics import StudentResults
     from grader.report.csv_table import answer_table
-    from grader.report.html_page import Made, html
+    from grader.report.html_page import PageSource, html
 
-    entries, course = _named(entries)
-    table, tally = _beside(page), Tally(_course_file(course), units)
+    entries, course = _with_course_name(entries)
+    table, tally = _csv_path(page), Tally(_course_file(course), units)
     with _writable(table), whole_file(table) as file:
         with answer_table(file) as add:
             for entry in entries:
-                if isinstance(entry, Handed):
+                if isinstance(entry, StudentResults):
                     add(*tally.add(entry))
                 else:
-                    tally.set_aside(entry)
+                    tally.add_uncounted(entry)
         counted = tally.report()
-    text = html(counted, Made(source, table.name, datetime.now().astimezone()))
+    text = html(counted, PageSource(source, table.name, datetime.now().astimezone()))
     with _writable(page):
         write_atomically(page, text.encode("utf-8", "replace"))
     return counted
 
 
-def _beside(page: Path) -> Path:
+def _csv_path(page: Path) -> Path:
     """Where the CSV goes.
 
     Raises:
@@ -124,14 +124,14 @@ def _writable(path: Path) -> Iterator[None]:
         raise UsageError(f"{path} cannot be written ({why}): name another file with --out.") from error
 
 
-def _named(entries: Entries) -> tuple[Entries, str]:
+def _with_course_name(entries: Entries) -> tuple[Entries, str]:
     """The same entries, and the course that the first student was graded in; empty where there is none."""
-    from grader.report.class_statistics import Broken, Handed, Note
+    from grader.report.class_statistics import Note, StudentResults, UnreadableResult
 
-    read, rest = list[Handed | Broken | Note](), iter(entries)
+    read, rest = list[StudentResults | UnreadableResult | Note](), iter(entries)
     for entry in rest:
         read.append(entry)
-        if isinstance(entry, Handed):
+        if isinstance(entry, StudentResults):
             return chain(read, rest), entry.course
     return read, ""
 
@@ -155,9 +155,11 @@ def _course_file(course: str) -> CourseFile | None:
 
 
 def _summary(made: ClassReport, page: Path) -> str:
-    from grader.report.html_page import many, points
+    from grader.report.html_page import count_of, points
 
     median = "" if made.median is None else f", median {points(made.median)} of {points(made.max_score)}"
-    broken = f", {many(len(made.broken), 'result')} not read" if made.broken else ""
-    class_ = f"{many(len(made.students), 'student')}{median}, {made.finished} finished, {len(made.stuck)} stuck{broken}"
-    return f"{page} and {_beside(page)}: {class_}."
+    broken = f", {count_of(len(made.broken), 'result')} not read" if made.broken else ""
+    class_ = (
+        f"{count_of(len(made.students), 'student')}{median}, {made.finished} finished, {len(made.stuck)} stuck{broken}"
+    )
+    return f"{page} and {_csv_path(page)}: {class_}."

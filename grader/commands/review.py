@@ -20,7 +20,7 @@ def review(
     from grader.learner import workspace
     from grader.learner.review import as_json
     from grader.learner.review import review as found_in
-    from grader.learner.review_terminal import go_over
+    from grader.learner.review_terminal import run_review
     from grader.learner.session import Session
 
     course = open_course(Path.cwd())
@@ -29,4 +29,4 @@ def review(
         if output == "json":
             print(json.dumps(as_json(found)))
             return
-        raise typer.Exit(go_over(session, found, workspace.new_variant()))
+        raise typer.Exit(run_review(session, found, workspace.new_variant()))

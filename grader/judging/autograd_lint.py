@@ -1,4 +1,4 @@
-"""Where a learner's function asks torch to differentiate, seen in the source: feedback that names the rule.
+"""Finds where a learner's function asks torch to differentiate, in its source: feedback that names the rule.
 
 It only reads, and is easily deceived; what stops a deceiver is in the worker, where nothing can differentiate. So it
 says nothing where it is not sure: about names that the file defines itself, and about code that the function does
@@ -55,9 +55,9 @@ def autograd_use(texts: Sequence[str], function: str, ignored: Collection[int] =
 def _tree(texts: Sequence[str], ignored: Collection[int]) -> ast.Module:
     """The statements of all cells."""
     whole = ast.Module([], [])
-    for text, before in zip(texts, ipython_cells.starts(texts), strict=True):
+    for text, before in zip(texts, ipython_cells.line_offsets(texts), strict=True):
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-            whole.body += ipython_cells.reread(text, before, ignored).body
+            whole.body += ipython_cells.parse_again(text, before, ignored).body
     return whole
 
 

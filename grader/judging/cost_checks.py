@@ -1,4 +1,4 @@
-"""What a right answer cost: memory that must not be held at once, and gradients that were not asked for."""
+"""Checks what a right answer cost: memory that must not be held at once, and gradients that were not asked for."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import numpy as np
 
 from grader.diagnosis.diagnose import Diagnosis
 from grader.exercise import Answer, Declaration
-from grader.reference.trial import Trial, asked_for
+from grader.reference.trial import Trial, requested_gradients
 from grader.sandbox.checked_reply import Call
 from grader.shapes import named_axes, shape_of
 
 LARGEST_SHARE = 0.9
-Rounds = Sequence[tuple[Trial, Call]]
+TrialCalls = Sequence[tuple[Trial, Call]]
 
 
-def metered(trial: Trial) -> bool:
+def is_metered(trial: Trial) -> bool:
     """The worker is to measure this call's work and memory."""
-    return trial.metered or asked_for(trial.arguments) is not None
+    return trial.metered or requested_gradients(trial.arguments) is not None
 
 
-def held(function: Declaration, rounds: Rounds) -> Diagnosis | None:
+def check_memory(function: Declaration, rounds: TrialCalls) -> Diagnosis | None:
     """An array that the exercise forbids was held, or as much memory as it takes (float32)."""
     for trial, call in rounds:
         if trial.metered:
@@ -33,15 +33,15 @@ def held(function: Declaration, rounds: Rounds) -> Diagnosis | None:
     return None
 
 
-def unasked_work(answer: Answer, rounds: Rounds) -> Diagnosis | None:
+def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
     """Leaving this gradient out must save work, where any work was seen."""
     first = rounds[0][0]
     work = {
         asked: call.work
         for trial, call in rounds
-        if trial.setting == first.setting and (asked := asked_for(trial.arguments)) is not None
+        if trial.setting == first.setting and (asked := requested_gradients(trial.arguments)) is not None
     }
-    everything = asked_for(first.arguments)
+    everything = requested_gradients(first.arguments)
     if everything is not None and 0 < work[everything] <= work[everything - {answer.wrt}]:
         return Diagnosis("extra-work", f"{answer.name} is worked out even when it is not asked for")
     return None

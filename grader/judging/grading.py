@@ -1,4 +1,4 @@
-"""Grading one exercise, from a file or the cells of a notebook: ask the worker, climb the rungs, name the mistake."""
+"""Grades one exercise, from a file or the cells of a notebook: runs it, checks its answers, names the mistake."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grader.reference.large_trials import (
     entries_are_coupled,
     large_trials,
     most_entries,
-    roomless_trials,
+    tight_memory_trials,
 )
 from grader.reference.references import make_trials
 from grader.reference.single_thread import one_thread
@@ -33,15 +33,15 @@ from grader.sandbox.checked_reply import read
 from grader.sandbox.worker import Worker
 
 from . import quiz_grading
-from .judge import Judge, calls, everywhere
-from .large_trial_checks import A_TABLE, TABLES_TAKE, UNSUSPICIOUS, LargeCase, grows_as_a_square, parted
+from .judge import Judge, same_for_every_answer, with_largest_repeated
+from .large_trial_checks import A_TABLE, TABLES_TAKE, UNSUSPICIOUS, LargeCase, grows_as_a_square, split_observation
 from .source_text import Source
-from .submission_code import Code, TimeLeft
+from .submission_code import SubmissionCode, TimeLeft
 
 LONGEST_REASON = 200
 ATTEMPTS, LOOKS = 8, 3
-Onlooker = Callable[[Judge], None]
-FOR_DOMAINS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
+OnJudged = Callable[[Judge], None]
+DOMAIN_ENCODINGS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 
 
 class Grader:
@@ -63,7 +63,7 @@ class Grader:
             _ = exercise.quiz
         else:
             self.trials(exercise)
-            _ = self.large(exercise) if isolated else ()
+            _ = self.large_trials(exercise) if isolated else ()
 
     def trials(self, exercise: CourseExercise) -> list[Trial]:
         """This run's trials of an exercise."""
@@ -71,7 +71,7 @@ class Grader:
             self._trials[exercise.id] = make_trials(exercise.function, self._random(exercise))
         return self._trials[exercise.id]
 
-    def large(self, exercise: CourseExercise, entries: int = AT_FIRST) -> tuple[Trial, ...]:
+    def large_trials(self, exercise: CourseExercise, entries: int = AT_FIRST) -> tuple[Trial, ...]:
         """This run's trials of an exercise with so many entries, which only isolated code is given."""
         key = (exercise.id, entries)
         if key not in self._large:
@@ -79,26 +79,26 @@ class Grader:
             self._large[key] = large_trials(exercise.function, first, entries, rng)
         return self._large[key]
 
-    def roomless(self, exercise: CourseExercise) -> tuple[Trial, ...]:
+    def tight_memory_trials(self, exercise: CourseExercise) -> tuple[Trial, ...]:
         """This run's trials of an exercise with no room for the array that must never be held."""
         key = (exercise.id, 0)
         if key not in self._large:
             room, first = exercise.course.policy.memory_limit << 20, self.trials(exercise)[0]
-            self._large[key] = roomless_trials(exercise.function, first, room, self._random(exercise, 0))
+            self._large[key] = tight_memory_trials(exercise.function, first, room, self._random(exercise, 0))
         return self._large[key]
 
     def _random(self, exercise: CourseExercise, *stream: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, zlib.crc32(exercise.id.encode()), *stream])
 
     def grade(
-        self, exercise: CourseExercise, content: bytes | None, worker: Worker, onlooker: Onlooker | None = None
+        self, exercise: CourseExercise, content: bytes | None, worker: Worker, on_judged: OnJudged | None = None
     ) -> ExerciseResult:
         """The verdict on one file, which is the case of one cell.
 
         Args:
             content: the file's bytes, `None` where there is no such file.
             worker: runs them; an answer sheet is only read.
-            onlooker: told of whoever judged, once that is done.
+            on_judged: called with the judge, once its verdict is there.
         """
         if content is None:
             return self.not_handed_in(exercise)
@@ -108,8 +108,10 @@ class Grader:
             source = Source.of_file(_decode(content), exercise.file)
         except (SyntaxError, LookupError, UnicodeError) as error:
             says = f"{exercise.file} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
-            return everywhere(exercise, Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",)))
-        return self._grade(exercise, source, worker, onlooker)
+            return same_for_every_answer(
+                exercise, Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",))
+            )
+        return self._grade(exercise, source, worker, on_judged)
 
     def not_handed_in(self, exercise: CourseExercise) -> ExerciseResult:
         """One result for all who have not: most of a class, in most exercises."""
@@ -118,95 +120,97 @@ class Grader:
             self._absent[exercise.id] = (
                 quiz_grading.grade_sheet(exercise, exercise.quiz, None)
                 if exercise.is_quiz
-                else everywhere(exercise, Diagnosis("todo", says))
+                else same_for_every_answer(exercise, Diagnosis("todo", says))
             )
         return self._absent[exercise.id]
 
     def grade_cells(
-        self, exercise: CourseExercise, cells: Sequence[str], worker: Worker, onlooker: Onlooker | None = None
+        self, exercise: CourseExercise, cells: Sequence[str], worker: Worker, on_judged: OnJudged | None = None
     ) -> ExerciseResult:
         """The verdict on the code cells of a notebook, run in their order; an error in one does not stop the rest."""
         if exercise.is_quiz:
             return quiz_grading.grade_cells(exercise, exercise.quiz, cells)
-        return self._grade(exercise, Source.of_cells(cells), worker, onlooker)
+        return self._grade(exercise, Source.of_cells(cells), worker, on_judged)
 
     def _grade(
-        self, exercise: CourseExercise, source: Source, worker: Worker, onlooker: Onlooker | None
+        self, exercise: CourseExercise, source: Source, worker: Worker, on_judged: OnJudged | None
     ) -> ExerciseResult:
         try:
             with one_thread(), np.errstate(all="ignore"):  # whatever numbers an answer holds
-                return self._judged(exercise, source, worker, onlooker)
+                return self._run_and_judge(exercise, source, worker, on_judged)
         except ProtocolError as error:
-            return everywhere(exercise, Diagnosis("crash", f"it tampered with the grader's messages: {error}"))
+            return same_for_every_answer(
+                exercise, Diagnosis("crash", f"it tampered with the grader's messages: {error}")
+            )
         except InfrastructureError as error:
-            return everywhere(exercise, Diagnosis("error", str(error)), "error")
+            return same_for_every_answer(exercise, Diagnosis("error", str(error)), "error")
 
-    def _judged(
-        self, exercise: CourseExercise, source: Source, worker: Worker, onlooker: Onlooker | None
+    def _run_and_judge(
+        self, exercise: CourseExercise, source: Source, worker: Worker, on_judged: OnJudged | None
     ) -> ExerciseResult:
         trials, limit = self.trials(exercise), exercise.course.policy.time_limit
-        large = self.large(exercise) if worker.isolation != "none" else ()
-        asked, code = calls(trials), Code(exercise, source, worker, TimeLeft(limit))
+        large = self.large_trials(exercise) if worker.isolation != "none" else ()
+        asked, code = with_largest_repeated(trials), SubmissionCode(exercise, source, worker, TimeLeft(limit))
         reply = code.run(asked, large)
         if reply.end == "timeout":
             says = f"it was still running after {limit:g} seconds{', perhaps on a large input' if large else ''}"
-            return everywhere(exercise, Diagnosis("timeout", says))
+            return same_for_every_answer(exercise, Diagnosis("timeout", says))
         if reply.frame is None:
-            return everywhere(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
-        observed, at_large = parted(read(reply.frame), len(asked), large)
+            return same_for_every_answer(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
+        observed, large_case = split_observation(read(reply.frame), len(asked), large)
         judge = Judge(exercise, source, trials, observed)
         result = judge.result()
-        if onlooker is not None:
-            onlooker(judge)
-        judged = at_large.judged(exercise, result, source)
+        if on_judged is not None:
+            on_judged(judge)
+        judged = large_case.apply_to(exercise, result, source)
         passed = result.status == "passed"
-        if passed and at_large.lacked_memory and (tables := self._with_tables(code)):
-            return tables.judged(exercise, result, source)
+        if passed and large_case.ran_out_of_memory and (tables := self._smaller_large_case(code)):
+            return tables.apply_to(exercise, result, source)
         if exercise.function.never_holds and large and any(answer.code is None for answer in judged.answers):
-            roomless, _ = code.at_large(self.roomless(exercise), scarce=True)
-            judged = roomless.judged(exercise, judged, source)
+            tight, _ = code.run_large(self.tight_memory_trials(exercise), tight_memory=True)
+            judged = tight.apply_to(exercise, judged, source)
         if reply.cpu <= UNSUSPICIOUS or not large or all(answer.code for answer in judged.answers):
             return judged
-        return self._at_last(code, reply.cpu).judged(exercise, judged, source)
+        return self._largest_case(code, reply.cpu).apply_to(exercise, judged, source)
 
-    def _with_tables(self, code: Code) -> LargeCase | None:
+    def _smaller_large_case(self, code: SubmissionCode) -> LargeCase | None:
         """A smaller large case, where a table of all entries with all has room, if it is a right way to answer."""
         exercise, declaration = code.exercise, code.exercise.function
         if not isinstance(declaration, Exercise) or not entries_are_coupled(declaration, self.trials(exercise)[0]):
             return None
         table = replace(code, source=Source.of_file(A_TABLE.format(exercise.id), exercise.file))
-        small = self.large(exercise, FOR_TABLES)
+        small = self.large_trials(exercise, FOR_TABLES)
         least = least_of_table = math.inf  # a machine that is busy, or short of memory, only ever adds to them
         for _ in range(ATTEMPTS):
-            case, cpu = code.at_large(small)
-            least, least_of_table = min(least, cpu), min(least_of_table, table.at_large(small)[1])
+            case, cpu = code.run_large(small)
+            least, least_of_table = min(least, cpu), min(least_of_table, table.run_large(small)[1])
             if least <= TABLES_TAKE * least_of_table:
                 return case
         return None
 
-    def _at_last(self, code: Code, before: float) -> LargeCase:
+    def _largest_case(self, code: SubmissionCode, before: float) -> LargeCase:
         """The largest case, which a measurement has no time for; or else it shows by how much longer it takes.
 
         Args:
             before: seconds of processor time that the first large case took.
         """
-        first = self.large(code.exercise)
+        first = self.large_trials(code.exercise)
         entries = most_entries(code.exercise.course.policy.time_limit) // len(first)
         for look in range(LOOKS):  # a machine that is busy for once is no evidence
             if look:
-                _, before = code.at_large(first)
-            case, after = code.at_large(self.large(code.exercise, entries))
+                _, before = code.run_large(first)
+            case, after = code.run_large(self.large_trials(code.exercise, entries))
             if not grows_as_a_square(before, after, entries / AT_FIRST):
                 return case
-            if code.left.seconds <= after:
+            if code.time_left.seconds <= after:
                 break
-        return replace(case, grew=True)
+        return replace(case, grew_as_square=True)
 
 
 def _decode(content: bytes) -> str:
     """Source text, by the encoding that the file declares, UTF-8 without one."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-    if codecs.lookup(encoding).name in FOR_DOMAINS:
+    if codecs.lookup(encoding).name in DOMAIN_ENCODINGS:
         raise LookupError(f"{encoding} is for names of domains")
     text = content.decode(encoding)
     if "\0" in text:

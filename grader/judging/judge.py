@@ -1,4 +1,4 @@
-"""The rungs that one file's answers climb, and the verdict on each: the first rung that fails is told."""
+"""Judges the answers of one file: each goes through a series of checks, and the first that fails is reported."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from grader.sandbox.checked_reply import Call, Observation, Raised
 from grader.trial_sizes import LARGE_UPSTREAM_KIND
 
 from . import autograd_lint, cost_checks, structure_checks
-from .mistake_search import mistake
+from .mistake_search import find_mistake
 from .source_text import Source
 
 CELL_SHARE = 0.25
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
-KEPT = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
+KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
 Verdict = Diagnosis | None
 Pair = tuple[Trial, np.ndarray]  # a trial with the learner's array in it
 
@@ -44,7 +44,7 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
     return expected is not None and agrees(array, expected, "float64" if precise else "float32")
 
 
-def calls(trials: Sequence[Trial]) -> list[Trial]:
+def with_largest_repeated(trials: Sequence[Trial]) -> list[Trial]:
     """Every trial, then the largest again: is the answer still the same? A small one may be by chance."""
     return [*trials, max(trials, key=_entries)]
 
@@ -54,7 +54,7 @@ def _entries(trial: Trial) -> int:
     return sum(value.values.size for value in trial.arguments.values() if isinstance(value, Array))
 
 
-def everywhere(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
+def same_for_every_answer(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
     """The same verdict on every answer of a file."""
     answers = [answer_result(exercise, answer, diagnosis, status) for answer in exercise.function.answers]
     return ExerciseResult(exercise.id, exercise.unit, tuple(answers))
@@ -79,65 +79,65 @@ def answer_result(
 
 @dataclass(frozen=True)
 class Judge:
-    """Climbs the rungs for one file or notebook whose reply is in; `named` are the mistakes found by their numbers."""
+    """Judges one file or notebook whose reply is in; `found_mistakes` are those found by their numbers, by answer."""
 
     exercise: CourseExercise
     source: Source
     trials: Sequence[Trial]
     observed: Observation
-    named: dict[str, Diagnosis] = field(default_factory=dict, compare=False)
+    found_mistakes: dict[str, Diagnosis] = field(default_factory=dict, compare=False)
 
     def result(self) -> ExerciseResult:
         """The verdict on every answer."""
         facts = self.observed.facts
         exercise, limit = self.exercise, self.exercise.course.policy.time_limit
-        notes = tuple(f"passed over, for it is no Python{self.source.at(line)}" for line in facts.ignored)
-        whole = structure_checks.of_source(facts, exercise, self.source, limit, limit * CELL_SHARE)
+        notes = tuple(f"passed over, for it is no Python{self.source.location(line)}" for line in facts.ignored)
+        whole = structure_checks.check_source(facts, exercise, self.source, limit, limit * CELL_SHARE)
         if whole is not None:
-            return replace(everywhere(exercise, whole), printed=facts.printed, notes=notes)
+            return replace(same_for_every_answer(exercise, whole), printed=facts.printed, notes=notes)
         if len(facts.calls) != len(self.trials) + 1:
             raise ProtocolError("the reply answers another number of calls")
         answers = tuple(self.judge(answer) for answer in exercise.function.answers)
         return ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
 
     def judge(self, answer: Answer) -> AnswerResult:
-        """The first rung that fails; where autograd is used, that is what went wrong, whatever came of it."""
-        result = self._climbed(answer)
-        if result.code is None or result.code in KEPT or self._autograd is None:
+        """The first check that fails; where autograd is used, that is what went wrong, whatever came of it."""
+        result = self._check(answer)
+        if result.code is None or result.code in KEPT_BESIDE_AUTOGRAD or self._autograd_use is None:
             return result
-        return answer_result(self.exercise, answer, self._autograd)
+        return answer_result(self.exercise, answer, self._autograd_use)
 
     @cached_property
-    def _autograd(self) -> Verdict:
+    def _autograd_use(self) -> Verdict:
         """The rule and the line, where the function lets torch differentiate."""
         use = autograd_lint.autograd_use(self.source.cells, self.exercise.id, self.observed.facts.ignored)
-        return None if use is None else structure_checks.differentiates(use, self.source)
+        return None if use is None else structure_checks.diagnose_autograd_use(use, self.source)
 
-    def _climbed(self, answer: Answer) -> AnswerResult:
-        verdict = self._structure(answer) or self._shapes(answer) or self._conduct(answer)
+    def _check(self, answer: Answer) -> AnswerResult:
+        verdict = self._check_structure(answer) or self._check_shapes(answer) or self._check_side_effects(answer)
         if verdict is not None:
             return answer_result(self.exercise, answer, verdict)
         pairs = self._pairs(answer)
-        if all(self._right(answer, trial, array) for trial, array in pairs):
-            return answer_result(self.exercise, answer, self._inputs(exactly=True) or self._cost(answer))
-        return self._named(answer, pairs)
+        if all(self._is_right(answer, trial, array) for trial, array in pairs):
+            return answer_result(self.exercise, answer, self._check_inputs(exactly=True) or self._check_cost(answer))
+        return self._explain(answer, pairs)
 
     @cached_property
-    def _rounds(self) -> list[tuple[Trial, Call]]:
-        return list(zip(calls(self.trials), self.observed.facts.calls, strict=True))
+    def _trial_calls(self) -> list[tuple[Trial, Call]]:
+        return list(zip(with_largest_repeated(self.trials), self.observed.facts.calls, strict=True))
 
-    def _structure(self, answer: Answer) -> Verdict:
+    def _check_structure(self, answer: Answer) -> Verdict:
         """Called without error, set or returned, a tensor."""
-        for trial, call in self._rounds:
+        for trial, call in self._trial_calls:
             if call.error is not None:
-                return self._raised(answer, trial, call.error)
-            if wrong := structure_checks.of_value(answer, call, trial, numbers=self._numbers(answer)):
+                return self._diagnose_error(answer, trial, call.error)
+            if wrong := structure_checks.check_value(answer, call, trial, number_allowed=self._accepts_number(answer)):
                 return wrong
         return None
 
-    def _raised(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
-        names = ", ".join(self.exercise.function.taken)
-        diagnosis = structure_checks.raised(error, self.source, trial, signature=f"{self.exercise.id}({names})")
+    def _diagnose_error(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
+        names = ", ".join(self.exercise.function.argument_names)
+        diagnosis = structure_checks.diagnose_error(error, self.source, trial, signature=f"{self.exercise.id}({names})")
         of_sizes = trial.setting.is_special and not NO_GRADIENT.search(error.message)
         if diagnosis.code == "error" and of_sizes and self._right_elsewhere(answer):
             return Diagnosis("shape-special", f"in {trial.setting.kind} it stops with {diagnosis.says}")
@@ -147,20 +147,20 @@ class Judge:
 
     def _right_where(self, answer: Answer) -> str:
         """The options for which the answer is right, where others make the function raise."""
-        sound = [trial for trial, call in self._rounds if call.error is None]
-        raising = [trial for trial, call in self._rounds if call.error is not None]
+        sound = [trial for trial, call in self._trial_calls if call.error is None]
+        raising = [trial for trial, call in self._trial_calls if call.error is not None]
         return right_where(answer, sound, raising) if self._right_elsewhere(answer) else ""
 
     def _right_elsewhere(self, answer: Answer) -> bool:
         """Some trials raise, and in every other one the answer is right."""
-        sound = [(trial, call) for trial, call in self._rounds if call.error is None]
+        sound = [(trial, call) for trial, call in self._trial_calls if call.error is None]
         return bool(sound) and all(
-            (array := self._array(answer, call)) is not None and self._right(answer, trial, array)
+            (array := self._array(answer, call)) is not None and self._is_right(answer, trial, array)
             for trial, call in sound
             if trial.expected[answer.name] is not None
         )
 
-    def _numbers(self, answer: Answer) -> bool:
+    def _accepts_number(self, answer: Answer) -> bool:
         """A plain number will do: the answer of a routine that returns one."""
         return isinstance(self.exercise.function, Routine) and self.trials[0].expected[answer.name].ndim == 0  # type: ignore[union-attr]
 
@@ -178,74 +178,75 @@ class Judge:
             raise ProtocolError("an answer has no contents")
         return pairs
 
-    def _shapes(self, answer: Answer) -> Verdict:
+    def _check_shapes(self, answer: Answer) -> Verdict:
         """The shape, then the dtype, then finite; a wrong shape may still be a mistake with a name."""
         pairs = self._pairs(answer)
         if any(array.shape != trial.expected[answer.name].shape for trial, array in pairs):  # type: ignore[union-attr]
-            return self._mistake(answer, pairs)
-        for trial, call in self._rounds:
+            return self._find_mistake(answer, pairs)
+        for trial, call in self._trial_calls:
             value = structure_checks.value_of(answer, call)
-            wrong = structure_checks.of_dtype(answer, value, self._dtype(answer, trial))
+            wrong = structure_checks.check_dtype(answer, value, self._expected_dtype(answer, trial))
             if wrong is not None and trial.expected[answer.name] is not None:
                 return wrong
         finite = [(trial, array) for trial, array in pairs if np.isfinite(array).all()]
-        if len(finite) < len(pairs) and self._only_too_large(answer, pairs, finite):
-            return self._mistake(answer, finite)
+        if len(finite) < len(pairs) and self._overflows_only_when_large(answer, pairs, finite):
+            return self._find_mistake(answer, finite)
         for _, array in pairs:
             if not np.isfinite(array).all():
                 count = int((~np.isfinite(array)).sum())
                 return Diagnosis("not-finite", f"{count} of {array.size} entries are inf or nan")
         return None
 
-    def _only_too_large(self, answer: Answer, pairs: Sequence[Pair], finite: Sequence[Pair]) -> bool:
+    def _overflows_only_when_large(self, answer: Answer, pairs: Sequence[Pair], finite: Sequence[Pair]) -> bool:
         """Not finite where the upstream gradient is large, and wrong elsewhere too: the numbers say what it is."""
         kinds = {trial.setting.kind for trial, array in pairs if not np.isfinite(array).all()}
-        return kinds == {LARGE_UPSTREAM_KIND} and not all(self._right(answer, *pair) for pair in finite)
+        return kinds == {LARGE_UPSTREAM_KIND} and not all(self._is_right(answer, *pair) for pair in finite)
 
-    def _dtype(self, answer: Answer, trial: Trial) -> str | None:
+    def _expected_dtype(self, answer: Answer, trial: Trial) -> str | None:
         """The dtype of the owner, or of the first array argument for a value."""
         owner = trial.arguments.get(answer.wrt)
         arrays = [value for value in (owner, *trial.arguments.values()) if isinstance(value, Array)]
         return protocol.NAMES[arrays[0].values.dtype] if arrays else None
 
-    def _conduct(self, answer: Answer) -> Verdict:
+    def _check_side_effects(self, answer: Answer) -> Verdict:
         """Inputs unchanged, and the same answer when called again."""
-        if changed := self._inputs(exactly=False):
+        if changed := self._check_inputs(exactly=False):
             return changed
-        again, repeated = self._rounds[-1]
-        first = next(self._array(answer, call) for trial, call in self._rounds if trial is again)
+        again, repeated = self._trial_calls[-1]
+        first = next(self._array(answer, call) for trial, call in self._trial_calls if trial is again)
         last = self._array(answer, repeated)
         if first is not None and last is not None and not agrees(last, first):
             return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
         return None
 
-    def _inputs(self, *, exactly: bool) -> Verdict:
-        """What became of the arguments, whichever answer it was computed for; see `structure_checks.of_inputs`."""
-        if exactly not in self._changes:
+    def _check_inputs(self, *, exactly: bool) -> Verdict:
+        """What became of the arguments, whichever answer it was computed for; see `structure_checks.check_inputs`."""
+        if exactly not in self._input_verdicts:
             found = (
-                structure_checks.of_inputs(call, trial, self.observed, exactly=exactly) for trial, call in self._rounds
+                structure_checks.check_inputs(call, trial, self.observed, exactly=exactly)
+                for trial, call in self._trial_calls
             )
-            self._changes[exactly] = next((wrong for wrong in found if wrong is not None), None)
-        return self._changes[exactly]
+            self._input_verdicts[exactly] = next((wrong for wrong in found if wrong is not None), None)
+        return self._input_verdicts[exactly]
 
     @cached_property
-    def _changes(self) -> dict[bool, Verdict]:
+    def _input_verdicts(self) -> dict[bool, Verdict]:
         return {}
 
-    def _right(self, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
+    def _is_right(self, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
         return is_right(self.exercise, answer, trial, array)
 
-    def _cost(self, answer: Answer) -> Verdict:
+    def _check_cost(self, answer: Answer) -> Verdict:
         """Right, but at what cost: memory that must not be held, work that was not asked for."""
-        if wrong := cost_checks.held(self.exercise.function, self._rounds):
+        if wrong := cost_checks.check_memory(self.exercise.function, self._trial_calls):
             return wrong
-        if any(self._structure(other) is not None for other in self.exercise.function.answers):
+        if any(self._check_structure(other) is not None for other in self.exercise.function.answers):
             return None
-        return cost_checks.unasked_work(answer, self._rounds)
+        return cost_checks.check_unasked_work(answer, self._trial_calls)
 
-    def _named(self, answer: Answer, pairs: Sequence[Pair]) -> AnswerResult:
-        diagnosis = self._mistake(answer, pairs)
-        trial, array = next((t, a) for t, a in pairs if not self._right(answer, t, a))
+    def _explain(self, answer: Answer, pairs: Sequence[Pair]) -> AnswerResult:
+        diagnosis = self._find_mistake(answer, pairs)
+        trial, array = next((t, a) for t, a in pairs if not self._is_right(answer, t, a))
         expected = trial.expected[answer.name]
         assert expected is not None
         error = scaled_error(array, expected)
@@ -256,9 +257,9 @@ class Judge:
             self.exercise, answer, diagnosis, evidence=evidence, error=error if np.isfinite(error) else None
         )
 
-    def _mistake(self, answer: Answer, pairs: Sequence[Pair]) -> Diagnosis:
-        self.named[answer.name] = mistake(self.exercise, answer, self.trials[0], pairs)
-        return self.named[answer.name]
+    def _find_mistake(self, answer: Answer, pairs: Sequence[Pair]) -> Diagnosis:
+        self.found_mistakes[answer.name] = find_mistake(self.exercise, answer, self.trials[0], pairs)
+        return self.found_mistakes[answer.name]
 
     def arrays(self, answer: Answer) -> list[Pair]:
         """Each trial in which the learner's code left an array where one is expected, with that array."""

@@ -1,4 +1,4 @@
-"""The large case of a graded run: what it says of answers that are right in every ordinary trial.
+"""Checks of answers on large inputs, in a graded run: answers that are right in every ordinary trial may fail here.
 
 Every submission is called with large trials after the ordinary ones. Where its processor time shows that it cannot have
 measured, that is all. Only another one is called again, with as many entries as a loop over them can afford.
@@ -50,22 +50,22 @@ class LargeCase:
         trials: as they were sent.
         calls: those that came to an end.
         observed: what the calls refer to.
-        late: the time limit came first.
-        grew: the processor time grew as the square of the entries.
+        timed_out: the time limit came first.
+        grew_as_square: the processor time grew as the square of the entries.
     """
 
     trials: Sequence[Trial] = ()
     calls: Sequence[Call] = ()
     observed: Observation | None = None
-    late: bool = False
-    grew: bool = False
+    timed_out: bool = False
+    grew_as_square: bool = False
 
     @property
-    def lacked_memory(self) -> bool:
+    def ran_out_of_memory(self) -> bool:
         """A call asked for more memory than it may use."""
         return any(call.error is not None and call.error.kind == "memory" for call in self.calls)
 
-    def judged(self, exercise: CourseExercise, result: ExerciseResult, source: Source) -> ExerciseResult:
+    def apply_to(self, exercise: CourseExercise, result: ExerciseResult, source: Source) -> ExerciseResult:
         """The result of the ordinary trials, less the answers that passed in them and fail here.
 
         A call that raises fails no answer while another one is wrong in ordinary trials: it may be that one's fault.
@@ -80,22 +80,22 @@ class LargeCase:
     def _verdict(self, answer: Answer, source: Source, *, blame: bool) -> Diagnosis | None:
         for trial, call in zip(self.trials, self.calls, strict=False):
             if call.error is None:
-                wrong = self._value(answer, trial, call)
+                wrong = self._check_value(answer, trial, call)
             else:
-                wrong = _raised(call.error, source) if blame else None
+                wrong = _diagnose_error(call.error, source) if blame else None
             if wrong is not None:
-                return replace(wrong, says=f"on a large input ({_size(answer, trial)}) {wrong.says}")
-        if self.late or self.grew:
-            size = _size(answer, self.trials[min(len(self.calls), len(self.trials) - 1)])
-            slow = "too slow on a large input" if self.late else "its time grows as the square of a large input"
+                return replace(wrong, says=f"on a large input ({_describe_size(answer, trial)}) {wrong.says}")
+        if self.timed_out or self.grew_as_square:
+            size = _describe_size(answer, self.trials[min(len(self.calls), len(self.trials) - 1)])
+            slow = "too slow on a large input" if self.timed_out else "its time grows as the square of a large input"
             looks = "this looks like a measurement, one nudge per entry, rather than a formula"
             return Diagnosis("timeout", f"{slow}: {size}, and {looks}", TOO_SLOW)
         if len(self.calls) < len(self.trials):
             return Diagnosis("crash", "called on a large input, it ends before it has answered")
         return None
 
-    def _value(self, answer: Answer, trial: Trial, call: Call) -> Diagnosis | None:
-        if wrong := structure_checks.of_value(answer, call, trial, numbers=False):
+    def _check_value(self, answer: Answer, trial: Trial, call: Call) -> Diagnosis | None:
+        if wrong := structure_checks.check_value(answer, call, trial, number_allowed=False):
             return wrong
         assert self.observed is not None
         array, right = self.observed.array(structure_checks.value_of(answer, call)), trial.expected[answer.name]
@@ -109,7 +109,7 @@ def grows_as_a_square(before: float, after: float, times: float) -> bool:
     return times >= TELLING and after > before * times**SQUARE
 
 
-def parted(observed: Observation, ordinary: int, trials: Sequence[Trial]) -> tuple[Observation, LargeCase]:
+def split_observation(observed: Observation, ordinary: int, trials: Sequence[Trial]) -> tuple[Observation, LargeCase]:
     """What was observed in the ordinary calls, and what in those of the large trials after them.
 
     Raises:
@@ -119,19 +119,19 @@ def parted(observed: Observation, ordinary: int, trials: Sequence[Trial]) -> tup
     calls = facts.calls[ordinary:]
     if not trials or len(facts.calls) < ordinary:
         return observed, LargeCase()
-    late = facts.error is not None and facts.error.kind == "timeout"
+    timed_out = facts.error is not None and facts.error.kind == "timeout"
     if len(calls) > len(trials) or (len(calls) < len(trials) and facts.error is None):
         raise ProtocolError("the reply answers another number of calls")
-    kept = facts.model_copy(update={"calls": facts.calls[:ordinary], "error": None if late else facts.error})
-    return replace(observed, facts=kept), LargeCase(trials, calls, observed, late)
+    kept = facts.model_copy(update={"calls": facts.calls[:ordinary], "error": None if timed_out else facts.error})
+    return replace(observed, facts=kept), LargeCase(trials, calls, observed, timed_out)
 
 
-def _raised(error: Raised, source: Source) -> Diagnosis:
-    found = structure_checks.raised(error, source)
+def _diagnose_error(error: Raised, source: Source) -> Diagnosis:
+    found = structure_checks.diagnose_error(error, source)
     return replace(found, code="shape-special") if found.code == "error" else found
 
 
-def _size(answer: Answer, trial: Trial) -> str:
+def _describe_size(answer: Answer, trial: Trial) -> str:
     """The owner of the answer and how large it is; the largest argument where the owner is small."""
     arrays = {name: value.values.size for name, value in trial.arguments.items() if isinstance(value, Array)}
     name = max(sorted(arrays, key=lambda name: name != answer.wrt), key=lambda name: arrays[name])

@@ -1,4 +1,4 @@
-"""The grader, imported as late as can be: torch comes with it."""
+"""Imports the grader as late as possible, because torch is imported with it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def new_grader(seed: int | None = None) -> Grader:
     Raises:
         ModuleNotFoundError: torch, or another library, is not installed.
     """
-    with few_pauses():
+    with without_garbage_collection():
         from .grading import Grader
     return Grader(seed)
 
 
 @contextmanager
-def few_pauses() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Import a great deal without collecting garbage, and never look through it again."""
     enabled = gc.isenabled()
     gc.disable()

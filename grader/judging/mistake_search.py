@@ -1,4 +1,4 @@
-"""Which mistake a wrong answer is: the exercise's own, then what follows from its forward pass, then what is rarer."""
+"""Finds which mistake a wrong answer is: the exercise's own, then those of its forward pass, then rarer ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.reference.trial import Candidate, Trial
 UPSTREAM = "out.g"
 
 
-def mistake(
+def find_mistake(
     exercise: CourseExercise, answer: Answer, first: Trial, pairs: Sequence[tuple[Trial, np.ndarray]]
 ) -> Diagnosis:
     """Which mistake a wrong answer is.
@@ -34,21 +34,21 @@ def mistake(
         return Diagnosis("imprecise", "with this answer the error is far larger than it has to be")
     averages = isinstance(declaration, Exercise) and graph_faults.averages(declaration, first)
     found = candidates(exercise, answer, first)
-    named = diagnose(answer, doubles, found, averages=averages, rarer=_rarer(declaration, answer, first))
+    named = diagnose(answer, doubles, found, averages=averages, rarer=_rarer_candidates(declaration, answer, first))
     if named.code == "unknown" and isinstance(declaration, Exercise):
         counted = rows.counted(declaration, answer, doubles)
         named = named if counted is None else Diagnosis(*counted)
-    return _in_its_words(declaration, named)
+    return _with_upstream_name(declaration, named)
 
 
-def _in_its_words(declaration: Declaration, diagnosis: Diagnosis) -> Diagnosis:
+def _with_upstream_name(declaration: Declaration, diagnosis: Diagnosis) -> Diagnosis:
     """The same with the upstream gradient called what the learner's function calls it."""
     if not isinstance(declaration, Exercise) or declaration.upstream_name == UPSTREAM:
         return diagnosis
     return replace(diagnosis, says=diagnosis.says.replace(UPSTREAM, declaration.upstream_name))
 
 
-def _rarer(declaration: Declaration, answer: Answer, trial: Trial) -> Iterator[Candidate]:
+def _rarer_candidates(declaration: Declaration, answer: Answer, trial: Trial) -> Iterator[Candidate]:
     """Rarer mistakes; the first trial remembers them, once they are asked for."""
     if isinstance(declaration, Exercise):
         name = declaration.output_name

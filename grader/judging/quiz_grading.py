@@ -1,4 +1,4 @@
-"""The verdict on an answer sheet: read as data in the parent, with no worker and no torch."""
+"""Grades an answer sheet: it is read as data in the parent, with no worker and no torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from grader.course import CourseExercise
 from grader.errors import ReadError
 from grader.quiz.answer_mistakes import mistake_in
-from grader.quiz.answer_sheet import Sheet, decoded, read_sheet
+from grader.quiz.answer_sheet import Sheet, decode_sheet, read_sheet
 from grader.quiz.notebook_quiz import sheet_in
 from grader.quiz.plain_yaml import Text
 from grader.quiz.quiz import Quiz
@@ -30,29 +30,29 @@ def grade_sheet(exercise: CourseExercise, quiz: Quiz, content: bytes | None) -> 
     """
     if content is None:
         says = f"{exercise.file} is not there: get a sheet with: handgrad reset {exercise.id}"
-        return _everywhere(exercise, quiz, "todo", "todo", says)
-    return _judged(exercise, quiz, lambda: read_sheet(decoded(content), quiz), BROKEN)
+        return _same_for_every_answer(exercise, quiz, "todo", "todo", says)
+    return _grade_answers(exercise, quiz, lambda: read_sheet(decode_sheet(content), quiz), BROKEN)
 
 
 def grade_cells(exercise: CourseExercise, quiz: Quiz, cells: Sequence[str]) -> ExerciseResult:
     """The verdict on every question, as a notebook's cells answer them: in one assignment, which is not run."""
-    return _judged(exercise, quiz, lambda: sheet_in(exercise.id, quiz, cells), BROKEN_CELL)
+    return _grade_answers(exercise, quiz, lambda: sheet_in(exercise.id, quiz, cells), BROKEN_CELL)
 
 
-def _judged(exercise: CourseExercise, quiz: Quiz, read: Callable[[], Sheet | None], hint: str) -> ExerciseResult:
+def _grade_answers(exercise: CourseExercise, quiz: Quiz, read: Callable[[], Sheet | None], hint: str) -> ExerciseResult:
     try:
         sheet = read()
     except ReadError as error:
         says = plain(f"line {error.line}: {error.problem}")
-        return _everywhere(exercise, quiz, "failed", "syntax-error", says, (hint,))
+        return _same_for_every_answer(exercise, quiz, "failed", "syntax-error", says, (hint,))
     if sheet is None:
         says = f"no cell answers the quiz: write your answers into {exercise.id} = dict(...), and run that cell"
-        return _everywhere(exercise, quiz, "todo", "todo", says)
-    answers = tuple(_answer(exercise, quiz, sheet, name) for name in quiz.questions)
+        return _same_for_every_answer(exercise, quiz, "todo", "todo", says)
+    answers = tuple(_grade_answer(exercise, quiz, sheet, name) for name in quiz.questions)
     return ExerciseResult(exercise.id, exercise.unit, answers)
 
 
-def _everywhere(
+def _same_for_every_answer(
     exercise: CourseExercise, quiz: Quiz, status: Status, code: str, says: str, hints: tuple[str, ...] = ()
 ) -> ExerciseResult:
     points = exercise.points / len(quiz.questions)
@@ -63,21 +63,21 @@ def _everywhere(
     return ExerciseResult(exercise.id, exercise.unit, answers)
 
 
-def _answer(exercise: CourseExercise, quiz: Quiz, sheet: Sheet, name: str) -> AnswerResult:
+def _grade_answer(exercise: CourseExercise, quiz: Quiz, sheet: Sheet, name: str) -> AnswerResult:
     points = exercise.points / len(quiz.questions)
     answer = sheet.answers.get(name)
-    question = quiz.posed(name, sheet.variant)
+    question = quiz.question_with_key(name, sheet.variant)
     if answer is None:
         return AnswerResult(name, "todo", 0.0, points, "todo", _misnamed(name, sheet.unknown), hints=question.hints)
     found = mistake_in(question, answer)
     if found is None:
         return AnswerResult(name, "passed", points, points)
     verdict = "cannot be read" if found.code in UNREADABLE else "is not it"
-    says = f"{_short(answer)} {verdict}. {found.says}"
+    says = f"{_shortened(answer)} {verdict}. {found.says}"
     return AnswerResult(name, "failed", 0.0, points, found.code, says, hints=question.hints)
 
 
-def _short(answer: str) -> str:
+def _shortened(answer: str) -> str:
     text = plain(" ".join(answer.split()))
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 

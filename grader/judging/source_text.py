@@ -1,4 +1,4 @@
-"""What a learner wrote: one file, or the cells of a notebook, and how to say where in it something is."""
+"""A learner's source text, one file or the cells of a notebook, and how messages name a place in it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Source:
     Args:
         cells: the text of each code cell; a file is one cell.
         file: the file's name in the course, with forward slashes; empty for a notebook.
-        unread: the numbers of cells that are too long, and so were emptied; from 0.
+        skipped_cells: the numbers of cells that are too long, and so were emptied; from 0.
     """
 
     cells: tuple[str, ...]
     file: str = ""
-    unread: tuple[int, ...] = field(default=())
+    skipped_cells: tuple[int, ...] = field(default=())
 
     @classmethod
     def of_cells(cls, texts: Sequence[str]) -> Source:
@@ -48,14 +48,14 @@ class Source:
     def of_file(cls, text: str, file: str) -> Source:
         """One file."""
         read = cls.of_cells([text])
-        return cls(read.cells, file, read.unread)
+        return cls(read.cells, file, read.skipped_cells)
 
     @property
-    def what(self) -> str:
+    def kind(self) -> str:
         """What holds a piece of source: a `file`, or a `cell`."""
         return "file" if self.file else "cell"
 
-    def at(self, line: int) -> str:
+    def location(self, line: int) -> str:
         """A line in brackets, for the end of a sentence: ` (lin_grad.py, line 3: w.g = ...)`.
 
         Args:
@@ -65,15 +65,15 @@ class Source:
         text = self._lines[number]
         line -= self._starts[number]
         says = plain(text[line - 1].strip()[:LONGEST_LINE]) if 0 < line <= len(text) else ""
-        where = f"{PurePath(self.file).name if self.file else self.cell(number)}, line {line}"
+        where = f"{PurePath(self.file).name if self.file else self.cell_name(number)}, line {line}"
         return f" ({where}: {says})" if says else f" ({where})"
 
     @staticmethod
-    def cell(number: int) -> str:
+    def cell_name(number: int) -> str:
         """What a cell is called, by its number from 0."""
         return f"cell {number + 1}"
 
-    def failed_instead(self, name: str, failed: Iterable[int]) -> int | None:
+    def last_failed_naming(self, name: str, failed: Iterable[int]) -> int | None:
         """The last of the failed cells that speaks of a name which is nowhere defined."""
         word = re.compile(rf"\b{re.escape(name)}\b")
         known = [number for number in failed if 0 <= number < len(self.cells) and word.search(self.cells[number])]

@@ -1,4 +1,4 @@
-"""The rungs before any number is compared: was the function there, did it run, is its answer an array at all."""
+"""Checks before any number is compared: is the function there, does it run, is its answer an array at all?"""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mist
 DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
 
 
-def of_source(
+def check_source(
     facts: Facts, exercise: CourseExercise, source: Source, time_limit: float, cell_limit: float
 ) -> Diagnosis | None:
     """What is wrong with the whole file or notebook, before its function is called."""
     if facts.error is not None:
-        return raised(facts.error, source, time_limit=time_limit)
+        return diagnose_error(facts.error, source, time_limit=time_limit)
     if not facts.calls:
         return _failed_cell(facts, exercise.id, source, cell_limit) or Diagnosis(
             "missing-function", _missing_function(facts, exercise, source)
@@ -55,12 +55,12 @@ def of_source(
 
 def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Diagnosis | None:
     """The function is missing because the cell that was to make it failed, or was not even read."""
-    if source.unread:
-        where = source.file or source.cell(source.unread[0])
+    if source.skipped_cells:
+        where = source.file or source.cell_name(source.skipped_cells[0])
         return Diagnosis("error", f"{where} was not read: it is too long; hand in the code alone")
     errors = {failed.cell: failed.error for failed in facts.failed}
-    number = source.failed_instead(function, errors)
-    return None if number is None else raised(errors[number], source, time_limit=cell_limit)
+    number = source.last_failed_naming(function, errors)
+    return None if number is None else diagnose_error(errors[number], source, time_limit=cell_limit)
 
 
 def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) -> str:
@@ -76,12 +76,12 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
     return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
 
 
-def raised(
+def diagnose_error(
     error: Raised, source: Source, trial: Trial | None = None, *, time_limit: float = 0, signature: str = ""
 ) -> Diagnosis:
     """An exception in learner code, with the line it came from."""
     code = CODES.get(error.kind, "error")
-    where = source.at(error.lines[-1]) if error.lines else ""
+    where = source.location(error.lines[-1]) if error.lines else ""
     if code == "timeout":
         return Diagnosis(code, f"it was still running after {time_limit:g} seconds{where}")
     if code == "memory":
@@ -91,7 +91,7 @@ def raised(
     if code == "crash":
         return Diagnosis(code, f"it ended the whole program ({error.type}){where}")
     if code == "syntax-error":
-        return Diagnosis(code, f"Python cannot read the {source.what}: {error.message}{where}")
+        return Diagnosis(code, f"Python cannot read the {source.kind}: {error.message}{where}")
     if not error.lines and signature:
         return Diagnosis(code, f"{error.message}; it is called as {signature}")
     says = f"{error.type}: {_one_line(error.message)}{where}"
@@ -100,14 +100,14 @@ def raised(
     return Diagnosis(code, says, NAME_HINTS if error.type == "NameError" else ())
 
 
-def differentiates(use: tuple[int, str], source: Source) -> Diagnosis:
+def diagnose_autograd_use(use: tuple[int, str], source: Source) -> Diagnosis:
     """The function asks torch for the gradient.
 
     Args:
         use: the line, and the words in it.
     """
     line, words = use
-    return Diagnosis("used-autograd", DIFFERENTIATES.format(f", with `{words}`{source.at(line)}"))
+    return Diagnosis("used-autograd", DIFFERENTIATES.format(f", with `{words}`{source.location(line)}"))
 
 
 def _one_line(message: str) -> str:
@@ -130,20 +130,20 @@ def value_of(answer: Answer, call: Call) -> Value:
     return call.stored.get(answer.wrt, {}).get("g", NOTHING)
 
 
-def of_value(answer: Answer, call: Call, trial: Trial, *, numbers: bool) -> Diagnosis | None:
+def check_value(answer: Answer, call: Call, trial: Trial, *, number_allowed: bool) -> Diagnosis | None:
     """What is wrong with one answer as an object: not set, not a tensor, a wrong dtype.
 
     Args:
-        numbers: a plain number will do as a 0-d answer.
+        number_allowed: a plain number will do as a 0-d answer.
     """
     value = value_of(answer, call)
     if trial.expected[answer.name] is None:
-        return _unwanted(answer, value)
+        return _unwanted_answer(answer, value)
     if value.kind == "ellipsis":
         return Diagnosis("todo", "not attempted yet")
     if value.kind == "none":
-        return _absent(answer, call, trial)
-    if value.kind == "number" and numbers:
+        return _missing_answer(answer, call, trial)
+    if value.kind == "number" and number_allowed:
         return None
     if value.kind != "tensor":
         kind = value.type or value.kind
@@ -155,13 +155,13 @@ def of_value(answer: Answer, call: Call, trial: Trial, *, numbers: bool) -> Diag
     return None
 
 
-def _unwanted(answer: Answer, value: Value) -> Diagnosis | None:
+def _unwanted_answer(answer: Answer, value: Value) -> Diagnosis | None:
     if value.kind in {"none", "ellipsis"}:
         return None
     return Diagnosis("extra-work", "it was not asked for, and the function stored it all the same")
 
 
-def _absent(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
+def _missing_answer(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
     if not answer.stored:
         kept = [f"{name}.{key}" for name, found in call.stored.items() for key in found]
         elsewhere = [name for name in kept if name not in trial.expected]
@@ -178,7 +178,7 @@ def _absent(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
     return Diagnosis("missing-answer", f"nothing was stored in {answer.name}")
 
 
-def of_dtype(answer: Answer, value: Value, expected: str | None) -> Diagnosis | None:
+def check_dtype(answer: Answer, value: Value, expected: str | None) -> Diagnosis | None:
     """A dtype other than the owner's; any floating dtype will do where `expected` is `None`."""
     if (
         value.kind != "tensor"
@@ -190,7 +190,7 @@ def of_dtype(answer: Answer, value: Value, expected: str | None) -> Diagnosis | 
     return Diagnosis("wrong-dtype", f"it is {value.dtype}; {owner} is {expected or 'a floating-point tensor'}")
 
 
-def of_inputs(call: Call, trial: Trial, observed: Observation, *, exactly: bool) -> Diagnosis | None:
+def check_inputs(call: Call, trial: Trial, observed: Observation, *, exactly: bool) -> Diagnosis | None:
     """An argument that is no longer what it was when the function was called.
 
     Args:

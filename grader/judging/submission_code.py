@@ -1,4 +1,4 @@
-"""One submission's code, asked again and again in the time that its exercise has."""
+"""Runs one submission's code on trials, more than once, within the time limit of its exercise."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from grader.sampling import Array, Dtype, Function
 from grader.sandbox.checked_reply import read
 from grader.sandbox.worker import Reply, Worker
 
-from .cost_checks import metered
+from .cost_checks import is_metered
 from .judge import CELL_SHARE
-from .large_trial_checks import LargeCase, parted
+from .large_trial_checks import LargeCase, split_observation
 from .source_text import Source
 
 
@@ -28,39 +28,39 @@ class TimeLeft:
     seconds: float
 
     def run(self, worker: Worker, job: Callable[[float], bytes]) -> Reply:
-        """What becomes of a job, which is made with its time limit."""
+        """Run a job, which is made with its time limit."""
         reply = worker.run(job(self.seconds), self.seconds)
         self.seconds -= reply.seconds
         return reply
 
 
 @dataclass(frozen=True)
-class Code:
-    """What answers an exercise, and in what it runs."""
+class SubmissionCode:
+    """The code that answers an exercise, the worker that runs it, and the time that is left."""
 
     exercise: CourseExercise
     source: Source
     worker: Worker
-    left: TimeLeft
+    time_left: TimeLeft
 
-    def run(self, trials: Sequence[Trial], large: Sequence[Trial], *, scarce: bool = False) -> Reply:
-        """What becomes of ordinary and large trials.
+    def run(self, trials: Sequence[Trial], large: Sequence[Trial], *, tight_memory: bool = False) -> Reply:
+        """Run ordinary and large trials.
 
         Args:
-            scarce: there is no room for what these trials are about, and holes in memory may not count as used.
+            tight_memory: there is no room for what these trials are about, and holes in memory may not count as used.
         """
-        return self.left.run(
-            self.worker, lambda limit: _job(self.exercise, self.source, trials, large, limit, scarce=scarce)
+        return self.time_left.run(
+            self.worker, lambda limit: _job(self.exercise, self.source, trials, large, limit, tight_memory=tight_memory)
         )
 
-    def at_large(self, large: Sequence[Trial], *, scarce: bool = False) -> tuple[LargeCase, float]:
-        """What becomes of large trials alone in the time that is left, and the processor time they took."""
-        if self.left.seconds <= 0:
-            return LargeCase(large, late=True), 0.0
-        reply = self.run((), large, scarce=scarce)
+    def run_large(self, large: Sequence[Trial], *, tight_memory: bool = False) -> tuple[LargeCase, float]:
+        """Run large trials alone, in the time that is left; their outcome, and the processor time that they took."""
+        if self.time_left.seconds <= 0:
+            return LargeCase(large, timed_out=True), 0.0
+        reply = self.run((), large, tight_memory=tight_memory)
         if reply.frame is not None:
-            return parted(read(reply.frame), 0, large)[1], reply.cpu
-        return LargeCase(large, late=reply.end == "timeout"), reply.cpu
+            return split_observation(read(reply.frame), 0, large)[1], reply.cpu
+        return LargeCase(large, timed_out=reply.end == "timeout"), reply.cpu
 
 
 def _job(
@@ -70,11 +70,11 @@ def _job(
     large: Sequence[Trial],
     time_limit: float,
     *,
-    scarce: bool,
+    tight_memory: bool,
 ) -> bytes:
     arrays: list[np.ndarray] = []
-    asked = [_asked(trial, arrays, meter=metered(trial), after=True) for trial in trials]
-    asked += [_asked(trial, arrays, meter=False, after=False) for trial in large]
+    asked = [_encode_call(trial, arrays, meter=is_metered(trial), after=True) for trial in trials]
+    asked += [_encode_call(trial, arrays, meter=False, after=False) for trial in large]
     policy = exercise.course.policy
     header = {
         "cells": source.cells,
@@ -83,18 +83,18 @@ def _job(
         "function": exercise.id,
         "time_limit": time_limit,
         "memory_limit": policy.memory_limit,
-        "scarce": scarce,
+        "tight_memory": tight_memory,
         "calls": asked,
     }
     return protocol.pack(header, arrays)
 
 
-def _asked(trial: Trial, arrays: list[np.ndarray], **report: bool) -> dict[str, Any]:
+def _encode_call(trial: Trial, arrays: list[np.ndarray], **report: bool) -> dict[str, Any]:
     """One call: its arguments, and what is to be reported of it."""
-    return {"arguments": [[name, _sent(value, arrays)] for name, value in trial.arguments.items()], **report}
+    return {"arguments": [[name, _encode_argument(value, arrays)] for name, value in trial.arguments.items()], **report}
 
 
-def _sent(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
+def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
     if isinstance(value, Array):
         arrays.append(value.values)
         first = len(arrays) - 1

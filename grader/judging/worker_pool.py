@@ -17,12 +17,12 @@ from grader.sandbox.isolation import Isolation
 from grader.sandbox.warm_process import Closing
 from grader.sandbox.worker import Reply, Worker, start_worker
 
-Ask = Callable[[Worker], ExerciseResult]
+GradeWith = Callable[[Worker], ExerciseResult]
 STOPPED = "the run was stopped"
 
 
-class Crew(Closing):
-    """A worker to whoever asks: it runs each job in the first of its processes that is free.
+class WorkerPool(Closing):
+    """Worker processes that are used as one worker: each job runs in the first process that is free.
 
     Args:
         isolation: what learner code is kept in.
@@ -38,7 +38,7 @@ class Crew(Closing):
         self._free: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
         try:
             for _ in range(workers):
-                self._free.put(self._started())
+                self._free.put(self._start_worker())
         except BaseException:
             self.close()
             raise
@@ -58,7 +58,7 @@ class Crew(Closing):
         """
         worker = self._free.get()
         try:
-            worker = worker or self._started()
+            worker = worker or self._start_worker()
             return worker.run(job, time_limit)
         except BaseException:
             if worker is not None:
@@ -69,7 +69,7 @@ class Crew(Closing):
         finally:
             self._free.put(worker)
 
-    def _started(self) -> Worker:
+    def _start_worker(self) -> Worker:
         with self._starting:
             if self.closed:
                 raise InfrastructureError(STOPPED)
@@ -77,20 +77,20 @@ class Crew(Closing):
             self._workers.add(worker)
             return worker
 
-    def grade(self, exercise: CourseExercise, ask: Ask) -> ExerciseResult:
-        """The verdict on one exercise; asked for again, of a fresh process, where the grader itself failed.
+    def grade(self, exercise: CourseExercise, grade_with: GradeWith) -> ExerciseResult:
+        """The verdict on one exercise; tried again with a fresh process where the grader itself failed.
 
         Args:
-            ask: asks a worker for it.
+            grade_with: grades it with a worker.
         """
-        result = self._try(exercise, ask)
-        return result if result.status != "error" else self._try(exercise, ask)
+        result = self._try(exercise, grade_with)
+        return result if result.status != "error" else self._try(exercise, grade_with)
 
-    def _try(self, exercise: CourseExercise, ask: Ask) -> ExerciseResult:
+    def _try(self, exercise: CourseExercise, grade_with: GradeWith) -> ExerciseResult:
         if self.closed:
-            return exercise.unread(STOPPED)
+            return exercise.unread_result(STOPPED)
         try:
-            return ask(self)
+            return grade_with(self)
         except Exception as error:  # one submission never stops the rest
             says = f"the grader failed ({type(error).__name__}: {error}): run the same command again"
-            return exercise.unread(says)
+            return exercise.unread_result(says)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from grader.course import Course, CourseExercise
-from grader.picture.picture_data import Shown
+from grader.picture.picture_data import ExercisePictures
 from grader.results import ExerciseResult
 
 from .render_html import Report
@@ -22,7 +22,10 @@ summary { cursor: pointer; }
 
 
 def check_page(
-    course: Course, chosen: Sequence[CourseExercise], results: Sequence[ExerciseResult], album: Sequence[Shown]
+    course: Course,
+    chosen: Sequence[CourseExercise],
+    results: Sequence[ExerciseResult],
+    album: Sequence[ExercisePictures],
 ) -> str:
     """The whole page, in ASCII, so that no terminal or pipe can spoil it."""
     pictures = {seen.exercise: seen for seen in album}

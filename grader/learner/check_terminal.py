@@ -1,4 +1,4 @@
-"""Checking a learner's files at the command line: each is checked and remembered, then all of it is put on stdout."""
+"""Checks a learner's files at the command line, remembers the verdicts, and prints them on stdout."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import sys
 from collections.abc import Sequence
 
 from grader.course import CourseExercise
-from grader.picture.picture_data import Shown
+from grader.picture.picture_data import ExercisePictures
 from grader.results import ExerciseResult
 
 from .console import Spinner, print_json, print_report
 from .session import Session
 
 
-def checked(
-    session: Session, chosen: Sequence[CourseExercise], album: list[Shown] | None = None
+def check_and_record(
+    session: Session, chosen: Sequence[CourseExercise], album: list[ExercisePictures] | None = None
 ) -> list[ExerciseResult]:
-    """The verdicts, remembered.
+    """Check exercises and record the verdicts.
 
     Args:
-        album: takes what there is to see of each, if somebody wants to.
+        album: takes the pictures of each exercise, if there is one.
     """
     if not all(exercise.is_quiz for exercise in chosen):
         session.warm_up()
@@ -31,7 +31,7 @@ def checked(
                 if album is None:
                     results.append(session.check(exercise))
                 else:
-                    result, seen = session.see(exercise)
+                    result, seen = session.check_with_pictures(exercise)
                     results.append(result)
                     album.append(seen)
                 session.progress.record(exercise, results[-1])
@@ -46,17 +46,17 @@ def checked(
 def last_result(session: Session, exercise: CourseExercise) -> ExerciseResult:
     """The last verdict if the file is still the same, else a new one."""
     known = session.progress.result(exercise)
-    return known if known is not None else checked(session, [exercise])[0]
+    return known if known is not None else check_and_record(session, [exercise])[0]
 
 
-def put(
+def print_results(
     session: Session,
     chosen: Sequence[CourseExercise],
     results: Sequence[ExerciseResult],
-    album: Sequence[Shown] | None,
+    album: Sequence[ExercisePictures] | None,
     format: str,
 ) -> None:
-    """The verdicts on stdout, with the pictures if there are any."""
+    """Print the verdicts on stdout, with the pictures if there are any."""
     if format == "html":
         from .check_html import check_page
 

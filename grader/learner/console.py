@@ -1,4 +1,4 @@
-"""What the commands put on the terminal: reports, lists, and a spinner where somebody is watching."""
+"""Prints reports and lists on the terminal, and a spinner where somebody is watching."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from grader.course import Course, CourseExercise
 from grader.results import CourseResult, ExerciseResult, dumps
 
 from .progress import by_unit, next_exercise
-from .render_text import Line, Style, bars, exercise_report, next_step, printed
+from .render_text import Line, Style, exercise_report, next_step, printed_lines, progress_bars
 from .session import Session
 
 if TYPE_CHECKING:
-    from grader.picture.picture_data import Shown
+    from grader.picture.picture_data import ExercisePictures
 
 STYLES = {
     "bold": "bold", "good": "green", "bad": "red", "todo": "yellow", "dim": "dim", "mark": "bold magenta",
@@ -32,45 +32,45 @@ IN_A_LIST = 30  # columns before an exercise's title
 
 
 def print_json(
-    course: Course, results: Sequence[ExerciseResult], seed: int, album: Sequence[Shown] | None = None
+    course: Course, results: Sequence[ExerciseResult], seed: int, album: Sequence[ExercisePictures] | None = None
 ) -> None:
     """The results of a learner's own check as one record; with pictures, inside another that has both."""
     result = CourseResult(course.config.course, "learner", tuple(results), seed, "none")
     if album is None:
         print(dumps(result), end="")
     else:
-        from grader.picture.picture_json import dumps_shown
+        from grader.picture.picture_json import dumps_with_pictures
 
-        print(dumps_shown(result.record, album), end="")
+        print(dumps_with_pictures(result.record, album), end="")
 
 
 def print_report(
     session: Session, chosen: Iterable[CourseExercise], results: Iterable[ExerciseResult],
-    album: Sequence[Shown] | None = None, *, list_all: bool,
+    album: Sequence[ExercisePictures] | None = None, *, list_all: bool,
 ) -> None:  # fmt: skip
     """Each exercise, then the progress of their units and the next thing to do.
 
     Args:
-        album: what there is to see of each exercise, if it is to be shown.
+        album: the pictures of each exercise, if they are to be shown.
     """
-    width, chosen = columns(), list(chosen)
+    width, chosen = report_width(), list(chosen)
     pictures = {seen.exercise: seen for seen in album or ()}
     for exercise, result in zip(chosen, results, strict=True):
         seen = {answer.name: session.progress.hints_seen(exercise, answer) for answer in result.answers}
-        out(exercise_report(exercise, result, width, seen))
+        print_lines(exercise_report(exercise, result, width, seen))
         if not list_all:
-            out(printed(result, width))
+            print_lines(printed_lines(result, width))
         if exercise.id in pictures and (not list_all or pictures[exercise.id].is_drawn):
-            out(_pictures(pictures[exercise.id], width))
+            print_lines(_pictures(pictures[exercise.id], width))
     if list_all and pictures and not any(seen.is_drawn for seen in pictures.values()):
-        out([(("In none of these is there an array to draw.", ""),)])
+        print_lines([(("In none of these is there an array to draw.", ""),)])
     progress = session.progress
-    out(bars(by_unit(session.course, progress, [exercise.unit for exercise in chosen]), width))
-    out([next_step(next_exercise(progress, chosen) or next_exercise(progress, session.course.exercises))])
-    out([((note, "todo"),) for note in progress.notes])
+    print_lines(progress_bars(by_unit(session.course, progress, [exercise.unit for exercise in chosen]), width))
+    print_lines([next_step(next_exercise(progress, chosen) or next_exercise(progress, session.course.exercises))])
+    print_lines([((note, "todo"),) for note in progress.notes])
 
 
-def _pictures(seen: Shown, width: int) -> Iterator[Line]:
+def _pictures(seen: ExercisePictures, width: int) -> Iterator[Line]:
     from .picture_terminal import picture_lines
 
     yield ()
@@ -78,31 +78,31 @@ def _pictures(seen: Shown, width: int) -> Iterator[Line]:
     yield ()
 
 
-def listed(session: Session, exercise: CourseExercise) -> Iterator[Line]:
+def exercise_lines(session: Session, exercise: CourseExercise) -> Iterator[Line]:
     """One exercise in a list: how far it is, and its title, on as many lines as that takes."""
     result = session.progress.result(exercise)
     done = sum(answer.status == "passed" for answer in result.answers) if result else 0
     total = len(exercise.declaration.answers)
     title = exercise.declaration.title + (" (stretch)" if exercise.stretch else "")
     count = f"{done}/{total}"
-    room = max(columns() - IN_A_LIST, 20)
+    room = max(report_width() - IN_A_LIST, 20)
     first, *more = textwrap.wrap(title, room, break_long_words=False, break_on_hyphens=False)
     style: Style = "good" if done == total else "dim"
     yield (("  ", ""), (f"{exercise.id:<22}", ""), (f"{count:<6}", style), (first, "dim"))
     yield from (((" " * IN_A_LIST + line, "dim"),) for line in more)
 
 
-def columns() -> int:
+def report_width() -> int:
     """How wide the report is."""
     return min(terminal().width, MAX_WIDTH)
 
 
 def terminal() -> Console:
-    """Where reports go."""
+    """The terminal that reports are printed on."""
     return Console(highlight=False, soft_wrap=True)
 
 
-def out(lines: Iterable[Line], link: CourseExercise | None = None) -> None:
+def print_lines(lines: Iterable[Line], link: CourseExercise | None = None) -> None:
     """Put lines on the terminal.
 
     Args:
@@ -116,8 +116,8 @@ def out(lines: Iterable[Line], link: CourseExercise | None = None) -> None:
         console.print(text)
 
 
-def clear() -> None:
-    """An empty screen."""
+def clear_screen() -> None:
+    """Clear the screen."""
     terminal().clear()
 
 

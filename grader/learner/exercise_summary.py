@@ -1,4 +1,4 @@
-"""What an exercise asks, in one line: its formula as the author wrote it, and the shape of the answer."""
+"""Summarises what an exercise asks in one line: its formula as the author wrote it, and the answer's shape."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def formula_or_words(exercise: CourseExercise) -> tuple[str, bool]:
     body = _lambda_body(exercise.course.spec(exercise.unit), exercise.id)
     if body is None:
         return (declaration.forward.__doc__ or declaration.title).strip().splitlines()[0].rstrip("."), False
-    name = declaration.marked("output")
+    name = declaration.argument_with_role("output")
     return f"{name} = {body}" if name else body, True
 
 
-def asked(exercise: CourseExercise, answer: Answer) -> str:
+def describe_answer(exercise: CourseExercise, answer: Answer) -> str:
     """What is asked of one answer, with its shape."""
     declaration = exercise.declaration
     if isinstance(declaration, Quiz):
-        return " ".join(declaration.asked(answer.name, variant_of(exercise.path)).ask.split())
+        return " ".join(declaration.question(answer.name, variant_of(exercise.path)).ask.split())
     if isinstance(declaration, Routine):
-        return f"{exercise.id}({', '.join(declaration.taken)}): {declaration.title}"
+        return f"{exercise.id}({', '.join(declaration.argument_names)}): {declaration.title}"
     text = formula(exercise)
     if answer.kind == "value":
         return f"the function returns the value of {text}"

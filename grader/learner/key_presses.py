@@ -1,4 +1,4 @@
-"""Single key presses from a terminal, while the program goes on printing to it."""
+"""Reads single key presses from a terminal, while the program goes on printing to it."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from grader.picture.heat_maps import NAMELESS, NOT_FINITE, RIGHT, Band, Cell, Room, Table, bands, left_out
-from grader.picture.picture_data import OUT, Graph, Node, Picture, Shown, without_repeats
+from grader.picture.heat_maps import NAMELESS, NOT_FINITE, RIGHT, Band, Cell, Table, TableLimits, bands, left_out
+from grader.picture.picture_data import OUT, ExercisePictures, Graph, Node, Picture, without_repeats
 
 from .render_text import Line, Style
 
@@ -22,8 +22,8 @@ WAY = "from the output back to the inputs; <== is where it goes wrong"
 Block = list[Line]
 
 
-def picture_lines(shown: Shown, width: int) -> Iterator[Line]:
-    """What there is to see of one exercise, at most `width` columns wide."""
+def picture_lines(shown: ExercisePictures, width: int) -> Iterator[Line]:
+    """The pictures of one exercise, at most `width` columns wide."""
     if not shown.pictures:
         yield from _said("everything is right, so there is nothing to draw", width, shown.exercise)
     for number, picture in enumerate(without_repeats(shown.pictures)):
@@ -48,7 +48,7 @@ def _picture(picture: Picture, width: int) -> Iterator[Line]:
     yield from _said(picture.where, width, picture.answer)
     room = width - len(INDENT)
     columns = max((room - 6) // 3, 3)
-    for band in bands(picture, Room(columns=columns)):
+    for band in bands(picture, TableLimits(columns=columns)):
         if band.caption:
             for line in band.caption.splitlines():
                 yield from _said(line, width)

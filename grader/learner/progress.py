@@ -1,4 +1,4 @@
-"""What a learner has reached so far: the last verdicts and the hints already seen, in `.handgrad/progress.json`."""
+"""A learner's progress: the last verdicts and the hints already seen, in `.handgrad/progress.json`."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Progress:
             state = json.loads(progress.path.read_text(encoding="utf-8"))
             if state["version"] != VERSION:
                 raise ValueError(f"version {state['version']}")
-            entries = {str(key): _sound(value) for key, value in state["exercises"].items()}
+            entries = {str(key): _valid_state(value) for key, value in state["exercises"].items()}
             progress.exercises = {key: entry for key, entry in entries.items() if entry is not None}
-            progress.met = _counts(state.get("met"))
+            progress.met = _valid_counts(state.get("met"))
         except FileNotFoundError:
             return progress
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -100,8 +100,8 @@ class Progress:
             return {}
         return {answer.name: answer.code for answer in last.answers}
 
-    def got_over(self, code: str) -> None:
-        """One time less that a mistake was met, where it was met most: the learner was tried, and did not make it."""
+    def remove_one_mistake(self, code: str) -> None:
+        """Count a mistake once less, where it was met most: in a review, the learner did not make it."""
         where = self.met.get(code)
         if where:
             most = max(where, key=lambda name: where[name])
@@ -114,7 +114,7 @@ class Progress:
         first = 0 if answer.status == "todo" else 1
         return int(seen.get("seen", first)) if seen.get("code") == answer.code else first
 
-    def saw_hint(self, exercise: CourseExercise, answer: AnswerResult, count: int) -> None:
+    def record_hints_seen(self, exercise: CourseExercise, answer: AnswerResult, count: int) -> None:
         """Remember that `count` hints have been shown."""
         state = self.exercises.setdefault(exercise.id, {"hash": "", "result": None, "hints": {}})
         state.setdefault("hints", {})[answer.name] = {"code": answer.code, "seen": count}
@@ -142,7 +142,7 @@ def content_hash(path: Path) -> str:
         return ""
 
 
-def _counts(found: Any) -> dict[str, dict[str, int]]:
+def _valid_counts(found: Any) -> dict[str, dict[str, int]]:
     """How often each mistake was met, without what is no such count."""
     return {
         str(code): {str(name): times for name, times in where.items() if type(times) is int and times > 0}
@@ -151,7 +151,7 @@ def _counts(found: Any) -> dict[str, dict[str, int]]:
     }
 
 
-def _sound(entry: Any) -> dict[str, Any] | None:
+def _valid_state(entry: Any) -> dict[str, Any] | None:
     """One exercise's state with everything in it of the right kind, `None` if it is not worth keeping."""
     if not isinstance(entry, dict) or not isinstance(entry.get("hash"), str):
         return None

@@ -47,9 +47,9 @@ class Sitting:
 
     @cached_property
     def course(self) -> Course:
-        from grader.judging.lazy_grader import few_pauses
+        from grader.judging.lazy_grader import without_garbage_collection
 
-        with few_pauses():
+        with without_garbage_collection():
             from grader.course import load_course
 
             return load_course(self.root)
@@ -154,12 +154,12 @@ class Report:
         self.same_as = first if first != answer.name and answer.status != "todo" else ""
 
     def lines(self, width: int) -> Iterator[Line]:
-        from .render_text import failure
+        from .render_text import failure_lines
 
         if self.same_as:
             yield ((f"the same as {self.same_as} above", "bad"),)
         else:
-            yield from failure(self.exercise, self.answer, width, self.hints_seen)
+            yield from failure_lines(self.exercise, self.answer, width, self.hints_seen)
 
     def toterminal(self, tw: Any) -> None:
         for line in self.lines(tw.fullwidth):

@@ -132,7 +132,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[
     if not _is_taken(file_path) or not (root / COURSE).is_file():
         return collected
     sitting = _sitting(parent.config, root)
-    exercise = sitting.course.at(file_path)
+    exercise = sitting.course.exercise_at(file_path)
     if exercise is None:
         sitting.strays.append(file_path)
         return []
@@ -282,12 +282,12 @@ def _summarise(reporter: Any, exitstatus: int, sitting: Sitting) -> None:
 def _closing(reporter: Any, sitting: Sitting, touched: list[CourseExercise], only_todo: bool) -> Iterator[Line]:
     """A bar for each unit no line above told enough of, why pytest exits with 1 if nothing is wrong, the next step."""
     from .progress import by_unit, next_exercise
-    from .render_text import bars, lesson_file, next_step
+    from .render_text import lesson_file, next_step, progress_bars
 
     course, progress, width = sitting.course, sitting.session.progress, reporter._tw.fullwidth
     begun = {each.unit for each in course.exercises if (known := progress.result(each)) and _is_attempted(known)}
     untold = {exercise.unit for exercise in touched} - (_told(reporter.config) - begun)
-    yield from bars(by_unit(course, progress, untold), width)
+    yield from progress_bars(by_unit(course, progress, untold), width)
     following = next_exercise(progress, touched) or next_exercise(progress, course.exercises)
     if reporter.verbosity >= 0 and touched:
         if only_todo:

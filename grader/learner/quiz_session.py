@@ -1,4 +1,4 @@
-"""One learner and one quiz: questions as this learner has them, what an answer leads to, and what is still open."""
+"""One learner's work on one quiz: the questions with their numbers, the verdict on an answer, what is still open."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from grader.course import CourseExercise
 from grader.errors import InfrastructureError, ReadError, UsageError
 from grader.judging.quiz_grading import UNREADABLE, grade_sheet
 from grader.quiz.answer_mistakes import LONGEST, mistake_in
-from grader.quiz.answer_sheet import Sheet, decoded, read_sheet, with_answer
-from grader.quiz.questions import Choice, Choices, Mistake, Posed
+from grader.quiz.answer_sheet import Sheet, decode_sheet, read_sheet, with_answer
+from grader.quiz.questions import AnswerableQuestion, Choice, Choices, Mistake
 from grader.quiz.quiz import options
 from grader.results import ExerciseResult
 
@@ -33,9 +33,9 @@ class Practice:
     variant: int
     hints: dict[str, int] = field(default_factory=dict)
 
-    def posed(self, name: str) -> Posed:
+    def question(self, name: str) -> AnswerableQuestion:
         """A question as this learner has it."""
-        return self.exercise.quiz.posed(name, self.variant)
+        return self.exercise.quiz.question_with_key(name, self.variant)
 
     def answer(self, name: str, typed: str) -> Mistake | None:
         """Judge an answer.
@@ -44,31 +44,31 @@ class Practice:
             UsageError: it is to be written down, and the file is no answer sheet any more.
             InfrastructureError: it is to be written down, and cannot be.
         """
-        return mistake_in(self.posed(name), self.spelt_out(name, typed))
+        return mistake_in(self.question(name), self.with_choice_names(name, typed))
 
-    def spelt_out(self, name: str, typed: str) -> str:
+    def with_choice_names(self, name: str, typed: str) -> str:
         """What was typed, with the words of choices that were named by their letters."""
-        question = self.posed(name)
+        question = self.question(name)
         if not isinstance(question, (Choice, Choices)):
             return typed.strip()
-        by_letter = self.lettered(name, question)
+        by_letter = self.choices_by_letter(name, question)
         labels = list(by_letter.values())
         parts = typed.replace(",", " ").split()
         if len(parts) == 1 and parts[0].lower() not in labels and set(parts[0].lower()) <= by_letter.keys():
             parts = list(parts[0])
         return ", ".join(by_letter.get(part.strip(".)").lower(), part) for part in parts)
 
-    def lettered(self, name: str, question: Choice | Choices) -> dict[str, str]:
+    def choices_by_letter(self, name: str, question: Choice | Choices) -> dict[str, str]:
         """The word of each choice by its letter."""
         return dict(zip(LETTERS, options(name, question, self.variant), strict=False))
 
-    def answered(self, name: str) -> str:
+    def earlier_answer(self, name: str) -> str:
         """What was answered before; empty if nothing was."""
         return ""
 
     def next_hint(self, name: str) -> tuple[int, int, str] | None:
         """The number of the next hint, how many there are, and the hint; `None` once all have been shown."""
-        hints = self.posed(name).hints
+        hints = self.question(name).hints
         seen = self.hints.get(name, 0)
         if seen == len(hints):
             return None
@@ -101,9 +101,9 @@ class QuizSession(Practice):
         try:
             if not path.exists():
                 self._write(stub(self.exercise, self.variant))
-            return decoded(path.read_bytes())
+            return decode_sheet(path.read_bytes())
         except ReadError as error:
-            raise self._broken(error) from error
+            raise self._unreadable_sheet(error) from error
 
     def sheet(self) -> Sheet:
         """What the sheet says now.
@@ -114,14 +114,14 @@ class QuizSession(Practice):
         try:
             return read_sheet(self.text(), self.exercise.quiz)
         except ReadError as error:
-            raise self._broken(error) from error
+            raise self._unreadable_sheet(error) from error
 
-    def posed(self, name: str) -> Posed:
+    def question(self, name: str) -> AnswerableQuestion:
         """A question as the sheet has it."""
         self.variant = self.sheet().variant
-        return super().posed(name)
+        return super().question(name)
 
-    def answered(self, name: str) -> str:
+    def earlier_answer(self, name: str) -> str:
         """What the sheet says; empty if nothing."""
         return self.sheet().answers.get(name, "")
 
@@ -131,18 +131,18 @@ class QuizSession(Practice):
         return [
             name
             for name in quiz.questions
-            if name not in sheet.answers or mistake_in(quiz.posed(name, sheet.variant), sheet.answers[name])
+            if name not in sheet.answers or mistake_in(quiz.question_with_key(name, sheet.variant), sheet.answers[name])
         ]
 
     def answer(self, name: str, typed: str) -> Mistake | None:
         """Judge an answer and write it down; one that cannot be read is not written."""
         text = self.text()
-        answer, mistake = self.spelt_out(name, typed), super().answer(name, typed)
+        answer, mistake = self.with_choice_names(name, typed), super().answer(name, typed)
         if len(answer) <= LONGEST and (mistake is None or mistake.code not in UNREADABLE):
             try:
                 self._write(with_answer(text, self.exercise.quiz, name, answer))
             except ReadError as error:
-                raise self._broken(error) from error
+                raise self._unreadable_sheet(error) from error
         return mistake
 
     def result(self) -> ExerciseResult:
@@ -157,7 +157,7 @@ class QuizSession(Practice):
             says = f"{path} cannot be written ({error.strerror}): {remedy(error)}. Nothing has changed."
             raise InfrastructureError(says) from error
 
-    def _broken(self, error: ReadError) -> UsageError:
+    def _unreadable_sheet(self, error: ReadError) -> UsageError:
         return UsageError(
             f"{self.exercise.file}, line {error.line}: {error.problem}. Correct it, or begin a new sheet (this one is "
             f"kept) with: handgrad reset {self.exercise.id}"

@@ -13,14 +13,14 @@ from rich.syntax import Syntax
 from grader.errors import UsageError
 from grader.judging.quiz_grading import UNREADABLE
 from grader.quiz.answer_sheet import how_to_answer
-from grader.quiz.questions import Choice, Choices, Expression, Mistake, Posed
+from grader.quiz.questions import AnswerableQuestion, Choice, Choices, Expression, Mistake
 from grader.results import ExerciseResult
 from grader.safe_text import plain
 
-from .console import columns, out, terminal
+from .console import print_lines, report_width, terminal
 from .progress import UnitProgress, next_exercise
 from .quiz_session import Practice, QuizSession
-from .render_text import Line, Style, bars, next_step
+from .render_text import Line, Style, next_step, progress_bars
 from .session import Session
 
 PROMPT = "answer> "
@@ -31,26 +31,26 @@ LEFT_OPEN = Mistake(code="todo", says="It was left for later.")
 AGAIN = "Try the ones that are not right yet? [Y/n] "
 
 
-class Left(Exception):
+class QuizLeft(Exception):
     """The learner leaves the quiz."""
 
 
-def take(session: Session, taking: QuizSession) -> int:
+def take_quiz(session: Session, taking: QuizSession) -> int:
     """Ask every open question until all are right or the learner leaves; returns the exit code."""
-    code = sat(lambda: _rounds(session, taking))
-    result = _closing(session, taking)
+    code = run_until_left(lambda: _ask_open_questions(session, taking))
+    result = _record_and_show_result(session, taking)
     return 0 if result.status == "passed" else code or 1
 
 
-def sat(ask: Callable[[], None]) -> int:
-    """Ask until it is done or the learner leaves; 130 if by Ctrl-C, 1 if otherwise, 0 if it is done."""
+def run_until_left(ask: Callable[[], None]) -> int:
+    """Call `ask` until it is done or the learner leaves; 130 if by Ctrl-C, 1 if otherwise, 0 if it is done."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  # so that answers can be edited and recalled
     if hasattr(sys.stdin, "reconfigure"):
         sys.stdin.reconfigure(errors="replace")
     try:
         ask()
-    except Left:
+    except QuizLeft:
         print()
         return 1
     except KeyboardInterrupt:
@@ -59,23 +59,23 @@ def sat(ask: Callable[[], None]) -> int:
     return 0
 
 
-def _rounds(session: Session, taking: QuizSession) -> None:
+def _ask_open_questions(session: Session, taking: QuizSession) -> None:
     count = len(taking.names)
     waiting = taking.open()
     if len(waiting) < count:
-        out(wrapped(f"{count - len(waiting)} of {count} are right already.", "good"))
+        print_lines(wrapped(f"{count - len(waiting)} of {count} are right already.", "good"))
     if waiting:
-        out(wrapped(HELP, "dim"))
+        print_lines(wrapped(HELP, "dim"))
     while waiting:
         for name in waiting:
-            ask(taking, name, f"{taking.names.index(name) + 1} of {count}")
+            ask_question(taking, name, f"{taking.names.index(name) + 1} of {count}")
             session.progress.record(taking.exercise, taking.result())
         waiting = taking.open()
         if waiting and (not sys.stdin.isatty() or _read(AGAIN).lower().startswith("n")):
-            raise Left
+            raise QuizLeft
 
 
-def ask(taking: Practice, name: str, place: str) -> Mistake | None:
+def ask_question(taking: Practice, name: str, place: str) -> Mistake | None:
     """One question, until it has been answered or left for later.
 
     Args:
@@ -87,27 +87,27 @@ def ask(taking: Practice, name: str, place: str) -> Mistake | None:
     Raises:
         Left: the learner leaves the quiz.
     """
-    question = taking.posed(name)
+    question = taking.question(name)
     _show(taking, name, question, place)
     while typed := _read(PROMPT):
         if typed.lower() in _commands(question, "quit"):
-            raise Left
+            raise QuizLeft
         if typed.lower() in _commands(question, "hint"):
             _hint(taking, name)
             continue
         mistake = taking.answer(name, typed)
         if mistake is None:
-            out(wrapped(question.because, first="Right. ", first_style="good"))
+            print_lines(wrapped(question.because, first="Right. ", first_style="good"))
             return None
         if mistake.code not in UNREADABLE:
-            out(wrapped(mistake.says, first="Not yet. ", first_style="bad"))
+            print_lines(wrapped(mistake.says, first="Not yet. ", first_style="bad"))
             return mistake
         says = f"There is no choice {typed!r}." if isinstance(question, (Choice, Choices)) else mistake.says
-        out(wrapped(f"{says} {_how(question)}", "bad"))
+        print_lines(wrapped(f"{says} {_how_to_answer(question)}", "bad"))
     return LEFT_OPEN
 
 
-def _commands(question: Posed, word: str) -> set[str]:
+def _commands(question: AnswerableQuestion, word: str) -> set[str]:
     """How a command may be typed: its first letter will do, where that is no variable of the question."""
     letter, taken = word[0], question.given if isinstance(question, Expression) else ()
     return {word} if letter in taken else {word, letter}
@@ -118,35 +118,35 @@ def _read(prompt: str) -> str:
     try:
         return input(prompt).strip()
     except EOFError:
-        raise Left from None
+        raise QuizLeft from None
 
 
 def _hint(taking: Practice, name: str) -> None:
     found = taking.next_hint(name)
     if found is None:
-        out(wrapped(f"No more hints; the lesson: exercises/{taking.exercise.unit}/README.md", "dim"))
+        print_lines(wrapped(f"No more hints; the lesson: exercises/{taking.exercise.unit}/README.md", "dim"))
     else:
         number, count, hint = found
-        out(wrapped(f"hint {number}/{count}: {hint}", "bold"))
+        print_lines(wrapped(f"hint {number}/{count}: {hint}", "bold"))
 
 
-def _show(taking: Practice, name: str, question: Posed, place: str) -> None:
-    out([(("", ""),), ((place, "bold"), (f"  {name}", "dim")), *wrapped(question.ask)])
+def _show(taking: Practice, name: str, question: AnswerableQuestion, place: str) -> None:
+    print_lines([(("", ""),), ((place, "bold"), (f"  {name}", "dim")), *wrapped(question.ask)])
     if question.listing:
         code = Syntax(question.listing.rstrip(), "python", theme="ansi_dark", background_color="default")
         terminal().print(Padding(code, (1, 0, 1, 4)))
     if isinstance(question, (Choice, Choices)):
         texts = {label: right if isinstance(right, str) else right.text for label, right in question.right.items()}
         texts |= {label: wrong.text for label, wrong in question.wrong.items()}
-        out([] if question.listing else [(("", ""),)])
-        for letter, label in taking.lettered(name, question).items():
-            out(wrapped(texts[label], first=f"  {letter}  "))
-    out(wrapped(_how(question), "dim"))
-    if before := taking.answered(name):
-        out(wrapped(f"It was not right: {before[:SHOWN]}{'…' if len(before) > SHOWN else ''}", "dim"))
+        print_lines([] if question.listing else [(("", ""),)])
+        for letter, label in taking.choices_by_letter(name, question).items():
+            print_lines(wrapped(texts[label], first=f"  {letter}  "))
+    print_lines(wrapped(_how_to_answer(question), "dim"))
+    if before := taking.earlier_answer(name):
+        print_lines(wrapped(f"It was not right: {before[:SHOWN]}{'…' if len(before) > SHOWN else ''}", "dim"))
 
 
-def _how(question: Posed) -> str:
+def _how_to_answer(question: AnswerableQuestion) -> str:
     if isinstance(question, Choice):
         return "Answer with a letter."
     if isinstance(question, Choices):
@@ -156,34 +156,39 @@ def _how(question: Posed) -> str:
 
 def wrapped(text: str, style: Style = "", first: str = "", first_style: Style = "bold") -> Iterator[Line]:
     """Paragraphs as wide as the terminal, behind what stands before them."""
-    width, indent = max(columns(), 20), " " * len(first)
+    width, indent = max(report_width(), 20), " " * len(first)
     for paragraph in plain(text).split("\n\n"):
         for line in textwrap.wrap(paragraph, width - len(first), break_long_words=False, break_on_hyphens=False):
             yield ((first, first_style), (line, style))
             first = indent
 
 
-def _closing(session: Session, taking: QuizSession) -> ExerciseResult:
+def _record_and_show_result(session: Session, taking: QuizSession) -> ExerciseResult:
     """Remember the verdict, and show how far the quiz is."""
     exercise, result = taking.exercise, taking.result()
     session.progress.record(exercise, result)
     session.progress.save()
     done = sum(answer.status == "passed" for answer in result.answers)
-    out([(("", ""),), *bars([UnitProgress(f"quiz {exercise.unit}", done, len(result.answers))], columns())])
+    print_lines(
+        [
+            (("", ""),),
+            *progress_bars([UnitProgress(f"quiz {exercise.unit}", done, len(result.answers))], report_width()),
+        ]
+    )
     if result.status == "passed":
-        out(
+        print_lines(
             [
                 (("All of them are right.", "good"),),
                 next_step(next_exercise(session.progress, session.course.exercises)),
             ]
         )
     else:
-        out([(("go on: ", ""), (f"handgrad quiz {exercise.unit}", "bold"))])
-    out([((note, "todo"),) for note in session.progress.notes])
+        print_lines([(("go on: ", ""), (f"handgrad quiz {exercise.unit}", "bold"))])
+    print_lines([((note, "todo"),) for note in session.progress.notes])
     return result
 
 
-def chosen(session: Session, quizzes: Iterable[QuizSession]) -> QuizSession:
+def first_open_quiz(session: Session, quizzes: Iterable[QuizSession]) -> QuizSession:
     """The first quiz that is not known to be right.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a check cell shows: the words of `handgrad check`, as text and as HTML that fits any notebook's colours."""
+"""Renders what a check cell shows, the words of `handgrad check`, as text and as HTML for any notebook's colours."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from html import escape
 
 from grader.course import CourseExercise
 from grader.picture.html import pictures_html
-from grader.picture.picture_data import Shown
+from grader.picture.picture_data import ExercisePictures
 from grader.results import AnswerResult, ExerciseResult, Status
 from grader.safe_text import plain
 
 from .exercise_summary import formula_or_words
-from .render_text import alike, as_text, exercise_report, printed
+from .render_text import as_text, exercise_report, group_alike, printed_lines
 
 WIDTH, WIDEST = 80, 200
 CODE = re.compile(r"`([^`\n]+)`")
@@ -44,7 +44,7 @@ class Report:
     exercise: CourseExercise
     result: ExerciseResult
     hints: int = 1
-    shown: Shown | None = None
+    shown: ExercisePictures | None = None
     of_notebook: bool = True
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ class Report:
         about, is_formula = formula_or_words(self.exercise)
         what = f"<code>{_text(about)}</code>" if is_formula else f"<span>{_text(about)}</span>"
         title = f"<b>{_text(self.exercise.id)}</b>&ensp;{what}"
-        groups = [_group(group, self.hints) for group in alike(self.result)]
+        groups = [_group(group, self.hints) for group in group_alike(self.result)]
         said = self._noise(WIDEST)
         noise = [_div(f"<pre>{escape(said)}</pre>", "margin-top: 0.5em; overflow-x: auto")] if said else []
         step = next_step(self.result) if self.of_notebook else ""
@@ -81,7 +81,7 @@ class Report:
     def _noise(self, width: int) -> str:
         """What the cells printed, and what of them was passed over, unless that did no harm."""
         harmless = self.result.status == "passed"
-        return as_text(printed(replace(self.result, notes=()) if harmless else self.result, width))
+        return as_text(printed_lines(replace(self.result, notes=()) if harmless else self.result, width))
 
 
 def after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:

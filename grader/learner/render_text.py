@@ -1,4 +1,4 @@
-"""What a learner reads: lines of styled text, made once and shown by the terminal, pytest and notebooks alike."""
+"""Renders what a learner reads as lines of styled text, for the terminal, pytest and notebooks alike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.exercise import Answer
 from grader.results import AnswerResult, ExerciseResult
 from grader.safe_text import plain
 
-from .exercise_summary import asked, formula
+from .exercise_summary import describe_answer, formula
 from .progress import UnitProgress
 
 Style = Literal[
@@ -29,14 +29,14 @@ BAR = 14
 MOST_PRINTED = 20
 
 
-def failure(exercise: CourseExercise, answer: AnswerResult, width: int, seen: int = 1) -> Iterator[Line]:
+def failure_lines(exercise: CourseExercise, answer: AnswerResult, width: int, seen: int = 1) -> Iterator[Line]:
     """One failed answer on its own: what was asked, the fact, the evidence, hints so far, the next step."""
     asked_of = next((a for a in exercise.declaration.answers if a.name == answer.name), Answer(answer.name))
-    yield from _labelled("asked", asked(exercise, asked_of), width)
+    yield from _labelled("asked", describe_answer(exercise, asked_of), width)
     yield from _labelled("found", f"{answer.message}  [{answer.code}]", width, "bad")
     if answer.evidence:
         yield from _labelled("measured", answer.evidence, width)
-    yield from hints(exercise, answer, width, seen)
+    yield from hint_lines(exercise, answer, width, seen)
 
 
 def after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:
@@ -51,7 +51,7 @@ def lesson_file(exercise: CourseExercise) -> str:
     return f"exercises/{exercise.unit}/README.md"
 
 
-def hints(
+def hint_lines(
     exercise: CourseExercise, answer: AnswerResult, width: int, seen: int, step: Step = after_hint
 ) -> Iterator[Line]:
     """The hints seen so far, and how to get the next one."""
@@ -99,11 +99,11 @@ def exercise_report(
     yield ((title, "bold"), (" " * gap + text if gap > 1 else "", "dim"))
     if gap <= 1:
         yield from _wrapped(text, width, "  ", "dim")
-    for group in alike(result):
+    for group in group_alike(result):
         yield from _answers(exercise, group, width, seen, step)
 
 
-def alike(result: ExerciseResult) -> list[list[AnswerResult]]:
+def group_alike(result: ExerciseResult) -> list[list[AnswerResult]]:
     """Neighbouring answers of which the same is to be said."""
     groups = groupby(result.answers, key=lambda a: (a.status, a.code, a.message, a.evidence))
     return [list(group) for _, group in groups]
@@ -161,7 +161,7 @@ def differences(exercise: CourseExercise) -> Iterator[Line]:
             yield ((line, style),)
 
 
-def printed(result: ExerciseResult, width: int) -> Iterator[Line]:
+def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
     """What of the learner's source was passed over, and what it printed, if anything."""
     for note in result.notes[:MOST_PRINTED]:
         yield from _wrapped(note, width, "  ", "dim")
@@ -174,7 +174,7 @@ def printed(result: ExerciseResult, width: int) -> Iterator[Line]:
             yield ((f"  ... and {len(lines) - MOST_PRINTED} more lines", "dim"),)
 
 
-def bars(units: Sequence[UnitProgress], width: int) -> Iterator[Line]:
+def progress_bars(units: Sequence[UnitProgress], width: int) -> Iterator[Line]:
     """One progress bar per unit."""
     longest = max((len(unit.unit) for unit in units), default=0)
     length = max(6, min(BAR, width - longest - 16))
@@ -192,7 +192,7 @@ def next_step(exercise: CourseExercise | None) -> Line:
     return (("next: ", ""), (f"handgrad quiz {exercise.unit}" if exercise.is_quiz else exercise.file, "bold"))
 
 
-def legend(keys: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:
+def key_legend(keys: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:
     """What each key does, as many of them to a line as there is room for."""
     parts: list[tuple[str, Style]] = []
     used = 0

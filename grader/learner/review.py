@@ -1,4 +1,4 @@
-"""What to go over again: the mistakes that a learner has met most, and questions and exercises that turn on them."""
+"""Chooses what to go over again: a learner's most frequent mistakes, with questions and exercises on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_MISTAKES = 5
 
 
 @dataclass(frozen=True)
-class Met:
+class MistakeMet:
     """A mistake that a learner has met.
 
     Args:
@@ -31,7 +31,7 @@ class Met:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReviewQuestion:
     """A quiz question in which a mistake can be made."""
 
     code: str
@@ -40,7 +40,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Again:
+class ReviewExercise:
     """An exercise to finish, or to write once more."""
 
     code: str
@@ -52,9 +52,9 @@ class Again:
 class Review:
     """What is worth going over, by the mistakes met most."""
 
-    mistakes: tuple[Met, ...]
-    questions: tuple[Asked, ...]
-    exercises: tuple[Again, ...]
+    mistakes: tuple[MistakeMet, ...]
+    questions: tuple[ReviewQuestion, ...]
+    exercises: tuple[ReviewExercise, ...]
 
 
 def review(course: Course, progress: Progress, most_questions: int = MOST_QUESTIONS) -> Review:
@@ -63,9 +63,9 @@ def review(course: Course, progress: Progress, most_questions: int = MOST_QUESTI
     Args:
         most_questions: each mistake in turn gets a question, until there are so many.
     """
-    mistakes = tuple(_met(course, progress))[:MOST_MISTAKES]
+    mistakes = tuple(_mistakes_on_record(course, progress))[:MOST_MISTAKES]
     in_turn = chain.from_iterable(zip_longest(*(_questions(course, progress, met) for met in mistakes)))
-    chosen: dict[tuple[str, str], Asked] = {}
+    chosen: dict[tuple[str, str], ReviewQuestion] = {}
     for asked in in_turn:
         if asked is not None:
             chosen.setdefault((asked.quiz.id, asked.name), asked)
@@ -86,25 +86,25 @@ def as_json(found: Review) -> dict[str, object]:
     }
 
 
-def _met(course: Course, progress: Progress) -> Iterator[Met]:
+def _mistakes_on_record(course: Course, progress: Progress) -> Iterator[MistakeMet]:
     """Every mistake on record, the most frequent first."""
     known = {exercise.id: exercise for exercise in course.exercises}
     times = {code: sum(where.values()) for code, where in progress.met.items()}
     for code in sorted(times, key=lambda code: (-times[code], code)):
         where = _most_first(progress.met[code])
         if times[code] > 0:
-            yield Met(code, times[code], tuple(known[name] for name in where if name in known))
+            yield MistakeMet(code, times[code], tuple(known[name] for name in where if name in known))
 
 
 def _most_first(counts: Mapping[str, int]) -> list[str]:
     return sorted((name for name in counts if counts[name] > 0), key=lambda name: -counts[name])
 
 
-def _questions(course: Course, progress: Progress, met: Met) -> list[Asked]:
+def _questions(course: Course, progress: Progress, met: MistakeMet) -> list[ReviewQuestion]:
     """The questions in which this mistake can be made: first those in which it was, then those of the same units."""
     units = {exercise.unit for exercise in met.where}
     found = [
-        Asked(met.code, quiz, name)
+        ReviewQuestion(met.code, quiz, name)
         for quiz in course.exercises
         if quiz.is_quiz
         for name, question in quiz.quiz.questions.items()
@@ -113,17 +113,17 @@ def _questions(course: Course, progress: Progress, met: Met) -> list[Asked]:
     return sorted(found, key=lambda asked: (not _went_wrong(progress, asked), asked.quiz.unit not in units))
 
 
-def _went_wrong(progress: Progress, asked: Asked) -> bool:
+def _went_wrong(progress: Progress, asked: ReviewQuestion) -> bool:
     known = progress.result(asked.quiz)
     return known is not None and any(each.name == asked.name and each.code == asked.code for each in known.answers)
 
 
-def _exercises(progress: Progress, mistakes: tuple[Met, ...]) -> Iterator[Again]:
+def _exercises(progress: Progress, mistakes: tuple[MistakeMet, ...]) -> Iterator[ReviewExercise]:
     """For each mistake the exercise in which it was met most: an open one, before one that is solved."""
     taken: set[str] = set()
     for met in mistakes:
         candidates = [
-            Again(met.code, exercise, _is_solved(progress, exercise))
+            ReviewExercise(met.code, exercise, _is_solved(progress, exercise))
             for exercise in met.where
             if not exercise.is_quiz and exercise.id not in taken
         ]

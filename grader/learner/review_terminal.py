@@ -6,43 +6,43 @@ from collections.abc import Iterator
 
 from grader.code_meanings import MEANINGS
 
-from .console import out
+from .console import print_lines
 from .quiz_session import Practice
-from .quiz_terminal import HELP_IN_REVIEW, ask, sat, wrapped
+from .quiz_terminal import HELP_IN_REVIEW, ask_question, run_until_left, wrapped
 from .render_text import Line
-from .review import Again, Met, Review
+from .review import MistakeMet, Review, ReviewExercise
 from .session import Session
 
 
-def go_over(session: Session, found: Review, variant: int) -> int:
+def run_review(session: Session, found: Review, variant: int) -> int:
     """Show the review and ask its questions; returns the exit code.
 
     Args:
         variant: which numbers the questions ask for.
     """
-    out(_mistakes(found.mistakes))
+    print_lines(_mistake_lines(found.mistakes))
     code = 0
     if found.questions:
-        out([()])
-        out(wrapped(f"{_count(len(found.questions), 'question')} on these. {HELP_IN_REVIEW}", "dim"))
-        code = sat(lambda: _asked(session, found, variant))
+        print_lines([()])
+        print_lines(wrapped(f"{_count(len(found.questions), 'question')} on these. {HELP_IN_REVIEW}", "dim"))
+        code = run_until_left(lambda: _ask_questions(session, found, variant))
         session.progress.save()
-    out(_again(found.exercises))
+    print_lines(_exercise_lines(found.exercises))
     return code
 
 
-def _asked(session: Session, found: Review, variant: int) -> None:
+def _ask_questions(session: Session, found: Review, variant: int) -> None:
     """Each question once; one that is answered right takes a mistake off the record."""
     right = 0
     for number, asked in enumerate(found.questions, 1):
-        mistake = ask(Practice(asked.quiz, variant), asked.name, f"{number} of {len(found.questions)}")
+        mistake = ask_question(Practice(asked.quiz, variant), asked.name, f"{number} of {len(found.questions)}")
         if mistake is None:
             right += 1
-            session.progress.got_over(asked.code)
-    out([(("", ""),), ((f"{right} of {len(found.questions)} right.", "good" if right else ""),)])
+            session.progress.remove_one_mistake(asked.code)
+    print_lines([(("", ""),), ((f"{right} of {len(found.questions)} right.", "good" if right else ""),)])
 
 
-def _mistakes(mistakes: tuple[Met, ...]) -> Iterator[Line]:
+def _mistake_lines(mistakes: tuple[MistakeMet, ...]) -> Iterator[Line]:
     if not mistakes:
         yield (
             ("No mistake is on record: there is nothing to go over yet. ", ""),
@@ -57,7 +57,7 @@ def _mistakes(mistakes: tuple[Met, ...]) -> Iterator[Line]:
         yield from wrapped(MEANINGS[met.code], "", first="    ")
 
 
-def _again(exercises: tuple[Again, ...]) -> Iterator[Line]:
+def _exercise_lines(exercises: tuple[ReviewExercise, ...]) -> Iterator[Line]:
     if exercises:
         yield ()
         yield (("To write, or to write once more:", "bold"),)

@@ -1,4 +1,4 @@
-"""One sitting of a learner or instructor: the course, a worker that warms up meanwhile, and a grader."""
+"""One session of a learner or instructor: the course, a worker that warms up meanwhile, and a grader."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from grader.course import Course, CourseExercise
 from grader.errors import HandgradError, InfrastructureError, SpecError
 from grader.judging import quiz_grading
 from grader.judging.lazy_grader import new_grader
-from grader.picture.picture_data import Picture, Shown, undrawn
+from grader.picture.picture_data import ExercisePictures, Picture, no_pictures
 from grader.results import ExerciseResult
 from grader.sandbox.worker import Worker, start_worker
 
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from grader.judging.grading import Grader, Onlooker
+    from grader.judging.grading import Grader, OnJudged
     from grader.judging.judge import Judge
 
 
@@ -59,11 +59,11 @@ class Session:
             self._worker = start_worker("none")
         return self._worker
 
-    def check(self, exercise: CourseExercise, onlooker: Onlooker | None = None) -> ExerciseResult:
+    def check(self, exercise: CourseExercise, on_judged: OnJudged | None = None) -> ExerciseResult:
         """The verdict on the learner's file as it is now.
 
         Args:
-            onlooker: told of whoever judged, once that is done.
+            on_judged: called with the judge, once its verdict is there.
 
         Raises:
             SpecError: the exercise's own declaration is broken; names it.
@@ -75,40 +75,42 @@ class Session:
         except FileNotFoundError:
             content = None
         except OSError as error:
-            return exercise.unread(
+            return exercise.unread_result(
                 f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and try again"
             )
-        return _graded(exercise, lambda: self._verdict(exercise, content, onlooker))
+        return _with_errors_explained(exercise, lambda: self._verdict(exercise, content, on_judged))
 
-    def see(self, exercise: CourseExercise) -> tuple[ExerciseResult, Shown]:
+    def check_with_pictures(self, exercise: CourseExercise) -> tuple[ExerciseResult, ExercisePictures]:
         """The verdict on the learner's file as it is now, and the pictures of what is wrong.
 
         Raises:
             SpecError: the exercise's own declaration is broken; names it.
         """
-        return self._seen(exercise, lambda onlooker: self.check(exercise, onlooker))
+        return self._with_pictures(exercise, lambda on_judged: self.check(exercise, on_judged))
 
-    def see_cells(self, exercise: CourseExercise, cells: Sequence[str]) -> tuple[ExerciseResult, Shown]:
+    def check_cells_with_pictures(
+        self, exercise: CourseExercise, cells: Sequence[str]
+    ) -> tuple[ExerciseResult, ExercisePictures]:
         """The same for what a notebook's cells define."""
-        return self._seen(exercise, lambda onlooker: self.check_cells(exercise, cells, onlooker))
+        return self._with_pictures(exercise, lambda on_judged: self.check_cells(exercise, cells, on_judged))
 
-    def _seen(
-        self, exercise: CourseExercise, check: Callable[[Onlooker], ExerciseResult]
-    ) -> tuple[ExerciseResult, Shown]:
+    def _with_pictures(
+        self, exercise: CourseExercise, check: Callable[[OnJudged], ExerciseResult]
+    ) -> tuple[ExerciseResult, ExercisePictures]:
         judges: list[Judge] = []
         result = check(judges.append)
         if not judges:
-            return result, undrawn(result)
-        from grader.picture.picture_making import shown
+            return result, no_pictures(result)
+        from grader.picture.picture_making import make_pictures
 
         try:
-            return result, shown(exercise, result, judges[-1])
+            return result, make_pictures(exercise, result, judges[-1])
         except Exception as error:  # the verdict stands without its picture
             says = f"the picture could not be drawn ({type(error).__name__}: {error}): please report it"
-            return result, Shown(exercise.id, (Picture(exercise.id, note=says),))
+            return result, ExercisePictures(exercise.id, (Picture(exercise.id, note=says),))
 
     def check_cells(
-        self, exercise: CourseExercise, cells: Sequence[str], onlooker: Onlooker | None = None
+        self, exercise: CourseExercise, cells: Sequence[str], on_judged: OnJudged | None = None
     ) -> ExerciseResult:
         """The verdict on what a notebook's cells define, run in this order.
 
@@ -116,15 +118,15 @@ class Session:
             SpecError: the exercise's own declaration is broken; names it.
         """
         if exercise.is_quiz:
-            return _graded(exercise, lambda: quiz_grading.grade_cells(exercise, exercise.quiz, cells))
+            return _with_errors_explained(exercise, lambda: quiz_grading.grade_cells(exercise, exercise.quiz, cells))
         worker = self.warm_up()
-        return _graded(exercise, lambda: self.grader.grade_cells(exercise, cells, worker, onlooker))
+        return _with_errors_explained(exercise, lambda: self.grader.grade_cells(exercise, cells, worker, on_judged))
 
-    def _verdict(self, exercise: CourseExercise, content: bytes | None, onlooker: Onlooker | None) -> ExerciseResult:
+    def _verdict(self, exercise: CourseExercise, content: bytes | None, on_judged: OnJudged | None) -> ExerciseResult:
         """An answer sheet needs neither torch nor the worker."""
         if exercise.is_quiz:
             return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
-        return self.grader.grade(exercise, content, self.warm_up(), onlooker)
+        return self.grader.grade(exercise, content, self.warm_up(), on_judged)
 
     def close(self) -> None:
         """End the worker process."""
@@ -133,7 +135,7 @@ class Session:
             self._worker = None
 
 
-def _graded(exercise: CourseExercise, grade: Callable[[], ExerciseResult]) -> ExerciseResult:
+def _with_errors_explained(exercise: CourseExercise, grade: Callable[[], ExerciseResult]) -> ExerciseResult:
     _ = exercise.declaration  # if it cannot be read, its own error names the file
     try:
         return grade()
@@ -143,4 +145,4 @@ def _graded(exercise: CourseExercise, grade: Callable[[], ExerciseResult]) -> Ex
         raise
     except Exception as error:  # a bug of ours is nobody's mistake, and stops nothing else
         says = f"the grader failed on {exercise.file} ({type(error).__name__}: {error}): please report it"
-        return exercise.unread(says)
+        return exercise.unread_result(says)

@@ -1,4 +1,4 @@
-"""`handgrad` alone: it watches the exercise files, checks each as it is saved, and listens for single keys."""
+"""The command `handgrad` alone: watches the exercise files, checks each as it is saved, listens for single keys."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from grader.errors import HandgradError, UsageError
 from grader.results import AnswerResult, ExerciseResult
 
 from . import workspace
-from .console import Spinner, clear, columns, listed, out
+from .console import Spinner, clear_screen, exercise_lines, print_lines, report_width
 from .key_presses import keyboard
 from .progress import by_unit, content_hash, next_exercise
 from .quiz_session import QuizSession
-from .quiz_terminal import take, wrapped
+from .quiz_terminal import take_quiz, wrapped
 from .render_text import (
     Line,
     Style,
     after_hint,
     answer_in_need,
-    bars,
     differences,
     exercise_report,
     first_steps,
-    hints,
-    legend,
+    hint_lines,
+    key_legend,
     next_step,
-    printed,
+    printed_lines,
+    progress_bars,
 )
 from .session import Session
 from .watch_events import RESIZED, Event, resizes, saves
@@ -59,11 +59,11 @@ def watch(course: Course) -> None:
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
     with Session(course) as session, resizes(events), saves(course, events):
         with contextlib.suppress(KeyboardInterrupt):
-            _sit(session, events)
+            _run_screens(session, events)
         session.progress.save()
 
 
-def _sit(session: Session, events: queue.SimpleQueue[Event]) -> None:
+def _run_screens(session: Session, events: queue.SimpleQueue[Event]) -> None:
     """Until the learner quits; single keys while exercises are on the screen, whole lines while a quiz is."""
     watching = _Watch(session)
     shown: CourseExercise | None = watching.current
@@ -73,22 +73,22 @@ def _sit(session: Session, events: queue.SimpleQueue[Event]) -> None:
             watching.check([shown])
             shown = watching.run(events)
         if shown is not None:
-            _take(session, shown)
+            _run_quiz(session, shown)
 
 
-def _take(session: Session, quiz: CourseExercise) -> None:
+def _run_quiz(session: Session, quiz: CourseExercise) -> None:
     """One quiz, until the learner has read how it ended."""
-    clear()
+    clear_screen()
     try:
-        take(session, QuizSession(quiz, workspace.new_variant()))
+        take_quiz(session, QuizSession(quiz, workspace.new_variant()))
     except HandgradError as error:
-        out([((str(error), "bad"),)])
+        print_lines([((str(error), "bad"),)])
     with contextlib.suppress(EOFError):
         input(BACK)
 
 
 class _Watch:
-    """What is on the screen, and what is done about a save or a key.
+    """The screen of a watch: what it shows, and what a save or a key does.
 
     Args:
         session: the learner's sitting; its worker stays warm.
@@ -125,7 +125,7 @@ class _Watch:
 
     def _handle(self, event: Event) -> None:
         if not isinstance(event, str):
-            self._saved(event)
+            self._check_saved(event)
         elif event == RESIZED:
             self._draw()
         elif self.asked:
@@ -137,17 +137,17 @@ class _Watch:
             }  # fmt: skip
             actions.get(event.lower(), self._back)()
 
-    def _saved(self, paths: frozenset[Path]) -> None:
+    def _check_saved(self, paths: frozenset[Path]) -> None:
         """Check what has changed since it was last seen, the first such file in teaching order on the screen."""
         changed = [
             exercise
             for path, exercise in self.files.items()
-            if path in paths and self._seen(exercise) != content_hash(exercise.path)
+            if path in paths and self._hash_last_seen(exercise) != content_hash(exercise.path)
         ]
         if changed:
             self.check(changed)
 
-    def _seen(self, exercise: CourseExercise) -> str | None:
+    def _hash_last_seen(self, exercise: CourseExercise) -> str | None:
         known = self.session.progress.exercises.get(exercise.id, {}).get("hash")
         return None if known is None else str(known)
 
@@ -170,7 +170,7 @@ class _Watch:
         return known
 
     def _report(self) -> Iterator[Line]:
-        progress, width, result = self.session.progress, columns(), self._result()
+        progress, width, result = self.session.progress, report_width(), self._result()
         seen = {answer.name: progress.hints_seen(self.current, answer) for answer in result.answers}
         in_need = answer_in_need(result)
         served = "" if in_need is None else in_need.name
@@ -178,7 +178,7 @@ class _Watch:
             self.current, result, width, seen,
             step=lambda exercise, answer, seen: _after_hint(exercise, answer, seen) if answer.name == served else "",
         )  # fmt: skip
-        yield from printed(result, width)
+        yield from printed_lines(result, width)
         if result.status == "todo" and not self.current.is_quiz and self.current.path.is_file():
             yield from first_steps(self.current, width)
         elif result.status == "passed":
@@ -186,13 +186,13 @@ class _Watch:
         elif self.current.is_quiz:
             yield (("t", "bold"), (": answer it here, one question at a time", ""))
         yield ()
-        yield from bars(by_unit(self.course, progress, [self.current.unit]), width)
+        yield from progress_bars(by_unit(self.course, progress, [self.current.unit]), width)
         if result.status == "passed":
             yield self._what_follows()
         yield from (((note, "todo"),) for note in progress.notes)
 
     def _what_follows(self) -> Line:
-        following = self._following()
+        following = self._next_open_exercise()
         if following is None:
             return next_step(None)
         if following.is_quiz and following.unit == self.current.unit:
@@ -209,19 +209,19 @@ class _Watch:
             self._say("There is nothing to hint at here.")
             return
         seen = min(progress.hints_seen(self.current, answer) + 1, len(answer.hints))
-        progress.saw_hint(self.current, answer, seen)
+        progress.record_hints_seen(self.current, answer, seen)
         progress.save()
         head: Line = ((f"{self.current.file}  {answer.name}", "bold"),)
-        self._show(lambda: [head, *hints(self.current, answer, columns(), seen, _after_hint)])
+        self._show(lambda: [head, *hint_lines(self.current, answer, report_width(), seen, _after_hint)])
 
-    def _following(self) -> CourseExercise | None:
+    def _next_open_exercise(self) -> CourseExercise | None:
         """The next exercise that is not solved, after this one and round again."""
         exercises = self.course.exercises
         here = exercises.index(self.current) + 1
         return next_exercise(self.session.progress, [*exercises[here:], *exercises[:here]])
 
     def _next(self) -> None:
-        following = self._following()
+        following = self._next_open_exercise()
         if following is None:
             self._say("Every exercise is solved.", "good")
         else:
@@ -229,7 +229,9 @@ class _Watch:
 
     def _list(self) -> None:
         """Every unit, and the exercises of this one: what fits on a screen."""
-        self._show(lambda: [*self._units(), (), *chain.from_iterable(listed(self.session, e) for e in self._unit())])
+        self._show(
+            lambda: [*self._units(), (), *chain.from_iterable(exercise_lines(self.session, e) for e in self._unit())]
+        )
 
     def _all(self) -> None:
         current = self.current
@@ -242,18 +244,18 @@ class _Watch:
 
     def _units(self) -> Iterator[Line]:
         units = [unit.id for unit in self.course.config.units]
-        yield from bars(by_unit(self.course, self.session.progress, units), columns())
+        yield from progress_bars(by_unit(self.course, self.session.progress, units), report_width())
         yield self._what_follows()
 
     def _picture(self) -> None:
         """What is wrong, drawn; the file is checked once more for it."""
         from .picture_terminal import picture_lines
 
-        result, seen = self.session.see(self.current)
+        result, seen = self.session.check_with_pictures(self.current)
         self.session.progress.record(self.current, result)
         self.session.progress.save()
         head: Line = ((self.current.file, "bold"),)
-        self._show(lambda: [head, (), *picture_lines(seen, columns())])
+        self._show(lambda: [head, (), *picture_lines(seen, report_width())])
 
     def _solution(self) -> None:
         if self._result().status != "passed":
@@ -279,7 +281,7 @@ class _Watch:
     def _say(self, text: str, style: Style = "") -> None:
         """One more line below what is on the screen."""
         self._draw()
-        out(wrapped(text, style))
+        print_lines(wrapped(text, style))
 
     def _show(self, screen: Screen) -> None:
         self.shown = screen
@@ -287,9 +289,9 @@ class _Watch:
 
     def _draw(self) -> None:
         lines = list(self.shown())
-        clear()
+        clear_screen()
         keys = KEYS if self.shown == self._report else (*KEYS, ELSEWHERE)
-        out([*lines, (), *legend(keys, columns())], link=self.current)
+        print_lines([*lines, (), *key_legend(keys, report_width())], link=self.current)
 
 
 def _after_hint(exercise: CourseExercise, answer: AnswerResult, seen: int) -> str:

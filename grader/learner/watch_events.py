@@ -1,4 +1,4 @@
-"""What a watch waits for besides keys: files that are saved, and a terminal of another size."""
+"""The events that a watch waits for besides keys: saved files, and a terminal of another size."""
 
 from __future__ import annotations
 

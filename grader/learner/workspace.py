@@ -1,4 +1,4 @@
-"""A learner's folder: making one, putting a stub back, keeping what was there."""
+"""Makes a learner's folder, puts stubs back, and keeps what was there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.atomic_files import keep_copy, remedy, write_atomically
 from grader.authoring import build
-from grader.course import COURSE_FILE, Course, CourseExercise, bundled, load_course
+from grader.course import COURSE_FILE, Course, CourseExercise, bundled_folder, load_course
 from grader.course_file import QUIZ_FILE
 from grader.errors import InfrastructureError, UsageError
 from grader.quiz.answer_sheet import variant_of
@@ -34,7 +34,7 @@ def init(target: Path) -> Course:
         raise UsageError(f"{target} is a course already: go there and type handgrad, or name a new folder.")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} already holds something: name a new folder.")
-    source, was_there = load_course(bundled()), target.is_dir()
+    source, was_there = load_course(bundled_folder()), target.is_dir()
     try:
         _fill(target, source)
     except BaseException as failure:

@@ -1,4 +1,4 @@
-"""What grades notebooks during one `nbgrader autograde`: a course, a seed, and a warm worker for each core."""
+"""Grades notebooks during one `nbgrader autograde`, with one course, one seed, and a warm worker for each core."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dataclasses import replace
 from grader.course import Course, CourseExercise
 from grader.errors import InfrastructureError
 from grader.judging.lazy_grader import new_grader
-from grader.judging.worker_pool import Crew
+from grader.judging.worker_pool import WorkerPool
 from grader.results import ExerciseResult
 from grader.sandbox.isolation import Isolation
 
 
-class Office:
+class AutogradeSession:
     """Grades the cells of notebooks, one notebook after the other, the exercises of each side by side.
 
     Args:
@@ -29,8 +29,8 @@ class Office:
         policy = course.policy.model_copy(update={"show_expected": False})
         self.course = replace(course, config=course.config.model_copy(update={"policy": policy}), _specs={})
         most = max(len(unit.ids) for unit in course.config.units)
-        self.crew = Crew(isolation, min(os.cpu_count() or 1, most))
-        weakref.finalize(self, self.crew.close)  # when the command ends, or has no more need of it
+        self.pool = WorkerPool(isolation, min(os.cpu_count() or 1, most))
+        weakref.finalize(self, self.pool.close)  # when the command ends, or has no more need of it
         self.grader = new_grader(seed)  # imports torch, beside the workers
 
     def verdicts(self, exercises: Sequence[CourseExercise], cells: Sequence[str]) -> list[ExerciseResult]:
@@ -41,16 +41,16 @@ class Office:
             SpecError: a declaration of the course cannot be used.
         """
         for exercise in exercises:
-            self.grader.prepare(exercise, isolated=self.crew.isolation != "none")
+            self.grader.prepare(exercise, isolated=self.pool.isolation != "none")
 
         def verdict(exercise: CourseExercise) -> ExerciseResult:
-            return self.crew.grade(exercise, lambda worker: self.grader.grade_cells(exercise, cells, worker))
+            return self.pool.grade(exercise, lambda worker: self.grader.grade_cells(exercise, cells, worker))
 
-        with ThreadPoolExecutor(self.crew.threads) as threads:
+        with ThreadPoolExecutor(self.pool.threads) as threads:
             try:
                 results = list(threads.map(verdict, exercises))
             except BaseException:  # Ctrl-C waits for no student's code
-                self.crew.close()
+                self.pool.close()
                 raise
         for result in results:
             if result.status == "error":

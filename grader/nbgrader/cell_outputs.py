@@ -1,4 +1,4 @@
-"""A verdict as outputs of a notebook's cells: points for nbgrader, and beside the answers what a student reads."""
+"""Writes a verdict as outputs of a notebook's cells: points for nbgrader, and feedback beside the answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.notebook.source_notebook import answer_id, check_id, solution_id
 from grader.results import ExerciseResult
 
 
-def enter(exercise: CourseExercise, result: ExerciseResult, cells: Mapping[str, NotebookNode]) -> None:
+def write_outputs(exercise: CourseExercise, result: ExerciseResult, cells: Mapping[str, NotebookNode]) -> None:
     """Put the points in their cells, and what is to be said beside the answers.
 
     Args:
@@ -23,7 +23,7 @@ def enter(exercise: CourseExercise, result: ExerciseResult, cells: Mapping[str, 
     for answer in result.answers:
         cell = cells.get(answer_id(exercise.id, answer.name))
         if cell is not None:
-            cell.outputs = [points(answer.score / answer.max_score, cell)]
+            cell.outputs = [points_output(answer.score / answer.max_score, cell)]
     beside = cells.get(check_id(exercise.id), cells.get(solution_id(exercise.id)))
     if beside is not None:
         report = Report(exercise, replace(result, printed=""))
@@ -31,7 +31,7 @@ def enter(exercise: CourseExercise, result: ExerciseResult, cells: Mapping[str, 
         beside.outputs = [from_dict({"output_type": "display_data", "data": shown, "metadata": {}})]  # type: ignore[no-untyped-call]
 
 
-def points(share: float, cell: NotebookNode) -> NotebookNode:
+def points_output(share: float, cell: NotebookNode) -> NotebookNode:
     """An output that nbgrader reads as this share of the cell's points: a plain float, and never more than all."""
     value = share_of(float(cell.metadata["nbgrader"]["points"]), share)
     output: NotebookNode = from_dict(  # type: ignore[no-untyped-call]

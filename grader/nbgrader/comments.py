@@ -1,11 +1,11 @@
-"""What an nbgrader comment says of one exercise: Markdown for the feedback, plain enough to read in formgrader."""
+"""The nbgrader comment on one exercise: Markdown for the feedback, plain enough to read in formgrader."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from grader.learner.render_text import alike
+from grader.learner.render_text import group_alike
 from grader.results import AnswerResult, ExerciseResult
 from grader.safe_text import plain
 
@@ -15,7 +15,7 @@ TICKS = re.compile("`+")
 
 def comment(result: ExerciseResult) -> str | None:
     """A line for each mistake, with the answers that it is in, its code and the first hint; `None` if all passed."""
-    lines = [_line(group) for group in alike(result) if group[0].status != "passed"]
+    lines = [_line(group) for group in group_alike(result) if group[0].status != "passed"]
     return "\n".join(lines) or None
 
 

@@ -1,4 +1,4 @@
-"""An instructor's nbgrader course folder: made from a course, and rebuilt around what the instructor added."""
+"""Makes an nbgrader course folder from a course, and rebuilds it around what the instructor added."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from grader.atomic_files import keep_copy, write_atomically
-from grader.course import COURSE_VARIABLE, Course, bundled, find_root
+from grader.course import COURSE_VARIABLE, Course, bundled_folder, find_root
 from grader.course_file import Unit
 from grader.errors import CourseError, InfrastructureError
 from grader.notebook.lesson import notebook_lesson
@@ -116,7 +116,7 @@ def build_folder(course: Course, folder: Path) -> Written:
 
 def config(course: Course, folder: Path) -> str:
     """The text of `nbgrader_config.py`."""
-    known = course.root in (bundled(), find_root(folder))
+    known = course.root in (bundled_folder(), find_root(folder))
     return CONFIG.format(
         course="" if known else OWN_COURSE.format(variable=COURSE_VARIABLE, root=str(course.root)),
         course_id=course.config.course,

@@ -1,4 +1,4 @@
-"""nbgrader's database: a connection that only reads, and a sentence for everything that can go wrong with it."""
+"""Opens nbgrader's database for reading, and explains whatever goes wrong with it in a sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXAMPLE = "sqlite:///gradebook.db"
 
 
 @contextmanager
-def connected(url: str) -> Iterator[Any]:
+def connect_read_only(url: str) -> Iterator[Any]:
     """An SQLAlchemy connection to a gradebook that is there already; nothing is made or written.
 
     Args:
@@ -25,12 +25,14 @@ def connected(url: str) -> Iterator[Any]:
     with needs_nbgrader():
         import nbgrader.api  # noqa: F401
         from sqlalchemy import create_engine, inspect
-    with explained(url, "read"):
+    with explain_errors(url, "read"):
         _check_file(url)
         engine = create_engine(url)
         try:
             if not inspect(engine).has_table("submitted_notebook"):
-                raise UsageError(f"{shown(url)} is no gradebook of nbgrader's: name the one that nbgrader wrote.")
+                raise UsageError(
+                    f"{url_without_password(url)} is no gradebook of nbgrader's: name the one that nbgrader wrote."
+                )
             with engine.connect() as connection:
                 yield connection
         finally:
@@ -39,7 +41,7 @@ def connected(url: str) -> Iterator[Any]:
 
 @contextmanager
 def needs_nbgrader() -> Iterator[None]:
-    """Around imports that only instructors have.
+    """Explain a missing nbgrader, around imports that only instructors have.
 
     Raises:
         UsageError: nbgrader is not installed.
@@ -51,8 +53,8 @@ def needs_nbgrader() -> Iterator[None]:
 
 
 @contextmanager
-def explained(url: str, what: str) -> Iterator[None]:
-    """Around work on a database.
+def explain_errors(url: str, what: str) -> Iterator[None]:
+    """Explain errors of a database, around work on it.
 
     Args:
         what: what is done to it: `read` or `written`.
@@ -65,26 +67,28 @@ def explained(url: str, what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise UsageError(f"{shown(url)} needs the Python package {error.name}: install it with pip.") from error
+        raise UsageError(
+            f"{url_without_password(url)} needs the Python package {error.name}: install it with pip."
+        ) from error
     except ArgumentError as error:
         raise UsageError(f"--gradebook takes the address of a database, such as {EXAMPLE}") from error
     except SQLAlchemyError as error:
         why = str(getattr(error, "orig", None) or error).splitlines()[0]
         raise UsageError(
-            f"{shown(url)} cannot be {what} ({why}): put that right, and run the same command "
+            f"{url_without_password(url)} cannot be {what} ({why}): put that right, and run the same command "
             "again; an old gradebook needs nbgrader db upgrade first."
         ) from error
 
 
-def shown(url: str) -> str:
+def url_without_password(url: str) -> str:
     """The URL without its password."""
     from sqlalchemy import make_url
 
     return make_url(url).render_as_string(hide_password=True)
 
 
-def check_place(url: str) -> None:
-    """A gradebook that is only in memory is gone when the command ends.
+def refuse_in_memory(url: str) -> None:
+    """Refuse a gradebook that is only in memory: it is gone when the command ends.
 
     Raises:
         UsageError: this is the URL of one, or no URL.
@@ -99,7 +103,7 @@ def check_place(url: str) -> None:
 
 
 def _check_file(url: str) -> None:
-    """To open a file that is not there would make one.
+    """Refuse a file that is not there: to open it would make one.
 
     Raises:
         UsageError: this is the URL of a file that is not there.

@@ -1,4 +1,4 @@
-"""Files that were handed in, as the graded notebook that formgrader shows and feedback is made from."""
+"""Makes the graded notebook that formgrader shows, and feedback is made from, of files that were handed in."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import nbformat
 from nbformat import NotebookNode
 
 from grader.atomic_files import write_atomically
-from grader.batch.submissions import Submission, Unread
+from grader.batch.submissions import Submission, UnreadFile
 from grader.course import Course
 from grader.notebook.source_notebook import LESSON_ID, SETUP_ID, grade_id
 from grader.results import ExerciseResult
 
-from .cell_outputs import enter
+from .cell_outputs import write_outputs
 from .comments import harmless
 from .submission import add_notes
 
@@ -36,7 +36,7 @@ def graded_notebook(
     for result in results:
         if result.id in cells:
             cells[result.id].source = _text(submission.files.get(result.id))
-        enter(course.find(result.id), result, cells)
+        write_outputs(course.find(result.id), result, cells)
     add_notes(notebook, [harmless(note) for note in submission.notes])
     return notebook
 
@@ -49,9 +49,9 @@ def write_page(path: Path, notebook: NotebookNode, stamped: Path | None, stamp: 
         write_atomically(stamped, f"{stamp} UTC\n".encode())
 
 
-def _text(content: bytes | Unread | None) -> str:
+def _text(content: bytes | UnreadFile | None) -> str:
     if content is None:
         return NOTHING
-    if isinstance(content, Unread):
+    if isinstance(content, UnreadFile):
         return f"# {content.why}"
     return content.decode("utf-8", "replace").replace("\r\n", "\n")

@@ -1,4 +1,4 @@
-"""nbgrader's scores and comments, read back as the results that they came from."""
+"""Reads nbgrader's scores and comments back as results."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.errors import UsageError
-from grader.report.class_statistics import Handed, Key, Note
+from grader.report.class_statistics import Key, Note, StudentResults
 from grader.results import CODES, AnswerResult, ExerciseResult, Status
 
-from .database import connected, shown
+from .database import connect_read_only, url_without_password
 
 WHOLE = "return"
 UNCHANGED = "No response."
@@ -65,8 +65,8 @@ class _Notebook:
 
 
 @dataclass(frozen=True)
-class _Outline:
-    """What counts.
+class _CountedCells:
+    """The cells that count.
 
     Args:
         cells: the answers of each exercise by the ids of their cells; only cells that somebody's work was graded in.
@@ -80,7 +80,7 @@ class _Outline:
 
 
 @dataclass
-class _Work:
+class _StudentRecord:
     """One student's: score by cell (`None`: not graded yet), comment by exercise, late penalty by assignment."""
 
     scores: dict[str, float | None] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class _Work:
     penalties: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
 
-def read_gradebook(url: str) -> Iterator[Handed | Note]:
+def read_gradebook(url: str) -> Iterator[StudentResults | Note]:
     """Every student of nbgrader's gradebook, by id. An assignment is a unit; what was not handed in is to do.
 
     Args:
@@ -97,21 +97,21 @@ def read_gradebook(url: str) -> Iterator[Handed | Note]:
     Raises:
         UsageError: nbgrader is not installed, or there is no gradebook with grades in it.
     """
-    with connected(url) as db:
+    with connect_read_only(url) as db:
         from nbgrader.api import Student
         from sqlalchemy import select
 
-        outline = _outline(db)
-        if not outline.cells:
-            raise UsageError(f"{shown(url)} holds no grades yet: grade with nbgrader autograde first.")
-        yield from outline.notes
+        counted = _counted_cells(db)
+        if not counted.cells:
+            raise UsageError(f"{url_without_password(url)} holds no grades yet: grade with nbgrader autograde first.")
+        yield from counted.notes
         students = sorted(db.scalars(select(Student.id)))
         for start in range(0, len(students), STUDENTS_AT_ONCE):
-            work = _work(db, outline, students[start : start + STUDENTS_AT_ONCE])
-            yield from (_handed(outline, name, work[name]) for name in work)
+            work = _student_records(db, counted, students[start : start + STUDENTS_AT_ONCE])
+            yield from (_student_results(counted, name, work[name]) for name in work)
 
 
-def findings(comment: str, answers: Collection[str]) -> dict[str, Finding]:
+def read_comment(comment: str, answers: Collection[str]) -> dict[str, Finding]:
     """What a comment says of each answer: `w.g: message [code]`, for one or several, with hints after it.
 
     What stands before the first such line is said of all answers that have no line of their own.
@@ -143,7 +143,7 @@ def _unmarked(text: str) -> str:
     return (marked[2] if marked else text).strip()
 
 
-def _outline(db: Any) -> _Outline:
+def _counted_cells(db: Any) -> _CountedCells:
     from nbgrader.api import Assignment, Grade, GradeCell, SubmittedAssignment, TaskCell
     from sqlalchemy import or_, select
 
@@ -153,9 +153,9 @@ def _outline(db: Any) -> _Outline:
     cells: dict[str, _Cell] = {}
     waiting: set[str] = set()
     for kind in (GradeCell, TaskCell):
-        for cell, book, name, points in db.execute(select(kind.id, kind.notebook_id, kind.name, kind.max_score)):
-            if book in notebooks and points > 0:
-                place = notebooks[book].cell(name, points)
+        for cell, notebook, name, points in db.execute(select(kind.id, kind.notebook_id, kind.name, kind.max_score)):
+            if notebook in notebooks and points > 0:
+                place = notebooks[notebook].cell(name, points)
                 if cell in in_use:
                     cells[cell] = place
                 else:
@@ -163,10 +163,14 @@ def _outline(db: Any) -> _Outline:
     handed_in = select(SubmittedAssignment.id).where(SubmittedAssignment.assignment_id == Assignment.id)
     unused = db.scalars(select(Assignment.name).where(~handed_in.exists()))
     courses = sorted(set(db.scalars(select(Assignment.course_id).where(handed_in.exists()))))
-    return _Outline(
+    return _CountedCells(
         course=", ".join(courses),
         cells=cells,
-        solutions={cell: book.exercise(name) for book in notebooks.values() for cell, name in book.solutions.items()},
+        solutions={
+            cell: notebook.exercise(name)
+            for notebook in notebooks.values()
+            for cell, name in notebook.solutions.items()
+        },
         notes=(
             *_note("nobody has handed in {}: not counted", unused),
             *_note("nobody's {} is graded yet: not counted", waiting),
@@ -187,20 +191,20 @@ def _notebooks(db: Any) -> dict[str, _Notebook]:
     handed_in = select(SubmittedAssignment.assignment_id)
     query = select(Notebook.id, Notebook.name, Assignment.name).join(Assignment).where(Assignment.id.in_(handed_in))
     rows = list(db.execute(query))
-    books = Counter(assignment for _, _, assignment in rows)
-    found = {book: _Notebook(unit, f"{name}/" if books[unit] > 1 else "") for book, name, unit in rows}
-    for cell, book, name in db.execute(select(SolutionCell.id, SolutionCell.notebook_id, SolutionCell.name)):
-        if book in found:
-            found[book].solutions[cell] = name
+    notebooks_in = Counter(assignment for _, _, assignment in rows)
+    found = {notebook: _Notebook(unit, f"{name}/" if notebooks_in[unit] > 1 else "") for notebook, name, unit in rows}
+    for cell, notebook, name in db.execute(select(SolutionCell.id, SolutionCell.notebook_id, SolutionCell.name)):
+        if notebook in found:
+            found[notebook].solutions[cell] = name
     return found
 
 
-def _work(db: Any, outline: _Outline, students: Sequence[str]) -> dict[str, _Work]:
-    """What the gradebook has on some students."""
+def _student_records(db: Any, counted: _CountedCells, students: Sequence[str]) -> dict[str, _StudentRecord]:
+    """The records of some students in the gradebook."""
     from nbgrader.api import Assignment, Comment, Grade, SubmittedAssignment, SubmittedNotebook
     from sqlalchemy import select
 
-    work = {name: _Work() for name in students}
+    work = {name: _StudentRecord() for name in students}
     student, mine = SubmittedAssignment.student_id, SubmittedAssignment.student_id.in_(students)
 
     def of(table: Any, *columns: Any) -> Any:
@@ -213,8 +217,8 @@ def _work(db: Any, outline: _Outline, students: Sequence[str]) -> dict[str, _Wor
     for name, cell, score, auto, manual in db.execute(grades):
         work[name].scores[cell] = None if auto is None and manual is None else score
     for name, cell, text in db.execute(of(Comment, Comment.cell_id, Comment.auto_comment)):
-        if text and cell in outline.solutions:
-            work[name].comments[outline.solutions[cell]] = text
+        if text and cell in counted.solutions:
+            work[name].comments[counted.solutions[cell]] = text
     late = of(SubmittedNotebook, Assignment.name, SubmittedNotebook.late_submission_penalty)
     for name, assignment, penalty in db.execute(
         late.join(Assignment, SubmittedAssignment.assignment_id == Assignment.id)
@@ -223,26 +227,26 @@ def _work(db: Any, outline: _Outline, students: Sequence[str]) -> dict[str, _Wor
     return work
 
 
-def _handed(outline: _Outline, student: str, work: _Work) -> Handed:
+def _student_results(counted: _CountedCells, student: str, work: _StudentRecord) -> StudentResults:
     exercises: dict[Key, list[tuple[str, _Cell]]] = {}
-    for cell, place in outline.cells.items():
+    for cell, place in counted.cells.items():
         exercises.setdefault(place.exercise, []).append((cell, place))
     results = []
     for key, cells in exercises.items():
-        said = findings(work.comments.get(key, ""), [place.answer for _, place in cells])
-        answers = [_answer(place, said.get(place.answer, Finding("")), cell, work) for cell, place in cells]
+        findings = read_comment(work.comments.get(key, ""), [place.answer for _, place in cells])
+        answers = [_answer(place, findings.get(place.answer, Finding("")), cell, work) for cell, place in cells]
         results.append(ExerciseResult(key[1], key[0], tuple(answers)))
-    return Handed(outline.course, student, tuple(results), penalties=work.penalties)
+    return StudentResults(counted.course, student, tuple(results), penalties=work.penalties)
 
 
-def _answer(place: _Cell, said: Finding, cell: str, work: _Work) -> AnswerResult:
+def _answer(place: _Cell, finding: Finding, cell: str, work: _StudentRecord) -> AnswerResult:
     """One answer: to do where nothing was handed in or touched, an error (not the student's) where it is not graded."""
     if cell not in work.scores:
         return AnswerResult(place.answer, "todo", 0.0, place.points, "todo")
     score = work.scores[cell]
     if score is None:
-        return AnswerResult(place.answer, "error", 0.0, place.points, "error", said.message or "not graded yet")
+        return AnswerResult(place.answer, "error", 0.0, place.points, "error", finding.message or "not graded yet")
     if score >= place.points:
         return AnswerResult(place.answer, "passed", score, place.points)
-    status: Status = "todo" if said.code == "todo" and not score else "failed"
-    return AnswerResult(place.answer, status, score, place.points, said.code, said.message)
+    status: Status = "todo" if finding.code == "todo" and not score else "failed"
+    return AnswerResult(place.answer, status, score, place.points, finding.code, finding.message)

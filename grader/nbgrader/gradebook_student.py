@@ -1,4 +1,4 @@
-"""One student's files as submissions in nbgrader's gradebook, an assignment for each unit."""
+"""Writes one student's results to nbgrader's gradebook, as a submission for each unit."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from .comments import comment
 from .configuration import Settings, settings_for
 from .file_notebooks import graded_notebook, write_page
 from .submission_files import TIMESTAMP, timestamp_in
-from .unit_assignments import prepared
+from .unit_assignments import prepare_assignment
 
 
 @contextmanager
-def opened(course: Course, url: str) -> Iterator[Entry]:
+def open_gradebook(course: Course, url: str) -> Iterator[GradebookWriter]:
     """A gradebook to enter a class in; made if it is not there."""
     settings = settings_for(url)
     tools = str(Path(sys.executable).parent)  # nbgrader runs alembic by name, wherever this environment is
@@ -43,7 +43,7 @@ def opened(course: Course, url: str) -> Iterator[Entry]:
     with warnings.catch_warnings(), Gradebook(url, course.config.course) as gradebook:
         warnings.simplefilter("ignore", SAWarning)  # of how nbgrader adds a submission
         app_log.setLevel(logging.CRITICAL)  # where nbgrader writes tracebacks of errors that it raises too
-        yield Entry(gradebook, url, course, settings)
+        yield GradebookWriter(gradebook, url, course, settings)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class _Cells:
     most: Mapping[str, float]
 
 
-class Entry:
+class GradebookWriter:
     """Enters one student after the other."""
 
     def __init__(self, gradebook: Gradebook, url: str, course: Course, settings: Settings) -> None:
@@ -68,11 +68,11 @@ class Entry:
         """The units that something was entered for."""
         return tuple(self._released)
 
-    def forget(self) -> None:
+    def undo_last_student(self) -> None:
         """Leave the gradebook as it was before the last student, who could not be entered."""
         self.gradebook.db.rollback()
 
-    def enter(self, student: str, folder: Path, submission: Submission, record: Mapping[str, Any]) -> None:
+    def write_student(self, student: str, folder: Path, submission: Submission, record: Mapping[str, Any]) -> None:
         """Enter a student's result for each unit that they handed in something of; manual scores stay as they are.
 
         What is there of a unit already is kept where nothing but blanks came: who hands in a notebook for one unit, and
@@ -90,7 +90,7 @@ class Entry:
                 if all(result.status == "todo" for result in found) and self._is_graded(unit, student):
                     self.blank.append((student, unit.id))
                 else:
-                    self._enter_unit(unit, student, folder, submission, found)
+                    self._write_unit(unit, student, folder, submission, found)
 
     def _is_graded(self, unit: Unit, student: str) -> bool:
         """There are points in the gradebook already."""
@@ -99,21 +99,21 @@ class Entry:
         except MissingEntry:
             return False
 
-    def _enter_unit(
+    def _write_unit(
         self, unit: Unit, student: str, folder: Path, submission: Submission, results: list[ExerciseResult]
     ) -> None:
         if unit.id not in self._released:
-            self._released[unit.id] = prepared(self.gradebook, self.url, self.course, unit)
+            self._released[unit.id] = prepare_assignment(self.gradebook, self.url, self.course, unit)
             self._cells[unit.id] = _cells(self.gradebook.find_notebook(unit.id, unit.id))
         stamp = _timestamp(folder, unit)
         self.gradebook.update_or_create_student(student)
-        handed_in = self.gradebook.update_or_create_submission(
+        submitted = self.gradebook.update_or_create_submission(
             unit.id, student, **({} if stamp is None else {"timestamp": stamp})
         )
         notebook = self.gradebook.find_submission_notebook(unit.id, unit.id, student)
         _score(notebook, self._cells[unit.id], results)
         self.gradebook.db.commit()
-        if handed_in.total_seconds_late > 0 or notebook.late_submission_penalty is not None:
+        if submitted.total_seconds_late > 0 or notebook.late_submission_penalty is not None:
             self._penalise(unit, student)
         place = self.settings.autograded(student, unit.id)
         if place is not None:

@@ -1,6 +1,6 @@
-"""What makes `nbgrader autograde` safe and fast: student code runs isolated and is judged here, out of its reach.
+"""Classes for `nbgrader_config.py` that make `nbgrader autograde` safe and fast: student code runs in isolation.
 
-Named in `nbgrader_config.py`, in the places of nbgrader's own; see `handgrad nbgrader init`.
+They take the places of nbgrader's own, and judge where student code cannot reach; see `handgrad nbgrader init`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from grader.errors import HandgradError
 from grader.notebook.source_notebook import answer_id, solution_id
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
-from .autograde_session import Office
-from .cell_outputs import enter, points
+from .autograde_session import AutogradeSession
+from .cell_outputs import points_output, write_outputs
 from .comments import comment, harmless
-from .submission import read_submitted, said_unread, unread_notebook
+from .submission import read_submitted, unread_note, unread_notebook
 from .submission_files import why_unread
 
-OFFICE, FINDINGS = "_handgrad_office", "handgrad"
+SESSION, FINDINGS = "_handgrad_session", "handgrad"
 NOTHING: dict[str, Any] = {"comments": {}, "manual": []}
 SETTING = 'c.SecureExecute.isolation = "{}"'
 
@@ -47,11 +47,11 @@ class SubmissionExporter(NotebookExporter):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)  # type: ignore[no-untyped-call]
         if sys.excepthook is sys.__excepthook__:
-            sys.excepthook = _ended
+            sys.excepthook = _report_interrupt
         executes = SecureExecute(parent=self)
         if executes.enabled:
             try:
-                executes.office()
+                executes.session()
             except HandgradError as error:
                 self.log.error("%s", error)
                 raise NbGraderException(str(error)) from error
@@ -88,15 +88,15 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
     )
     seed = Integer(None, allow_none=True, help="Draw the same trials as an earlier run.").tag(config=True)
 
-    def office(self) -> Office:
-        """What grades during this command; it is kept by the exporter, which outlives its preprocessors.
+    def session(self) -> AutogradeSession:
+        """The grading session of this command; it is kept by the exporter, which outlives its preprocessors.
 
         Raises:
             InfrastructureError: student code cannot be isolated here.
             CourseError: the course cannot be used.
         """
         keeper = self.parent or self
-        found: Office | None = vars(keeper).get(OFFICE)
+        found: AutogradeSession | None = vars(keeper).get(SESSION)
         if found is None:
             this = machine()
             wanted: Isolation | None = None if self.isolation == "strongest" else self.isolation  # type: ignore[assignment]
@@ -104,31 +104,31 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
             if without := weakness(chosen, this):
                 self.log.warning("%s", without)
             course = load_course(Path(self.course)) if self.course else notebook_course(_root(self))
-            found = Office(course, chosen, self.seed)
+            found = AutogradeSession(course, chosen, self.seed)
             self.log.info("Trials are drawn from seed %s; student code is isolated: %s", found.grader.seed, chosen)
-            setattr(keeper, OFFICE, found)
+            setattr(keeper, SESSION, found)
         return found
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
-        office = self.office()
+        session = self.session()
         code = [cell for cell in nb.cells if cell.cell_type == "code"]
         for number, cell in enumerate(code, 1):
             cell.outputs, cell.execution_count = [], number
         cells = {cell.metadata["nbgrader"].get("grade_id"): cell for cell in code if "nbgrader" in cell.metadata}
         sources = ["" if _is_test(cell) else cell.source for cell in code]
         findings: dict[str, str | None] = {}
-        exercises = _exercises(office, cells)
-        for exercise, result in zip(exercises, office.verdicts(exercises, sources), strict=True):
-            enter(exercise, result, cells)
+        exercises = _exercises(session, cells)
+        for exercise, result in zip(exercises, session.verdicts(exercises, sources), strict=True):
+            write_outputs(exercise, result, cells)
             findings[solution_id(exercise.id)] = comment(result)
-        resources[FINDINGS] = {"comments": findings, "manual": self._left_to_people(code)}
+        resources[FINDINGS] = {"comments": findings, "manual": self._leave_to_manual_grading(code)}
         return nb, resources
 
-    def _left_to_people(self, code: list[NotebookNode]) -> list[str]:
+    def _leave_to_manual_grading(self, code: list[NotebookNode]) -> list[str]:
         """Tests that are none of ours: they are not run, and a person gives the points."""
         others = [cell for cell in code if _is_test(cell) and not cell.outputs]
         for cell in others:
-            cell.outputs = [points(0.0, cell)]
+            cell.outputs = [points_output(0.0, cell)]
         names = [cell.metadata["nbgrader"]["grade_id"] for cell in others]
         if names:
             self.log.warning("No test of handgrad's, so to be graded by hand: %s", ", ".join(names))
@@ -143,7 +143,7 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
         place, found = resources["nbgrader"], resources.get(FINDINGS, NOTHING)
-        if unread := said_unread(nb):
+        if unread := unread_note(nb):
             found = {**found, "comments": dict.fromkeys(found["comments"], f"{harmless(unread)} [syntax-error]")}
         with Gradebook(place["db_url"]) as gradebook:
             submitted = gradebook.find_submission_notebook(place["notebook"], place["assignment"], place["student"])
@@ -168,7 +168,7 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
         grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
 
 
-def _ended(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def _report_interrupt(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """In the place of `sys.excepthook`: nbgrader lets Ctrl-C end in a traceback, though it has cleared up after it."""
     if issubclass(kind, KeyboardInterrupt):
         print("Stopped. What was finished is kept; the same command goes on.", file=sys.stderr)
@@ -189,10 +189,10 @@ def _is_test(cell: NotebookNode) -> bool:
     return bool(utils.is_grade(cell)) and not utils.is_solution(cell)
 
 
-def _exercises(office: Office, cells: Mapping[str, NotebookNode]) -> list[CourseExercise]:
+def _exercises(session: AutogradeSession, cells: Mapping[str, NotebookNode]) -> list[CourseExercise]:
     """The exercises that the notebook has points for."""
     return [
         exercise
-        for exercise in office.course.exercises
+        for exercise in session.course.exercises
         if any(answer_id(exercise.id, name) in cells for name in exercise.answer_names)
     ]

@@ -1,4 +1,4 @@
-"""An nbgrader preprocessor: a released exercise is the stub that every handgrad learner gets, `w.g = ...`."""
+"""An nbgrader preprocessor that releases each exercise as the stub that every learner gets, `w.g = ...`."""
 
 from __future__ import annotations
 

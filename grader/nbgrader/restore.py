@@ -1,4 +1,4 @@
-"""An nbgrader preprocessor: each cell that is graded is there once, and is what the gradebook says it is."""
+"""An nbgrader preprocessor that repairs graded cells: each is there once, and is what the gradebook says it is."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MISSING = "# This cell was missing from the submission."
 
 
 @dataclass(frozen=True)
-class Known:
+class ReleasedCell:
     """A cell as it was released.
 
     Args:
@@ -44,7 +44,7 @@ class Known:
         return self.cell_type == "code" or bool(self.record["grade"]) or bool(self.record["task"])
 
 
-Released = tuple[dict[str, Any], dict[str, Known]]  # the kernel that runs it, and its cells
+Released = tuple[dict[str, Any], dict[str, ReleasedCell]]  # the kernel that runs it, and its cells
 
 
 class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
@@ -56,10 +56,10 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
         place = resources["nbgrader"]
-        kernelspec, known = self._released(place["db_url"], place["assignment"], place["notebook"])
+        kernelspec, released = self._released(place["db_url"], place["assignment"], place["notebook"])
         nb.metadata["kernelspec"] = dict(kernelspec) or nb.metadata["kernelspec"]
         said = notes_in(nb)
-        notes = [*_forget_others(nb, known), *_restore(nb, known), *_add_missing(nb, known)]
+        notes = [*_drop_unknown_and_copies(nb, released), *_restore(nb, released), *_add_missing(nb, released)]
         for cell in nb.cells:
             if cell.cell_type != "code" and not cell.metadata.get("nbgrader", {}).get("locked"):
                 cell.source = inert(cell.source)
@@ -76,7 +76,7 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
             database, assignment, notebook = place
             with Gradebook(database) as gradebook:
                 found = gradebook.find_notebook(notebook, assignment)
-                kept[place] = json.loads(found.kernelspec or "{}"), _known(found)
+                kept[place] = json.loads(found.kernelspec or "{}"), _released_cells(found)
         return kept[place]
 
 
@@ -88,7 +88,7 @@ def inert(text: str) -> str:
     return TEX.sub(r"\\ ", LINK.sub("] ", TAG.sub("< ", text)))
 
 
-def _known(notebook: Any) -> dict[str, Known]:
+def _released_cells(notebook: Any) -> dict[str, ReleasedCell]:
     """Every cell of the released notebook that nbgrader keeps a record of, in order."""
     points = {cell.name: float(cell.max_score) for cell in (*notebook.grade_cells, *notebook.task_cells)}
     grade, solution, task = (
@@ -106,34 +106,34 @@ def _known(notebook: Any) -> dict[str, Known]:
             **({"points": points[cell.name]} if cell.name in points else {}),
             **({"checksum": cell.checksum} if cell.checksum else {}),
         }
-        found[cell.name] = Known(cell.cell_type, record, cell.source if cell.locked else None, cell.source or "")
+        found[cell.name] = ReleasedCell(cell.cell_type, record, cell.source if cell.locked else None, cell.source or "")
     return found
 
 
-def _forget_others(nb: NotebookNode, known: Mapping[str, Known]) -> list[str]:
+def _drop_unknown_and_copies(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
     """Cells of one name: the last keeps it, as in nbgrader's own DeduplicateIds; all of them are run."""
     seen: set[str] = set()
     twice: dict[str, None] = {}
     for cell in reversed(nb.cells):
         name = cell.metadata.pop("nbgrader", {}).get("grade_id")
-        if name not in known:
+        if name not in released:
             continue
         if name in seen:
             twice[name] = None
         else:
             seen.add(name)
             cell.metadata["nbgrader"] = {"grade_id": name}
-    return _said(list(twice), "is there", "are there", "more than once: all copies are run, the last one counts")
+    return _cell_notes(list(twice), "is there", "are there", "more than once: all copies are run, the last one counts")
 
 
-def _restore(nb: NotebookNode, known: Mapping[str, Known]) -> list[str]:
+def _restore(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
     """Give each cell its type, its record and, where students may not write, its source."""
     retyped, changed = list[str](), list[str]()
     for i, cell in enumerate(nb.cells):
         if "nbgrader" not in cell.metadata:
             continue
         name = cell.metadata["nbgrader"]["grade_id"]
-        was = known[name]
+        was = released[name]
         if cell.cell_type != was.cell_type:
             retyped.append(name)
         if was.source is not None and cell.source != was.source and was.counts:
@@ -141,29 +141,29 @@ def _restore(nb: NotebookNode, known: Mapping[str, Known]) -> list[str]:
         source = cell.source if was.source is None else was.source
         nb.cells[i] = new_cell(was.cell_type, source, was.record, cell.id, cell.get("attachments"))
     return [
-        *_said(retyped, "was", "were", "of another type, which was put right"),
-        *_said(changed, "was", "were", "changed, and put back as released"),
+        *_cell_notes(retyped, "was", "were", "of another type, which was put right"),
+        *_cell_notes(changed, "was", "were", "changed, and put back as released"),
     ]
 
 
-def _add_missing(nb: NotebookNode, known: Mapping[str, Known]) -> list[str]:
+def _add_missing(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
     """Add each missing cell after the one that it was released after."""
     places = {cell.metadata["nbgrader"]["grade_id"] for cell in nb.cells if "nbgrader" in cell.metadata}
     missing, before = [], ""
-    for name, was in known.items():
+    for name, was in released.items():
         if name not in places:
             if not was.counts:
                 continue
             missing.append(name)
             blank = was.record["solution"] and not was.record["grade"]
             cell = new_cell(was.cell_type, MISSING if blank else was.released, was.record)
-            nb.cells.insert(_after(nb.cells, before), cell)
+            nb.cells.insert(_place_after(nb.cells, before), cell)
         before = name
     return [f"Missing, and added back: {_listed(missing)}."] if missing else []
 
 
-def _said(names: Sequence[str], one: str, many: str, what: str) -> list[str]:
-    """One note for all cells of which the same is to be said."""
+def _cell_notes(names: Sequence[str], one: str, many: str, what: str) -> list[str]:
+    """One note for all cells to which the same applies."""
     if not names:
         return []
     return [f"Cell {_listed(names)} {one} {what}."] if len(names) == 1 else [f"Cells {_listed(names)} {many} {what}."]
@@ -174,7 +174,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names[:NAMED]) + more
 
 
-def _after(cells: Sequence[NotebookNode], name: str) -> int:
-    """Where a cell goes that was released after this one; below what is said of the submission, if there is none."""
+def _place_after(cells: Sequence[NotebookNode], name: str) -> int:
+    """The index for a cell that was released after this one; where there is none, below the notes on the submission."""
     found = [i for i, cell in enumerate(cells) if cell.metadata.get("nbgrader", {}).get("grade_id") == name]
     return found[0] + 1 if found else int(bool(cells) and cells[0].source.startswith(ABOUT))

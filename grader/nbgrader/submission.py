@@ -1,4 +1,4 @@
-"""A submitted notebook, read so that nothing in it can stop the class: what is broken is left out, and said."""
+"""Reads a submitted notebook so that nothing in it can stop the class: what is broken is left out, with a note."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grader.atomic_files import write_atomically
 from grader.judging.source_text import LONGEST
 from grader.safe_text import plain
 
-from .submission_files import take_away_traps, why_unread
+from .submission_files import remove_traps, why_unread
 
 MOST_CELLS = 1000
 MOST_PARTS = 2_000_000  # lists and maps, each of which takes 20 times the memory of its brackets
@@ -70,7 +70,7 @@ def unread_notebook(why: str) -> NotebookNode:
     return notebook
 
 
-def said_unread(notebook: NotebookNode) -> str | None:
+def unread_note(notebook: NotebookNode) -> str | None:
     """The note that nothing of a submission could be read, if it has such a note."""
     return next((note for note in notes_in(notebook) if note.startswith((UNREAD.split("(")[0], NO_CELLS))), None)
 
@@ -114,7 +114,7 @@ def new_cell(
     return cell
 
 
-def named(text: str) -> str:
+def name_as_markdown(text: str) -> str:
     """A name of the student's own choosing, as harmless Markdown: code in more backticks than are in it."""
     line = " ".join(plain(text).split())[:200]
     fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
@@ -132,7 +132,7 @@ def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
         notebooks: the files of one submission, below the course folder; the copy takes the place of the other.
     """
     for folder in {Path(name).parent for name in notebooks}:
-        take_away_traps(folder)
+        remove_traps(folder)
     released = {path.stem for path in Path("source", assignment).glob("*.ipynb")}
     others = [Path(name) for name in notebooks if Path(name).stem not in released]
     if not others:
@@ -152,7 +152,7 @@ def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:
 def _copy(path: Path, name: str) -> Path:
     """A copy of a submitted notebook under another name, which says so."""
     notebook = read_submitted(path.read_bytes())
-    add_notes(notebook, [f"It was handed in as {named(path.name)}, not as `{name}`."])
+    add_notes(notebook, [f"It was handed in as {name_as_markdown(path.name)}, not as `{name}`."])
     notebook.metadata[COPY_OF] = plain(path.name)
     write_atomically(path.with_name(name), (nbformat.writes(notebook) + "\n").encode())  # type: ignore[no-untyped-call]
     return path.with_name(name)
@@ -171,7 +171,7 @@ def _found_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]]:
     try:
         notebook = _parsed(data)
     except (ValueError, RecursionError) as error:
-        notes.append(UNREAD.format(named(str(error))))
+        notes.append(UNREAD.format(name_as_markdown(str(error))))
         return
     sheets = [notebook]
     if isinstance(notebook, dict) and isinstance(notebook.get("worksheets"), list):
@@ -205,7 +205,7 @@ def _cell(found: Mapping[str, Any], seen: set[str], room: int) -> NotebookNode:
     seen.add(str(name))
     metadata = found.get("metadata")
     record = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-    sound = _sound(record) if isinstance(record, dict) else None
+    sound = _writable_record(record) if isinstance(record, dict) else None
     if kind in ("code", "raw"):
         return new_cell(kind, source, sound, str(name) if own else "")
     pasted = _pasted(found.get("attachments"))
@@ -234,7 +234,7 @@ def _text(source: object) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _sound(record: Mapping[str, Any]) -> dict[str, Any]:
+def _writable_record(record: Mapping[str, Any]) -> dict[str, Any]:
     """nbgrader's record without what cannot be written: lone surrogates, nested values, numbers beyond reason."""
     return {
         _text(key): _text(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""What lies in a submission's folder: the student's own files, and what only looks like files."""
+"""Tells a submission's own files from links, pipes and the like, which only look like files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _leads_inside(path: Path, folder: Path) -> bool:
     return path.exists() and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
-def take_away_traps(folder: Path) -> None:
+def remove_traps(folder: Path) -> None:
     """Take out of a submission what nbgrader would follow out of it, wait for, or stop at, when it copies the files.
 
     Links that lead out, pipes, devices and hollow files hold nothing of the student's; notebooks are left, for they are
@@ -55,9 +55,9 @@ def take_away_traps(folder: Path) -> None:
     """
     if folder.is_symlink():
         return  # it is somebody else's
-    for path in _below(folder):
+    for path in _files_below(folder):
         why = "" if path.name.endswith(".ipynb") else why_unread(path, folder)
-        if why and (path.is_symlink() or not path.is_file() or _is_hollow(path)):
+        if why and (path.is_symlink() or not path.is_file() or _is_sparse(path)):
             path.unlink()
             _say(f"{path} was taken away: it is {why}")
     path = folder / TIMESTAMP
@@ -66,13 +66,13 @@ def take_away_traps(folder: Path) -> None:
         _say(f"{path} is now called {TIMESTAMP}{SET_ASIDE}: no time can be read in it")
 
 
-def _is_hollow(path: Path) -> bool:
+def _is_sparse(path: Path) -> bool:
     """Next to nothing of what it says it holds is there, and a copy would hold all of it."""
     found = path.stat()
     return found.st_blocks * BLOCK < found.st_size / HOLLOW
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _files_below(folder: Path) -> Iterator[Path]:
     """Every file in a folder and what looks like one, however deep it lies: `os.walk` calls itself in each folder."""
     waiting = [str(folder)]
     while waiting:

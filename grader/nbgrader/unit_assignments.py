@@ -1,4 +1,4 @@
-"""Units of the course as assignments in nbgrader's gradebook, whether or not a notebook was ever released."""
+"""Enters units as assignments in nbgrader's gradebook, whether or not a notebook was ever released."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from grader.notebook.source_notebook import answer_id, source_notebook
 from .release import KeepStubs
 
 
-def prepared(gradebook: Gradebook, url: str, course: Course, unit: Unit) -> NotebookNode:
+def prepare_assignment(gradebook: Gradebook, url: str, course: Course, unit: Unit) -> NotebookNode:
     """The unit's notebook as it is released; its assignment, cells and points are in the gradebook from now on.
 
     What is there already stays as it is; an answer that has no cell yet is added, for every student.
     """
-    notebook = _released(course, unit)
+    notebook = _released_notebook(course, unit)
     gradebook.update_or_create_assignment(unit.id)
     try:
         known = gradebook.find_notebook(unit.id, unit.id)
@@ -37,7 +37,7 @@ def prepared(gradebook: Gradebook, url: str, course: Course, unit: Unit) -> Note
     return notebook
 
 
-def _released(course: Course, unit: Unit) -> NotebookNode:
+def _released_notebook(course: Course, unit: Unit) -> NotebookNode:
     """What `nbgrader generate_assignment` makes of the unit's source notebook."""
     try:
         lesson = notebook_lesson(course, unit)

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from grader.course import CourseExercise, notebook_course
 from grader.errors import InfrastructureError, UsageError
 from grader.learner.session import Session
-from grader.picture.picture_data import Shown
+from grader.picture.picture_data import ExercisePictures
 from grader.results import ExerciseResult
 
 NO_NOTEBOOK = "check and score work in a notebook, on the cells that were run; for files use: handgrad check"
@@ -45,7 +45,7 @@ def check(exercise_id: str, hints: int = 1) -> None:
 
     from grader.learner.render_html import Report
 
-    exercise, result, seen = _verdicts().seen(exercise_id, _cells(shell))
+    exercise, result, seen = _verdicts().verdict_with_pictures(exercise_id, _cells(shell))
     display(Report(exercise, result, hints, seen))  # type: ignore[no-untyped-call]
 
 
@@ -59,7 +59,7 @@ def score(exercise_id: str, answer: str) -> float:
     shell = _shell()
     if shell is None:
         raise UsageError(NO_NOTEBOOK)
-    _, result = _verdicts().of(exercise_id, _cells(shell))
+    _, result = _verdicts().verdict(exercise_id, _cells(shell))
     found = next((known for known in result.answers if known.name == answer), None)
     if found is None:
         names = ", ".join(known.name for known in result.answers)
@@ -76,7 +76,7 @@ class Verdicts:
         self.session = Session(notebook_course(Path.cwd()))
         self._known: dict[str, tuple[list[str], ExerciseResult]] = {}
 
-    def of(self, exercise_id: str, cells: list[str]) -> tuple[CourseExercise, ExerciseResult]:
+    def verdict(self, exercise_id: str, cells: list[str]) -> tuple[CourseExercise, ExerciseResult]:
         """The verdict on what these cells define: the last one, if no other cell was run since.
 
         Raises:
@@ -86,18 +86,20 @@ class Verdicts:
         run = [cell for cell in cells if cell]
         before, result = self._known.get(exercise.id, (None, None))
         if result is None or result.status == "error" or before != run:
-            result = self._asked(exercise, lambda: self.session.check_cells(exercise, cells))
+            result = self._run_undisturbed(exercise, lambda: self.session.check_cells(exercise, cells))
             self._known[exercise.id] = run, result
         return exercise, result
 
-    def seen(self, exercise_id: str, cells: list[str]) -> tuple[CourseExercise, ExerciseResult, Shown]:
+    def verdict_with_pictures(
+        self, exercise_id: str, cells: list[str]
+    ) -> tuple[CourseExercise, ExerciseResult, ExercisePictures]:
         """The verdict on what these cells define, given anew, with pictures of what is wrong.
 
         Raises:
             UsageError: there is no such exercise.
         """
         exercise = self._exercise(exercise_id)
-        result, seen = self._asked(exercise, lambda: self.session.see_cells(exercise, cells))
+        result, seen = self._run_undisturbed(exercise, lambda: self.session.check_cells_with_pictures(exercise, cells))
         self._known[exercise.id] = [cell for cell in cells if cell], result
         return exercise, result, seen
 
@@ -108,8 +110,8 @@ class Verdicts:
             raise UsageError(f'Write the name of the exercise in quotes, such as "{example}".')
         return self.session.course.find(named)
 
-    def _asked(self, exercise: CourseExercise, ask: Callable[[], T]) -> T:
-        """What the session answers, in peace."""
+    def _run_undisturbed(self, exercise: CourseExercise, ask: Callable[[], T]) -> T:
+        """Call `ask`, undisturbed by what the notebook has set for its own torch and numpy."""
         if exercise.is_quiz:
             return ask()
         self.session.warm_up()

@@ -8,10 +8,10 @@ from typing import Any
 
 from nbformat import NotebookNode, from_dict
 
-from grader.authoring.build import BEGIN, END, placeholders, worked
+from grader.authoring.build import BEGIN, END, placeholders, read_worked
 from grader.course import Course, CourseExercise
 from grader.course_file import Unit
-from grader.quiz.notebook_quiz import assignment, markdown
+from grader.quiz.notebook_quiz import assignment_lines, questions_markdown
 
 from .lesson import Lesson
 
@@ -101,21 +101,21 @@ def _exercise_cells(exercise: CourseExercise) -> list[dict[str, Any]]:
 
 
 def _placeholders(exercise: CourseExercise) -> list[str]:
-    return assignment(exercise.id, exercise.quiz) if exercise.is_quiz else placeholders(exercise)
+    return assignment_lines(exercise.id, exercise.quiz) if exercise.is_quiz else placeholders(exercise)
 
 
 def _title(exercise: CourseExercise) -> str:
     points = f"{exercise.points:g} point{'' if exercise.points == 1 else 's'}"
     stretch = ", a stretch exercise: the unit is complete without it" if exercise.stretch else ""
     title = f"## `{exercise.id}`: {exercise.declaration.title}\n\n{points}{stretch}"
-    return f"{title}\n\n{HOW_TO_ANSWER}\n\n{markdown(exercise.quiz)}" if exercise.is_quiz else title
+    return f"{title}\n\n{HOW_TO_ANSWER}\n\n{questions_markdown(exercise.quiz)}" if exercise.is_quiz else title
 
 
 def _solution(exercise: CourseExercise) -> str:
     """The worked solution with its marks, without the docstring that heads the file."""
     if exercise.is_quiz:
-        return "\n".join([BEGIN, *assignment(exercise.id, exercise.quiz, solved=True), END])
-    lines = worked(exercise).lines
+        return "\n".join([BEGIN, *assignment_lines(exercise.id, exercise.quiz, solved=True), END])
+    lines = read_worked(exercise).lines
     first = ast.parse("\n".join(lines)).body[0]
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         lines = lines[first.end_lineno :]

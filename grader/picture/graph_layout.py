@@ -1,4 +1,4 @@
-"""Where the nodes of a forward pass stand when it is drawn in rows, and the ways between them."""
+"""Lays out a forward pass in rows: where its nodes stand, and the edges between them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Layout:
     places: Mapping[str, Point]
     depth: Mapping[str, int]
 
-    def way(self, source: str, user: str) -> list[Point]:
+    def edge_path(self, source: str, user: str) -> list[Point]:
         """From a node to one that uses it, straight through the rows between them."""
         between = range(self.depth[source] - 1, self.depth[user], -1)
         lanes = [self.places[_lane(source, user, row)] for row in between]

@@ -1,4 +1,4 @@
-"""A forward pass in SVG, from its inputs down to its output, with what a diagnosis names marked."""
+"""Draws a forward pass in SVG, from its inputs down to its output, with what a diagnosis names marked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _box(picture: Picture, graph: Graph, node: Node, found: Layout) -> None:
 
 def _edge(picture: Picture, graph: Graph, found: Layout, source: str, node: Node) -> None:
     """An arrow from a value to what is computed of it."""
-    way = found.way(source, node.key)
+    way = found.edge_path(source, node.key)
     (x1, y1), (x2, y2) = way[0], way[-1]
     way = [(x1, y1 + _height(graph.nodes[source]) / 2), *way[1:-1], (x2, y2 - _height(node) / 2)]
     style = "backward" if source in node.edges or (node.marked and len(node.operands) == 1) else "forward"

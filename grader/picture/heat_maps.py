@@ -1,4 +1,4 @@
-"""Arrays as they are drawn: tables of cells, each with its text and its place on a scale centred on zero."""
+"""Lays out arrays as heat maps: tables of cells, each with its text and its place on a scale centred on zero."""
 
 from __future__ import annotations
 
@@ -60,21 +60,21 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Room:
-    """How much of an array there is room for."""
+class TableLimits:
+    """How many rows, columns and slices of an array are shown at most."""
 
     rows: int = 12
     columns: int = 12
     slices: int = 3
 
 
-def bands(picture: Picture, room: Room) -> Iterator[Band]:
+def bands(picture: Picture, limits: TableLimits) -> Iterator[Band]:
     """The picture slice by slice along all axes but the last two."""
     if len({grid.shape for grid in picture.grids}) == 1:
-        yield from _side_by_side(picture.grids, room)
+        yield from _side_by_side(picture.grids, limits)
     else:
         for grid in picture.grids:
-            yield from _side_by_side((grid,), room)
+            yield from _side_by_side((grid,), limits)
 
 
 def heading(grid: Grid) -> str:
@@ -96,10 +96,10 @@ def left_out(table: Table) -> str:
     return f"and {' and '.join(parts)}" if parts else ""
 
 
-def _side_by_side(grids: Sequence[Grid], room: Room) -> Iterator[Band]:
+def _side_by_side(grids: Sequence[Grid], limits: TableLimits) -> Iterator[Band]:
     leading = grids[0].shape[:-2]
     every = list(np.ndindex(leading))
-    chosen = _furthest_off(grids[-1], every)[: room.slices]
+    chosen = _furthest_off(grids[-1], every)[: limits.slices]
     for number, index in enumerate(sorted(chosen)):
         caption = ", ".join(f"{_name(grids[0].axes, axis)} = {i}" for axis, i in enumerate(index))
         if number == 0 and len(chosen) < len(every):
@@ -107,7 +107,7 @@ def _side_by_side(grids: Sequence[Grid], room: Room) -> Iterator[Band]:
             which = "those furthest off" if compared else "the first ones"
             along = " and ".join(_name(grids[0].axes, axis) for axis in range(len(leading)))
             caption = f"{len(chosen)} of {len(every)} slices along {along} are shown, {which}\n{caption}"
-        tables = tuple(_table(grid, index, room) for grid in grids)
+        tables = tuple(_table(grid, index, limits) for grid in grids)
         if number:
             tables = tuple(replace(table, heading=grid.title) for table, grid in zip(tables, grids, strict=True))
         yield Band(caption, tables)
@@ -121,13 +121,13 @@ def _furthest_off(grid: Grid, every: Sequence[tuple[int, ...]]) -> list[tuple[in
     return sorted(every, key=lambda index: -float(np.max(off[index], initial=0)))
 
 
-def _table(grid: Grid, index: tuple[int, ...], room: Room) -> Table:
+def _table(grid: Grid, index: tuple[int, ...], limits: TableLimits) -> Table:
     rank = len(grid.shape)
     height = grid.shape[-2] if rank > 1 else 1
     width = grid.shape[-1] if rank else 1
-    cells = _cells(grid, index, min(height, room.rows), min(width, room.columns))
+    cells = _cells(grid, index, min(height, limits.rows), min(width, limits.columns))
     down, across = (_name(grid.axes, rank - 2) if rank > 1 else ""), (_name(grid.axes, rank - 1) if rank else "")
-    return Table(heading(grid), down, across, cells, (max(height - room.rows, 0), max(width - room.columns, 0)))
+    return Table(heading(grid), down, across, cells, (max(height - limits.rows, 0), max(width - limits.columns, 0)))
 
 
 def _cells(grid: Grid, index: tuple[int, ...], height: int, width: int) -> tuple[tuple[Cell, ...], ...]:

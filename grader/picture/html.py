@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from html import escape
 
 from .graph_svg import graph_svg
-from .heat_maps import NAMELESS, NOT_FINITE, Cell, Room, Table, bands, left_out
-from .picture_data import Graph, Picture, Shown, without_repeats
+from .heat_maps import NAMELESS, NOT_FINITE, Cell, Table, TableLimits, bands, left_out
+from .picture_data import ExercisePictures, Graph, Picture, without_repeats
 
 # Text keeps the page's own colour: against either tint it has a contrast of 4.5 on white and on black alike.
 BELOW, ABOVE = "31, 119, 208", "201, 80, 16"
 STRONGEST = 0.9
 BROKEN = "215, 50, 60"
-ROOM = Room(rows=24, columns=24, slices=6)
+ROOM = TableLimits(rows=24, columns=24, slices=6)
 
 
-def pictures_html(shown: Shown) -> str:
-    """What there is to see of one exercise; it refers to nothing outside itself."""
+def pictures_html(shown: ExercisePictures) -> str:
+    """The pictures of one exercise as HTML that refers to nothing outside itself."""
     if not shown.pictures:
         return _div("Everything is right, so there is nothing to draw.")
     drawn = [_picture(picture) for picture in without_repeats(shown.pictures)]

@@ -1,4 +1,4 @@
-"""What there is to see of a checked exercise: plain data, made only when asked for, and never a part of a result."""
+"""The pictures of a checked exercise as plain data, made only when asked for, and never a part of a result."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What there is to see of one exercise.
+class ExercisePictures:
+    """The pictures of one exercise.
 
     Args:
         pictures: one for each answer that is not right.
@@ -124,16 +124,16 @@ class Shown:
         return any(picture.grids for picture in self.pictures)
 
 
-def undrawn(result: ExerciseResult) -> Shown:
-    """What there is to see of a verdict that was given without looking at an array: nothing, and why in one line."""
+def no_pictures(result: ExerciseResult) -> ExercisePictures:
+    """No pictures, and why in one line, for a verdict that was given without looking at an array."""
     wrong = [answer for answer in result.answers if answer.status != "passed"]
     if not wrong:
-        return Shown(result.id)
+        return ExercisePictures(result.id)
     todo = all(answer.status == "todo" for answer in wrong)
-    return Shown(result.id, (Picture(result.id, note=why_not(wrong[0]) if todo else NOTHING),))
+    return ExercisePictures(result.id, (Picture(result.id, note=why_no_picture(wrong[0]) if todo else NOTHING),))
 
 
-def why_not(answer: AnswerResult) -> str:
+def why_no_picture(answer: AnswerResult) -> str:
     """Why there is nothing to draw of an answer of which there is no array."""
     return WHY.get(answer.code or "", NOTHING)
 

@@ -1,4 +1,4 @@
-"""Pictures of wrong answers as data: the numbers behind `check --show`, beside the record of the results."""
+"""Writes pictures of wrong answers as JSON: the numbers behind `check --show`, beside the record of the results."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 from grader.safe_text import escaped
 
-from .picture_data import Graph, Grid, Picture, Shown
+from .picture_data import ExercisePictures, Graph, Grid, Picture
 
 SCHEMA = "handgrad/shown@1"
 
 
-def dumps_shown(record: Mapping[str, Any], album: Sequence[Shown]) -> str:
+def dumps_with_pictures(record: Mapping[str, Any], album: Sequence[ExercisePictures]) -> str:
     """A record of results, as it is without pictures, and the pictures."""
-    parts = {"schema": SCHEMA, "result": record, "shown": [_shown(seen) for seen in album]}
+    parts = {"schema": SCHEMA, "result": record, "shown": [_exercise_json(seen) for seen in album]}
     lines = (f'"{name}": {json.dumps(part, ensure_ascii=False, allow_nan=False)}' for name, part in parts.items())
     return escaped("{" + ",\n ".join(lines) + "}\n")
 
 
-def _shown(seen: Shown) -> dict[str, Any]:
+def _exercise_json(seen: ExercisePictures) -> dict[str, Any]:
     graph = None if seen.graph is None else _graph(seen.graph)
     return {"exercise": seen.exercise, "answers": [_picture(picture) for picture in seen.pictures], "graph": graph}
 

@@ -1,4 +1,4 @@
-"""Pictures of wrong answers: the learner's array, finite differences, where they differ, and the forward graph.
+"""Makes pictures of wrong answers: the learner's array, finite differences, their difference, the forward graph.
 
 They are made after the verdict and only when asked for, and never become a part of a result.
 """
@@ -18,7 +18,7 @@ from grader.judging.judge import Judge, is_right
 from grader.judging.mistake_search import candidates
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL
 from grader.reference.option_arguments import describe_options
-from grader.reference.references import measured
+from grader.reference.references import finite_difference_answer
 from grader.reference.trace import Place
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.results import AnswerResult, ExerciseResult
@@ -26,7 +26,7 @@ from grader.shapes import Axes, guess_axes
 
 from .heat_maps import limit_of
 from .marked_graph import graph_of
-from .picture_data import Graph, Grid, Picture, Shown, why_not
+from .picture_data import ExercisePictures, Graph, Grid, Picture, why_no_picture
 
 RIGHT = "its numbers are right, so there is nothing to draw"
 SHADES, NEXT_TO_NOTHING = 4, 1e-6
@@ -37,8 +37,8 @@ KEPT_BACK = (
 MANY_RIGHT = "More than one answer is right here, so there is no other array to compare it with."
 
 
-def shown(exercise: CourseExercise, result: ExerciseResult, judge: Judge) -> Shown:
-    """What there is to see of a verdict.
+def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge) -> ExercisePictures:
+    """The pictures of a verdict.
 
     Args:
         judge: who gave it.
@@ -47,31 +47,31 @@ def shown(exercise: CourseExercise, result: ExerciseResult, judge: Judge) -> Sho
     asked = {answer.name: answer for answer in exercise.function.answers}
     pictures = tuple(_picture(judge, asked[answer.name], answer) for answer in wrong)
     drawn = [asked[picture.answer] for picture in pictures if picture.grids]
-    return Shown(exercise.id, pictures, _graph(judge, drawn) if drawn else None)
+    return ExercisePictures(exercise.id, pictures, _graph(judge, drawn) if drawn else None)
 
 
 def _picture(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
-    wrong = _wrong(judge, answer)
+    wrong = _first_wrong_trial(judge, answer)
     if wrong is None:
-        return Picture(answer.name, note=RIGHT if judge.arrays(answer) else why_not(result))
+        return Picture(answer.name, note=RIGHT if judge.arrays(answer) else why_no_picture(result))
     trial, array = wrong
     grids, note = _grids(judge, answer, trial, array.real.astype("float64"))
-    return Picture(answer.name, _where(trial), grids, note)
+    return Picture(answer.name, _describe_trial(trial), grids, note)
 
 
-def _wrong(judge: Judge, answer: Answer) -> tuple[Trial, np.ndarray] | None:
+def _first_wrong_trial(judge: Judge, answer: Answer) -> tuple[Trial, np.ndarray] | None:
     """The first trial in which the answer is not right, and the learner's array in it."""
     found = judge.arrays(answer)
-    return next(((trial, array) for trial, array in found if not _right(judge, answer, trial, array)), None)
+    return next(((trial, array) for trial, array in found if not _is_right(judge, answer, trial, array)), None)
 
 
-def _right(judge: Judge, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
+def _is_right(judge: Judge, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
     expected = trial.expected[answer.name]
     same = expected is not None and expected.shape == array.shape
     return same and is_right(judge.exercise, answer, trial, array)
 
 
-def _where(trial: Trial) -> str:
+def _describe_trial(trial: Trial) -> str:
     """The trial in words."""
     sizes = ", ".join(f"{axis}={size}" for axis, size in trial.setting.sizes.items() if not axis.startswith("_"))
     chosen = describe_options(trial)
@@ -86,7 +86,7 @@ def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tup
     own = Grid("yours", axes if yours.shape == shape else guess_axes(yours.shape, sizes), yours)
     if getattr(judge.exercise.function, "accepts", None) is not None:
         return (replace(own, limit=limit_of(yours)),), MANY_RIGHT
-    right, title, note = _right_one(judge, answer, trial)
+    right, title, note = _array_to_compare_with(judge, answer, trial)
     limit = limit_of(yours, right)
     compared = [Grid(title, axes, right, limit=limit)]
     if yours.shape == shape:
@@ -113,7 +113,7 @@ def _expected(answer: Answer, trial: Trial) -> np.ndarray:
     return expected
 
 
-def _right_one(judge: Judge, answer: Answer, trial: Trial) -> tuple[np.ndarray, str, str]:
+def _array_to_compare_with(judge: Judge, answer: Answer, trial: Trial) -> tuple[np.ndarray, str, str]:
     """What the learner's array is compared with, what it is called, and how it was found."""
     declaration = judge.exercise.function
     if not isinstance(declaration, Exercise) or answer.kind == "value":
@@ -121,9 +121,9 @@ def _right_one(judge: Judge, answer: Answer, trial: Trial) -> tuple[np.ndarray, 
     note = "measured: by finite differences, one entry nudged at a time"
     prior = trial.arguments[answer.wrt].g if answer.stored else None
     if prior is None:
-        return measured(declaration, answer, trial), "measured", f"{note}."
+        return finite_difference_answer(declaration, answer, trial), "measured", f"{note}."
     note = f"{note}, added to the {answer.name} that was there before."
-    return measured(declaration, answer, trial) + prior, "measured", note
+    return finite_difference_answer(declaration, answer, trial) + prior, "measured", note
 
 
 def _axes(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:
@@ -147,7 +147,7 @@ def _graph(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
     declaration, first = judge.exercise.function, judge.trials[0]
     if not isinstance(declaration, Exercise):
         return None
-    wrong = _wrong(judge, answers[0])
+    wrong = _first_wrong_trial(judge, answers[0])
     drawn = first if wrong is None else wrong[0]
     try:
         trace = trace_of(declaration, drawn)
@@ -161,7 +161,7 @@ def _graph(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
 
 def _places(judge: Judge, answer: Answer, first: Trial) -> tuple[Place, ...]:
     """What the diagnosis names, or what a fault of the same kind that gives the same numbers does."""
-    diagnosis = judge.named.get(answer.name)
+    diagnosis = judge.found_mistakes.get(answer.name)
     if diagnosis is None or diagnosis.at:
         return () if diagnosis is None else diagnosis.at
     pairs = [(trial, array.real.astype("float64")) for trial, array in judge.arrays(answer)]

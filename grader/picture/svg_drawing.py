@@ -1,4 +1,4 @@
-"""Plain SVG: boxes, arrows, words and grids of numbers, readable on light and on dark pages."""
+"""Draws plain SVG: boxes, arrows, words and grids of numbers, readable on light and on dark pages."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Picture:
         size = f'width="{width:g}" height="{height:g}"'
         self.parts.append(f'<rect x="{x:g}" y="{y:g}" {size} rx="{round:g}" class="{style}"/>')
 
-    def named(self, x: float, y: float, width: float, name: str, below: str = "") -> None:
+    def labelled_box(self, x: float, y: float, width: float, name: str, below: str = "") -> None:
         """A box with a name, and a fainter line under it; `x` and `y` are its centre."""
         height = 46 if below else 30
         self.box(x - width / 2, y - height / 2, width, height)

@@ -1,4 +1,4 @@
-"""Is an answer to a quiz question right, and if not, which mistake is it? Answers are text, and are only ever read."""
+"""Judges answers to quiz questions, and finds the mistake in a wrong one. Answers are text, and are only read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from grader.errors import ExpressionError
 
 from .formula_evaluation import arithmetic
-from .questions import Choice, Choices, Expression, Given, Mistake, Number, Option, Posed, Shape, Word
+from .questions import AnswerableQuestion, Choice, Choices, Expression, Given, Mistake, Number, Option, Shape, Word
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +25,7 @@ WRAPPED = re.compile(r"(?:torch\.)?(?:Size|tuple|size|shape)?\s*[(\[](.*)[)\]]")
 NOT_IT = "Look at the question again, and try it with small numbers."
 
 
-def mistake_in(question: Posed, answer: str) -> Mistake | None:
+def mistake_in(question: AnswerableQuestion, answer: str) -> Mistake | None:
     """The mistake that an answer reveals; `None` if it is right."""
     if len(answer) > LONGEST:
         says = f"It has {len(answer)} characters: {LONGEST} are more than enough for any answer here."
@@ -68,7 +68,7 @@ def _label(text: str, known: Collection[str]) -> str:
 
 
 def _number(question: Number, answer: str) -> Mistake | None:
-    value, right = _counted(question, answer), arithmetic(question.right)
+    value, right = _number_in_unit(question, answer), arithmetic(question.right)
 
     def is_near(other: float) -> bool:
         return abs(value - other) <= question.tolerance + ROUNDING * abs(other)
@@ -83,7 +83,7 @@ def _number(question: Number, answer: str) -> Mistake | None:
     return Mistake(code="unknown", says=NOT_IT)
 
 
-def _counted(question: Number, answer: str) -> float:
+def _number_in_unit(question: Number, answer: str) -> float:
     """The number that an answer gives, in the question's unit."""
     found = NUMBER_AND_UNIT.fullmatch(answer)
     if found is None or not question.unit:
@@ -136,18 +136,18 @@ def _word(question: Word, answer: str) -> Mistake | None:
 
 
 def _expression(question: Expression, answer: str) -> Mistake | None:
-    from .formula_equivalence import ratio, same
+    from .formula_equivalence import constant_ratio, same_values
 
     points = points_of(question)
     values, right = points.values(answer), points.values(question.right)
-    if same(values, right):
+    if same_values(values, right):
         return None
     for wrong, mistake in question.wrong.items():
-        if same(values, points.values(wrong)):
+        if same_values(values, points.values(wrong)):
             return mistake
     if values[0].shape != right[0].shape:
-        return _misshapen(points, values, right)
-    factor = ratio(values, right)
+        return _wrong_shape_mistake(points, values, right)
+    factor = constant_ratio(values, right)
     if factor is not None and abs(factor + 1) < ROUNDING:
         return Mistake(code="wrong-sign", says="The size is right; the sign is not.")
     if factor is not None:
@@ -155,11 +155,11 @@ def _expression(question: Expression, answer: str) -> Mistake | None:
     return Mistake(code="unknown", says="It gives other values. Put in small numbers and compare, step by step.")
 
 
-def _misshapen(points: Points, values: list[np.ndarray], right: list[np.ndarray]) -> Mistake:
+def _wrong_shape_mistake(points: Points, values: list[np.ndarray], right: list[np.ndarray]) -> Mistake:
     from .array_operations import shape_text
-    from .formula_equivalence import same
+    from .formula_equivalence import same_values
 
-    if all(value.ndim == 2 for value in values) and same([value.T for value in values], right):
+    if all(value.ndim == 2 for value in values) and same_values([value.T for value in values], right):
         return Mistake(code="transposed", says="The entries are right, but rows and columns are exchanged.")
     shape = shape_text(values[0].shape, points.draws[0].sizes)
     return Mistake(code="wrong-shape", says=f"It gives {shape}. A gradient has the shape of what it belongs to.")
@@ -175,7 +175,7 @@ def points_of(question: Expression) -> Points:
 def _points(given: tuple[tuple[str, Given], ...], functions: tuple[str, ...]) -> Points:
     from grader.shapes import axes_of
 
-    from .formula_equivalence import Variable, draw
+    from .formula_equivalence import Variable, draw_points
 
     variables = {name.replace(".", "_"): Variable(axes_of(one.axes), one.low, one.high) for name, one in given}
-    return draw(variables, functions)
+    return draw_points(variables, functions)

@@ -12,7 +12,7 @@ from pathlib import Path
 from grader.errors import ReadError
 
 from .plain_yaml import NOTHING, Map, Node, Text, read_map
-from .questions import Choice, Choices, Expression, Number, Posed, Question, Shape
+from .questions import AnswerableQuestion, Choice, Choices, Expression, Number, Question, Shape
 from .quiz import VARIANT, Quiz, options
 
 WIDTH = 96
@@ -51,12 +51,12 @@ def read_sheet(text: str, quiz: Quiz) -> Sheet:
 def variant_of(path: Path) -> int:
     """The variant of the sheet in this file; 0 where none can be read."""
     try:
-        return _variant(read_map(decoded(path.read_bytes())))
+        return _variant(read_map(decode_sheet(path.read_bytes())))
     except (OSError, ReadError):
         return 0
 
 
-def decoded(content: bytes) -> str:
+def decode_sheet(content: bytes) -> str:
     """The text of a sheet.
 
     Raises:
@@ -117,7 +117,7 @@ def _replaced(text: str, key: Text, node: Node, answer: str) -> str:
 
 
 def _added(text: str, quiz: Quiz, sheet: Sheet, name: str, answer: str) -> str:
-    lines = _question(list(quiz.questions).index(name) + 1, name, quiz.asked(name, sheet.variant), sheet.variant)
+    lines = _question(list(quiz.questions).index(name) + 1, name, quiz.question(name, sheet.variant), sheet.variant)
     return "\n".join([text.rstrip(), "", *lines, f"{name}: {_yaml(answer)}", ""])
 
 
@@ -126,7 +126,7 @@ def _yaml(answer: str) -> str:
     return answer if PLAIN.fullmatch(answer) and answer not in NOTHING else json.dumps(answer, ensure_ascii=False)
 
 
-def blank(unit: str, quiz: Quiz, variant: int = 0) -> str:
+def blank_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
     """A fresh answer sheet."""
     lines = [
         f"# The quiz of unit {unit}. Write each answer behind its name, in place of null,",
@@ -137,11 +137,11 @@ def blank(unit: str, quiz: Quiz, variant: int = 0) -> str:
         f"{VARIANT}: {variant}",
     ]
     for number, name in enumerate(quiz.questions, 1):
-        lines += ["", *_question(number, name, quiz.asked(name, variant), variant), f"{name}: null"]
+        lines += ["", *_question(number, name, quiz.question(name, variant), variant), f"{name}: null"]
     return "\n".join(lines) + "\n"
 
 
-def solved(unit: str, quiz: Quiz, variant: int = 0) -> str:
+def solved_sheet(unit: str, quiz: Quiz, variant: int = 0) -> str:
     """The sheet with every right answer in it, and why it is right.
 
     Raises:
@@ -149,14 +149,14 @@ def solved(unit: str, quiz: Quiz, variant: int = 0) -> str:
     """
     lines = [f"# The quiz of unit {unit}, answered.", f"{VARIANT}: {variant}"]
     for number, name in enumerate(quiz.questions, 1):
-        question = quiz.posed(name, variant)
+        question = quiz.question_with_key(name, variant)
         because = [f"# {line}".rstrip() for line in _wrapped(question.because, "   ", "   ")]
-        asked = _question(number, name, quiz.asked(name, variant), variant)
+        asked = _question(number, name, quiz.question(name, variant), variant)
         lines += ["", *asked, f"{name}: {_yaml(right_answer(question))}", *because]
     return "\n".join(lines) + "\n"
 
 
-def right_answer(question: Posed) -> str:
+def right_answer(question: AnswerableQuestion) -> str:
     """A right answer, as it is written on a sheet."""
     return ", ".join(question.right) if isinstance(question, (Choice, Choices)) else question.right
 
@@ -175,7 +175,7 @@ def _question(number: int, name: str, question: Question, variant: int) -> list[
     return [f"# {line}".rstrip() for line in lines]
 
 
-def how_to_answer(question: Question | Posed) -> str:
+def how_to_answer(question: Question | AnswerableQuestion) -> str:
     """What kind of answer is wanted, in a sentence."""
     if isinstance(question, Choice):
         return "Answer with one of the words on the left."
@@ -187,12 +187,12 @@ def how_to_answer(question: Question | Posed) -> str:
         return "Answer with a shape, such as (k, 3) or (k,)."
     if isinstance(question, Expression):
         names = list(question.given)
-        functions = f" You may use {_listed(question.functions)}." if question.functions else ""
-        return f"Answer with a formula in {_listed(names)}, as you would write it in Python.{functions}"
+        functions = f" You may use {_join_words(question.functions)}." if question.functions else ""
+        return f"Answer with a formula in {_join_words(names)}, as you would write it in Python.{functions}"
     return "Answer with what its last line gives: a number, a shape, a word such as None or True; error if it stops."
 
 
-def _listed(words: Iterable[str]) -> str:
+def _join_words(words: Iterable[str]) -> str:
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
 

@@ -24,7 +24,7 @@ SHORT = {
 
 @dataclass(frozen=True)
 class ArraySteps:
-    """Gives the value of one step of a formula; see `evaluation.Apply`.
+    """Gives the value of one step of a formula; see `formula_evaluation.Apply`.
 
     Args:
         elementwise: which of the elementwise functions the question allows.
@@ -53,7 +53,7 @@ class ArraySteps:
 
     def _step(self, name: str, count: int) -> Callable[..., Any]:
         if name == "-" and count == 1:
-            return _unary(np.negative)
+            return _one_array(np.negative)
         if name in ELEMENTWISE and name not in self.elementwise:
             allowed = ", ".join(sorted(self.elementwise)) or "none is needed"
             raise ExpressionError(f"{name} is not among the functions of this question: {allowed}")
@@ -73,13 +73,13 @@ def shape_text(shape: Sequence[int], sizes: Sizes) -> str:
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
-def _room(*shape: int) -> None:
+def _check_size(*shape: int) -> None:
     """Refuse a result that is far larger than any answer, before it is made."""
     if len(shape) > MOST_AXES or math.prod(shape) > MOST_ENTRIES:
         raise ExpressionError("it makes an array far larger than the answer", "memory")
 
 
-def _unary(function: Callable[[np.ndarray], Any]) -> Callable[..., Any]:
+def _one_array(function: Callable[[np.ndarray], Any]) -> Callable[..., Any]:
     """Of one array and nothing else: numpy's own functions would take a second one to write into."""
 
     def step(a: np.ndarray) -> Any:
@@ -90,31 +90,31 @@ def _unary(function: Callable[[np.ndarray], Any]) -> Callable[..., Any]:
 
 def _pointwise(function: Callable[..., Any]) -> Callable[..., Any]:
     def step(a: np.ndarray, b: np.ndarray) -> Any:
-        _room(*np.broadcast_shapes(a.shape, b.shape))
+        _check_size(*np.broadcast_shapes(a.shape, b.shape))
         return function(a, b)
 
     return step
 
 
 def _power(base: np.ndarray, exponent: np.ndarray) -> Any:
-    _room(*np.broadcast_shapes(base.shape, exponent.shape))
+    _check_size(*np.broadcast_shapes(base.shape, exponent.shape))
     check_power(float(np.abs(exponent).max(initial=0.0)))
     return np.power(base, exponent)
 
 
 def _where(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> Any:
-    _room(*np.broadcast_shapes(condition.shape, a.shape, b.shape))
+    _check_size(*np.broadcast_shapes(condition.shape, a.shape, b.shape))
     return np.where(condition != 0, a, b)
 
 
 def _matmul(a: np.ndarray, b: np.ndarray) -> Any:
     if a.ndim and b.ndim:  # it is the work that counts: a formula has room for dozens of products
-        _room(*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *a.shape[-2:], *b.shape[-1:])
+        _check_size(*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *a.shape[-2:], *b.shape[-1:])
     return np.matmul(a, b)
 
 
 def _outer(a: np.ndarray, b: np.ndarray) -> Any:
-    _room(a.size, b.size)
+    _check_size(a.size, b.size)
     return np.outer(a, b)
 
 
@@ -136,12 +136,12 @@ def _reduced(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unsqueeze(a: np.ndarray, axis: Any = None, *, dim: Any = None) -> Any:
-    _room(*a.shape, 1)
+    _check_size(*a.shape, 1)
     return np.expand_dims(a, _whole(axis if dim is None else dim))
 
 
 def _index(a: np.ndarray, parts: Sequence[str]) -> Any:
-    _room(*a.shape, *[1] * parts.count("None"))
+    _check_size(*a.shape, *[1] * parts.count("None"))
     return a[tuple(slice(None) if part == ":" else None if part == "None" else int(part) for part in parts)]
 
 
@@ -151,14 +151,14 @@ def _reshape(a: np.ndarray, *sizes: Any) -> Any:
 
 def _eye(size: np.ndarray) -> Any:
     count = _whole(size)
-    _room(count, count)
+    _check_size(count, count)
     if count < 1:
         raise ValueError("an array without entries: numpy warns of its mean")
     return np.eye(count)
 
 
 def _diag(a: np.ndarray) -> Any:
-    _room(a.size, a.size)
+    _check_size(a.size, a.size)
     return np.diag(a)
 
 
@@ -177,8 +177,8 @@ def _whole(value: Any) -> int:
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "relu": lambda a: np.maximum(a, 0.0),
     "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
-    **{f.__name__: _unary(f) for f in (np.exp, np.log, np.sqrt, np.sin, np.cos, np.tan, np.tanh, np.sign)},
-    "abs": _unary(np.abs),
+    **{f.__name__: _one_array(f) for f in (np.exp, np.log, np.sqrt, np.sin, np.cos, np.tan, np.tanh, np.sign)},
+    "abs": _one_array(np.abs),
 }
 STEPS: dict[str, Callable[..., Any]] = {
     **ELEMENTWISE,

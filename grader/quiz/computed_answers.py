@@ -1,4 +1,4 @@
-"""The right answers of `predict` questions, found by running their listings; for authors, whose code this is."""
+"""Computes the right answers of `predict` questions by running their listings; for authors, whose code this is."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 from grader.errors import SpecError
 
 from .questions import Predict
-from .quiz import Keys, Quiz, every_values, filled, values_text
+from .quiz import Keys, Quiz, every_values, fill_in_values, values_text
 
 ANSWERABLE = (RuntimeError, ValueError, ZeroDivisionError)
 
 
-def computed(quiz: Quiz) -> Keys:
+def compute_keys(quiz: Quiz) -> Keys:
     """The key of every prediction, for every draw of its parameters.
 
     Raises:
@@ -26,7 +26,8 @@ def computed(quiz: Quiz) -> Keys:
     """
     return {
         name: {
-            values_text(values): _outcome(name, filled(question, values).listing) for values in every_values(question)
+            values_text(values): _outcome(name, fill_in_values(question, values).listing)
+            for values in every_values(question)
         }
         for name, question in quiz.questions.items()
         if isinstance(question, Predict)

@@ -1,4 +1,4 @@
-"""Do two formulas say the same? Both are worked out at random points, at sizes that tell every axis apart."""
+"""Compares two formulas by their values at random points, at sizes that tell every axis apart."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Points:
         return _finite(Evaluation(point.values, ArraySteps(self.functions, point.sizes).apply).of(node))
 
 
-def draw(variables: Mapping[str, Variable], functions: Sequence[str] = ()) -> Points:
+def draw_points(variables: Mapping[str, Variable], functions: Sequence[str] = ()) -> Points:
     """The points for formulas in these variables, `out_g` standing for `out.g`; always the same ones."""
     axes = named_axes([" ".join(variable.axes) for variable in variables.values()])
     rng = np.random.default_rng(zlib.crc32(" ".join(variables).encode()))
@@ -92,7 +92,7 @@ def _finite(value: Any) -> np.ndarray:
     return array
 
 
-def same(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bool:
+def same_values(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bool:
     """The same shape and, but for rounding, the same value at every point."""
     if any(a.shape != b.shape for a, b in zip(first, second, strict=True)):
         return False
@@ -100,10 +100,10 @@ def same(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bool:
     return all(float(np.abs(a - b).max(initial=0.0)) <= CLOSE * scale for a, b in zip(first, second, strict=True))
 
 
-def ratio(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> float | None:
+def constant_ratio(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> float | None:
     """The one number that turns the second into the first at every point, if there is one."""
     if any(a.shape != b.shape for a, b in zip(first, second, strict=True)):
         return None
     size = sum(float((b * b).sum()) for b in second)
     factor = sum(float((a * b).sum()) for a, b in zip(first, second, strict=True)) / size if size else 0.0
-    return factor if factor and same(first, [factor * b for b in second]) else None
+    return factor if factor and same_values(first, [factor * b for b in second]) else None

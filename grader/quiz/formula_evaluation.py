@@ -1,4 +1,4 @@
-"""A formula worked out step by step: what each step does is given, so that nothing else can happen."""
+"""Evaluates a formula step by step: what each step does is given, so that nothing else can happen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas that a learner types: read by a small parser of their own, never by Python's.
+"""Parses formulas that a learner types, with a small parser of its own, never with Python's.
 
 The grammar is that of numpy and torch in small: `+ - * / @ ** < >`, brackets, functions, methods, `x.T`,
 `x[:, None]`.

@@ -19,22 +19,22 @@ TOO_LARGE = "a number too large to be read"
 BARE = re.compile(r"-?\d+(\.\d+)?")
 
 
-def assignment(name: str, quiz: Quiz, *, solved: bool = False, variant: int = 0) -> list[str]:
+def assignment_lines(name: str, quiz: Quiz, *, solved: bool = False, variant: int = 0) -> list[str]:
     """The lines of an answer sheet as Python: `quiz_04_linear = dict(variant=0, what_is_g=..., )`."""
-    answers = {key: right_answer(quiz.posed(key, variant)) if solved else "..." for key in quiz.questions}
+    answers = {key: right_answer(quiz.question_with_key(key, variant)) if solved else "..." for key in quiz.questions}
     written = {
         key: answer if answer == "..." or BARE.fullmatch(answer) else repr(answer) for key, answer in answers.items()
     }
     return [f"{name} = dict(", f"    {VARIANT}={variant},", *(f"    {k}={v}," for k, v in written.items()), ")"]
 
 
-def markdown(quiz: Quiz, variant: int = 0) -> str:
+def questions_markdown(quiz: Quiz, variant: int = 0) -> str:
     """The questions, each under its name."""
     return "\n\n".join(_question(name, quiz, variant) for name in quiz.questions)
 
 
 def _question(name: str, quiz: Quiz, variant: int) -> str:
-    question = quiz.asked(name, variant)
+    question = quiz.question(name, variant)
     parts = [f"**`{name}`** {_marked(question.ask)}"]
     if question.listing:
         parts.append(f"```python\n{question.listing.rstrip()}\n```")

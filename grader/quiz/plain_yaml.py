@@ -1,4 +1,4 @@
-"""YAML as text, lists and maps only: no types, no tags, no references. Every text knows its line and its place.
+"""Reads YAML as text, lists and maps only: no types, tags or references. Every text knows its line and place.
 
 A file that a learner edits by hand is data: `no` stays the word no, and nothing in it is ever built or expanded.
 """

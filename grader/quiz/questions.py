@@ -147,7 +147,7 @@ class Word(_Question):
 
 
 Question = Choice | Choices | Number | Shape | Expression | Predict
-Posed = Choice | Choices | Number | Shape | Expression | Word
+AnswerableQuestion = Choice | Choices | Number | Shape | Expression | Word
 KINDS: Mapping[str, type[Question]] = {
     "choice": Choice,
     "choices": Choices,

@@ -22,7 +22,19 @@ from grader.exercise import Answer
 
 from .formula_evaluation import arithmetic
 from .plain_yaml import Map, Node, Text, line_of, read_map
-from .questions import ID, KINDS, MOST_VARIANTS, Choice, Choices, Number, Posed, Predict, Question, Shape, Word
+from .questions import (
+    ID,
+    KINDS,
+    MOST_VARIANTS,
+    AnswerableQuestion,
+    Choice,
+    Choices,
+    Number,
+    Predict,
+    Question,
+    Shape,
+    Word,
+)
 
 VARIANT = "variant"
 PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
@@ -56,25 +68,25 @@ class Quiz:
         """The hints of each question."""
         return {name: question.hints for name, question in self.questions.items()}
 
-    def asked(self, name: str, variant: int) -> Question:
+    def question(self, name: str, variant: int) -> Question:
         """A question as this variant asks it, with its numbers drawn."""
         question = self.questions[name]
-        return filled(question, drawn(name, question, variant))
+        return fill_in_values(question, draw_values(name, question, variant))
 
-    def posed(self, name: str, variant: int) -> Posed:
-        """A question as an answer to it is judged: the key of a prediction found.
+    def question_with_key(self, name: str, variant: int) -> AnswerableQuestion:
+        """A question as answers to it are judged: a prediction with its key.
 
         Raises:
             SpecError: the key of a prediction was never computed.
         """
-        return self.with_values(name, drawn(name, self.questions[name], variant))
+        return self.with_values(name, draw_values(name, self.questions[name], variant))
 
-    def with_values(self, name: str, values: Values) -> Posed:
-        """A question with these values for its parameters; see `posed`."""
-        question = filled(self.questions[name], values)
-        return self._predicted(name, question, values) if isinstance(question, Predict) else question
+    def with_values(self, name: str, values: Values) -> AnswerableQuestion:
+        """A question with these values for its parameters; see `question_with_key`."""
+        question = fill_in_values(self.questions[name], values)
+        return self._with_predicted_key(name, question, values) if isinstance(question, Predict) else question
 
-    def _predicted(self, name: str, question: Predict, values: Values) -> Posed:
+    def _with_predicted_key(self, name: str, question: Predict, values: Values) -> AnswerableQuestion:
         key = self.keys.get(name, {}).get(values_text(values))
         if key is None:
             raise SpecError(f"{KEYS_FILE} has no answer for {name} ({values_text(values)}): run handgrad build.")
@@ -147,15 +159,15 @@ def _explained(name: str, error: ValidationError, tree: Node) -> ReadError:
     return ReadError(line_of(tree, path), f"{where}: {says[0].lower()}{says[1:]}; correct it")
 
 
-def _pick(variant: int, *what: str) -> int:
+def _seeded_number(variant: int, *what: str) -> int:
     """A number that this variant has drawn; the same in every run and on every machine."""
     return int.from_bytes(hashlib.sha256("/".join((str(variant), *what)).encode()).digest()[:8])
 
 
-def drawn(name: str, question: Question, variant: int) -> Values:
+def draw_values(name: str, question: Question, variant: int) -> Values:
     """The values of a question's parameters; the first of each in variant 0."""
     return {
-        parameter: values[_pick(variant, name, parameter) % len(values) if variant else 0]
+        parameter: values[_seeded_number(variant, name, parameter) % len(values) if variant else 0]
         for parameter, values in question.params.items()
     }
 
@@ -168,7 +180,7 @@ def every_values(question: Question) -> Iterator[Values]:
 
 def values_text(values: Values) -> str:
     """Drawn values in short: `bs=4 n=3`; empty where there are none."""
-    return " ".join(f"{name}={_shown(value)}" for name, value in values.items())
+    return " ".join(f"{name}={_number_text(value)}" for name, value in values.items())
 
 
 def options(name: str, question: Choice | Choices, variant: int) -> dict[str, str]:
@@ -180,10 +192,10 @@ def options(name: str, question: Choice | Choices, variant: int) -> dict[str, st
 
 def shuffled(name: str, labels: Iterable[str], variant: int) -> list[str]:
     """The labels in the order that this variant has drawn for a question."""
-    return sorted(labels, key=lambda label: _pick(variant, name, label))
+    return sorted(labels, key=lambda label: _seeded_number(variant, name, label))
 
 
-def filled(question: Question, values: Values) -> Question:
+def fill_in_values(question: Question, values: Values) -> Question:
     """The question with `{...}` worked out in all of its texts, and its parameters settled."""
     if not values:
         return question
@@ -193,19 +205,19 @@ def filled(question: Question, values: Values) -> Question:
 
 def _filled(part: Any, values: Values) -> Any:
     if isinstance(part, str):
-        return PLACEHOLDER.sub(lambda found: _worked_out(found, values), part)
+        return PLACEHOLDER.sub(lambda found: _placeholder_value(found, values), part)
     if isinstance(part, dict):
         return {_filled(key, values): _filled(value, values) for key, value in part.items()}
     return [_filled(item, values) for item in part] if isinstance(part, (list, tuple)) else part
 
 
-def _worked_out(found: re.Match[str], values: Values) -> str:
+def _placeholder_value(found: re.Match[str], values: Values) -> str:
     """The value of `{n + 1}`; braces around anything else, as code has them, stay."""
     try:
-        return _shown(arithmetic(found[1], values))
+        return _number_text(arithmetic(found[1], values))
     except ExpressionError:
         return found[0]
 
 
-def _shown(value: float) -> str:
+def _number_text(value: float) -> str:
     return f"{value:.10g}"

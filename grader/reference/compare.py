@@ -1,4 +1,4 @@
-"""Comparing arrays by scaled error: max|err| / max|reference|, with one tolerance per precision."""
+"""Compares arrays by scaled error: max|err| / max|reference|, with one tolerance per precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Central differences in float64: the second opinion on every reference."""
+"""Central differences in float64, with which every reference is confirmed."""
 
 from __future__ import annotations
 

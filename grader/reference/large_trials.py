@@ -1,4 +1,4 @@
-"""Inputs on which a formula is done at once and a measurement is not done in time.
+"""Draws large trials, on which a formula finishes at once and a numerical measurement does not finish in time.
 
 Finite differences, a complex step and forward mode take a forward pass for each nudge. Entries that one output depends
 on must be nudged one by one: those along an axis that the output does not have. In a large trial such an axis is long
@@ -14,13 +14,13 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from grader.child.cost_meter import Meter, metered
+from grader.child.cost_meter import Meter, measure_cost
 from grader.exercise import Answer, Declaration, Exercise
 from grader.shapes import Axes, guess_axes, named_axes
 from grader.trial_sizes import Setting
 
 from .compare import scaled_error
-from .references import REDRAWS, autograd, exercise_trial, right_answer
+from .references import REDRAWS, autograd_answer, exercise_trial, right_answer
 from .trial import Trial
 
 AT_FIRST = 60_000  # entries: a table of an axis this long with itself is more than the usual memory limit
@@ -50,7 +50,7 @@ def large_trials(declaration: Declaration, first: Trial, entries: int, rng: np.r
     return tuple(trial for trial in drawn if trial is not None)
 
 
-def roomless_trials(exercise: Declaration, first: Trial, room: int, rng: np.random.Generator) -> tuple[Trial, ...]:
+def tight_memory_trials(exercise: Declaration, first: Trial, room: int, rng: np.random.Generator) -> tuple[Trial, ...]:
     """A trial with no room for the array that must never be held; none where there is no such array.
 
     Nor where there is so much room that the trial would be too large to send.
@@ -99,16 +99,16 @@ def entries_are_coupled(exercise: Exercise, first: Trial) -> bool:
 
     Then a table of all entries with all is a right way to compute it, if not a lean one.
     """
-    return any(_coupled_along(exercise, first, axis) for axis in long_axes(exercise, first))
+    return any(_is_coupled_along(exercise, first, axis) for axis in long_axes(exercise, first))
 
 
-def _coupled_along(exercise: Exercise, first: Trial, axis: str) -> bool:
+def _is_coupled_along(exercise: Exercise, first: Trial, axis: str) -> bool:
     """Moving the first entries along an axis changes an answer at others."""
     moved = {name: _moved(value, first.axes(name) or (), axis) for name, value in first.inputs.items()}
     for answer in exercise.answers:
         axes = first.axes(answer.wrt) or ()
         if answer.kind == "gradient" and axis in axes:
-            before, after = (autograd(exercise, answer, inputs, first.out_g) for inputs in (first.inputs, moved))
+            before, after = (autograd_answer(exercise, answer, inputs, first.out_g) for inputs in (first.inputs, moved))
             if not np.allclose(np.delete(after - before, 0, axes.index(axis)), 0):
                 return True
     return False
@@ -132,7 +132,7 @@ def _grows_evenly(exercise: Exercise, setting: Setting, rng: np.random.Generator
     """The work of the reference grows with the entries, not with their square."""
     sizes = {axis: min(size, PROBE) for axis, size in setting.sizes.items()}
     meter = Meter()
-    with metered(meter, True):
+    with measure_cost(meter, True):
         exercise_trial(exercise, replace(setting, sizes=sizes), rng)
     return meter.work <= MOST_WORK * PROBE
 

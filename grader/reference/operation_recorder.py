@@ -1,4 +1,4 @@
-"""Recording a forward pass: it is run once, and every torch operation on its way is noted."""
+"""Records a forward pass: it is run once, and every torch operation on its way is noted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .symbolic_numbers import Spelled
+from .symbolic_numbers import SymbolicNumber
 from .trace import Position, Step, Trace, with_replaced
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -23,7 +23,7 @@ IN_PLACE = {
 def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_g: torch.Tensor) -> Trace:
     """Run `forward(**inputs)` once and note its operations; plain numbers in them remember the argument's name."""
     tensors = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
-    spelled = {name: Spelled(value, name) if type(value) is float else value for name, value in inputs.items()}
+    spelled = {name: SymbolicNumber(value, name) if type(value) is float else value for name, value in inputs.items()}
     recorder = _Recorder(tensors)
     with torch.no_grad(), recorder:
         out = forward(**spelled)
@@ -31,10 +31,10 @@ def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_
     def again(changed: Mapping[str, torch.Tensor]) -> Trace:
         return record(forward, {**inputs, **changed}, out_g)
 
-    return Trace(tensors, _told_apart(recorder.steps), recorder.keys[id(out)], out_g, again)
+    return Trace(tensors, _numbered_in_words(recorder.steps), recorder.keys[id(out)], out_g, again)
 
 
-def _told_apart(steps: list[Step]) -> tuple[Step, ...]:
+def _numbered_in_words(steps: list[Step]) -> tuple[Step, ...]:
     """The steps, with those that a learner would call the same numbered in words."""
     alike = [
         (step.name, getattr(step.func, "index", None), [arg for arg in step.args if isinstance(arg, (int, float))])

@@ -1,4 +1,4 @@
-"""Arguments that choose what is done: what they were in a trial, and for which of them an answer is right."""
+"""Option arguments of a trial: their values, and for which of them an answer is right."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def right_where(answer: Answer, right: Sequence[Trial], wrong: Sequence[Trial]) 
         if all(options(trial)[name] == _shape(answer, trial) for trial in (*right, *wrong)):
             continue  # the shape of the answer is another one in every trial
         values = [{options(trial)[name] for trial in trials} for trials in (right, wrong)]
-        if clause := _told_apart(*values):
+        if clause := _distinguishing_options(*values):
             return f"{name} is {clause}"
     return ""
 
@@ -36,7 +36,7 @@ def _shape(answer: Answer, trial: Trial) -> tuple[int, ...]:
     return () if expected is None else expected.shape
 
 
-def _told_apart(right: set[Any], wrong: set[Any]) -> str:
+def _distinguishing_options(right: set[Any], wrong: set[Any]) -> str:
     if right & wrong:
         return ""
     if len(right) == 1:

@@ -20,14 +20,14 @@ from grader.trial_sizes import (
     ONE_KIND,
     OTHER_UPSTREAM_KIND,
     Setting,
-    another_of_one,
     large_setting,
+    second_batch_of_one,
     settings,
 )
 
 from . import finite_differences
 from .compare import scaled_error
-from .trial import Trial, asked_for
+from .trial import Trial, requested_gradients
 
 AGREEMENT = 1e-6
 REDRAWS = 5
@@ -45,9 +45,9 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
     specs = specs_of(declaration)
     least = max((sampler.least_trials for sampler in declaration.samplers.values()), default=0)
     trials = [make_trial(declaration, setting, rng) for setting in settings(specs, rng, least)]
-    trials += [_without(trials[0], name, sampler.chosen, left_out)
+    trials += [_without_gradient(trials[0], name, sampler.chosen, left_out)
                for name, sampler in declaration.samplers.items() for left_out in sampler.chosen]  # fmt: skip
-    if (another := another_of_one([trial.setting for trial in trials], rng)) and _right_by_chance(trials):
+    if (another := second_batch_of_one([trial.setting for trial in trials], rng)) and _right_by_chance(trials):
         trials.append(make_trial(declaration, another, rng))
     if declaration.never_holds:
         large = large_setting(specs, len(trials))
@@ -94,7 +94,7 @@ def _with_other_upstream(exercise: Exercise, trial: Trial, index: int, rng: np.r
     return replace(trial, setting=setting, arguments=arguments, expected=expected, out_g=out_g, memo={})
 
 
-def _without(trial: Trial, argument: str, chosen: tuple[str, ...], left_out: str) -> Trial:
+def _without_gradient(trial: Trial, argument: str, chosen: tuple[str, ...], left_out: str) -> Trial:
     """The same trial, asking for every gradient but one: the same sizes, so that the work can be compared."""
     arguments = {**trial.arguments, argument: frozenset(chosen) - {left_out}}
     return replace(trial, arguments=arguments, expected={**trial.expected, f"{left_out}.g": None}, memo={})
@@ -106,30 +106,34 @@ def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Genera
         return _routine_trial(declaration, setting, rng)
     for _ in range(REDRAWS):
         trial = exercise_trial(declaration, setting, rng, metered=metered)
-        sound = metered or setting.index > 0 or confirmed(declaration, trial)
-        if sound and (metered or steady(declaration, trial)):
+        sound = metered or setting.index > 0 or agrees_with_finite_differences(declaration, trial)
+        if sound and (metered or right_in_single_precision(declaration, trial)):
             return trial
     if not sound:
-        nudged = [measured(declaration, answer, trial) for answer in declaration.answers if answer.kind != "value"]
+        nudged = [
+            finite_difference_answer(declaration, answer, trial)
+            for answer in declaration.answers
+            if answer.kind != "value"
+        ]
         if not all(np.isfinite(array).all() for array in nudged):
             raise SpecError("forward is nan or infinite somewhere: draw its inputs from where it is defined")
         raise SpecError("autograd and finite differences of forward disagree")
     return trial
 
 
-def confirmed(exercise: Exercise, trial: Trial) -> bool:
+def agrees_with_finite_differences(exercise: Exercise, trial: Trial) -> bool:
     """Finite differences of `forward` agree with the autograd gradient of every answer."""
     for answer in exercise.answers:
         if answer.kind == "value":
             continue
-        exact = autograd(exercise, answer, trial.inputs, trial.out_g)
-        by_nudges = measured(exercise, answer, trial)
+        exact = autograd_answer(exercise, answer, trial.inputs, trial.out_g)
+        by_nudges = finite_difference_answer(exercise, answer, trial)
         if scaled_error(by_nudges, exact) > AGREEMENT:
             return False
     return True
 
 
-def steady(exercise: Exercise, trial: Trial) -> bool:
+def right_in_single_precision(exercise: Exercise, trial: Trial) -> bool:
     """In single precision, in which the learner works, torch itself comes to the same gradients.
 
     A gradient that is a small difference of large numbers is mostly rounding. With more than a few entries, the largest
@@ -141,7 +145,10 @@ def steady(exercise: Exercise, trial: Trial) -> bool:
         return True
     inputs, out_g = {name: _single(value) for name, value in trial.inputs.items()}, _single(trial.out_g)
     return all(
-        scaled_error(autograd(exercise, answer, inputs, out_g) + _prior(answer, trial.arguments), right) <= ROUNDING
+        scaled_error(
+            autograd_answer(exercise, answer, inputs, out_g) + _carried_gradient(answer, trial.arguments), right
+        )
+        <= ROUNDING
         for answer, right in small
     )
 
@@ -151,7 +158,7 @@ def _single(value: Any) -> Any:
     return value.float() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
-def _prior(answer: Answer, arguments: Mapping[str, Any]) -> np.ndarray:
+def _carried_gradient(answer: Answer, arguments: Mapping[str, Any]) -> np.ndarray:
     """The `.g` that the argument already carries, zero where there is none."""
     prior = arguments[answer.wrt].g if answer.stored else None
     return np.zeros(()) if prior is None else prior
@@ -163,7 +170,9 @@ def loss_of(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> 
     return float((_forward_with(exercise, trial, name, values) * trial.out_g).sum())
 
 
-def autograd(exercise: Exercise, answer: Answer, inputs: Mapping[str, Any], out_g: torch.Tensor | None) -> np.ndarray:
+def autograd_answer(
+    exercise: Exercise, answer: Answer, inputs: Mapping[str, Any], out_g: torch.Tensor | None
+) -> np.ndarray:
     """The answer by torch autograd; shape: that of `answer.wrt`, or `(*out.shape, *wrt.shape)`."""
     leaf = inputs[answer.wrt].detach().requires_grad_()
     out = exercise.forward(**{**inputs, answer.wrt: leaf})
@@ -183,7 +192,7 @@ def _gradient(out: torch.Tensor, leaf: torch.Tensor, out_g: torch.Tensor | None)
     return np.zeros(leaf.shape) if gradient is None else gradient.numpy()
 
 
-def measured(exercise: Exercise, answer: Answer, trial: Trial) -> np.ndarray:
+def finite_difference_answer(exercise: Exercise, answer: Answer, trial: Trial) -> np.ndarray:
     """The answer by finite differences of `forward`; shape: that of `autograd`."""
     values = trial.inputs[answer.wrt].numpy()
     if answer.kind == "gradient":
@@ -217,7 +226,7 @@ def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generato
     }
     arguments = {
         name: marked[argument.role] if isinstance(argument := exercise.inputs[name], Marker) else sampled[name]
-        for name in exercise.taken
+        for name in exercise.argument_names
     }
     expected = {
         answer.name: right_answer(exercise, answer, arguments, inputs, out_g, out) for answer in exercise.answers
@@ -254,10 +263,10 @@ def right_answer(
     """The right array of one answer, in the precision of `inputs`; `None` where nothing may be stored."""
     if answer.kind == "value":
         return out.numpy()
-    asked = asked_for(arguments)
+    asked = requested_gradients(arguments)
     if asked is not None and answer.wrt not in asked:
         return None
-    gradient: np.ndarray = autograd(exercise, answer, inputs, out_g) + _prior(answer, arguments)
+    gradient: np.ndarray = autograd_answer(exercise, answer, inputs, out_g) + _carried_gradient(answer, arguments)
     return gradient
 
 

@@ -1,4 +1,4 @@
-"""One thread for tensors as small as a trial's: torch's pool of threads is slower at these."""
+"""Runs torch on one thread: its pool of threads is slower for tensors as small as a trial's."""
 
 from __future__ import annotations
 

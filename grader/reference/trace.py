@@ -92,24 +92,24 @@ class Step:
         `replaced` evaluates the derivative at other values.
         """
         if replaced:
-            return _pulled_back(*self._differentiable(position, replaced), g)
+            return _vjp(*self._differentiable(position, replaced), g)
         again = position in self._graphs  # what is asked for once is not worth more than that
-        slope = self._slope(position) if again and g.shape == self.value.shape else None
-        return _pulled_back(*self._graph(position), g) if slope is None else g * slope
+        slope = self._entrywise_derivative(position) if again and g.shape == self.value.shape else None
+        return _vjp(*self._graph(position), g) if slope is None else g * slope
 
-    def _slope(self, position: Position) -> torch.Tensor | None:
+    def _entrywise_derivative(self, position: Position) -> torch.Tensor | None:
         """The derivative entry by entry, where each entry of the value depends on one of the operand's alone."""
-        if position not in self._slopes:
+        if position not in self._entrywise_derivatives:
             graph, some = self._graph(position), torch.linspace(1, 2, self.value.numel(), dtype=self.value.dtype)
             slope = None
             if self.operand(position).shape == self.value.shape:
-                found, some = _pulled_back(*graph, torch.ones_like(self.value)), some.view(self.value.shape)
-                slope = found if torch.allclose(_pulled_back(*graph, some), found * some, 1e-12, 0) else None
-            self._slopes[position] = slope
-        return self._slopes[position]
+                found, some = _vjp(*graph, torch.ones_like(self.value)), some.view(self.value.shape)
+                slope = found if torch.allclose(_vjp(*graph, some), found * some, 1e-12, 0) else None
+            self._entrywise_derivatives[position] = slope
+        return self._entrywise_derivatives[position]
 
     @cached_property
-    def _slopes(self) -> dict[Position, torch.Tensor | None]:
+    def _entrywise_derivatives(self) -> dict[Position, torch.Tensor | None]:
         return {}
 
     def _graph(self, position: Position) -> tuple[torch.Tensor, torch.Tensor]:
@@ -131,7 +131,7 @@ class Step:
             return leaf, self.apply({**values, position: leaf})
 
 
-def _pulled_back(leaf: torch.Tensor, value: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+def _vjp(leaf: torch.Tensor, value: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
     """The gradient of `(value * g).sum()` with respect to `leaf`."""
     if value.shape != g.shape:
         raise ValueError("the upstream gradient has another shape than the value")
@@ -238,7 +238,7 @@ class Trace:
         first = max(rule.step for rule in wrong)
         gradients = dict(sweep[first + 1])
         for step in reversed(self.steps[: first + 1]):
-            self._pass_on(step, wrt, gradients, rules, skip)
+            self._add_contributions(step, wrt, gradients, rules, skip)
         return gradients.get(wrt, torch.zeros_like(self.inputs[wrt]))
 
     def gradients(self, wrt: str) -> dict[str, torch.Tensor]:
@@ -251,7 +251,7 @@ class Trace:
             gradients = {self.out: self.out_g}
             known = [dict(gradients)]
             for step in reversed(self.steps):
-                self._pass_on(step, wrt, gradients, {}, skip)
+                self._add_contributions(step, wrt, gradients, {}, skip)
                 known.append(dict(gradients))
             self._sweeps[wrt, skip] = known[::-1]
         return self._sweeps[wrt, skip]
@@ -260,7 +260,7 @@ class Trace:
     def _sweeps(self) -> dict[tuple[str, frozenset[Use]], list[dict[str, torch.Tensor]]]:
         return {}
 
-    def _pass_on(
+    def _add_contributions(
         self,
         step: Step,
         wrt: str,
@@ -278,10 +278,10 @@ class Trace:
             if source not in relevant or (step.index, where) in skip:
                 continue
             rule = rules.get((step.index, where))
-            part = self._right(step, where, g) if rule is None else rule(self, step, g)
+            part = self._right_contribution(step, where, g) if rule is None else rule(self, step, g)
             gradients[source] = gradients[source] + part if source in gradients else part
 
-    def _right(self, step: Step, where: Position, g: torch.Tensor) -> torch.Tensor:
+    def _right_contribution(self, step: Step, where: Position, g: torch.Tensor) -> torch.Tensor:
         """The step's own vjp; a gradient that went wrong in shape passes a mere rearrangement as it is."""
         rearranged = len(step.operands) == 1 and step.operand(where).numel() == step.value.numel()
         return g if rearranged and g.shape != step.value.shape else step.vjp(where, g)

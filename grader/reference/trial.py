@@ -59,7 +59,7 @@ class Trial:
         return argument.axes if isinstance(argument, Array) else None
 
 
-def asked_for(arguments: Mapping[str, Any]) -> frozenset[str] | None:
+def requested_gradients(arguments: Mapping[str, Any]) -> frozenset[str] | None:
     """The set of gradients that a call asks for, if the exercise has such an argument."""
     return next((value for value in arguments.values() if isinstance(value, frozenset)), None)
 

@@ -1,4 +1,4 @@
-"""Counting a class one student at a time, so that a class of any size fits in memory."""
+"""Counts a class one student at a time, so that a class of any size fits in memory."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from .class_statistics import (
     OF_ANSWER,
     SEVERAL,
     AnswerReport,
-    Broken,
     ClassMistake,
     ClassReport,
     Counts,
     Example,
     ExerciseMistake,
     ExerciseReport,
-    Handed,
     Key,
     Note,
     Standing,
     StudentLine,
+    StudentResults,
     Ungraded,
     UnitReport,
+    UnreadableResult,
     standing,
 )
 
@@ -74,11 +74,11 @@ class Tally:
         self._codes: Counter[str] = Counter()
         self._lines: list[tuple[StudentLine, int]] = []
         self._ungraded: list[Ungraded] = []
-        self._aside: list[Broken | Note] = []
+        self._aside: list[UnreadableResult | Note] = []
 
-    def add(self, handed: Handed) -> tuple[StudentLine, list[ExerciseResult]]:
+    def add(self, handed: StudentResults) -> tuple[StudentLine, list[ExerciseResult]]:
         """Count one student; what comes back are the exercises that count, in teaching order, with answers by name."""
-        exercises = self._chosen(handed)
+        exercises = self._counted_exercises(handed)
         standings = {(e.unit, e.id): standing(e) for e in exercises}
         self._names.add(handed.course)
         for exercise in exercises:
@@ -87,7 +87,7 @@ class Tally:
         self._codes.update(codes.keys())
         passed = {key for key, stands in standings.items() if stands == "passed"} - self._stretch
         self._done.update(Counter(unit for unit, _ in passed).items())
-        late = _late(exercises, handed)
+        late = _late_penalties(exercises, handed)
         line = StudentLine(
             name=handed.student,
             score=sum(exercise.score for exercise in exercises) - sum(points for _, points in late),
@@ -100,7 +100,7 @@ class Tally:
         self._lines.append((line, len(passed)))
         return line, exercises
 
-    def set_aside(self, entry: Broken | Note) -> None:
+    def add_uncounted(self, entry: UnreadableResult | Note) -> None:
         """Remember what cannot be counted."""
         self._aside.append(entry)
 
@@ -122,11 +122,11 @@ class Tally:
             units=tuple(self._unit(unit, keys) for unit in dict.fromkeys(unit for unit, _ in keys)),
             mistakes=tuple(self._class_mistake(code, students, keys) for code, students in _ranked(self._codes)),
             ungraded=tuple(self._ungraded),
-            broken=tuple(entry for entry in self._aside if isinstance(entry, Broken)),
+            broken=tuple(entry for entry in self._aside if isinstance(entry, UnreadableResult)),
             notes=tuple(entry for entry in self._aside if isinstance(entry, Note)),
         )
 
-    def _chosen(self, handed: Handed) -> list[ExerciseResult]:
+    def _counted_exercises(self, handed: StudentResults) -> list[ExerciseResult]:
         """The exercises that are counted, in teaching order, each with its answers by name."""
         self._seen.update(exercise.unit for exercise in handed.exercises)
         kept = [e for e in handed.exercises if not self._units or e.unit in self._units]
@@ -203,7 +203,7 @@ def _count_mistake(counted: _Exercise, student: str, answer: AnswerResult) -> No
         found.example = example
 
 
-def _late(exercises: Collection[ExerciseResult], handed: Handed) -> tuple[tuple[str, float], ...]:
+def _late_penalties(exercises: Collection[ExerciseResult], handed: StudentResults) -> tuple[tuple[str, float], ...]:
     """What is taken off for lateness in each unit: no more than there is."""
     earned = {unit: sum(e.score for e in exercises if e.unit == unit) for unit in handed.penalties}
     taken = ((unit, min(earned[unit], penalty)) for unit, penalty in sorted(handed.penalties.items()))

@@ -1,4 +1,4 @@
-"""A class in numbers: what a report says of students, exercises and mistakes, whoever graded them."""
+"""The records of a class report: students, exercises and mistakes in numbers, whoever graded them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BINS = 10
 
 
 @dataclass(frozen=True)
-class Handed:
+class StudentResults:
     """One student's graded work.
 
     Args:
@@ -37,7 +37,7 @@ class Handed:
 
 
 @dataclass(frozen=True)
-class Broken:
+class UnreadableResult:
     """A result that could not be read, and is in no number."""
 
     name: str
@@ -53,7 +53,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many stand where; together they are all.
+    """How many students have passed, are wrong, and so on; together they are all.
 
     Args:
         wrong: at least one answer is wrong.
@@ -78,7 +78,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Example:
-    """A mistake as one student was told of it."""
+    """A mistake as it was reported to one student."""
 
     student: str
     answer: str
@@ -212,7 +212,7 @@ class ClassReport:
     units: tuple[UnitReport, ...]
     mistakes: tuple[ClassMistake, ...]
     ungraded: tuple[Ungraded, ...] = ()
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[UnreadableResult, ...] = ()
     notes: tuple[Note, ...] = ()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Every answer of a class as one line of a CSV file that any spreadsheet opens."""
+"""Writes every answer of a class as one line of a CSV file that any spreadsheet opens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else: no script, no network, no other file."""
+"""Renders the report as one HTML page that needs nothing else: no script, no network, no other file."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ STANDINGS = {
 
 
 @dataclass(frozen=True)
-class Most:
-    """How many of each the page lists; the CSV has them all."""
+class PageLimits:
+    """How many entries each part of the page lists at most; the CSV has them all."""
 
     students: int = 300
     stuck: int = 60
@@ -45,8 +45,8 @@ class Most:
 
 
 @dataclass(frozen=True)
-class Made:
-    """How a page came about.
+class PageSource:
+    """What a page was made from, and when.
 
     Args:
         source: what it was made from, as it was named.
@@ -82,13 +82,13 @@ class Column:
     blank_height: float
 
 
-def html(report: ClassReport, made: Made) -> str:
+def html(report: ClassReport, made: PageSource) -> str:
     """The whole page: everything in it is escaped, and its policy lets no script run and nothing be loaded."""
     from markupsafe import Markup
 
     style = (FOLDER / STYLE).read_text(encoding="utf-8")
     return _template().render(
-        report=report, made=made, most=Most(), version=__version__, several=SEVERAL, standings=STANDINGS,
+        report=report, made=made, most=PageLimits(), version=__version__, several=SEVERAL, standings=STANDINGS,
         style=Markup(style), style_hash=_hash(style), columns=list(columns(report)), chart_height=CHART_HEIGHT,
         anchors=_anchors(report), rows=_rows(report),
     )  # fmt: skip
@@ -101,18 +101,20 @@ def _template() -> Template:
     environment = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
-        finalize=said,
+        finalize=printable_and_short,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters.update(points=points, quote=partial(quote, errors="replace"))
-    environment.globals.update(segments=segments, percent=percent, many=many, meaning=meaning, breakdown=breakdown)
+    environment.globals.update(
+        segments=segments, percent=percent, count_of=count_of, meaning=meaning, breakdown=breakdown
+    )
     return environment.get_template(TEMPLATE)
 
 
-def said(value: object) -> object:
-    """What the page shows of a value: of anybody's words, those that can be printed, and not too many."""
+def printable_and_short(value: object) -> object:
+    """A value as the page shows it: text is made printable, and cut where it is too long."""
     from markupsafe import Markup
 
     if not isinstance(value, str) or isinstance(value, Markup):
@@ -134,13 +136,13 @@ def percent(part: float, whole: float) -> str:
     return f"{shown}%"
 
 
-def many(count: int, one: str, several: str = "") -> str:
-    """`1 student`, `2 students`."""
+def count_of(count: int, one: str, several: str = "") -> str:
+    """A count and its noun: `1 student`, `2 students`."""
     return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
 def breakdown(counts: Counts) -> str:
-    """How many stand where, in words; who was not there to be counted is left out."""
+    """The counts in words, without those that are zero."""
     found = ((getattr(counts, name), words) for name, words in STANDINGS.items())
     return ", ".join(f"{count:,} {words}" for count, words in found if count)
 

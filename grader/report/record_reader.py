@@ -1,4 +1,4 @@
-"""Reading a folder of results as `handgrad grade` leaves it, one record at a time."""
+"""Reads a folder of results as `handgrad grade` leaves it, one record at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from grader.errors import UsageError
 from grader.results import SCHEMA, ExerciseResult
 
-from .class_statistics import Broken, Handed
+from .class_statistics import StudentResults, UnreadableResult
 
 SUFFIX = ".json"
 FAMILY = SCHEMA.partition("@")[0] + "@"
@@ -29,7 +29,7 @@ class _Record(BaseModel):
     notes: tuple[str, ...] = ()
 
 
-def read_folder(folder: Path) -> Iterator[Handed | Broken]:
+def read_folder(folder: Path) -> Iterator[StudentResults | UnreadableResult]:
     """Every student's record by name; a record that cannot be read is named in its place.
 
     Raises:
@@ -38,9 +38,9 @@ def read_folder(folder: Path) -> Iterator[Handed | Broken]:
     students: set[str] = set()
     for path in _records(folder):
         entry = _read(path)
-        if isinstance(entry, Handed):
+        if isinstance(entry, StudentResults):
             if entry.student in students:
-                entry = Broken(path.name, f"it holds {entry.student}, who has a record already")
+                entry = UnreadableResult(path.name, f"it holds {entry.student}, who has a record already")
             else:
                 students.add(entry.student)
         yield entry
@@ -60,16 +60,16 @@ def _records(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names, key=lambda name: name.removesuffix(SUFFIX))]
 
 
-def _read(path: Path) -> Handed | Broken:
+def _read(path: Path) -> StudentResults | UnreadableResult:
     try:
         record = _Record.model_validate_json(path.read_bytes())
     except OSError as error:
-        return Broken(path.name, f"it cannot be read ({error.strerror})")
+        return UnreadableResult(path.name, f"it cannot be read ({error.strerror})")
     except ValidationError as error:
-        return Broken(path.name, _explained(path, error))
-    if why := _unsound(record.exercises):
-        return Broken(path.name, why)
-    return Handed(record.course, record.student, record.exercises, record.notes)
+        return UnreadableResult(path.name, _explained(path, error))
+    if why := _why_unusable(record.exercises):
+        return UnreadableResult(path.name, why)
+    return StudentResults(record.course, record.student, record.exercises, record.notes)
 
 
 def _explained(path: Path, error: ValidationError) -> str:
@@ -90,7 +90,7 @@ def _explained(path: Path, error: ValidationError) -> str:
     return f"it is no {SCHEMA} ({where}: {first['msg'][0].lower()}{first['msg'][1:]})"
 
 
-def _unsound(exercises: Collection[ExerciseResult]) -> str:
+def _why_unusable(exercises: Collection[ExerciseResult]) -> str:
     """Why these exercises cannot be counted; empty if they can."""
     keys = [(exercise.unit, exercise.id) for exercise in exercises]
     if len(set(keys)) < len(keys):

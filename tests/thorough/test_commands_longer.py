@@ -10,11 +10,13 @@ from pathlib import Path
 from test_cli import classroom, course, graded, handgrad, write
 
 from grader.authoring.build import stub
-from grader.course import Course, bundled
+from grader.course import Course, bundled_folder
 
 
 def test_build_writes_what_is_stale_and_then_nothing(course: Course) -> None:
-    shutil.copytree(bundled() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        bundled_folder() / "solutions", course.root / "solutions", ignore=shutil.ignore_patterns("__pycache__")
+    )
     for exercise in course.exercises:
         exercise.path.write_text(stub(exercise), encoding="utf-8")
     write(course, "slope", "stale")

@@ -38,7 +38,9 @@ def test_no_measurement_passes_in_a_graded_run(
     source: tuple[str, str], patient: Course, grader: Grader, isolated: ForkingWorker
 ) -> None:
     exercise = patient.find(source[0])
-    grader.large(exercise, most_entries(LIMIT) // len(grader.large(exercise)))  # drawn before, as it takes time too
+    grader.large_trials(
+        exercise, most_entries(LIMIT) // len(grader.large_trials(exercise))
+    )  # drawn before, as it takes time too
     result = judged(source, patient, grader, isolated)
     assert {answer.status for answer in result.answers} == {"failed"}
     assert set(codes(result).values()) <= {"timeout", "memory"}
@@ -106,7 +108,7 @@ FORGED_METERS = {
     "stepped out of": "from torch.utils._python_dispatch import _disable_current_modes as out_of_the_meter",
     "told that nothing is held": (
         "import contextlib, tracemalloc\nimport grader.child.cost_meter as meter\n"
-        "meter._Watch._count, tracemalloc.get_traced_memory = lambda *_: None, lambda: (0, 0)\n"
+        "meter._StorageCounter._count, tracemalloc.get_traced_memory = lambda *_: None, lambda: (0, 0)\n"
         "out_of_the_meter = contextlib.nullcontext"
     ),
     "not asked": (
