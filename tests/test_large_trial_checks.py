@@ -24,7 +24,6 @@ from grader.sampling import Array, normal, output
 from grader.sandbox.worker import ForkingWorker, Worker
 
 LIMIT = 2.0  # seconds: how large a case is follows from it
-LATE = 1.0
 CAREFUL = ("lin_grad", "only one of them")
 LONG_AXES = {
     "dout_dz": ("_0",),

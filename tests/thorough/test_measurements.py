@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 import pytest
 from conftest import Grade, codes, solution, with_policy
 from corpus import SUBMISSIONS, found_codes
 from measurements import AT_LARGE, MEASURED, SOURCES, measuring
-from test_large_trial_checks import CAREFUL, LATE, LIMIT, isolated, judged, patient, warm
+from test_large_trial_checks import CAREFUL, LIMIT, isolated, judged, patient, warm
 
 from grader.course import Course
 from grader.judging import grading
 from grader.judging.grading import Grader
 from grader.reference.large_trials import most_entries
-from grader.sandbox.worker import ForkingWorker
+from grader.sandbox.worker import ForkingWorker, Reply
 
 
 @pytest.fixture(scope="module", params=["box", "kernel"])
@@ -94,13 +95,19 @@ def test_whoever_answers_at_the_last_moment_is_not_called_again(
 ) -> None:
     """The time limit is for all calls together, however many there are."""
     right = solution(patient, name).decode().replace(f"def {name}(", "def right(")
-    limits: list[float] = []
+    calls: list[tuple[float, Reply]] = []
     run = ForkingWorker.run
-    monkeypatch.setattr(ForkingWorker, "run", lambda self, job, limit: (limits.append(limit), run(self, job, limit))[1])
+
+    def recorded(self: ForkingWorker, job: bytes, limit: float) -> Reply:
+        calls.append((limit, run(self, job, limit)))
+        return calls[-1][1]
+
+    monkeypatch.setattr(ForkingWorker, "run", recorded)
     exercise = patient.find(name)
     grader.prepare(exercise, isolated=True)
     result = grader.grade(exercise, (right + AT_THE_LAST_MOMENT.format(name=name, tables=tables)).encode(), isolated)
-    assert sum(limits) < LIMIT + LATE
+    used = [0.0, *accumulate(reply.seconds for _, reply in calls)]
+    assert all(0 < limit <= LIMIT - before for (limit, _), before in zip(calls, used, strict=False))
     assert set(codes(result).values()) == {"timeout"}
 
 
