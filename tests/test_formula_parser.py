@@ -301,7 +301,7 @@ def combined(parts: st.SearchStrategy[Formula]) -> st.SearchStrategy[Formula]:
         pair.map(lambda p: Formula(f"({p[0].text} + {p[1].text})", total(p[0].terms, p[1].terms))),
         pair.map(lambda p: Formula(f"({p[0].text} - {p[1].text})", total(p[0].terms, p[1].terms, -1))),
         pair.map(lambda p: Formula(f"({p[0].text} * {p[1].text})", product(p[0].terms, p[1].terms))),
-        parts.map(lambda p: Formula(f"{p.text}**2", product(p.terms, p.terms))),
+        parts.map(lambda p: Formula(f"({p.text})**2", product(p.terms, p.terms))),
         parts.map(lambda p: Formula(f"(-{p.text})", total(Counter(), p.terms, -1))),
     )
 

@@ -1,12 +1,8 @@
-"""What pytest collects and reports: exercise files, their answers, the text of a failure, and what is to do."""
+"""What pytest collects and reports: exercise files, their answers, and the text of a failure."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -169,99 +165,6 @@ class Report:
         from .render_text import as_text
 
         return as_text(self.lines(100))
-
-
-class UnitLines:
-    """Tells all files of a unit in which nothing is attempted in one line, in place of a line of `T` for each.
-
-    Args:
-        reporter: pytest's terminal reporter.
-        items: what runs.
-        apart: files that keep a line of their own: they were asked for by name.
-    """
-
-    def __init__(self, reporter: Any, items: Sequence[pytest.Item], apart: set[Path]) -> None:
-        self.reporter = reporter
-        self.last = items[-1].nodeid
-        answers = [item for item in items if isinstance(item, AnswerItem) and item.path not in apart]
-        self.units = {_file(item.nodeid): item.parent.exercise.unit for item in answers}
-        self.longest = max(map(len, self.units.values()), default=0)
-        self.told: set[str] = set()
-        self.folder = ""
-        self.todo = 0
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Keep pytest from writing a file's path before it is known whether anything in it is attempted."""
-        file = _file(nodeid)
-        folder = file.rpartition("/")[0] if file in self.units else ""
-        if folder != self.folder:
-            self.write()
-        self.folder = folder
-        self.reporter.showfspath = not folder
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        """Count what is to do, and write the path of a file in which something is attempted."""
-        if _file(report.nodeid) not in self.units:
-            return
-        found = getattr(report, "handgrad", None)
-        if found is not None and not found["attempted"]:
-            found["counted"] = True
-            self.todo += 1
-        elif report.when == "call" or not report.passed:
-            self.reporter.write_fspath_result(report.nodeid, "")
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Write the last line while pytest's [100%] can still end it."""
-        if nodeid == self.last:
-            self.write()
-
-    def pytest_sessionfinish(self) -> None:
-        """Write what was counted in a run that was stopped."""
-        self.write()
-
-    def write(self) -> None:
-        """One line for the unit whose answers were counted."""
-        if self.todo:
-            unit = self.folder.rpartition("/")[2]
-            self.reporter.write_fspath_result(self.folder, "")
-            self.reporter.write(f"{'':{self.longest - len(unit)}} {self.todo:>3} to do", yellow=True)
-            self.reporter.currentfspath = None  # else pytest would end the line with how far the next unit is
-            self.told.add(unit)
-            self.todo = 0
-
-
-def _file(nodeid: str) -> str:
-    return nodeid.split("::")[0]
-
-
-def where_to_study(course: Course, here: Path, width: int) -> Iterator[Line]:
-    """The command to study with: a course beside its solutions is best left as it is.
-
-    Args:
-        here: the folder in which the command will be typed.
-    """
-    if course.solutions.parent == course.root:
-        says, command = "Study in a folder of your own:", "handgrad init my-course"
-    else:
-        says, command = "Have each file checked as you save it:", "handgrad"
-    command = f"{_activation(here)}{command}"
-    if len(f"{says} {command}") <= width:
-        yield ((f"{says} ", ""), (command, "bold"))
-    else:  # the command stays in one piece, to be copied
-        yield ((says, ""),)
-        yield ((f"  {command}", "bold"),)
-
-
-def _activation(here: Path) -> str:
-    """What makes `handgrad` a command, where pytest was called by its path in an environment that is not activated."""
-    script = Path(sys.executable).with_name("activate")
-    if shutil.which("handgrad") is not None or not script.is_file():
-        return ""
-    shown = os.path.relpath(script, here) if here in script.parents else str(script)
-    return f"{shown} && " if os.name == "nt" else f". {shlex.quote(shown)} && "
 
 
 def write(tw: Any, line: Line) -> None:

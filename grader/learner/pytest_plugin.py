@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .pytest_items import AnswerItem, ExerciseFile, Report, Sitting, UnitLines, where_to_study, write
+from .pytest_items import AnswerItem, ExerciseFile, Report, Sitting
+from .pytest_screen import fold_units, is_attempted, missing_stub, summarise
 
 if TYPE_CHECKING:
-    from grader.course import CourseExercise
-    from grader.results import ExerciseResult
-
-    from .render_text import Line
+    pass
 
 SITTINGS = pytest.StashKey[dict[Path, Sitting]]()
-UNIT_LINES = "handgrad-unit-lines"
 EXERCISES, COURSE, QUIZ = "exercises", "course.yaml", "quiz.yaml"
 
 
@@ -94,14 +90,14 @@ def _expect(sitting: Sitting, path: Path, argument: str) -> None:
 
     asked = [e for e in sitting.course.exercises if path == e.path or path in e.path.parents]
     if not asked and not path.exists():
-        raise UsageError(_lost(sitting.course.find(argument)))
+        raise UsageError(missing_stub(sitting.course.find(argument)))
     if not asked and _is_taken(path):
         raise UsageError(f"{path.name} in {path.parent.name} is no exercise of this course. See them: handgrad list")
     for exercise in asked:
         names = exercise.answer_names
         wanted = argument.split("::")[1] if "::" in argument else names[0]
         if path == exercise.path and not path.exists():
-            raise UsageError(_lost(exercise))
+            raise UsageError(missing_stub(exercise))
         if wanted not in names:
             raise UsageError(f"{exercise.file} has no answer {wanted!r}; it has {', '.join(names)}.")
 
@@ -167,7 +163,7 @@ def _missing(session: pytest.Session, config: pytest.Config, sitting: Sitting) -
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Fold the lines of what is to do, and drop a plugin of no use here."""
     _drop_hypothesis(session)
-    _fold(session)
+    fold_units(session, {_path(session.config, argument) for argument in session.config.args})
 
 
 def _drop_hypothesis(session: pytest.Session) -> None:
@@ -179,20 +175,6 @@ def _drop_hypothesis(session: pytest.Session) -> None:
             manager.unregister(plugin)
 
 
-def _fold(session: pytest.Session) -> None:
-    """One line a unit for what is to do, where pytest would write one for each file."""
-    config, items = session.config, session.items
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if not session.items or reporter is None or hasattr(config, "workerinput"):
-        return
-    if not reporter.showfspath or reporter.showlongtestinfo or config.option.capture == "no":
-        return  # -q and xdist write no files, -v each answer; what a file prints with -s stands beside its name
-    here = config.invocation_params.dir
-    named = {_path(config, argument) for argument in config.args}
-    apart = {item.path for item in items if item.path in named or item.path.parent == here}
-    config.pluginmanager.register(UnitLines(reporter, items, apart), UNIT_LINES)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
     """Attach the result, so that it also travels from an xdist worker to the controller."""
@@ -202,7 +184,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
             "root": str(item.parent.sitting.root),
             "answer": item.name,
             "status": item.answer.status,
-            "attempted": _is_attempted(item.parent.result),
+            "attempted": is_attempted(item.parent.result),
             "exercise": item.parent.result.record,
         }
         if item.parent.result.printed.strip() and item.config.option.capture != "no":
@@ -218,10 +200,6 @@ def pytest_report_teststatus(report: Any) -> Any:
     if found.get("counted"):  # in its unit's line
         return "todo", "", ("TODO", {})
     return "todo", "T", ("TODO", {"yellow": True})
-
-
-def _is_attempted(result: ExerciseResult) -> bool:
-    return any(answer.status != "todo" for answer in result.answers)
 
 
 class Recorder:
@@ -260,63 +238,7 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
     """A progress bar for each unit touched, and the next thing to do."""
     for sitting in _sittings(config):
         if sitting.seen or sitting.strays:
-            _summarise(terminalreporter, exitstatus, sitting)
-
-
-def _summarise(reporter: Any, exitstatus: int, sitting: Sitting) -> None:
-    course, progress = sitting.course, sitting.session.progress
-    touched = [exercise for exercise in course.exercises if exercise.id in sitting.seen]
-    for exercise in touched:
-        progress.record(exercise, sitting.seen[exercise.id])
-    if touched:
-        progress.save()
-    reporter.section("progress", sep="-")
-    only_todo = exitstatus == pytest.ExitCode.TESTS_FAILED and not {"failed", "error"} & set(reporter.stats)
-    for line in _closing(reporter, sitting, touched, only_todo):
-        write(reporter._tw, line)
-    lost = [exercise for exercise in touched if not exercise.path.exists()]
-    for note in (*map(_lost, lost), *progress.notes, *map(_stray, sitting.strays)):
-        write(reporter._tw, ((note, "todo"),))
-
-
-def _closing(reporter: Any, sitting: Sitting, touched: list[CourseExercise], only_todo: bool) -> Iterator[Line]:
-    """A bar for each unit no line above told enough of, why pytest exits with 1 if nothing is wrong, the next step."""
-    from .progress import by_unit, next_exercise
-    from .render_text import lesson_file, next_step, progress_bars
-
-    course, progress, width = sitting.course, sitting.session.progress, reporter._tw.fullwidth
-    begun = {each.unit for each in course.exercises if (known := progress.result(each)) and _is_attempted(known)}
-    untold = {exercise.unit for exercise in touched} - (_told(reporter.config) - begun)
-    yield from progress_bars(by_unit(course, progress, untold), width)
-    following = next_exercise(progress, touched) or next_exercise(progress, course.exercises)
-    if reporter.verbosity >= 0 and touched:
-        if only_todo:
-            yield from _why_one(not begun, width)
-        if not begun:
-            yield from where_to_study(course, reporter.startpath, width)
-        if following and following.unit not in begun:
-            yield (("lesson: ", ""), (lesson_file(following), "bold"))
-    yield next_step(following)
-
-
-def _why_one(is_new: bool, width: int) -> Iterator[Line]:
-    says = "pytest exits with 1 until every answer passes."
-    for line in textwrap.wrap(f"Nothing is attempted yet. {says}" if is_new else says, width):
-        yield ((line, ""),)
-
-
-def _told(config: pytest.Config) -> set[str]:
-    """The units whose answers to do are told in a line."""
-    lines = config.pluginmanager.get_plugin(UNIT_LINES)
-    return set() if lines is None else lines.told
-
-
-def _lost(exercise: CourseExercise) -> str:
-    return f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
-
-
-def _stray(path: Path) -> str:
-    return f"{path.name} in {path.parent.name} is no exercise of this course: it was left alone; move or rename it."
+            summarise(terminalreporter, exitstatus, sitting)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
