@@ -1,4 +1,4 @@
-"""Measure the tests as multiples of `import torch` in the same run: `python benchmarks/suites.py [--rounds N] [--ci]`."""
+"""Measure the tests as multiples of `import torch` in one run: `python benchmarks/suites.py [--rounds N] [--ci]`."""
 
 from __future__ import annotations
 
