@@ -387,18 +387,3 @@ def test_a_worker_that_cannot_start_says_why(mode: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(sandbox.sys, "executable", str(fake))
     with mode_worker(mode) as worker, pytest.raises(InfrastructureError, match="torch is not installed"):
         worker.run(make_job(HONEST, {"x": X}), PATIENT)
-
-
-def assert_outlives_its_thread(mode: str) -> None:
-    """Threads of a class come and go; a worker that one of them had to replace is there for the others."""
-    workers: list[Worker] = []
-    thread = threading.Thread(target=lambda: workers.append(start_worker("none", mode)))
-    thread.start()
-    thread.join()
-    with workers[0] as worker:
-        assert outcome(run(worker, HONEST)) == "returned tensor"
-        assert outcome(run(worker, HONEST)) == "returned tensor"
-
-
-def test_a_worker_outlives_the_thread_that_asked_for_it() -> None:
-    assert_outlives_its_thread(MODES[0])

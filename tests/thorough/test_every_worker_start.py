@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
+import prepared_grader
 import pytest
 from conftest import MODES, ROOT, make_job, mode_worker, worker_of
-from probes import HANG, HONEST, PATIENT, SHORT, X, assert_still_honest, outcome
+from prepared_grader import PARENTS
+from probes import HANG, HONEST, PATIENT, SHORT, X, assert_still_honest
 from processes import PATIENCE
 from test_worker_start import (
     assert_ended_by,
@@ -142,45 +142,13 @@ def test_a_fork_that_is_refused_is_said() -> None:
         assert_still_honest(worker)
 
 
-PARENTS: dict[str, Callable[[], object]] = {
-    "ignores the end of its children": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
-    "blocks every signal": lambda: signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals()),
-    "ignores Ctrl-C": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
-    "has a thousand files open": lambda: [os.dup(0) for _ in range(1100)],
-    "was forked itself": lambda: os.fork() and os._exit(os.waitstatus_to_exitcode(os.wait()[1])),
-}
-
-
-HERE = Path(__file__).parent
-
-
-def in_a_process(parent: Callable[[], object], mode: str) -> str:
-    """The outcomes of an honest job and of one that hangs, in a process that was prepared so."""
-    name = next(name for name, function in PARENTS.items() if function is parent)
-    code = f"from test_every_worker_start import main; main({name!r}, {mode!r})"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, HERE, HERE.parent)))}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=2 * PATIENCE
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def main(name: str, mode: str) -> None:
-    """In a process of its own: prepare it, then ask a worker."""
-    resource.setrlimit(resource.RLIMIT_NOFILE, (2000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    with mode_worker(mode) as before:  # a thread that belongs to this process is of no use to a fork of it
-        before.close()
-        PARENTS[name]()
-        jobs = [
-            (make_job(source, {"x": X}, time_limit=limit), limit)
-            for source, limit in ((HONEST, PATIENT), (HANG, SHORT))
-        ]
-        print(*(outcome(before.run(*job)) for job in jobs))
-
-
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("parent", PARENTS)
 def test_it_works_for_a_grader_that(parent: str, mode: str) -> None:
     """Nothing that a long-lived process leaves to what it starts keeps a worker from working."""
-    assert in_a_process(PARENTS[parent], mode) == "returned tensor timeout\n"
+    jobs = [make_job(source, {"x": X}, time_limit=limit) for source, limit in ((HONEST, PATIENT), (HANG, SHORT))]
+    done = subprocess.run(
+        [sys.executable, prepared_grader.__file__, parent, mode, str(PATIENT), str(SHORT)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, input=b"".join(jobs), capture_output=True, timeout=4 * PATIENCE,
+    )  # fmt: skip
+    assert done.stdout.decode() == "answered timeout\n", done.stderr.decode()
