@@ -53,7 +53,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "7 executes a program": (attack("refused(libc.execv(b'/bin/true', None))"), "returned tensor"),
     "7 spawns a program": (attack("os.posix_spawn('/bin/true', ['true'], {})"), "PermissionError"),
     "8 asks for everything": (attack("torch.zeros(1 << 40)"), "memory"),
-    "8 takes bytes without end": (attack("kept = []\nwhile True: kept.append(bytearray(1 << 24))"), "memory|timeout"),
+    "8 takes bytes without end": (attack("kept = []\nwhile True: kept.append(bytearray(1 << 24))"), "memory"),
     "8 maps without end": (
         attack("""
             libc.mmap.restype = ctypes.c_void_p
@@ -262,6 +262,19 @@ ATTACKS: dict[str, tuple[str, str]] = {
             sys.settrace(trace); sys.setprofile(trace)
             len([])"""), "timeout"),
 }  # fmt: skip
+
+# What the short suite leaves out: more ways to run out of time, and more of what takes a while.
+LONG = {
+    "1 spins when imported", "3 holds the interpreter lock", "4 swallows every exception", "8 takes bytes without end",
+    "13 nests", "44 sends half a frame", "more: waits for the alarm in a handler", "more: raises from a trace function",
+}  # fmt: skip
+BRIEF = [name for name in ATTACKS if name not in LONG]
+# What may depend on who runs the grader: files, signals, other processes, limits, descriptors and rights.
+ROWS_OF_THE_USER = {"6", "7", "9", "17", "18", "19", "20", "21", "23", "24", "26"}
+OF_THE_USER = [
+    *(name for name in ATTACKS if name.partition(" ")[0] in ROWS_OF_THE_USER),
+    *("more: loosens its own confinement", "more: becomes somebody else", "more: loads a library"),
+]
 
 FORGER = """
 import json, os, struct, sys

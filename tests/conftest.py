@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from grader.child import protocol
 from grader.course import Course, load_course
 from grader.judging.grading import Grader
 from grader.results import ExerciseResult
+from grader.sandbox.isolation import Isolation, choose, machine
 from grader.sandbox.worker import MODE_VARIABLE, Worker, start_worker
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -95,10 +97,9 @@ def course() -> Course:
 
 
 @pytest.fixture(scope="session")
-def worker() -> Iterator[Worker]:
+def worker(warm: Callable[[str], Worker]) -> Worker:
     """One warm worker of this platform's default mode for the whole session."""
-    with start_worker("none") as started:
-        yield started
+    return warm(MODES[0])
 
 
 @pytest.fixture(scope="session")
@@ -135,11 +136,40 @@ def solution(course: Course, exercise_id: str) -> bytes:
 MODES = ("fork", "spawn") if sys.platform == "linux" else ("spawn",)
 
 
-@pytest.fixture(scope="session", params=MODES)
-def each_worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
-    """A warm worker of each mode that this platform has."""
-    with mode_worker(request.param) as started:
-        yield started
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Callable[[str], Worker]]:
+    """`warm("spawn")`, `warm("box")`: one warm worker of each mode and isolation, started when first asked for."""
+    with ExitStack() as open_workers:
+        yield functools.cache(lambda kind: open_workers.enter_context(worker_of(kind)))
+
+
+@pytest.fixture(params=MODES)
+def each_worker(request: pytest.FixtureRequest, warm: Callable[[str], Worker]) -> Worker:
+    """The session's warm worker of each mode that this platform has."""
+    return warm(request.param)
+
+
+@pytest.fixture
+def isolation() -> Isolation:
+    """The strongest isolation of this machine; the thorough tests go through all of them."""
+    return strongest()
+
+
+@pytest.fixture
+def isolated(isolation: Isolation, warm: Callable[[str], Worker]) -> Worker:
+    """The session's warm worker whose children are isolated so."""
+    return warm(isolation)
+
+
+@functools.cache
+def strongest() -> Isolation:
+    """The isolation that a graded run has here."""
+    return choose(machine())
+
+
+def worker_of(kind: str) -> AbstractContextManager[Worker]:
+    """A new worker of a mode, `fork` or `spawn`, or of an isolation."""
+    return mode_worker(kind) if kind in MODES else start_worker(cast(Isolation, kind))
 
 
 @contextmanager

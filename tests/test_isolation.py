@@ -1,6 +1,7 @@
 """Whatever learner code tries in a graded run, it computes or it fails: nothing outside is read, changed or left.
 
-What depends on it is done twice, as whoever runs the tests and as an unprivileged user.
+Here in the strongest isolation of this machine; `thorough/test_every_isolation.py` has the others, the corpus, and
+an unprivileged user.
 """
 
 from __future__ import annotations
@@ -10,55 +11,58 @@ import os
 import re
 import resource
 import shutil
-import signal
 import subprocess
 import sys
-import textwrap
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from attacks import ATTACKS, PRELUDE, REPLIES, attack
-from conftest import ROOT, SEED, TIME_LIMIT, codes, make_job, solution, with_policy
-from corpus import RIGHT, SAMPLE, SUBMISSIONS, found_codes
-from test_sandbox import LIMIT, X, alive, assert_still_honest, observed, outcome, run
+from attacks import ATTACKS, BRIEF, PRELUDE, REPLIES, attack
+from conftest import ROOT, make_job, solution, worker_of
+from probes import (
+    HANG,
+    PATIENT,
+    X,
+    assert_still_honest,
+    ending,
+    limit_for,
+    observed,
+    outcome,
+    run,
+)
+from processes import alive, descendants, wait_until
 
-from grader.batch.class_grading import grade_folder
-from grader.course import Course, load_course
-from grader.errors import InfrastructureError, ProtocolError
+from grader.course import Course
+from grader.errors import InfrastructureError
 from grader.judging.grading import Grader
 from grader.learner.render_text import exercise_report, printed_lines
 from grader.results import ExerciseResult
-from grader.sandbox import isolation
+from grader.sandbox import isolation as isolations
 from grader.sandbox.isolation import Isolation, Machine, choose, machine, weakness
-from grader.sandbox.worker import ForkingWorker, Reply, Worker, start_worker
+from grader.sandbox.worker import Worker
 
-STRICT: tuple[Isolation, ...] = ("box", "kernel")
-LATE = 1.0
 SECRET = "secret-" + "7f3a9"  # in this process's memory as a whole, in no source as a whole
-
-
-@pytest.fixture(scope="module", params=STRICT)
-def isolated(request: pytest.FixtureRequest) -> Iterator[ForkingWorker]:
-    """A warm worker whose children are isolated."""
-    with ForkingWorker(request.param) as worker:
-        assert_still_honest(worker)
-        yield worker
+OURS = 30.0  # seconds of processor time: more than anything that is not caught, on any machine
 
 
 @pytest.fixture
 def precious(tmp_path: Path) -> Path:
     """A file that everybody may read and write, as far as its permissions go."""
-    tmp_path.chmod(0o777)
-    path = tmp_path / "precious.txt"
+    return make_precious(tmp_path)
+
+
+def make_precious(folder: Path) -> Path:
+    """A file with the secret, in a folder of its own that everybody may change."""
+    folder.chmod(0o777)
+    path = folder / "precious.txt"
     path.write_text(SECRET)
     path.chmod(0o666)
     return path
 
 
 def shared_memory() -> list[str]:
+    """The shared memory segments of this machine."""
     return Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
 
 
@@ -67,33 +71,26 @@ def litter() -> list[Path]:
     return [path for folder in ("/", "/tmp", "/dev/shm") for path in Path(folder).glob("handgrad-attack*")]
 
 
-def ending(reply: Reply) -> str:
-    """How a job ended; what cannot be read is a crash, as the grader has it."""
-    try:
-        if reply.end == "answered":
-            assert len(observed(reply).facts.printed) < 20_000
-        return outcome(reply)
-    except ProtocolError:
-        return "crash"
-
-
-@pytest.mark.parametrize("name", ATTACKS)
-def test_an_attack_ends_as_stated_and_changes_nothing(name: str, isolated: ForkingWorker, precious: Path) -> None:
+def assert_harmless(name: str, worker: Worker, precious: Path) -> None:
+    """An attack ends as stated and changes nothing, and the next honest job is answered."""
     source, expected = ATTACKS[name]
     before = (precious.read_text(), precious.stat(), shared_memory())
-    started = time.monotonic()
-    reply = run(isolated, source.replace("{path!r}", repr(str(precious))))
-    assert time.monotonic() - started < LIMIT + LATE
+    reply = run(worker, source.replace("{path!r}", repr(str(precious))), limit_for(expected))
     assert re.fullmatch(expected, ending(reply)), reply
     assert (precious.read_text(), shared_memory()) == (before[0], before[2])
     assert precious.stat()[:7] == before[1][:7]
     assert precious.stat().st_mtime_ns == before[1].st_mtime_ns
     assert [path.name for path in precious.parent.iterdir()] == ["precious.txt"]
     assert litter() == []
-    assert_still_honest(isolated)
+    assert_still_honest(worker)
 
 
-def test_every_system_call_that_is_not_listed_is_refused(isolated: ForkingWorker) -> None:
+@pytest.mark.parametrize("name", BRIEF)
+def test_an_attack_ends_as_stated_and_changes_nothing(name: str, isolated: Worker, precious: Path) -> None:
+    assert_harmless(name, isolated, precious)
+
+
+def test_every_system_call_that_is_not_listed_is_refused(isolated: Worker) -> None:
     """All numbers there are, and some there are not yet."""
     from grader.child.seccomp import CALLS, FILTERED, MACHINES
 
@@ -114,30 +111,21 @@ def test_every_system_call_that_is_not_listed_is_refused(isolated: ForkingWorker
 if os.uname().machine == "x86_64":
 
     @pytest.mark.parametrize("number", [0x40000000 | 39, 0x40000000 | 520, 0xFFFFFFFF])
-    def test_the_other_table_of_system_calls_is_death(number: int, isolated: ForkingWorker) -> None:
+    def test_the_other_table_of_system_calls_is_death(number: int, isolated: Worker) -> None:
         """x32 numbers are those of x86-64 with a bit set; they would pass a filter that only compares numbers."""
         reply = run(isolated, attack(f"libc.syscall({number})"))
         assert (reply.end, reply.detail) == ("crash", "the process was ended by SIGSYS")
         assert_still_honest(isolated)
 
     @pytest.mark.parametrize("number", [335, 336])
-    def test_the_calls_that_pass_every_filter_do_nothing(number: int, isolated: ForkingWorker) -> None:
+    def test_the_calls_that_pass_every_filter_do_nothing(number: int, isolated: Worker) -> None:
         """Kernels since 6.11 let a probed function's trampoline past seccomp, and end everybody else."""
         source = attack(f"refused(libc.syscall({number}, 0, 0, 0, 0, 0, 0))")
         assert outcome(run(isolated, source)) in ("crash", "returned tensor", "AssertionError")
         assert_still_honest(isolated)
 
 
-def test_a_limit_on_processor_time_holds(isolated: ForkingWorker) -> None:
-    """Also where the wall clock would have allowed more."""
-    job = make_job(attack("import signal; signal.setitimer(signal.ITIMER_REAL, 0)\nwhile True: pass"), {"x": X},
-                   time_limit=0.5)  # fmt: skip
-    started = time.monotonic()
-    assert isolated.run(job, 20).end == "crash"  # by SIGKILL: within the wall clock limit of this call
-    assert time.monotonic() - started < 15  # two seconds of processor time, on a busy machine too
-
-
-def test_nothing_of_the_submission_before_is_in_memory(isolated: ForkingWorker) -> None:
+def test_nothing_of_the_submission_before_is_in_memory(isolated: Worker) -> None:
     """A later child finds, in all memory that it can reach, itself but not its predecessor."""
     left = "the-neighbours-" + "answer"
     run(isolated, attack(f"kept = [{left!r} * 1000 for _ in range(1000)]; sys.modules['kept'] = kept"))
@@ -156,7 +144,7 @@ def test_nothing_of_the_submission_before_is_in_memory(isolated: ForkingWorker) 
         assert found == 0, found""")
     if os.uname().machine == "aarch64":
         source = source.replace("libc.syscall(14,", "libc.syscall(135,")
-    reply = observed(run(isolated, source, 10))
+    reply = observed(run(isolated, source))
     assert reply.facts.calls[0].error is None
 
 
@@ -191,6 +179,7 @@ FORGED = {
 
 
 def graded(course: Course, grader: Grader, worker: Worker, code: str) -> ExerciseResult:
+    """The verdict on a `lin_grad` that does this."""
     source = (
         "import os\nimport torch\nfrom grader.child import protocol\n\n"
         "def send(frame):\n    while frame: frame = frame[os.write(3, frame):]\n    os._exit(0)\n\n"
@@ -200,23 +189,23 @@ def graded(course: Course, grader: Grader, worker: Worker, code: str) -> Exercis
 
 
 @pytest.mark.parametrize("way", FORGED)
-def test_a_forged_answer_does_not_pass(way: str, isolated: ForkingWorker, course: Course, grader: Grader) -> None:
+def test_a_forged_answer_does_not_pass(way: str, isolated: Worker, course: Course, grader: Grader) -> None:
     result = graded(course, grader, isolated, FORGED[way])
     assert [answer.status for answer in result.answers] == ["failed"] * 3
-    honest = grader.grade(course.find("lin_grad"), solution(course, "lin_grad"), isolated)
-    assert honest.status == "passed"
+
+
+def test_an_honest_answer_passes(isolated: Worker, course: Course, grader: Grader) -> None:
+    assert grader.grade(course.find("lin_grad"), solution(course, "lin_grad"), isolated).status == "passed"
 
 
 @pytest.mark.parametrize("way", REPLIES)
-def test_a_hostile_file_costs_its_own_points_alone(
-    way: str, isolated: ForkingWorker, course: Course, grader: Grader
-) -> None:
+def test_a_hostile_file_costs_its_own_points_alone(way: str, isolated: Worker, course: Course, grader: Grader) -> None:
     """Not a pass, not an error of ours, not much of our time or memory, nothing that cannot be stored."""
     exercise, source = REPLIES[way]
     grader.trials(course.find(exercise))
     used, most = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     result = grader.grade(course.find(exercise), source if isinstance(source, bytes) else source.encode(), isolated)
-    assert time.process_time() - used < 3
+    assert time.process_time() - used < OURS
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - most < 600 << 10
     assert {answer.status for answer in result.answers} == {"failed"}
     says = "".join(answer.message for answer in result.answers)
@@ -225,35 +214,13 @@ def test_a_hostile_file_costs_its_own_points_alone(
     assert_still_honest(isolated)
 
 
-def test_control_characters_do_not_reach_a_terminal(isolated: ForkingWorker, course: Course, grader: Grader) -> None:
+def test_control_characters_do_not_reach_a_terminal(isolated: Worker, course: Course, grader: Grader) -> None:
     result = graded(course, grader, isolated, r"print('\x1b[2J\x07'); raise ValueError('\x1b[31m\x07\x08\x00\x9b')")
     exercise = course.find("lin_grad")
     shown = [*exercise_report(exercise, result, 80, {}), *printed_lines(result, 80)]
     text = " ".join(word for line in shown for word, _ in line)
     assert "ValueError" in text
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
-
-
-@pytest.mark.parametrize(("mode", "names"), [("box", sorted({*list(RIGHT)[::3], *SAMPLE})), ("kernel", SAMPLE)])
-def test_every_submission_of_the_corpus_gets_its_verdict(
-    mode: Isolation, names: list[str], course: Course, grader: Grader
-) -> None:
-    """Worked solutions, right and wrong submissions: the same codes as without isolation.
-
-    What is right has the time that a course gives: loops over the entries of a large input need some of it.
-    """
-    patient = load_course(ROOT)
-    with ForkingWorker(mode) as worker, ForkingWorker("none") as open_worker:
-        for exercise in course.exercises:
-            assert codes(grader.grade(exercise, exercise.solution.read_bytes(), worker)) == codes(
-                grader.grade(exercise, exercise.solution.read_bytes(), open_worker)
-            )
-        chosen = [SUBMISSIONS[name] for name in names]
-        found = {one.id: found_codes(one, patient if one.id in RIGHT else course, grader, worker) for one in chosen}
-        wrong = [one for one in chosen if one.mismatches(found[one.id])]
-        assert {one.id: found[one.id] for one in wrong} == {
-            one.id: found_codes(one, course, grader, open_worker) for one in wrong
-        }
 
 
 ORDINARY = """
@@ -284,9 +251,12 @@ gc.collect() if (gc := __import__('gc')) else ''
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("line", ORDINARY)
-def test_ordinary_code_does_not_notice(line: str, isolated: ForkingWorker) -> None:
-    reply = run(isolated, f"import torch\ndef probe(x):\n    {line}\n    return x * 2\n", 5)
+def test_ordinary_code_does_not_notice(isolated: Worker) -> None:
+    """Every line in one job, each in a function of its own."""
+    functions = "".join(f"def line{number}(x):\n    {line}\n" for number, line in enumerate(ORDINARY))
+    called = "".join(f"    line{number}(x)\n" for number in range(len(ORDINARY)))
+    source = f"import torch\n{functions}def probe(x):\n{called}    return x * 2\n"
+    reply = run(isolated, source.replace("inspect.signature(probe)", "inspect.signature(line0)"))
     assert outcome(reply) == "returned tensor", reply
 
 
@@ -323,92 +293,64 @@ CONFESS = """
 """
 
 
-@pytest.mark.parametrize("mode", STRICT)
-def test_a_secret_cannot_be_returned(
-    mode: Isolation, course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not from a file beside the submissions, an environment variable or the parent's memory."""
-    school = tmp_path / "submissions"
-    path = school / "spy" / "04_linear" / "lin_grad.py"
-    path.parent.mkdir(parents=True)
-    (school / "secret.txt").write_text(SECRET)
-    monkeypatch.setenv("HANDGRAD_SECRET", SECRET)
-    spied = CONFESS.format(path=str(school / "secret.txt"), letters=list(SECRET.encode()))
-    path.write_text(f"{SPY}\ndef lin_grad(inp, out, w, b):{spied}")
-    out = tmp_path / "out"
-    grade_folder(with_policy(course, time_limit=20), school, out, workers=1, seed=SEED, isolation=mode)
-    written = [file.read_text() for file in out.iterdir() if file.is_file()]
-    assert "ValueError: []" in "".join(written)
-    assert not any(SECRET in text for text in written)
-
-
-@pytest.mark.parametrize("mode", STRICT)
-def test_nothing_runs_on_after_a_worker_is_closed(mode: Isolation) -> None:
-    with ForkingWorker(mode) as worker:
-        assert_still_honest(worker)
-        warm = worker.process.popen.pid
-        started = {warm} | descendants(warm)
-    assert [pid for pid in started if alive(pid)] == []
-
-
-def descendants(pid: int) -> set[int]:
-    """Every process below this one."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except (OSError, IndexError):
-                continue
-    found = {pid}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found - {pid}
-
-
-KILLED = """
-import os, sys
-sys.path[:0] = [{root!r}, {tests!r}]
-from conftest import make_job
-from grader.sandbox.worker import ForkingWorker
-worker = ForkingWorker({mode!r})
-worker._await_ready()
-print("ready", flush=True)
-import numpy
-worker.run(make_job("while True: pass", {{"x": numpy.ones(1)}}, time_limit=60), 60)
+KNOWN = """
+    open_to_all = {'OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'CUDA_VISIBLE_DEVICES',
+                   'GLIBC_TUNABLES', 'PYTHONHASHSEED', 'LD_LIBRARY_PATH', 'PWD', 'LC_CTYPE'}
+    assert set(os.environ) <= open_to_all, set(os.environ) - open_to_all
+    return x * 2
 """
 
 
-@pytest.mark.parametrize("mode", STRICT)
-def test_a_killed_grader_leaves_no_process(mode: Isolation) -> None:
+def test_a_secret_cannot_be_found(isolated: Worker, precious: Path) -> None:
+    """Not in a file that everybody may read, nor in the parent's memory; and the environment has none."""
+    spied = CONFESS.format(path=str(precious), letters=list(SECRET.encode()))
+    error = observed(run(isolated, f"{SPY}\ndef probe(x):{spied}")).facts.calls[0].error
+    assert error is not None
+    assert (error.type, error.message) == ("ValueError", "[]")
+    assert outcome(run(isolated, f"{SPY}\ndef probe(x):{KNOWN}")) == "returned tensor"
+
+
+KILLED = """
+import sys
+sys.path[:0] = [{root!r}]
+from grader.sandbox.worker import start_worker
+job = sys.stdin.buffer.read()
+start_worker({isolation!r}).run(job, 600)
+"""
+
+
+def test_a_killed_grader_leaves_no_process(isolation: Isolation) -> None:
     """The warm process and the submission that it was running die with it."""
-    code = KILLED.format(root=str(ROOT), tests=str(ROOT / "tests"), mode=mode)
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as grader:
-        assert grader.stdout is not None
-        assert grader.stdout.readline() == "ready\n"
-        time.sleep(0.5)
+    code = KILLED.format(root=str(ROOT), isolation=isolation)
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as grader:
+        assert grader.stdin is not None
+        grader.stdin.write(make_job(HANG, {"x": X}, time_limit=600))
+        grader.stdin.close()
+        wait_until(lambda: len(descendants(grader.pid)) >= DEPTH[isolation], "no submission is run")
         below = descendants(grader.pid)
-        assert len(below) >= 2
         grader.kill()
-    deadline = time.monotonic() + 5
-    while any(alive(pid) for pid in below) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert [pid for pid in below if alive(pid)] == []
+    wait_until(lambda: not any(map(alive, below)), "a process outlives the grader")
 
 
-@pytest.mark.parametrize("mode", STRICT)
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_lost_warm_process_is_replaced(mode: Isolation, number: signal.Signals, course: Course) -> None:
-    """Killed or frozen: an infrastructure error in finite time, and the next job is answered."""
-    with ForkingWorker(mode) as worker:
+DEPTH = {"box": 4, "kernel": 2}  # bubblewrap twice, the warm process, its child
+
+
+def test_a_killed_warm_process_is_replaced_and_a_closed_one_leaves_nothing(isolation: Isolation) -> None:
+    """Killed between two jobs it is replaced without a word."""
+    with worker_of(isolation) as worker:
         assert_still_honest(worker)
-        warm = max({worker.process.popen.pid} | descendants(worker.process.popen.pid))
-        os.kill(warm, number)
-        started = time.monotonic()
-        with pytest.raises(InfrastructureError, match="replaced"):
-            worker.run(make_job("def probe(x):\n    return x", {"x": X}), LIMIT)
-        assert time.monotonic() - started < 15
+        first = warm_family(worker)
+        os.kill(max(first), 9)
+        wait_until(lambda: worker.process.popen.poll() is not None, "it outlives its warm process")
         assert_still_honest(worker)
+        second = warm_family(worker)
+    assert first.isdisjoint(second)
+    wait_until(lambda: not any(map(alive, first | second)), "a process outlives its worker")
+
+
+def warm_family(worker: Worker) -> set[int]:
+    """The warm process and what stands between it and the grader."""
+    return {worker.process.popen.pid} | descendants(worker.process.popen.pid)
 
 
 WHOLE = Machine(landlock=7, no_seccomp="", no_box="", root=False)
@@ -479,73 +421,39 @@ def test_the_doctor_imports_no_torch() -> None:
     assert done.stdout.startswith("bubblewrap")
 
 
-def test_grade_refuses_says_or_isolates(tmp_path: Path) -> None:
-    path = tmp_path / "submissions" / "ada" / "04_linear" / "lin_grad.py"
+def handed_in(folder: Path) -> Path:
+    """A class of one student, whose only file is right."""
+    path = folder / "submissions" / "ada" / "04_linear" / "lin_grad.py"
     path.parent.mkdir(parents=True)
     path.write_bytes((ROOT / "solutions/04_linear/lin_grad.py").read_bytes())
-    words = ["grade", str(path.parents[2]), "--workers", "1", "--out"]
-    refused = handgrad(*words, str(tmp_path / "a"), code=NO_LANDLOCK)
-    assert (refused.returncode, (tmp_path / "a").exists()) == (3, False)
+    return folder / "submissions"
+
+
+def assert_graded(school: Path, wanted: Isolation, says: str) -> None:
+    """`handgrad grade` under this isolation gives all points, and says what it does without."""
+    out = school.parent / wanted
+    done = handgrad("grade", str(school), "--workers", "1", "--out", str(out), "--isolation", wanted)
+    assert done.returncode == 0, done.stderr
+    assert (says in done.stderr) if says else (done.stderr == "")
+    assert json.loads((out / "ada.json").read_text())["score"] == 3
+
+
+def test_grade_refuses(tmp_path: Path) -> None:
+    school, out = handed_in(tmp_path), tmp_path / "out"
+    refused = handgrad("grade", str(school), "--workers", "1", "--out", str(out), code=NO_LANDLOCK)
+    assert (refused.returncode, out.exists()) == (3, False)
     assert "--isolation none" in refused.stderr
-    for wanted, says in (("box", ""), ("kernel", "without a box of its own"), ("none", "NO ISOLATION")):
-        out = tmp_path / wanted
-        done = handgrad(*words, str(out), "--isolation", wanted)
-        assert done.returncode == 0, done.stderr
-        assert (says in done.stderr) if says else (done.stderr == "")
-        result = json.loads((out / "ada.json").read_text())
-        assert result["score"] == 3
 
 
-def test_what_was_graded_without_isolation_is_graded_again(course: Course, tmp_path: Path) -> None:
-    """Such a result may be forged; between the two kinds of isolation results are kept."""
-    path = tmp_path / "submissions" / "ada" / "04_linear" / "lin_grad.py"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(solution(course, "lin_grad"))
-
-    def graded_anew(mode: Isolation) -> int:
-        return grade_folder(course, tmp_path / "submissions", tmp_path / "out", workers=1, isolation=mode).graded
-
-    assert [graded_anew(mode) for mode in ("none", "box", "kernel", "none")] == [1, 1, 0, 1]
+def test_grade_isolates_and_says_what_it_does_without(tmp_path: Path) -> None:
+    assert_graded(handed_in(tmp_path), "kernel", "without a box of its own")
 
 
 def test_a_worker_that_cannot_be_isolated_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without Landlock the warm process ends before it is ready."""
     package = tmp_path / "grader"
-    shutil.copytree(isolation.bubblewrap.PACKAGE, package, ignore=shutil.ignore_patterns("landlock.py", "bundled"))
+    shutil.copytree(isolations.bubblewrap.PACKAGE, package, ignore=shutil.ignore_patterns("landlock.py", "bundled"))
     tmp_path.chmod(0o755)
-    monkeypatch.setattr(isolation.bubblewrap, "PACKAGE", package)
-    with start_worker("box") as worker, pytest.raises(InfrastructureError, match="could not start"):
-        worker.run(make_job("def probe(x): return x", {"x": np.ones(1)}), TIME_LIMIT)
-
-
-def view_for_everybody() -> list[str]:
-    """A root folder in which this Python and this checkout can be reached by an unprivileged user."""
-    needed = {Path(sys.base_prefix), Path(sys.prefix), ROOT}
-    closed = {
-        next(folder for folder in [*reversed(path.parents), path] if not folder.stat().st_mode & 0o001)
-        for path in needed
-        if any(not folder.stat().st_mode & 0o001 for folder in [path, *path.parents])
-    }
-    covers = [word for folder in sorted(closed) for word in ("--tmpfs", str(folder))]
-    inside = {parent for path in needed for parent in path.parents if set(parent.parents) & closed}
-    covers += [word for folder in sorted(inside) for word in ("--perms", "0755", "--dir", str(folder))]
-    binds = [word for path in sorted(needed) for word in ("--ro-bind", str(path), str(path))]
-    return ["bwrap", "--dev-bind", "/", "/", *covers, *binds, "--cap-add", "ALL"]
-
-
-# What learner code can reach depends on who runs the tests; what it may compute, and how it is judged, does not.
-TWICE = "not corpus and not ordinary and not (kernel and (forged or hostile))"
-
-
-def test_all_of_this_holds_for_an_unprivileged_user(tmp_path_factory: pytest.TempPathFactory) -> None:
-    if os.geteuid() != 0:
-        return  # it is being shown right now
-    files = [f"tests/test_{name}.py" for name in ("isolation", "seccomp", "landlock")]
-    drop = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]
-    test = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", TWICE, *files]
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": "/nonexistent", "LANG": "C.UTF-8"}
-    done = subprocess.run(
-        [*view_for_everybody(), "--", *drop, *test],
-        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, textwrap.indent(done.stdout[-5000:] + done.stderr[-2000:], "  | ")
+    monkeypatch.setattr(isolations.bubblewrap, "PACKAGE", package)
+    with worker_of("box") as worker, pytest.raises(InfrastructureError, match="could not start"):
+        worker.run(make_job("def probe(x): return x", {"x": np.ones(1)}), PATIENT)

@@ -1,223 +1,30 @@
-"""`kill -9` of the grader, of a warm process and of a child at random moments: nothing is lost, left or done twice."""
+"""A child that is ended from outside has a second chance and no third; `thorough/test_fifty_kills.py` has more."""
 
 from __future__ import annotations
 
-import json
-import os
-import random
 import signal
-import subprocess
-import sys
-import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-import pytest
-import yaml
-from conftest import ROOT, make_job
-from test_sandbox import X, alive, assert_still_honest, outcome
+from conftest import make_job
+from probes import PATIENT, X, assert_still_honest, outcome
+from processes import Family, alive, kill
 
-from grader.learner import workspace
-from grader.sandbox.isolation import Isolation, choose, machine
-from grader.sandbox.worker import ForkingWorker
+from grader.sandbox.worker import Worker
 
-STUDENTS, SLOW, MOMENTS_SEED, SEED = 300, 20, 20, "7"
-MOMENTS = {"grader": 6, "warm process": 22, "child": 22}
-PATIENCE = 120.0
-LIN = (ROOT / "solutions/04_linear/lin_grad.py").read_text()
-RELU = (ROOT / "solutions/05_activations/relu_grad.py").read_text()
-
-
-def lin_grad(line: str) -> str:
-    return f"import ctypes, os, time\n\ndef lin_grad(inp, out, w, b):\n    {line}\n"
-
-
-def relu_grad(line: str) -> str:
-    return f"import ctypes, os, time\n\ndef relu_grad(inp, out):\n    {line}\n    inp.g = (inp > 0) * out.g\n"
-
-
-KINDS = (  # what is handed in, by turns
-    {"lin_grad": LIN},
-    {"lin_grad": LIN.replace("out.g.sum(0)", "out.g.mean(0)")},
-    {"relu_grad": RELU},
-    {"lin_grad": LIN, "relu_grad": RELU},
-    {"lin_grad": LIN.replace("inp.t()", "inp"), "relu_grad": RELU.replace(">", "<")},
-    {"relu_grad": relu_grad("time.sleep(0.01)")},
-    {"lin_grad": LIN.replace("w.t()", "w.reshape(w.t().shape)")},
-    {"relu_grad": relu_grad("os._exit(0)")},
-    {"lin_grad": LIN},
-    {"relu_grad": relu_grad("ctypes.CDLL(None).kill(os.getppid(), 9)")},
-    {"lin_grad": lin_grad("print('x' * 1_000_000)")},
-    {"relu_grad": "def relu_grad(inp, out:"},
-    {"relu_grad": relu_grad("open('/tmp/handgrad-attack', 'w')")},
-    {},
-    {"relu_grad": relu_grad("return os.fork()")},
-)
-HANGS = {"lin_grad": lin_grad("time.sleep(600)")}
-SLEEPS = {"relu_grad": relu_grad("time.sleep(0.02)")}  # in every trial; the last ones, so that a last child can be met
-UNITS = {"lin_grad": "04_linear", "relu_grad": "05_activations"}
-
-
-@dataclass(frozen=True)
-class Family:
-    """The processes below a grader.
-
-    Args:
-        warm: each warm process, and what stands between it and the grader.
-        children: the parent of each child that runs learner code, by the child.
-    """
-
-    warm: list[int]
-    children: dict[int, int]
-
-    @classmethod
-    def of(cls, grader: int) -> Family:
-        family, waiting = cls([], {}), children_of(grader)
-        while waiting:
-            process = waiting.pop()
-            below = children_of(process)
-            family.warm.append(process)
-            if name_of(process) == "bwrap":
-                waiting += below
-            else:
-                family.children.update(dict.fromkeys(below, process))
-        return family
-
-
-def children_of(process: int) -> list[int]:
-    """The children of all threads of a process."""
-    found: list[int] = []
-    with suppress(FileNotFoundError):  # it has ended
-        for file in Path(f"/proc/{process}/task").glob("*/children"):
-            with suppress(OSError):
-                found += map(int, file.read_text().split())
-    return found
-
-
-def name_of(process: int) -> str:
-    with suppress(OSError):
-        return Path(f"/proc/{process}/comm").read_text().strip()
-    return ""
-
-
-def kill(process: int, parent: int, number: signal.Signals = signal.SIGKILL) -> bool:
-    """Kill a process of ours, and nobody else's that has its number by now."""
-    try:
-        handle = os.pidfd_open(process)
-    except ProcessLookupError:
-        return False
-    try:
-        if process not in children_of(parent) or not alive(process):
-            return False
-        signal.pidfd_send_signal(handle, number)
-    except ProcessLookupError:
-        return False
-    finally:
-        os.close(handle)
-    return True
-
-
-@dataclass
-class Run:
-    """`handgrad grade`, started again whenever it has been killed.
-
-    Args:
-        finished: the modification time of each result that is no error.
-        seen: the children that each warm process has been seen with.
-        met: every process that stood below the grader when one was killed.
-    """
-
-    folder: Path
-    out: Path
-    temporary: Path
-    finished: dict[str, int] = field(default_factory=dict)
-    seen: dict[int, set[int]] = field(default_factory=dict)
-    met: set[int] = field(default_factory=set)
-
-    def start(self) -> None:
-        """The command, just as before."""
-        words = ["grade", "submissions", "--out", str(self.out), "--seed", SEED, "--workers", "2", "--format", "json"]
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", "from grader.cli import main; main()", *words],
-            cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, "TMPDIR": str(self.temporary), "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
-
-    def landed(self) -> int:
-        """How many results there are."""
-        return len(list(self.out.glob("*.json")))
-
-    def kill(self, kind: str, rng: random.Random) -> bool:
-        """Kill such a process, if there is one now."""
-        family = Family.of(self.process.pid)
-        self.met.update(family.warm, family.children)
-        if kind == "grader":
-            self.kill_grader()
-            return True
-        for child, warm in family.children.items():
-            self.seen.setdefault(warm, set()).add(child)
-        # The first child of a fresh warm process may be a second chance: two kills would be held against the student.
-        seasoned = [(child, warm) for child, warm in family.children.items() if self.seen[warm] - {child}]
-        warm = [(process, parent_of(process)) for process in family.warm]
-        chosen = seasoned if kind == "child" else warm
-        return bool(chosen) and kill(*rng.choice(chosen))
-
-    def kill_grader(self) -> None:
-        """Kill the command itself, see that everything dies with it, and start it again."""
-        self.process.kill()
-        self.process.communicate()
-        self.check_finished()
-        wait_until(lambda: not any(map(at_work, self.met)), "a process outlives the grader")
-        self.start()
-
-    def check_finished(self) -> None:
-        """What was finished is still as it was."""
-        for student, modified in self.finished.items():
-            assert (self.out / student).stat().st_mtime_ns == modified, f"{student} was graded twice"
-        for path in self.out.glob("*.json"):
-            if '"status": "error"' not in path.read_text():
-                self.finished[path.name] = path.stat().st_mtime_ns
-
-    def ended(self) -> dict[str, object]:
-        """What the command says in the end."""
-        said, complaints = self.process.communicate(timeout=PATIENCE)
-        assert self.process.returncode in (0, 3), complaints
-        self.check_finished()
-        return json.loads(said)
-
-
-def at_work(process: int) -> bool:
-    """The process is alive, and a worker: its number has not been given to somebody else."""
-    with suppress(OSError):
-        return alive(process) and b"grader.child.worker_process" in Path(f"/proc/{process}/cmdline").read_bytes()
-    return False
-
-
-def parent_of(process: int) -> int:
-    with suppress(OSError):
-        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-    return 0
-
-
-def wait_until(true: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.001)
+SLEEPS = "import time\ndef probe(x):\n    time.sleep(0.2)\n    return x * 2\n"
 
 
 @contextmanager
-def killing(times: int, number: signal.Signals) -> Iterator[None]:
-    """End the children of this process's workers one after the other, `times` of them."""
+def killing(worker: Worker, times: int, number: signal.Signals) -> Iterator[None]:
+    """End the children of a worker one after the other, `times` of them."""
 
     def run() -> None:
         killed: set[int] = set()
         while len(killed) < times and not over.wait(0.01):
-            for child, warm in Family.of(os.getpid()).children.items():
+            process = worker.process
+            for child, warm in Family.at([process.popen.pid]).children.items() if process else ():
                 if child not in killed and kill(child, warm, number):
                     killed.add(child)
 
@@ -231,96 +38,19 @@ def killing(times: int, number: signal.Signals) -> Iterator[None]:
         thread.join()
 
 
-@pytest.mark.parametrize("mode", ["none", choose(machine())])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_child_ended_from_outside_has_a_second_chance_and_no_third(mode: Isolation, number: signal.Signals) -> None:
-    job = make_job("import time\ndef probe(x):\n    time.sleep(0.5)\n    return x * 2\n", {"x": X}, time_limit=20)
-    with ForkingWorker(mode) as worker:
-        warm = worker.process.popen.pid
-        with killing(1, number):
-            assert outcome(worker.run(job, 20)) == "returned tensor"
-        assert not alive(warm), "the second chance is in a fresh warm process"
-        with killing(2, number):
-            reply = worker.run(job, 20)
-        assert (reply.end, reply.detail) == ("crash", f"the process was ended by {number.name}")
-        assert_still_honest(worker)
+def assert_second_chance_and_no_third(worker: Worker, number: signal.Signals) -> None:
+    """Ended once, a child is run again in a fresh warm process; ended twice, it has crashed."""
+    job = make_job(SLEEPS, {"x": X}, time_limit=PATIENT)
+    assert_still_honest(worker)
+    warm = worker.process.popen.pid
+    with killing(worker, 1, number):
+        assert outcome(worker.run(job, PATIENT)) == "returned tensor"
+    assert not alive(warm), "the second chance is in a fresh warm process"
+    with killing(worker, 2, number):
+        reply = worker.run(job, PATIENT)
+    assert (reply.end, reply.detail) == ("crash", f"the process was ended by {number.name}")
+    assert_still_honest(worker)
 
 
-@pytest.fixture(scope="module")
-def school(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A course of two exercises, and three hundred submissions to it."""
-    root = workspace.init(tmp_path_factory.mktemp("killed") / "course").root
-    config = yaml.safe_load((root / "course.yaml").read_text())
-    config["policy"]["time_limit"] = 3
-    config["units"] = [
-        {**unit, "exercises": [entry for entry in unit["exercises"] if entry["id"] in UNITS]}
-        for unit in config["units"]
-        if unit["id"] in UNITS.values()
-    ]
-    (root / "course.yaml").write_text(yaml.safe_dump(config))
-    for i in range(STUDENTS):
-        student = root / "submissions" / f"s{i:03}"
-        student.mkdir(parents=True)
-        handed_in = HANGS if i % 150 == 100 else SLEEPS if i >= STUDENTS - SLOW else KINDS[i % len(KINDS)]
-        for name, source in handed_in.items():
-            (student / f"{name}.py").write_text(f"# {i}\n{source}")
-    return root
-
-
-@pytest.fixture(scope="module")
-def undisturbed(school: Path) -> tuple[Path, dict[str, object]]:
-    """The results of a run that nobody disturbs, and its summary."""
-    with running(school, "undisturbed") as run:
-        return run.out, run.ended()
-
-
-@contextmanager
-def running(school: Path, name: str) -> Iterator[Run]:
-    run = Run(school, school / name, school / f"{name}-tmp")
-    run.temporary.mkdir()
-    run.start()
-    try:
-        yield run
-    finally:
-        run.process.kill()
-        run.process.wait()
-
-
-def differences(first: Path, second: Path) -> dict[str, tuple[bytes, ...]]:
-    """The files of two folders that are not the same, in both."""
-    found = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in (first, second)]
-    names = found[0].keys() | found[1].keys()
-    return {name: both for name in names if len(set(both := tuple(each.get(name, b"") for each in found))) > 1}
-
-
-def told(summary: dict[str, object]) -> dict[str, object]:
-    """What a summary says of the class, whatever it took."""
-    return {key: value for key, value in summary.items() if key not in ("graded", "reused", "seconds")}
-
-
-def litter() -> set[Path]:
-    return {*Path(tempfile.gettempdir()).glob("handgrad-*")}
-
-
-def test_fifty_kills_change_nothing(school: Path, undisturbed: tuple[Path, dict[str, object]]) -> None:
-    rng, before = random.Random(MOMENTS_SEED), litter()
-    kinds = [kind for kind, count in MOMENTS.items() for _ in range(count)]
-    rng.shuffle(kinds)
-    moments = list(zip(sorted(rng.randrange(STUDENTS - SLOW) for _ in kinds), kinds, strict=True))
-    assert len(moments) == 50
-    print("seed", MOMENTS_SEED, "moments", moments)
-    with running(school, "disturbed") as run:
-        for moment, kind in moments:
-            wait_until(lambda: run.landed() >= moment, f"no result lands after {moment}")
-            time.sleep(rng.uniform(0, 0.02))
-            wait_until(lambda: run.kill(kind, rng), f"there is no {kind} any more")
-        summary = run.ended()
-        while summary["errors"]:
-            run.start()
-            summary = run.ended()
-    assert differences(undisturbed[0], run.out) == {}
-    assert told(summary) == told(undisturbed[1])
-    assert not any(map(at_work, run.met))
-    assert list(run.temporary.iterdir()) == []
-    time.sleep(1)
-    assert {path for path in litter() - before if path.exists()} == set()
+def test_a_child_ended_from_outside_has_a_second_chance_and_no_third(worker: Worker) -> None:
+    assert_second_chance_and_no_third(worker, signal.SIGKILL)

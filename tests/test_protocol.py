@@ -18,7 +18,7 @@ from grader.child import protocol
 from grader.errors import ProtocolError
 from grader.sandbox import checked_reply
 
-EXAMPLES, MUTATIONS = 30, 100
+EXAMPLES, MUTATIONS = 15, 100  # `thorough/test_more_frames.py` has more
 HOSTILE_VALUES: tuple[Any, ...] = (
     None,
     True,
@@ -110,11 +110,17 @@ def well_formed(frame: bytes) -> bool:
     return accepted
 
 
-@given(
-    st.dictionaries(st.text(max_size=5).filter(lambda key: key != "arrays"), st.integers() | st.text(max_size=9)),
-    arrays,
-)
+headers = st.dictionaries(st.text(max_size=5).filter(lambda key: key != "arrays"), st.integers() | st.text(max_size=9))
+
+
+@settings(max_examples=EXAMPLES)
+@given(headers, arrays)
 def test_what_was_packed_is_unpacked(header: dict[str, Any], packed: list[np.ndarray]) -> None:
+    assert_unpacked_as_packed(header, packed)
+
+
+def assert_unpacked_as_packed(header: dict[str, Any], packed: list[np.ndarray]) -> None:
+    """Packing and unpacking changes nothing."""
     found, unpacked = protocol.unpack(protocol.pack(header, packed))
     assert found == header
     assert [(array.dtype, array.shape, array.tobytes()) for array in unpacked] == [
@@ -196,10 +202,17 @@ def test_a_stream_that_promises_too_much_is_refused_before_it_is_read() -> None:
         protocol.read_frame(io.BytesIO(prefix))
 
 
+rngs = st.randoms(use_true_random=False)
+
+
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(st.randoms(use_true_random=False))
+@given(rngs)
 def test_mutated_bytes_are_a_frame_or_refused(rng: random.Random) -> None:
-    """Thousands of frames with bits flipped, pieces cut, doubled or replaced."""
+    assert_read_or_refused_with_other_bytes(rng)
+
+
+def assert_read_or_refused_with_other_bytes(rng: random.Random) -> None:
+    """Frames with bits flipped, pieces cut, doubled or replaced."""
     facts, carried = a_reply()
     frame = protocol.pack(facts, carried)
     outcomes = [well_formed(_mutated(frame, rng)) for _ in range(MUTATIONS)]
@@ -226,9 +239,13 @@ def _mutated(frame: bytes, rng: random.Random) -> bytes:
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(st.randoms(use_true_random=False))
+@given(rngs)
 def test_mutated_headers_are_a_reply_or_refused(rng: random.Random) -> None:
-    """Thousands of frames of right lengths whose header says something else somewhere."""
+    assert_read_or_refused_with_another_header(rng)
+
+
+def assert_read_or_refused_with_another_header(rng: random.Random) -> None:
+    """Frames of right lengths whose header says something else somewhere."""
     facts, carried = a_reply()
     frame = protocol.pack(facts, carried)
     head_size = protocol.PREFIX.unpack(frame[: protocol.PREFIX.size])[1]

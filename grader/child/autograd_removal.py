@@ -25,7 +25,7 @@ from . import autograd_entrances, autograd_probe, import_ban
 from .no_autograd import refuse
 
 TESTED = ("2.13.0",)
-"""The torch versions that the whole of tests/test_autograd_removal.py was run with."""
+"""The torch versions that tests/test_autograd_removal.py and tests/thorough/test_every_road.py were run with."""
 
 DERIVATIVE = re.compile(r"backward|jvp|(^|::)_?(dirichlet|standard_gamma)_grad\b|_make_dual|get_gradients")
 AUTOGRAD_KEYS = (

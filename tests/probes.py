@@ -1,0 +1,82 @@
+"""Learner code that is sent to a worker as a job of its own, and how the job ended."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from conftest import make_job
+
+from grader.errors import ProtocolError
+from grader.sandbox.checked_reply import Observation, read
+from grader.sandbox.worker import Reply, Worker
+
+X = np.arange(6, dtype="float32").reshape(2, 3)
+HONEST = "def probe(x):\n    return x * 2\n"
+HANG = "def probe(x):\n    while True: pass\n"
+SHORT = 0.3  # seconds for what is meant to hang: no machine is too slow to run out of time
+PATIENT = 60.0  # seconds for everything else, on any machine
+WATCHDOG = 240.0  # seconds until the grader itself counts as hanging: a worker that is slow to start may take long
+
+
+def run(worker: Worker, source: str, limit: float = PATIENT) -> Reply:
+    """One job's reply; if the worker itself hangs, its process is killed and the test fails."""
+    hung = threading.Event()
+
+    def rescue() -> None:
+        hung.set()
+        worker.process.popen.kill()
+
+    watchdog = threading.Timer(WATCHDOG, rescue)
+    watchdog.start()
+    try:
+        reply = worker.run(make_job(source, {"x": X}, time_limit=limit), limit)
+    finally:
+        watchdog.cancel()
+    assert not hung.is_set(), "the grader waited for ever"
+    return reply
+
+
+def limit_for(expected: str) -> float:
+    """How long a job may take that is to end so: only what is meant to hang has little time."""
+    return SHORT if "timeout" in expected else PATIENT
+
+
+def observed(reply: Reply) -> Observation:
+    """What the worker observed; fails where it did not answer."""
+    assert reply.frame is not None, reply
+    return read(reply.frame)
+
+
+def outcome(reply: Reply) -> str:
+    """How a job ended in one word: timeout, crash, an exception's type, or the kind of value returned."""
+    if reply.frame is None:
+        return reply.end
+    facts = read(reply.frame).facts
+    error = facts.error or facts.calls[0].error
+    if error is None:
+        return f"returned {facts.calls[0].returned.kind}"
+    return error.type if error.kind == "raised" else error.kind
+
+
+def ending(reply: Reply) -> str:
+    """How a job ended; what cannot be read is a crash, as the grader has it."""
+    try:
+        if reply.end == "answered":
+            assert len(observed(reply).facts.printed) < 20_000
+        return outcome(reply)
+    except ProtocolError:
+        return "crash"
+
+
+def assert_still_honest(worker: Worker) -> None:
+    """An honest job is answered right."""
+    reply = observed(run(worker, HONEST))
+    assert reply.facts.calls[0].error is None
+    np.testing.assert_array_equal(reply.array(reply.facts.calls[0].returned), X * 2)
+
+
+def body(text: str) -> str:
+    """A learner's file whose function does this, and then what an honest one does."""
+    indented = text.strip("\n").replace("\n", "\n    ")
+    return f"import ctypes, os, sys, time\nimport torch\ndef probe(x):\n    {indented}\n    return x * 2\n"

@@ -1,0 +1,42 @@
+"""A child is kept in by two layers, each of which alone keeps it from what the other one forbids."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+ALONE = """
+import os, sys
+sys.path.insert(0, {root!r})
+from grader.child import confinement, landlock, seccomp
+{without}
+reader, writer = os.pipe()
+prepared = confinement.prepare()
+prepared.enter(writer)
+os.close(0)  # it may have as many files as it has
+said = []
+for deed in (lambda: os.open("/etc/passwd", 0), lambda: os.listdir("/")):
+    try: deed()
+    except OSError as error: said.append(error.errno)
+    else: said.append(0)
+os.write(1, repr(said).encode())
+os._exit(0)
+"""
+BY_LANDLOCK, BY_SECCOMP = 13, 1
+
+
+@pytest.mark.parametrize(
+    ("without", "number"),
+    [
+        ("seccomp.Filter.apply = lambda self: None", BY_LANDLOCK),
+        ("landlock.restrict_self = lambda ruleset: None", BY_SECCOMP),
+    ],
+    ids=["Landlock", "seccomp"],
+)
+def test_a_layer_alone_refuses_files(without: str, number: int) -> None:
+    code = ALONE.format(root=str(ROOT), without=without)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == repr([number, number])

@@ -1,0 +1,154 @@
+"""Every way in which a worker cannot start, in every mode and isolation: the rest of `test_worker_start.py`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import prepared_grader
+import pytest
+from conftest import MODES, ROOT, make_job, mode_worker, worker_of
+from prepared_grader import PARENTS
+from probes import HANG, HONEST, PATIENT, SHORT, X, assert_still_honest
+from processes import PATIENCE
+from test_worker_start import (
+    assert_ended_by,
+    assert_refused_for_want_of_descriptors,
+    assert_stopped,
+    family,
+    refusal,
+)
+
+from grader.sandbox import warm_process
+from grader.sandbox.worker import Worker
+
+ISOLATIONS = ("kernel", "box") if sys.platform == "linux" else ()
+
+
+@pytest.fixture(params=[*MODES, *ISOLATIONS])
+def starting(request: pytest.FixtureRequest) -> Iterator[Worker]:
+    """A worker of each kind whose process has been started, and is importing torch."""
+    with worker_of(request.param) as worker:
+        yield worker
+
+
+def test_ended_or_stopped(starting: Worker) -> None:
+    """One after the other: by each signal, and at each of its processes."""
+    for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM):
+        assert_ended_by(starting, number)
+        starting._start()
+    for which in (0, -1):
+        assert_stopped(starting, which)
+        starting._start()
+    assert_still_honest(starting)
+
+
+def test_killed_inside_its_box() -> None:
+    with worker_of("box") as worker:
+        os.kill(family(worker)[-1], signal.SIGKILL)
+        assert "the process was ended by SIGKILL" in refusal(worker)
+        assert_still_honest(worker)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_killed_again_and_again_it_says_so_each_time(mode: str) -> None:
+    """What was once lost is not asked for again: not at once and wrong, nor after two minutes."""
+    with mode_worker(mode) as worker:
+        for _ in range(3):
+            if worker.process is not None:
+                worker.process.popen.kill()
+                refusal(worker)
+        assert_still_honest(worker)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_refused_for_want_of_descriptors(mode: str) -> None:
+    """It goes on as soon as there are fewer."""
+    with mode_worker(mode) as worker:
+        assert_refused_for_want_of_descriptors(worker)
+        assert_still_honest(worker)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_refused_for_want_of_memory(mode: str) -> None:
+    """Python starts in so little memory, torch does not."""
+    with mode_worker(mode) as worker:
+        worker.close()
+        start_after(worker, "resource.setrlimit(resource.RLIMIT_AS, (100 << 20, 100 << 20))")
+        assert "could not start: the process" in refusal(worker)
+        assert_still_honest(worker)
+
+
+def start_after(worker: Any, statement: str) -> None:
+    """Have the worker's next process, and only that one, begin with a statement of Python."""
+    plain = warm_process._command
+    code = f"import os, resource, sys; {statement}; os.execv(sys.argv[1], sys.argv[1:])"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(warm_process, "_command", lambda *given: [sys.executable, "-c", code, *plain(*given)])
+        worker._start()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("ends", "why"),
+    [("sys.exit('of no use')", "ended itself with exit code 1: of no use"), ("sys.exit(7)", "with exit code 7.")],
+    ids=["with last words", "without a word"],
+)
+def test_an_interpreter_that_ends_says_how(mode: str, ends: str, why: str) -> None:
+    with mode_worker(mode) as worker:
+        worker.close()
+        start_after(worker, ends)
+        assert why in refusal(worker)
+        assert_still_honest(worker)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_interpreter(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with mode_worker(mode) as worker:
+        worker.close()
+        with monkeypatch.context() as patch:
+            patch.setattr(warm_process.sys, "executable", "/nowhere/python")
+            assert "refuses a new process (No such file or directory)" in refusal(worker)
+        assert_still_honest(worker)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_last_words_are_no_condition(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no temporary file can be made, a worker starts, and its end is told without its words."""
+    monkeypatch.setattr(tempfile, "TemporaryFile", _disk_is_full)
+    with mode_worker(mode) as worker:
+        worker.process.popen.kill()
+        assert "ended by SIGKILL" in refusal(worker)
+        assert_still_honest(worker)
+
+
+def _disk_is_full() -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_fork_that_is_refused_is_said() -> None:
+    """The warm process may make no child: it says why, and lives on to try again for the next job."""
+    with worker_of("kernel") as worker:
+        worker.close()
+        start_after(worker, "resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))")
+        for _ in range(2):
+            assert "the system refuses another process (Resource temporarily unavailable)" in refusal(worker)
+        worker.close()
+        assert_still_honest(worker)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("parent", PARENTS)
+def test_it_works_for_a_grader_that(parent: str, mode: str) -> None:
+    """Nothing that a long-lived process leaves to what it starts keeps a worker from working."""
+    jobs = [make_job(source, {"x": X}, time_limit=limit) for source, limit in ((HONEST, PATIENT), (HANG, SHORT))]
+    done = subprocess.run(
+        [sys.executable, prepared_grader.__file__, parent, mode, str(PATIENT), str(SHORT)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, input=b"".join(jobs), capture_output=True, timeout=4 * PATIENCE,
+    )  # fmt: skip
+    assert done.stdout.decode() == "answered timeout\n", done.stderr.decode()
