@@ -19,6 +19,8 @@ from grader.child.autograd_removal import TESTED
 from grader.sandbox.checked_reply import Observation
 from grader.sandbox.worker import Worker
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 ENVIRONMENT = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
 

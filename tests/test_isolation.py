@@ -42,6 +42,8 @@ from grader.sandbox import isolation as isolations
 from grader.sandbox.isolation import Isolation, Machine, choose, machine, weakness
 from grader.sandbox.worker import Worker
 
+pytestmark = pytest.mark.slow
+
 SECRET = "secret-" + "7f3a9"  # in this process's memory as a whole, in no source as a whole
 OURS = 30.0  # seconds of processor time: more than anything that is not caught, on any machine
 

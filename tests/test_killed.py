@@ -13,6 +13,8 @@ from processes import Family, alive, kill
 
 from grader.sandbox.worker import Worker
 
+pytestmark = pytest.mark.slow
+
 SLEEPS = "import time\ndef probe(x):\n    time.sleep(0.2)\n    return x * 2\n"
 
 

@@ -23,6 +23,8 @@ from grader.errors import InfrastructureError
 from grader.sandbox import warm_process
 from grader.sandbox.worker import Worker
 
+pytestmark = pytest.mark.slow
+
 SOON = warm_process.START_LIMIT / 2  # seconds: a busy machine is slow, but nothing waits until a limit has passed
 
 
