@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from conftest import make_job
 from probes import PATIENT, X, assert_still_honest, outcome
 from processes import Family, alive, kill
