@@ -107,6 +107,14 @@ def solution(course: Course, exercise_id: str) -> bytes:
     return worked_text(exercise).encode() if exercise.is_quiz else exercise.solution.read_bytes()
 
 
+@pytest.fixture(scope="session")
+def graded_class(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A class graded by nbgrader, to be looked at: what changes something works on a copy."""
+    from nbgrader_students import make_class  # imports nbgrader, which takes seconds
+
+    return make_class(tmp_path_factory.mktemp("class"))
+
+
 MODES = ("fork", "spawn") if sys.platform == "linux" else ("spawn",)
 
 
