@@ -25,6 +25,10 @@ from grader.sandbox.worker import MODE_VARIABLE, Worker, start_worker
 
 ROOT = Path(__file__).resolve().parent.parent
 TIME_LIMIT = 3.0
+ONE_CLASS = ("test_nbgrader_autograde.py", "test_nbgrader_forgery.py", "test_nbgrader_traps.py")
+"""The files that look at one class, `graded_class`, which takes long to grade."""
+OF_ONE_FILE = ("test_nbgrader", "test_notebook_kernel", "test_real_kernel")
+"""How the names of files begin whose tests share what takes long to make."""
 SEED = 20240917
 
 Grade = Callable[..., ExerciseResult]
@@ -60,7 +64,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return file if Path(file).name.startswith("test_nbgrader") else nodeid
+            if file.endswith(ONE_CLASS) and "thorough" not in file:
+                return "one class"
+            return file if Path(file).name.startswith(OF_ONE_FILE) else nodeid
 
     return Scheduling(config, log)
 
