@@ -88,6 +88,7 @@ def ended(run: Callable[[], object], cwd: Path) -> tuple[int, str]:
     with (
         mock.patch.dict(os.environ, environment(cwd)),
         mock.patch.object(sys, "excepthook", sys.__excepthook__),
+        mock.patch.object(os, "cpu_count", return_value=1),  # each worker takes a second to start
         chdir(cwd),
         warnings.catch_warnings(),
         redirect_stdout(said),

@@ -130,17 +130,17 @@ def test_the_export_has_scores_and_the_late_penalty(course: Path):
 def test_graded_again_manual_scores_and_comments_stay(course: Path, tmp_path: Path):
     from nbgrader.api import Gradebook
 
-    folder = copied(course, tmp_path, "wrong-2")
+    folder = copied(course, tmp_path, "wrong-1")
     url = f"sqlite:///{folder / 'gradebook.db'}"
     with Gradebook(url) as gradebook:
-        gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong-2").manual_score = 0.5
-        gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong-2").manual_comment = "Nearly."
+        gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong-1").manual_score = 0.5
+        gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong-1").manual_comment = "Nearly."
         gradebook.db.commit()
-    nbgrader("autograde", UNIT, "--force", "--student=wrong-2", cwd=folder)
+    nbgrader("autograde", UNIT, "--force", "--student=wrong-1", cwd=folder)
     with Gradebook(url) as gradebook:
-        grade = gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong-2")
+        grade = gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong-1")
         assert (grade.auto_score, grade.manual_score, grade.score, grade.needs_manual_grade) == (0.0, 0.5, 0.5, True)
-        comment = gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong-2")
+        comment = gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong-1")
         assert comment.comment == "Nearly."
         assert "mean-for-sum" in comment.auto_comment
 

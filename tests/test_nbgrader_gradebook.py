@@ -72,7 +72,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (late / "timestamp.txt").write_text("2030-01-10 13:00:00.000000 UTC")
     with open_book(root) as gradebook:
         gradebook.add_assignment(UNIT, duedate=datetime(2030, 1, 10, 12))
-    said = handgrad("grade", "submissions", "--out", "out", "--gradebook", URL, cwd=root)
+    said = handgrad("grade", "submissions", "--workers", "1", "--out", "out", "--gradebook", URL, cwd=root)
     assert f"Entered in {URL}: 4 students ({UNIT})." in said
     return root
 
@@ -131,7 +131,7 @@ def test_again_the_same_and_manual_scores_stay(own: Path):
         gradebook.find_grade("lin_grad-w-g", UNIT, UNIT, "bob").extra_credit = 0.25
         gradebook.find_comment("lin_grad", UNIT, UNIT, "bob").manual_comment = "Nearly."
         gradebook.db.commit()
-    said = handgrad("grade", "submissions", "--out", "out", "--gradebook", URL, cwd=own)
+    said = handgrad("grade", "submissions", "--workers", "1", "--out", "out", "--gradebook", URL, cwd=own)
     assert "0 submissions graded, 4 unchanged and kept" in said
     with open_book(own) as gradebook:
         grade = gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "bob")
@@ -149,7 +149,7 @@ def test_again_the_same_and_manual_scores_stay(own: Path):
 def test_another_address_of_the_same_gradebook_and_files_that_were_handed_in_again(own: Path):
     hand_in(own, "bob", bmm_grad=BMM)
     url = f"sqlite+pysqlite:///{own / 'gradebook.db'}?timeout=30"
-    handgrad("grade", "submissions", "--out", "out", "--gradebook", url, cwd=own)
+    handgrad("grade", "submissions", "--workers", "1", "--out", "out", "--gradebook", url, cwd=own)
     assert totals(own)["bob"] == 4.0
     assert len(rows(own, GRADES)) == 4 * 5
 
@@ -174,7 +174,7 @@ def test_a_quiz_alone_is_entered_with_a_score_for_each_question(tmp_path: Path):
     solved = worked_text(quiz).replace("what_is_g: attribute", "what_is_g: grad")
     folder = hand_in(course.root, "ann")
     (folder / "quiz.yaml").write_text(solved)
-    handgrad("grade", "submissions", "--out", "out", "--gradebook", URL, cwd=tmp_path)
+    handgrad("grade", "submissions", "--workers", "1", "--out", "out", "--gradebook", URL, cwd=tmp_path)
     found = {name: score for name, score in scores(tmp_path)["ann"].items() if name.startswith(quiz.id)}
     assert found == {f"{quiz.id}-{name}": 0.0 if name == "what_is_g" else 0.25 for name in quiz.quiz.questions}
     said = comments(tmp_path)["ann"][quiz.id] or ""
@@ -309,7 +309,7 @@ def test_a_class_is_graded_in_an_nbgrader_folder_that_holds_no_course(course: Co
     folder = tmp_path / "class"
     build_folder(course, folder)
     hand_in(folder, "ann", lin_grad=RIGHT)
-    said = handgrad("grade", "submissions", "--gradebook", URL, cwd=folder)
+    said = handgrad("grade", "submissions", "--workers", "1", "--gradebook", URL, cwd=folder)
     assert f"No course.yaml here: grading with {course.root}." in said
     assert totals(folder) == {"ann": 3.0}
     handgrad("report", "--gradebook", URL, cwd=folder)
@@ -320,7 +320,7 @@ def test_a_class_is_graded_in_an_nbgrader_folder_that_holds_no_course(course: Co
 def test_a_gradebook_that_cannot_be_written_is_found_out_before_grading(course: Course, what: str):
     url, says = ADDRESSES[what]
     hand_in(course.root, "ann", lin_grad=RIGHT)
-    said = handgrad("grade", "submissions", "--gradebook", url, cwd=course.root, code=2)
+    said = handgrad("grade", "submissions", "--workers", "1", "--gradebook", url, cwd=course.root, code=2)
     assert says in said
     assert "secret" not in said
     assert not (course.root / "grades").exists()
@@ -337,7 +337,7 @@ def test_without_nbgrader_one_sentence_says_how_to_get_it(course: Course):
 def test_a_broken_configuration_is_named(course: Course):
     hand_in(course.root, "ann", lin_grad=RIGHT)
     (course.root / "nbgrader_config.py").write_text("c = get_config()\nc.Exchange.root = nowhere\n")
-    said = handgrad("grade", "submissions", "--gradebook", URL, cwd=course.root, code=2)
+    said = handgrad("grade", "submissions", "--workers", "1", "--gradebook", URL, cwd=course.root, code=2)
     assert "nbgrader_config.py cannot be used (NameError: name 'nowhere' is not defined)" in said
 
 
