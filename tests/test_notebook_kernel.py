@@ -27,7 +27,12 @@ ROOT = Path(__file__).resolve().parent.parent
 RIGHT = "def lin_grad(inp, out, w, b):\n    inp.g = out.g @ w.t()\n    w.g = inp.t() @ out.g\n    b.g = out.g.sum(0)"
 MEAN = RIGHT.replace("@ out.g\n", "@ out.g / len(inp)\n")
 STUB = "def lin_grad(inp, out, w, b):\n    inp.g = ...\n    w.g = ...\n    b.g = ..."
-CLEAR = "for name in ('lin_grad', 'relu_grad', 'two_paths_grad', 'quiz_01_slopes'): globals().pop(name, None)"
+CLEAR = """
+for name in ("lin_grad", "relu_grad", "two_paths_grad", "quiz_01_slopes"):
+    globals().pop(name, None)
+get_ipython().history_manager.input_hist_raw[1:] = []
+"""
+"""Forgets what was defined, and that any cell was run."""
 LIMIT = 60
 HURRY = """
 import dataclasses
@@ -111,7 +116,7 @@ def shell(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sh
 
 @pytest.fixture
 def run(shell: Shell) -> Run:
-    """Run a cell in the shell, in which no exercise is defined yet."""
+    """Run a cell in the shell, in which nothing was run yet."""
     shell.run(CLEAR)
     return shell.run
 

@@ -74,7 +74,7 @@ def kernel(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[K
 
 @pytest.fixture
 def run(kernel: Kernel) -> Run:
-    """Run a cell in the kernel, in which no exercise is defined yet."""
+    """Run a cell in the kernel, in which nothing was run yet."""
     kernel.run(CLEAR)
     return kernel.run
 
