@@ -28,6 +28,10 @@ from grader.sandbox.worker import MODE_VARIABLE, Worker, start_worker
 ROOT = Path(__file__).resolve().parent.parent
 TIME_LIMIT = 20.0  # seconds: for honest code, on a machine that has much else to do
 HANGING = 2.0  # for what never ends
+ONE_CLASS = ("test_nbgrader_autograde.py", "test_nbgrader_forgery.py", "test_nbgrader_traps.py")
+"""The files that look at one class, `graded_class`, which takes long to grade."""
+OF_ONE_FILE = ("test_nbgrader", "test_notebook_kernel", "test_real_kernel")
+"""How the names of files begin whose tests share what takes long to make."""
 SEED = 20240917
 
 Grade = Callable[..., ExerciseResult]
@@ -82,10 +86,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file, _, _test = nodeid.partition("::")
-            if Path(file).name.startswith("test_nbgrader"):
-                return file
-            return nodeid.partition(": ")[0] if Path(file).name == "test_learners.py" else nodeid
+            file = nodeid.partition("::")[0]
+            if file.endswith(ONE_CLASS) and "thorough" not in file:
+                return "one class"
+            if Path(file).name == "test_learners.py":
+                return nodeid.partition(": ")[0]
+            return file if Path(file).name.startswith(OF_ONE_FILE) else nodeid
 
     return Scheduling(config, log)
 
@@ -131,6 +137,14 @@ def solution(course: Course, exercise_id: str) -> bytes:
     """The worked solution of an exercise."""
     exercise = course.find(exercise_id)
     return worked_text(exercise).encode() if exercise.is_quiz else exercise.solution.read_bytes()
+
+
+@pytest.fixture(scope="session")
+def graded_class(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A class graded by nbgrader, to be looked at: what changes something works on a copy."""
+    from nbgrader_students import make_class  # imports nbgrader, which takes seconds
+
+    return make_class(tmp_path_factory.mktemp("class"))
 
 
 MODES = ("fork", "spawn") if sys.platform == "linux" else ("spawn",)

@@ -1,22 +1,31 @@
-"""What the tests of nbgrader share: a small course as an nbgrader folder, its students, and the real commands."""
+"""What the tests of nbgrader share: a small course as an nbgrader folder, and the real commands on it."""
 
 from __future__ import annotations
 
 import copy
+import io
 import json
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import nbformat
+from jupyter_core.application import NoStart
 from nbformat import NotebookNode
+from nbgrader import api
+from nbgrader.apps import NbGraderApp
 
-from grader.course import Course, load_course
+from grader import cli
+from grader.course import COURSE_VARIABLE, Course, load_course
 from grader.nbgrader.course_folder import build_folder
 from grader.notebook.source_notebook import grade_id
 
@@ -25,7 +34,7 @@ UNIT = "04_linear"
 SMALL = """
 course: small
 title: Two exercises
-policy: {time_limit: 3}
+policy: {time_limit: LIMIT}
 units:
   - id: 04_linear
     title: A linear layer
@@ -55,12 +64,15 @@ COMMENTS = GRADES.replace(
 ).replace("grade.", "comment.")
 Edit = Callable[[NotebookNode], object]
 
+# Every new gradebook asks for its version, which is another process each time.
+api.get_alembic_version = cache(api.get_alembic_version)
 
-def small_course(root: Path) -> Course:
-    """A course of two exercises of the real one."""
+
+def small_course(root: Path, time_limit: float = 60) -> Course:
+    """A course of two exercises of the real one, with time enough for an honest answer on a busy machine."""
     for part in ("exercises", "solutions"):
         shutil.copytree(ROOT / part / UNIT, root / part / UNIT, ignore=shutil.ignore_patterns("__pycache__"))
-    (root / "course.yaml").write_text(SMALL)
+    (root / "course.yaml").write_text(SMALL.replace("LIMIT", f"{time_limit:g}"))
     return load_course(root)
 
 
@@ -70,13 +82,76 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     return {**os.environ, **own, **more}
 
 
+def ended(run: Callable[[], object], cwd: Path) -> tuple[int, str]:
+    """Run a command in this process, as if it were one of its own; returns how it ended and what it said."""
+    said, code = io.StringIO(), 0
+    with (
+        mock.patch.dict(os.environ, environment(cwd)),
+        mock.patch.object(sys, "excepthook", sys.__excepthook__),
+        mock.patch.object(os, "cpu_count", return_value=1),  # each worker takes a second to start
+        chdir(cwd),
+        warnings.catch_warnings(),
+        redirect_stdout(said),
+        redirect_stderr(said),
+    ):
+        os.environ.pop(COURSE_VARIABLE, None)
+        warnings.simplefilter("ignore")
+        try:
+            run()
+        except SystemExit as stopped:
+            code = int(stopped.code or 0)
+    return code, said.getvalue()
+
+
 def nbgrader(*arguments: str, cwd: Path, fails: bool = False) -> str:
-    """Run an nbgrader command; returns what it said."""
+    """Run an nbgrader command in this process; returns what it said."""
+    app = NbGraderApp()
+
+    def run() -> None:
+        try:
+            app.initialize(list(arguments))
+            app.start()
+        except NoStart:
+            pass  # a command of its own did it
+
+    try:
+        code, said = ended(run, cwd)
+    finally:
+        running = app
+        while running is not None:
+            type(running).clear_instance()
+            running = running.subapp
+    assert (code != 0) == fails, said
+    return said
+
+
+def handgrad(*arguments: str, cwd: Path, code: int = 0) -> str:
+    """Run a handgrad command in this process; returns what it said."""
+    with mock.patch.object(sys, "argv", ["handgrad", *arguments]):
+        found, said = ended(cli.main, cwd)
+    assert found == code, said
+    assert "Traceback" not in said
+    return said
+
+
+def nbgrader_process(*arguments: str, cwd: Path, fails: bool = False) -> str:
+    """Run an nbgrader command in a process of its own; returns what it said."""
     done = subprocess.run(
         [sys.executable, "-m", "nbgrader", *arguments],
-        cwd=cwd, env=environment(cwd), capture_output=True, text=True, timeout=500,
+        cwd=cwd, env=environment(cwd), capture_output=True, text=True, timeout=1000,
     )  # fmt: skip
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def handgrad_process(*arguments: str, cwd: Path, code: int = 0, before: str = "") -> str:
+    """Run a handgrad command in a process of its own, other code before it; returns what it said."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{before}\nfrom grader.cli import main; main()", *arguments],
+        cwd=cwd, env=environment(cwd, PYTHONPATH=str(ROOT)), capture_output=True, text=True, timeout=1000,
+    )  # fmt: skip
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
     return done.stdout + done.stderr
 
 
@@ -101,6 +176,20 @@ def released_folder(root: Path, config: str = "") -> Path:
         settings.write(config)
     nbgrader("generate_assignment", UNIT, cwd=folder)
     return folder
+
+
+def copied(folder: Path, root: Path, *students: str) -> Path:
+    """A copy of an nbgrader folder of the small course that a test may change; of what was handed in, only theirs."""
+    for part in ("exercises", "solutions", "course.yaml"):
+        place = folder.parent / part
+        if place.is_dir():
+            shutil.copytree(place, root / part)
+        else:
+            shutil.copyfile(place, root / part)
+    shutil.copytree(folder, root / "nb", ignore=lambda *_: ["submitted", "autograded", "feedback", ".jupyter"])
+    for student in students:
+        shutil.copytree(folder / "submitted" / student, root / "nb" / "submitted" / student)
+    return root / "nb"
 
 
 def released(folder: Path) -> NotebookNode:
@@ -152,4 +241,13 @@ def comments(folder: Path) -> dict[str, dict[str, str | None]]:
     found: dict[str, dict[str, str | None]] = {}
     for student, name, text in rows(folder, COMMENTS):
         found.setdefault(student, {})[name] = text
+    return found
+
+
+def points_for(exercise: str, folder: Path) -> dict[str, float]:
+    """Each student's points for an exercise, as nbgrader counts them: what a person gave comes first."""
+    found: dict[str, float] = {}
+    for student, name, auto, manual, _ in rows(folder, GRADES):
+        if name.startswith(exercise):
+            found[student] = found.get(student, 0.0) + (auto if manual is None else manual)
     return found

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import csv
-import json
 import re
-import shutil
-from collections.abc import Callable
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import nbformat
 import pytest
-from nbformat import NotebookNode
 from nbgrader_class import (
     BMM,
     GRADES,
@@ -22,6 +16,7 @@ from nbgrader_class import (
     answered,
     cell,
     comments,
+    copied,
     hand_in,
     nbgrader,
     read,
@@ -29,148 +24,32 @@ from nbgrader_class import (
     released_folder,
     rows,
     scores,
+    small_course,
     totals,
 )
+from nbgrader_students import ALL, WORTH, NbgraderClass, feedback
 
-from grader.notebook.source_notebook import grade_id
+from grader.child import landlock
+from grader.course import CourseExercise
+from grader.diagnosis.diagnose import Diagnosis
+from grader.judging.grading import Grader
+from grader.judging.judge import same_for_every_answer
+from grader.results import ExerciseResult
+from grader.sandbox.worker import Worker
 
-WRONG = RIGHT.replace("sum(0)", "mean(0)")
-PARTLY = "def lin_grad(inp, out, w, b):\n    inp.g = ...\n    w.g = inp.t() @ out.g\n    b.g = ...\n"
-DUE = datetime(2030, 1, 10, 12)
-ALL = 5.0
-Make = Callable[[NotebookNode], NotebookNode | bytes]
-
-
-def without(*names: str) -> Make:
-    def make(notebook: NotebookNode) -> NotebookNode:
-        notebook.cells = [each for each in notebook.cells if grade_id(each) not in names]
-        return notebook
-
-    return make
-
-
-def edited(edit: Callable[[NotebookNode], object]) -> Make:
-    def make(notebook: NotebookNode) -> NotebookNode:
-        edit(notebook)
-        return notebook
-
-    return make
-
-
-def in_another_cell(notebook: NotebookNode) -> None:
-    cell(notebook, "lin_grad").source = ""
-    notebook.cells.append(nbformat.v4.new_code_cell("%matplotlib inline\n!pip install torch\n" + RIGHT))
-
-
-def faked(notebook: NotebookNode) -> None:
-    """What a kernel would have left behind for full points, and points beyond them."""
-    for each in notebook.cells:
-        if each.cell_type == "code":
-            each.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "3.0"}, execution_count=1)]
-            each.metadata.nbgrader["points"] = 100
-
-
-def retyped(notebook: NotebookNode) -> None:
-    for i, each in enumerate(notebook.cells):
-        if grade_id(each) in ("lin_grad", "lin_grad-w-g"):
-            notebook.cells[i] = nbformat.v4.new_markdown_cell(each.source, metadata=each.metadata)
-
-
-def stripped(notebook: NotebookNode) -> None:
-    for each in notebook.cells:
-        each.metadata = {}
-
-
-def noisy(notebook: NotebookNode) -> None:
-    output = nbformat.v4.new_output("stream", text="0123456789\n" * 1_000_000)
-    cell(notebook, "lin_grad").outputs = [output]
-
-
-def schema(notebook: NotebookNode) -> None:
-    for each in notebook.cells:
-        each.metadata.nbgrader["schema_version"] = 99
-
-
-SCRIPT = (
-    "def lin_grad(inp, out, w, b):\n    raise ValueError('<script>alert(1)</script> <img src=x onerror=alert(2)>')\n"
-)
 LOOP = "def lin_grad(inp, out, w, b):\n    while True: pass\n"
-REPAIRED: dict[str, Make] = {
-    "cells-deleted": without("lin_grad-check", "lin_grad-w-g", "lin_grad-b-g", "handgrad", "lesson"),
-    "cells-twice": edited(lambda notebook: notebook.cells.extend(copy.deepcopy(notebook.cells))),
-    "cells-reversed": edited(lambda notebook: notebook.cells.reverse()),
-    "cells-stripped": edited(stripped),
-    "cell-retyped": edited(retyped),
-    "cell-elsewhere": edited(in_another_cell),
-    "cells-edited": edited(lambda notebook: cell(notebook, "lin_grad-w-g").update(source="1 / 0")),
-    "output-huge": edited(noisy),
-    "output-faked": edited(faked),
-    "schema-newer": edited(schema),
-}
-"""All of these did both exercises right; what else they did to their notebook changes no score."""
-
-WORTH: dict[str, tuple[float, Callable[[NotebookNode], NotebookNode | bytes]]] = {
-    **{f"right-{i}": (ALL, lambda notebook: answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)) for i in range(6)},
-    **{f"wrong-{i}": (4.0, lambda notebook: answered(notebook, lin_grad=WRONG, bmm_grad=BMM)) for i in range(4)},
-    **{f"partly-{i}": (1.0, lambda notebook: answered(notebook, lin_grad=PARTLY)) for i in range(3)},
-    **{f"untouched-{i}": (0.0, lambda notebook: notebook) for i in range(2)},
-    **{name: (ALL, lambda notebook, make=make: make(answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)))
-       for name, make in REPAIRED.items()},
-    "broken-json": (0.0, lambda notebook: json.dumps(answered(notebook, lin_grad=RIGHT)).encode()[:-100]),
-    "broken-syntax": (2.0, lambda notebook: answered(notebook, lin_grad=RIGHT + "(", bmm_grad=BMM)),
-    "broken-nothing": (0.0, lambda notebook: b""),
-    "answer-deleted": (2.0, lambda notebook: without("lin_grad")(answered(notebook, bmm_grad=BMM))),
-    "answer-emptied": (2.0, lambda notebook: answered(notebook, lin_grad="", bmm_grad=BMM)),
-    "answer-loops": (2.0, lambda notebook: answered(notebook, lin_grad=LOOP, bmm_grad=BMM)),
-    "answer-scripts": (2.0, lambda notebook: answered(notebook, lin_grad=SCRIPT, bmm_grad=BMM)),
-    "late": (ALL, lambda notebook: answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)),
-    "renamed": (ALL, lambda notebook: answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)),
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A course in the middle of the term: released, handed in through the exchange, collected, graded, exported."""
-    root = tmp_path_factory.mktemp("class")
-    folder = released_folder(
-        root,
-        f"""
-c.Exchange.root = {str(root / "exchange")!r}
-c.ExchangeCollect.check_owner = False
-c.LateSubmissionPlugin.penalty_method = "zero"
-c.GenerateFeedback.force = True
-""",
-    )
-    nbgrader("db", "assignment", "add", UNIT, f"--duedate={DUE.isoformat(' ')} UTC", cwd=folder)
-    nbgrader("release_assignment", UNIT, cwd=folder)
-    assert (root / "exchange" / "small" / "outbound" / UNIT / f"{UNIT}.ipynb").is_file()
-    for student, (_, make) in WORTH.items():
-        submit(root / "exchange" / "small" / "inbound", student, make(released(folder)))
-    nbgrader("collect", UNIT, cwd=folder)
-    said = nbgrader("autograde", UNIT, cwd=folder)
-    assert "ERROR" not in said, said
-    nbgrader("generate_feedback", UNIT, cwd=folder)
-    nbgrader("export", cwd=folder)
-    return folder
-
-
-def submit(inbound: Path, student: str, content: NotebookNode | bytes) -> None:
-    """Lay a submission into the exchange as `nbgrader submit` does; the late one comes an hour late."""
-    when = DUE + timedelta(hours=1 if student == "late" else -1)
-    stamp = f"{when.isoformat(' ')}.000000 UTC"
-    folder = inbound / f"{student}+{UNIT}+{stamp}+0"
-    folder.mkdir()
-    name = "Homework (final).ipynb" if student == "renamed" else f"{UNIT}.ipynb"
-    (folder / name).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-    (folder / "timestamp.txt").write_text(stamp)
-
-
-def feedback(course: Path, student: str) -> str:
-    return (course / "feedback" / student / UNIT / f"{UNIT}.html").read_text(encoding="utf-8")
+def course(graded_class: NbgraderClass) -> Path:
+    """The nbgrader folder of the class."""
+    return graded_class.folder
 
 
 def test_everybody_gets_the_points_they_earned(course: Path):
-    assert totals(course) == {student: points for student, (points, _) in WORTH.items()}
+    found = totals(course)
+    assert {student: found[student] for student in WORTH} == {student: points for student, (points, _) in WORTH.items()}
+    assert len(found) >= 30
     assert not any(manual for *_, manual in rows(course, GRADES))
 
 
@@ -191,7 +70,6 @@ def test_a_comment_names_the_mistake_and_gives_a_hint(course: Path):
     assert told["partly-0"]["lin_grad"].startswith("- inp.g: not attempted yet [todo]\n- b.g: not attempted")  # type: ignore[union-attr]
     assert "(cell 2, line 6: (" in (told["broken-syntax"]["lin_grad"] or "")
     assert "no cell of the notebook defines lin_grad" in (told["answer-deleted"]["lin_grad"] or "")
-    assert "[timeout]" in (told["answer-loops"]["lin_grad"] or "")
     assert "The file is no notebook that can be read" in (told["broken-json"]["bmm_grad"] or "")
     assert "[syntax-error]" in (told["broken-json"]["bmm_grad"] or "")
 
@@ -243,28 +121,39 @@ def test_the_graded_notebook_is_sound_and_shows_each_report_beside_its_answer(co
 def test_the_export_has_scores_and_the_late_penalty(course: Path):
     with open(course / "grades.csv", newline="") as file:
         lines = {line["student_id"]: line for line in csv.DictReader(file)}
-    assert len(lines) == len(WORTH) >= 30
     assert {student: float(line["raw_score"]) for student, line in lines.items()} == totals(course)
     assert {float(line["max_score"]) for line in lines.values()} == {ALL}
     assert (lines["late"]["late_submission_penalty"], lines["late"]["score"]) == ("5.0", "0.0")
     assert lines["right-0"]["score"] == "5.0"
 
 
-def test_graded_again_manual_scores_and_comments_stay(course: Path):
+def test_graded_again_manual_scores_and_comments_stay(course: Path, tmp_path: Path):
     from nbgrader.api import Gradebook
 
-    url = f"sqlite:///{course / 'gradebook.db'}"
+    folder = copied(course, tmp_path, "wrong-1")
+    url = f"sqlite:///{folder / 'gradebook.db'}"
     with Gradebook(url) as gradebook:
-        gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong-2").manual_score = 0.5
-        gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong-2").manual_comment = "Nearly."
+        gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong-1").manual_score = 0.5
+        gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong-1").manual_comment = "Nearly."
         gradebook.db.commit()
-    nbgrader("autograde", UNIT, "--force", "--student=wrong-2", cwd=course)
+    nbgrader("autograde", UNIT, "--force", "--student=wrong-1", cwd=folder)
     with Gradebook(url) as gradebook:
-        grade = gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong-2")
+        grade = gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong-1")
         assert (grade.auto_score, grade.manual_score, grade.score, grade.needs_manual_grade) == (0.0, 0.5, 0.5, True)
-        comment = gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong-2")
+        comment = gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong-1")
         assert comment.comment == "Nearly."
         assert "mean-for-sum" in comment.auto_comment
+
+
+def test_an_answer_that_hangs_is_stopped_and_named(course: Path, tmp_path: Path):
+    folder = copied(course, tmp_path / "copy")
+    hand_in(folder, "loops", answered(released(folder), lin_grad=LOOP, bmm_grad=BMM))
+    soon = small_course(tmp_path / "soon", time_limit=2).root
+    nbgrader("autograde", UNIT, f"--SecureExecute.course={soon}", "--SecureExecute.isolation=none", cwd=folder)
+    told = comments(folder)["loops"]["lin_grad"] or ""
+    assert "[timeout]" in told
+    assert "after 2 seconds" in told
+    assert scores(folder)["loops"]["lin_grad-w-g"] == 0.0
 
 
 @pytest.fixture(scope="module")
@@ -289,46 +178,39 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_is_not_handgrads_to_grade_is_left_to_a_person(extended: Path):
-    said = nbgrader("autograde", UNIT, cwd=extended)
+def left_to_a_person(folder: Path, said: str) -> None:
+    """Check that the instructor's own cells wait for a person, and that ours do not."""
     assert "to be graded by hand: mine" in said
-    waiting = {(student, name): (score, manual) for student, name, score, _, manual in rows(extended, GRADES)}
+    waiting = {(student, name): (score, manual) for student, name, score, _, manual in rows(folder, GRADES)}
     for student in ("ann", "bob"):
         assert waiting[student, "mine"] == waiting[student, "essay"] == (None, 1)
     assert waiting["ann", "lin_grad-w-g"] == (1.0, 0)
     assert waiting["bob", "lin_grad-w-g"] == (0.0, 0)
 
 
-FAILING = """
-import sys
-from grader.judging import grading
-from grader.diagnosis.diagnose import Diagnosis
-from grader.judging.judge import same_for_every_answer
-
-whole = grading.Grader.grade_cells
-
-def graded(self, exercise, cells, worker):
-    if any("ValueError" in cell for cell in cells):
-        return same_for_every_answer(exercise, Diagnosis("error", "no disk"), "error")
-    return whole(self, exercise, cells, worker)
-
-grading.Grader.grade_cells = graded
-"""
+def a_copy_of(extended: Path, root: Path) -> Path:
+    """The course with the instructor's own cells, to be graded; nothing of it is yet."""
+    return copied(extended, root, "ann", "bob")
 
 
-def under_another_configuration(extended: Path, folder: Path, more: str) -> Path:
-    """A copy of the course, with lines added to its configuration."""
-    shutil.copytree(extended, folder, ignore=shutil.ignore_patterns("autograded"))
-    with (folder / "nbgrader_config.py").open("a") as settings:
-        settings.write(more)
-    return folder
+def fail_at_value_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the grader itself fail at each notebook that raises a `ValueError`."""
+    whole = Grader.grade_cells
+
+    def graded(self: Grader, exercise: CourseExercise, cells: list[str], worker: Worker) -> ExerciseResult:
+        if any("ValueError" in cell for cell in cells):
+            return same_for_every_answer(exercise, Diagnosis("error", "no disk"), "error")
+        return whole(self, exercise, cells, worker)
+
+    monkeypatch.setattr(Grader, "grade_cells", graded)
 
 
-def test_a_grader_that_fails_gives_no_zero_and_the_next_student_is_graded(extended: Path, tmp_path: Path):
+def test_a_grader_that_fails_gives_no_zero_and_the_next_student_is_graded(
+    extended: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """nbgrader reports the submission as one that could not be graded, and its points stay open."""
-    folder = under_another_configuration(extended, tmp_path / "nb", FAILING)
-    (folder / "gradebook.db").unlink()
-    nbgrader("generate_assignment", UNIT, "--force", cwd=folder)
+    folder = a_copy_of(extended, tmp_path)
+    fail_at_value_errors(monkeypatch)
     said = nbgrader("autograde", UNIT, cwd=folder, fails=True)
     assert "There was an error processing assignment '04_linear' for student 'bob'" in said
     assert "for student 'ann'" not in said
@@ -340,17 +222,18 @@ def test_a_grader_that_fails_gives_no_zero_and_the_next_student_is_graded(extend
     assert not (folder / "autograded" / "bob" / UNIT).exists()
 
 
-def test_without_isolation_nothing_is_graded_and_one_sentence_says_why(extended: Path, tmp_path: Path):
-    lacking = "\nimport grader.child.landlock\ngrader.child.landlock.abi = lambda: 0\n"
-    folder = under_another_configuration(extended, tmp_path / "nb", lacking)
-    before = rows(folder, GRADES)
+def test_without_isolation_nothing_is_graded_and_one_sentence_says_why(
+    extended: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = a_copy_of(extended, tmp_path)
+    monkeypatch.setattr(landlock, "abi", lambda: 0)
     said = nbgrader("autograde", UNIT, cwd=folder, fails=True)
     assert "the kernel offers no Landlock" in said
     assert 'c.SecureExecute.isolation = "none"' in said
     assert "Traceback" not in said
     assert not (folder / "autograded").exists()
-    assert rows(folder, GRADES) == before
+    assert rows(folder, GRADES) == []
     said = nbgrader("autograde", UNIT, "--SecureExecute.isolation=none", "--SecureExecute.seed=7", cwd=folder)
     assert "NO ISOLATION" in said
     assert "Trials are drawn from seed 7" in said
-    assert {student: cells["lin_grad-w-g"] for student, cells in scores(folder).items()} == {"ann": 1.0, "bob": 0.0}
+    left_to_a_person(folder, said)

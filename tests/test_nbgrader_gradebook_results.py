@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,18 @@ from grader.report.class_statistics import Counts
 from grader.report.record_reader import read_folder
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The gradebook of the class, to be copied."""
+    path = tmp_path_factory.mktemp("written") / "gradebook.db"
+    write_gradebook(path, CLASS)
+    return path
+
+
 @pytest.fixture
-def gradebook(tmp_path: Path) -> str:
-    return write_gradebook(tmp_path / "gradebook.db", CLASS)
+def gradebook(written: Path, tmp_path: Path) -> str:
+    """The address of a gradebook of the class, to change something in."""
+    return f"sqlite:///{shutil.copyfile(written, tmp_path / 'gradebook.db')}"
 
 
 def test_both_sources_tell_the_same_of_the_same_class(gradebook: str, tmp_path: Path) -> None:

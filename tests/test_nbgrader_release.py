@@ -1,17 +1,13 @@
-"""nbgrader's own commands on our folder: what is released gives nothing away, and stock nbgrader grades it."""
+"""nbgrader's own command on our folder: what is released gives nothing away."""
 
 from __future__ import annotations
 
-import os
 import re
-import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
-from nbformat import NotebookNode
+from nbgrader_class import cell, nbgrader, read
 
 from grader.authoring.build import read_worked, stub
 from grader.course import CourseExercise, load_course
@@ -23,32 +19,6 @@ ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)
 NETWORK = "07_network"
 EXERCISES = pytest.mark.parametrize("exercise", REAL.exercises, ids=lambda exercise: exercise.id)
-RELEASE_ALL = """
-import sys
-from nbgrader.apps import GenerateAssignmentApp
-for unit in sys.argv[1:]:
-    GenerateAssignmentApp.clear_instance()
-    GenerateAssignmentApp.launch_instance(argv=[unit])
-"""
-
-
-def python(*arguments: str, cwd: Path) -> str:
-    """Run Python away from the machine's own Jupyter settings; returns what it said."""
-    own = {name: str(cwd / ".jupyter") for name in ("JUPYTER_CONFIG_DIR", "IPYTHONDIR")}
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=cwd, env={**os.environ, **own}, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
-def read(path: Path) -> NotebookNode:
-    return nbformat.read(path, as_version=4)
-
-
-def cell(notebook: NotebookNode, name: str) -> NotebookNode:
-    (found,) = (cell for cell in notebook.cells if grade_id(cell) == name)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +35,8 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     )
     nbformat.write(notebook, mine)
-    python("-c", RELEASE_ALL, *[unit.id for unit in REAL.config.units], cwd=folder)
+    for unit in REAL.config.units:
+        nbgrader("generate_assignment", unit.id, cwd=folder)
     return folder / "release"
 
 
@@ -107,62 +78,3 @@ def test_a_release_holds_no_solution_no_hidden_test_and_no_seed(released: Path, 
 def test_an_instructors_own_solution_cell_is_cleared_in_nbgraders_way(released: Path):
     notebook = read(released / NETWORK / f"{NETWORK}.ipynb")
     assert cell(notebook, "essay").source == "# YOUR CODE HERE\nraise NotImplementedError()"
-
-
-@pytest.fixture(scope="module")
-def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A course folder graded by nbgrader as it comes, without our configuration: three students."""
-    folder = tmp_path_factory.mktemp("stock")
-    build_folder(REAL, folder)
-    (folder / "nbgrader_config.py").unlink()
-    python("-m", "nbgrader", "generate_assignment", NETWORK, cwd=folder)
-    right = read(folder / "source" / NETWORK / f"{NETWORK}.ipynb")
-    wrong = read(folder / "source" / NETWORK / f"{NETWORK}.ipynb")
-    answer = cell(wrong, "forward_and_backward")
-    answer.source = answer.source.replace("b2.g = out.g.sum(0)", "b2.g = out.g.mean(0)")
-    untouched = read(folder / "release" / NETWORK / f"{NETWORK}.ipynb")
-    for student, notebook in {"right": right, "wrong": wrong, "untouched": untouched}.items():
-        path = folder / "submitted" / student / NETWORK / f"{NETWORK}.ipynb"
-        path.parent.mkdir(parents=True)
-        nbformat.write(notebook, path)
-    python("-m", "nbgrader", "autograde", NETWORK, cwd=folder)
-    return folder
-
-
-def test_stock_nbgrader_releases_its_own_stub(stock: Path):
-    source = cell(read(stock / "release" / NETWORK / f"{NETWORK}.ipynb"), "forward_and_backward").source
-    assert source.endswith('"""\n    # YOUR CODE HERE\n    raise NotImplementedError()')
-
-
-def test_stock_nbgrader_grades_our_notebooks(stock: Path):
-    query = """
-        select student_id, cells.name, auto_score, needs_manual_grade from grade
-        join base_cell cells on grade.cell_id = cells.id
-        join submitted_notebook on grade.notebook_id = submitted_notebook.id
-        join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id
-    """
-    with sqlite3.connect(stock / "gradebook.db") as gradebook:
-        rows = gradebook.execute(query).fetchall()
-    gradebook.close()
-    names = [f"forward_and_backward-{name}" for name in ("return", "inp-g", "w1-g", "b1-g", "w2-g", "b2-g")]
-    names += ["tied_weights_grad-inp-g", "tied_weights_grad-w-g"]
-    scores = {student: {cell: score for owner, cell, score, _ in rows if owner == student} for student, *_ in rows}
-    quiz = REAL.find(f"quiz_{NETWORK}")
-    questions = {f"{quiz.id}-{name}": 0.25 for name in quiz.quiz.questions}
-    assert scores["right"] == dict.fromkeys(names, 1.0) | questions
-    assert scores["wrong"] == {**scores["right"], "forward_and_backward-b2-g": 0.0}
-    assert scores["untouched"] == dict.fromkeys([*names, *questions], 0.0)
-    assert not any(manual for *_, manual in rows)
-
-
-def test_the_autograded_notebook_shows_the_feedback(stock: Path):
-    notebook = read(stock / "autograded" / "wrong" / NETWORK / f"{NETWORK}.ipynb")
-    (shown,) = cell(notebook, "forward_and_backward-check").outputs
-    assert "<b>b2.g</b>" in shown.data["text/html"]
-    assert "hint 1/3: " in shown.data["text/plain"]
-
-
-def test_nbgrader_validate_accepts_the_worked_solutions(stock: Path):
-    unit = "05_activations"
-    says = python("-m", "nbgrader", "validate", f"source/{unit}/{unit}.ipynb", cwd=stock)
-    assert "Success! Your notebook passes all the tests." in says

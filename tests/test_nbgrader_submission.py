@@ -126,10 +126,11 @@ def test_text_without_end_is_left_out_before_it_is_made_a_page():
 
 
 def test_fifty_megabytes_in_one_cell_take_no_time():
+    """A regular expression that goes back over them would take hours."""
     data = notebook_of(code("x = 1  # " + "\n" * 50_000_000))
     started = time.process_time()
     assert read_submitted(data).cells[1].source == TOO_LONG
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 60
 
 
 JSON = st.recursive(

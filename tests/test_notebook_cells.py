@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from conftest import HANGING, codes, mode_worker, solution, with_policy
+from conftest import codes, solution, with_policy
 
 from grader.course import Course
 from grader.judging.grading import Grader
 from grader.judging.source_text import LONGEST
 from grader.quiz.notebook_quiz import assignment_lines
 from grader.results import ExerciseResult
-from grader.sandbox.isolation import machine
-from grader.sandbox.worker import Worker, start_worker
+from grader.sandbox.worker import Worker
 
 RIGHT = textwrap.dedent("""
     def lin_grad(inp, out, w, b):
@@ -26,31 +24,25 @@ RIGHT = textwrap.dedent("""
 """)
 WRONG = RIGHT.replace("sum(0)", "mean(0)")
 STUB = "def lin_grad(inp, out, w, b):\n    ...\n"
-WAYS = ("fork", "spawn", "isolated") if sys.platform == "linux" else ("spawn",)
 GradeCells = Callable[..., ExerciseResult]
 
 
-@pytest.fixture(scope="module", params=WAYS)
-def any_worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
-    """A worker of each kind: forked, kept, and in the strongest isolation there is here."""
-    if request.param == "isolated":
-        with start_worker(isolation=machine().strongest) as started:
-            yield started
-    else:
-        with mode_worker(request.param) as started:
-            yield started
+@pytest.fixture
+def any_worker(worker: Worker) -> Worker:
+    """This platform's default worker; thorough/test_each_kind_of_worker.py has one of each kind."""
+    return worker
+
+
+@pytest.fixture(scope="module")
+def course(course: Course) -> Course:
+    """The real course, with time enough for an honest answer on a busy machine."""
+    return with_policy(course, time_limit=60)
 
 
 @pytest.fixture
 def grade_cells(course: Course, worker: Worker, grader: Grader) -> GradeCells:
-    """`grade_cells("lin_grad", cell, ...)`: the verdict on a notebook of these cells; less time for one that hangs."""
-    hurried = with_policy(course, time_limit=HANGING)
-
-    def graded(exercise: str, *cells: str) -> ExerciseResult:
-        limited = hurried if any("while True" in cell for cell in cells) else course
-        return grader.grade_cells(limited.find(exercise), cells, worker)
-
-    return graded
+    """`grade_cells("lin_grad", cell, ...)`: the verdict on a notebook of these cells."""
+    return lambda exercise, *cells: grader.grade_cells(course.find(exercise), cells, worker)
 
 
 PASSES = {
@@ -107,9 +99,6 @@ FAILS = {
         ["x = 1", "y = 2\nz = 1 / 0\n" + RIGHT, "w = 3 / 0"],
         "error", r"ZeroDivisionError: .* \(cell 2, line 2: z = 1 / 0\)",
     ),
-    "its cell runs on and on": (
-        ["", "while True: pass\n" + RIGHT], "timeout", r"after 0\.\d+ seconds \(cell 2, line 1: while True",
-    ),
     "it fails when called": (
         ["x = 1\n\n", "\n" + RIGHT.replace("out.g.sum(0)", "nowhere")],
         "error", r"NameError: .* \(cell 2, line 6: b\.g = nowhere",
@@ -133,6 +122,16 @@ def test_a_missing_function_is_explained_by_the_cell_that_failed(
     assert re.fullmatch(code, answer.code or ""), answer
     assert re.search(says, answer.message), answer.message
     assert result.score < 3
+
+
+def test_a_cell_that_runs_on_and_on_is_named_and_uses_up_only_its_share(
+    course: Course, worker: Worker, grader: Grader
+) -> None:
+    soon = with_policy(course, time_limit=2)
+    result = grader.grade_cells(soon.find("lin_grad"), ["", "while True: pass\n" + RIGHT], worker)
+    answer = result.answers[-1]
+    assert answer.code == "timeout"
+    assert re.search(r"after 0\.\d+ seconds \(cell 2, line 1: while True", answer.message), answer.message
 
 
 def test_autograd_is_named_with_its_cell_and_line(grade_cells: GradeCells) -> None:
