@@ -27,11 +27,11 @@ from grader.sandbox.worker import MODE_VARIABLE, Worker, start_worker
 
 ROOT = Path(__file__).resolve().parent.parent
 TIME_LIMIT = 20.0  # seconds: for honest code, on a machine that has much else to do
-HANGING = 2.0  # for what never ends
+HANGING = 0.5  # for what never ends
 ONE_CLASS = ("test_nbgrader_autograde.py", "test_nbgrader_forgery.py", "test_nbgrader_traps.py")
 """The files that look at one class, `graded_class`, which takes long to grade."""
-OF_ONE_FILE = ("test_nbgrader", "test_notebook_kernel", "test_real_kernel")
-"""How the names of files begin whose tests share what takes long to make."""
+OF_ONE_FILE = "nbgrader notebook_kernel real_kernel class_grading cli isolation large_trial measurements".split()
+"""How the names of files begin, after `test_`, whose tests share what takes long to make."""
 SEED = 20240917
 
 Grade = Callable[..., ExerciseResult]
@@ -91,7 +91,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
                 return "one class"
             if Path(file).name == "test_learners.py":
                 return nodeid.partition(": ")[0]
-            return file if Path(file).name.startswith(OF_ONE_FILE) else nodeid
+            return file if Path(file).name.startswith(tuple(f"test_{name}" for name in OF_ONE_FILE)) else nodeid
 
     return Scheduling(config, log)
 

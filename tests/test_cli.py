@@ -66,7 +66,7 @@ def handgrad(*arguments: str, cwd: Path, **options: object) -> subprocess.Comple
     """The command in a process of its own, 80 columns wide; nobody ever sees a traceback of ours."""
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
     done = subprocess.run(
-        [*HANDGRAD, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=60, **options
+        [*HANDGRAD, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, **options
     )  # type: ignore[call-overload]
     assert "Traceback" not in done.stderr + done.stdout, done.stderr
     return done
@@ -578,7 +578,7 @@ def test_output_into_a_closed_pipe_ends_quietly(course: Course) -> None:
         assert listing.stdout is not None
         assert listing.stderr is not None
         listing.stdout.close()
-        assert listing.wait(20) in (0, 1)
+        assert listing.wait(120) in (0, 1)
         assert listing.stderr.read() == b""
 
 
@@ -592,15 +592,21 @@ def children(pid: int) -> list[int]:
 
 
 def hanging_child(pid: int) -> tuple[int, int]:
-    """The worker process below `pid`, and the child in it that has been there for a while."""
-    before: set[int] = set()
-    for _ in range(200):
-        found = {child for worker in children(pid) for child in children(worker)}
-        if steady := before & found:
-            return children(pid)[0], steady.pop()
-        before = found
-        time.sleep(0.3)
-    raise AssertionError("no learner code is running")
+    """The worker process below `pid`, and the child in it that takes more time than any honest one."""
+    while True:
+        for worker in children(pid):
+            for child in children(worker):
+                if processor_time(child) > 0.3:
+                    return worker, child
+        time.sleep(0.05)
+
+
+def processor_time(pid: int) -> float:
+    """Seconds that a process has run for; none if it has ended."""
+    with contextlib.suppress(OSError):
+        ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11]
+        return int(ticks) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 @pytest.mark.parametrize(
@@ -622,7 +628,7 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_no_process_behind(
     try:
         worker, child = hanging_child(running.pid)
         os.killpg(running.pid, signal.SIGINT)
-        out, err = running.communicate(timeout=20)
+        out, err = running.communicate(timeout=120)
     finally:
         running.kill()
         running.wait()

@@ -230,6 +230,7 @@ def test_what_a_notebook_sets_for_itself_changes_no_verdict(run: Run):
         assert run('check("two_paths_grad")').plain.count("inp.g") >= 1
         assert run("torch.is_grad_enabled(), torch.get_default_dtype()").plain == "(False, torch.float64)"
     finally:
+        run("numpy.seterr(all='warn', under='ignore')")
         run("warnings.resetwarnings(); torch.set_grad_enabled(True); torch.set_default_dtype(torch.float32)")
 
 

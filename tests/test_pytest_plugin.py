@@ -75,7 +75,7 @@ def in_a_process(*arguments: str, cwd: Path, **environment: str) -> subprocess.C
     base = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PY_COLORS"))}
     return subprocess.run(
         [sys.executable, "-m", "pytest", *arguments],
-        cwd=cwd, env={**base, "COLUMNS": "80", **environment}, capture_output=True, text=True, timeout=90,
+        cwd=cwd, env={**base, "COLUMNS": "80", **environment}, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 
 

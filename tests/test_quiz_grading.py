@@ -188,10 +188,10 @@ def test_checking_a_quiz_imports_no_torch_and_starts_no_worker(tmp_path: Path) -
         "except SystemExit as ended: print(ended.code, 'torch' in sys.modules)\n"
     )
     command = [sys.executable, "-c", script, "check", f"quiz_{UNIT}"]
-    done = subprocess.run(command, cwd=tmp_path / "ws", capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path / "ws", capture_output=True, text=True, timeout=300)
     assert done.stdout.splitlines()[-1] == "1 False", done.stderr
     command = [sys.executable, "-m", "pytest", "-q", f"exercises/{UNIT}/quiz.yaml", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=tmp_path / "ws", capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path / "ws", capture_output=True, text=True, timeout=300)
     assert "12 todo" in done.stdout, done.stderr
 
 

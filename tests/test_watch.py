@@ -18,7 +18,7 @@ from grader.learner.workspace import init
 
 pytestmark = pytest.mark.slow
 
-PATIENCE = 90.0
+PATIENCE = 180.0
 SLOPE, CENTRAL = "exercises/01_slopes/slope.py", "exercises/01_slopes/central_difference.py"
 RIGHT = (ROOT / "solutions/01_slopes/slope.py").read_text()
 WRONG = RIGHT.replace("- f(x)", "+ f(x)")
