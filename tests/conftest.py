@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 import signal
 import sys
 import textwrap
@@ -21,6 +22,7 @@ from grader.authoring.build import worked_text
 from grader.child import protocol
 from grader.course import Course, load_course
 from grader.judging.grading import Grader
+from grader.learner import workspace
 from grader.results import ExerciseResult
 from grader.sandbox.isolation import Isolation, choose, machine
 from grader.sandbox.worker import MODE_VARIABLE, Worker, start_worker
@@ -100,6 +102,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def course() -> Course:
     """The real course, with a time limit that no honest file meets."""
     return with_policy(load_course(ROOT), time_limit=TIME_LIMIT)
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A learner's new folder, made once."""
+    return workspace.init(tmp_path_factory.mktemp("template") / "ws").root
+
+
+@pytest.fixture
+def new_workspace(template: Path) -> Callable[[Path], Course]:
+    """`new_workspace(folder)`: what `handgrad init` makes there, copied."""
+    return lambda folder: load_course(Path(shutil.copytree(template, folder)))
 
 
 @pytest.fixture(scope="session")

@@ -58,8 +58,8 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Course:
-    return workspace.init(tmp_path / "ws")
+def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
+    return new_workspace(tmp_path / "ws")
 
 
 def handgrad(*arguments: str, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader.course import Course, CourseExercise
-from grader.learner import workspace
 from grader.learner.progress import Progress, UnitProgress, by_unit, next_exercise
 from grader.results import AnswerResult, ExerciseResult
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Course:
-    return workspace.init(tmp_path / "ws")
+def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
+    return new_workspace(tmp_path / "ws")
 
 
 @pytest.fixture

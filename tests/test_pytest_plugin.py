@@ -19,7 +19,6 @@ from golden import assert_golden, masked
 from test_session import RIGHT, KeptWorker
 
 from grader.course import Course, bundled_folder, load_course
-from grader.learner import workspace
 from grader.sandbox.worker import Worker
 
 pytest_plugins = ["pytester"]
@@ -46,9 +45,11 @@ def kept(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> KeptWorker:
 
 
 @pytest.fixture
-def course(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Course:
+def course(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, new_workspace: Callable[[Path], Course]
+) -> Course:
     """A learner's workspace, and the folder we stand in."""
-    course = workspace.init(pytester.path / "ws")
+    course = new_workspace(pytester.path / "ws")
     monkeypatch.chdir(course.root)
     return course
 

@@ -31,9 +31,9 @@ Take = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Course:
+def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
     """A workspace whose first quiz is variant 0."""
-    course = workspace.init(tmp_path / "ws")
+    course = new_workspace(tmp_path / "ws")
     workspace.reset(course.find(ID), 0)
     return course
 

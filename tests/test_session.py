@@ -14,7 +14,7 @@ import pytest
 from grader.child import protocol
 from grader.course import Course, bundled_folder, load_course
 from grader.errors import InfrastructureError, SpecError
-from grader.learner import session, workspace
+from grader.learner import session
 from grader.learner.session import Session
 from grader.sandbox.worker import Reply, Worker
 
@@ -57,8 +57,8 @@ def kept(worker: Worker) -> KeptWorker:
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Course:
-    return workspace.init(tmp_path / "ws")
+def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
+    return new_workspace(tmp_path / "ws")
 
 
 def test_opening_a_sitting_starts_no_worker_and_imports_no_torch(course: Course) -> None:

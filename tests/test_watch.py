@@ -8,13 +8,13 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
-from grader.learner.workspace import init
+from grader.course import Course
 
 pytestmark = pytest.mark.slow
 
@@ -73,10 +73,9 @@ class Terminal:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Path:
     """A learner's new folder."""
-    init(tmp_path / "course")
-    return tmp_path / "course"
+    return new_workspace(tmp_path / "course").root
 
 
 @pytest.fixture
