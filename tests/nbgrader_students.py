@@ -6,7 +6,7 @@ import copy
 import json
 import os
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -254,7 +254,7 @@ def hostile(notebook: NotebookNode, source: str) -> NotebookNode:
     return answered(notebook, lin_grad=textwrap.dedent(source))
 
 
-def hand_in_forgeries(folder: Path, forgeries: dict[str, str]) -> None:
+def hand_in_forgeries(folder: Path, forgeries: Mapping[str, str]) -> None:
     """One student for each forgery, and two honest ones before and after them."""
     for student in (NEIGHBOUR, OTHER):
         hand_in(folder, student, answered(released(folder), lin_grad=RIGHT.replace("sum(0)", "mean(0)")))
@@ -295,10 +295,17 @@ class NbgraderClass:
     said: str
 
 
-def make_class(root: Path, command: Callable[..., str] = nbgrader) -> NbgraderClass:
+EVERY_FORGERY = {**FORGERIES, **MORE}
+SOME_FORGERIES = dict(list(EVERY_FORGERY.items())[::4])
+
+
+def make_class(
+    root: Path, forgeries: Mapping[str, str] = EVERY_FORGERY, command: Callable[..., str] = nbgrader
+) -> NbgraderClass:
     """A course in the middle of the term: released, handed in through the exchange, collected, graded, exported.
 
     Args:
+        forgeries: what students hand in to take points.
         command: runs an nbgrader command.
     """
     folder = released_folder(root, CONFIG.format(exchange=str(root / "exchange")))
@@ -308,7 +315,7 @@ def make_class(root: Path, command: Callable[..., str] = nbgrader) -> NbgraderCl
     for student, (_, make) in WORTH.items():
         submit(root / "exchange" / "small" / "inbound", student, make(released(folder)))
     command("collect", UNIT, cwd=folder)
-    hand_in_forgeries(folder, {**FORGERIES, **MORE})
+    hand_in_forgeries(folder, forgeries)
     lay_traps(folder)
     said = command("autograde", UNIT, cwd=folder)
     command("generate_feedback", UNIT, cwd=folder)

@@ -21,7 +21,6 @@ from nbgrader_class import (
     cell,
     comments,
     handgrad,
-    handgrad_process,
     nbgrader,
     read,
     rows,
@@ -326,24 +325,8 @@ def test_a_gradebook_that_cannot_be_written_is_found_out_before_grading(course: 
     assert not (course.root / "grades").exists()
 
 
-def test_without_nbgrader_one_sentence_says_how_to_get_it(course: Course):
-    hand_in(course.root, "ann", lin_grad=RIGHT)
-    absent = "import sys; sys.modules['nbgrader'] = None"
-    said = handgrad_process("grade", "submissions", "--gradebook", URL, cwd=course.root, code=2, before=absent)
-    assert "install it with pip install 'handgrad[nbgrader]'" in said
-    assert len(said.strip().splitlines()) == 1
-
-
 def test_a_broken_configuration_is_named(course: Course):
     hand_in(course.root, "ann", lin_grad=RIGHT)
     (course.root / "nbgrader_config.py").write_text("c = get_config()\nc.Exchange.root = nowhere\n")
     said = handgrad("grade", "submissions", "--workers", "1", "--gradebook", URL, cwd=course.root, code=2)
     assert "nbgrader_config.py cannot be used (NameError: name 'nowhere' is not defined)" in said
-
-
-def test_without_the_option_nothing_of_nbgrader_is_imported(course: Course):
-    hand_in(course.root, "ann", lin_grad=RIGHT)
-    watched = "import atexit, sys; atexit.register(lambda: print({'nbgrader', 'sqlalchemy'} & set(sys.modules)))"
-    assert handgrad_process("grade", "submissions", cwd=course.root, before=watched).endswith("set()\n")
-    results = json.loads((course.root / "grades" / "ann.json").read_text())
-    assert results["score"] == 3.0

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
-from test_cli import classroom, course, graded, handgrad, write
+from test_cli import assert_ends_well_by_ctrl_c, classroom, course, graded, handgrad, write
 
 from grader.authoring.build import stub
 from grader.course import Course, bundled_folder
@@ -36,3 +37,8 @@ def test_the_same_seed_gives_the_same_records_and_json_is_all_of_stdout(
     assert json.loads(done.stdout)["graded"] == 3
     for first in (classroom / "text").glob("*.json"):
         assert (classroom / "json" / first.name).read_bytes() == first.read_bytes()
+
+
+def test_ctrl_c_ends_pytest_well(course: Course) -> None:
+    words = [sys.executable, "-m", "pytest", "exercises/01_slopes", "-p", "no:cacheprovider"]
+    assert_ends_well_by_ctrl_c(course, words, 2)

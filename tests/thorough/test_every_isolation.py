@@ -253,3 +253,7 @@ def as_nobody(*words: str) -> None:
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, textwrap.indent(done.stdout[-5000:] + done.stderr[-2000:], "  | ")
+
+
+def test_grade_isolates_and_says_what_it_does_without(tmp_path: Path) -> None:
+    assert_graded(handed_in(tmp_path), "kernel", "without a box of its own")

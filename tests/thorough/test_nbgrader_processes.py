@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from nbgrader_class import UNIT, nbgrader_process
-from nbgrader_students import make_class
+from nbgrader_students import SOME_FORGERIES, make_class
 from test_nbgrader_autograde import (
     a_copy_of,
     extended,
@@ -23,7 +23,7 @@ from test_nbgrader_autograde import (
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The nbgrader folder of the class, each command of which was a process of its own."""
-    return make_class(tmp_path_factory.mktemp("processes"), nbgrader_process).folder
+    return make_class(tmp_path_factory.mktemp("processes"), SOME_FORGERIES, nbgrader_process).folder
 
 
 def test_what_is_not_handgrads_to_grade_is_left_to_a_person(extended: Path, tmp_path: Path):
