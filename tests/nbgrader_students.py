@@ -318,11 +318,13 @@ def make_class(
     hand_in_forgeries(folder, forgeries)
     lay_traps(folder)
     said = command("autograde", UNIT, cwd=folder)
-    command("generate_feedback", UNIT, cwd=folder)
     command("export", cwd=folder)
     return NbgraderClass(folder, said)
 
 
 def feedback(folder: Path, student: str) -> str:
-    """The page that a student gets."""
-    return (folder / "feedback" / student / UNIT / f"{UNIT}.html").read_text(encoding="utf-8")
+    """The page that a student gets; nbgrader makes it when it is first asked for."""
+    page = folder / "feedback" / student / UNIT / f"{UNIT}.html"
+    if not page.exists():
+        nbgrader("generate_feedback", UNIT, f"--student={student}", cwd=folder)
+    return page.read_text(encoding="utf-8")

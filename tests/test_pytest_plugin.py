@@ -146,10 +146,12 @@ def counted(course: Course) -> dict[str, int]:
     return Counter(item.split("/")[1] for item in ids(course))
 
 
-@pytest.mark.parametrize("columns", [60, 80])
-def test_the_first_screen_fits_a_small_terminal_and_ends_with_what_to_do(
-    run: Run, course: Course, columns: int
-) -> None:
+def test_the_first_screen_fits_a_small_terminal_and_ends_with_what_to_do(run: Run, course: Course) -> None:
+    assert_first_screen(run, course, 80)
+
+
+def assert_first_screen(run: Run, course: Course, columns: int) -> None:
+    """What a clone of the project shows whoever has attempted nothing."""
     author(course)
     result = run("exercises/", columns=columns)
     lines = body(result).splitlines()

@@ -23,7 +23,9 @@ from test_nbgrader_autograde import (
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The nbgrader folder of the class, each command of which was a process of its own."""
-    return make_class(tmp_path_factory.mktemp("processes"), SOME_FORGERIES, nbgrader_process).folder
+    folder = make_class(tmp_path_factory.mktemp("processes"), SOME_FORGERIES, nbgrader_process).folder
+    nbgrader_process("generate_feedback", UNIT, cwd=folder)
+    return folder
 
 
 def test_what_is_not_handgrads_to_grade_is_left_to_a_person(extended: Path, tmp_path: Path):

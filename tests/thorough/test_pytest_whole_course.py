@@ -12,6 +12,7 @@ from test_pytest_plugin import (
     SHAPES,
     SLOPE,
     Run,
+    assert_first_screen,
     author,
     closing,
     course,
@@ -106,3 +107,7 @@ def test_a_spec_that_cannot_be_read_fails_the_run_with_xdist_too(course: Course)
     done = in_a_process("exercises/04_linear", "-n", "1", cwd=course.root)
     assert done.returncode == 2
     assert "pytest_plugin.py" not in done.stdout
+
+
+def test_the_first_screen_fits_sixty_columns(run: Run, course: Course) -> None:
+    assert_first_screen(run, course, 60)
