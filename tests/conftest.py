@@ -86,6 +86,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Several processes share the tests one by one, but for what shares a page of the corpus, or a class."""
     from xdist.scheduler import LoadScopeScheduling
 
+    config.option.loadscopereorder = False  # else the largest groups come first
+
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]

@@ -15,7 +15,6 @@ from autograd_roads import ABSENT, ACCEPTED, PRELUDE, ROADS
 from conftest import ROOT, make_job
 from probes import PATIENT, observed
 
-from grader.child.autograd_removal import TESTED
 from grader.sandbox.checked_reply import Observation
 from grader.sandbox.worker import Worker
 
@@ -76,18 +75,6 @@ SABOTAGED = (
     "r.import_ban.ban_imports = lambda: None",
     "r.autograd_entrances._close_script_classes = lambda: None",
 )
-
-
-def test_a_removal_that_cannot_be_trusted_is_refused() -> None:
-    """An untested torch is named, and so are the versions that were tested; what still works is found by a probe."""
-    untested = {f"torch.__version__ = {version!r}": version for version in UNTESTED}
-    said = forked("said", {line: REFUSED.format(line=line) for line in (*untested, *SABOTAGED)})
-    for line, version in untested.items():
-        assert said[line].startswith(
-            f"graded runs were tested with torch {', '.join(TESTED)}, and this is torch {version}"
-        )
-    for line in SABOTAGED:
-        assert said[line].startswith("torch can still differentiate here ("), (line, said[line])
 
 
 def answered(source: str, worker: Worker) -> Observation:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import signal
-import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +23,8 @@ from grader.errors import InfrastructureError, UsageError
 from grader.judging import worker_pool
 from grader.results import CODES, SCHEMA_FILE
 from grader.sandbox.worker import Reply
+
+pytestmark = pytest.mark.slow
 
 grade_folder = partial(batch.grade_folder, isolation="none")
 ROOT = PACKAGE.parent
@@ -380,31 +380,6 @@ def test_each_submission_is_read_once_be_it_graded_or_kept(course, school, tmp_p
     monkeypatch.setattr(batch, "_grader", None)  # which would import torch
     assert grade_folder(course, school, tmp_path / "out", workers=2).reused == len(CLASS)
     assert sorted(read) == sorted(CLASS)
-
-
-def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(course, tmp_path) -> None:
-    submissions, out = tmp_path / "submissions", tmp_path / "out"
-    for student in ("ada", "bob", "dan"):
-        hand_in(submissions, student, {LIN: RIGHT})
-    cem = hand_in(submissions, "cem", {LIN: submission("time.sleep(600)")})
-    policy = course.policy.model_copy(update={"time_limit": 600})
-    patient = replace(course, config=course.config.model_copy(update={"policy": policy}))
-
-    def interrupt(progress: Progress) -> None:
-        if progress.done == 1:  # ada or bob: nobody else is under way before one of them is done
-            signal.raise_signal(signal.SIGINT)
-
-    threads = threading.active_count()
-    with pytest.raises(KeyboardInterrupt):
-        grade_folder(patient, submissions, out, workers=1, report=interrupt)
-    assert threading.active_count() == threads
-    kept = [row["student"] for row in gradebook(out)]
-    assert kept in (["ada"], ["bob"])
-    (cem / LIN).unlink()
-    summary = grade_folder(patient, submissions, out, workers=2)
-    assert (summary.graded, summary.reused) == (3, 1)
-    assert [row["score"] for row in gradebook(out)] == ["3", "3", "0", "3"]
-    assert not list(out.glob(".*.tmp"))
 
 
 def test_a_worker_that_dies_is_replaced_and_its_submission_retried(course, pair, tmp_path, monkeypatch) -> None:

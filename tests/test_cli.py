@@ -28,6 +28,8 @@ from grader.learner import workspace
 from grader.results import SCHEMA_FILE
 from grader.sandbox.worker import Worker
 
+pytestmark = pytest.mark.slow
+
 HANDGRAD = [sys.executable, "-c", "from grader.cli import main; main()"]
 COMMANDS = [
     "init",

@@ -10,20 +10,15 @@ import json
 import os
 import re
 import resource
-import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from attacks import ATTACKS, BRIEF, PRELUDE, REPLIES, attack
-from conftest import ROOT, make_job, solution, worker_of
+from conftest import ROOT, solution, worker_of
 from probes import (
-    HANG,
-    PATIENT,
-    X,
     assert_still_honest,
     ending,
     limit_for,
@@ -38,7 +33,6 @@ from grader.errors import InfrastructureError
 from grader.judging.grading import Grader
 from grader.learner.render_text import exercise_report, printed_lines
 from grader.results import ExerciseResult
-from grader.sandbox import isolation as isolations
 from grader.sandbox.isolation import Isolation, Machine, choose, machine, weakness
 from grader.sandbox.worker import Worker
 
@@ -321,19 +315,6 @@ start_worker({isolation!r}).run(job, 600)
 """
 
 
-def test_a_killed_grader_leaves_no_process(isolation: Isolation) -> None:
-    """The warm process and the submission that it was running die with it."""
-    code = KILLED.format(root=str(ROOT), isolation=isolation)
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as grader:
-        assert grader.stdin is not None
-        grader.stdin.write(make_job(HANG, {"x": X}, time_limit=600))
-        grader.stdin.close()
-        wait_until(lambda: len(descendants(grader.pid)) >= DEPTH[isolation], "no submission is run")
-        below = descendants(grader.pid)
-        grader.kill()
-    wait_until(lambda: not any(map(alive, below)), "a process outlives the grader")
-
-
 DEPTH = {"box": 4, "kernel": 2}  # bubblewrap twice, the warm process, its child
 
 
@@ -445,13 +426,3 @@ def test_grade_refuses(tmp_path: Path) -> None:
     refused = handgrad("grade", str(school), "--workers", "1", "--out", str(out), code=NO_LANDLOCK)
     assert (refused.returncode, out.exists()) == (3, False)
     assert "--isolation none" in refused.stderr
-
-
-def test_a_worker_that_cannot_be_isolated_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without Landlock the warm process ends before it is ready."""
-    package = tmp_path / "grader"
-    shutil.copytree(isolations.bubblewrap.PACKAGE, package, ignore=shutil.ignore_patterns("landlock.py", "bundled"))
-    tmp_path.chmod(0o755)
-    monkeypatch.setattr(isolations.bubblewrap, "PACKAGE", package)
-    with worker_of("box") as worker, pytest.raises(InfrastructureError, match="could not start"):
-        worker.run(make_job("def probe(x): return x", {"x": np.ones(1)}), PATIENT)

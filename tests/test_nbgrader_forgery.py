@@ -13,6 +13,8 @@ import pytest
 from nbgrader_class import COMMENTS, GRADES, UNIT, points_for, rows
 from nbgrader_students import MORE, NEIGHBOUR, OTHER, SOME_FORGERIES, NbgraderClass, feedback
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def forgeries() -> Mapping[str, str]:

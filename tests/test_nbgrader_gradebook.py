@@ -39,6 +39,8 @@ from grader.nbgrader.gradebook_class import _write_class as enter_class
 from grader.nbgrader.gradebook_student import open_gradebook
 from grader.results import AnswerResult, ExerciseResult
 
+pytestmark = pytest.mark.slow
+
 WRONG = RIGHT.replace("sum(0)", "mean(0)")
 ODD = "zoë <b>&'"
 URL = "sqlite:///gradebook.db"
@@ -145,25 +147,6 @@ def test_again_the_same_and_manual_scores_stay(own: Path):
     assert rows(own, GRADES) == before
 
 
-def test_another_address_of_the_same_gradebook_and_files_that_were_handed_in_again(own: Path):
-    hand_in(own, "bob", bmm_grad=BMM)
-    url = f"sqlite+pysqlite:///{own / 'gradebook.db'}?timeout=30"
-    handgrad("grade", "submissions", "--workers", "1", "--out", "out", "--gradebook", url, cwd=own)
-    assert totals(own)["bob"] == 4.0
-    assert len(rows(own, GRADES)) == 4 * 5
-
-
-def test_the_assignment_can_still_be_released_and_its_notebooks_graded(own: Path):
-    nbgrader("generate_assignment", UNIT, "--force", cwd=own)
-    notebook = read(own / "release" / UNIT / f"{UNIT}.ipynb")
-    cell(notebook, "lin_grad").source = RIGHT
-    path = own / "submitted" / "cyd" / UNIT / f"{UNIT}.ipynb"
-    path.parent.mkdir(parents=True)
-    nbformat.write(notebook, path)
-    nbgrader("autograde", UNIT, "--student=cyd", cwd=own)
-    assert totals(own)["cyd"] == 3.0
-
-
 def test_a_quiz_alone_is_entered_with_a_score_for_each_question(tmp_path: Path):
     listed = small_course(tmp_path).root / "course.yaml"
     listed.write_text(listed.read_text() + "    quiz: 4.75\n")
@@ -266,30 +249,6 @@ def test_an_exercise_that_a_released_notebook_did_not_have_is_added_for_all(cour
         assert set(comments(tmp_path)[student]) == {"lin_grad", "bmm_grad"}
 
 
-@pytest.mark.parametrize(
-    ("stamp", "late"),
-    [
-        ("2030-01-10 13:00:00.000000 UTC", 3600.0),
-        ("2030-01-10T13:00:00+02:00\n", 0.0),
-        ("soon", 0.0),
-        ("", 0.0),
-        ("9" * 10_000, 0.0),
-        ("\0", 0.0),
-    ],
-)
-def test_when_it_was_handed_in_is_read_where_it_can_be(course: Course, tmp_path: Path, stamp: str, late: float):
-    url = f"sqlite:///{tmp_path / 'gradebook.db'}"
-    with Gradebook(url, "small") as gradebook:
-        gradebook.add_assignment(UNIT, duedate=datetime(2030, 1, 10, 12))
-    folder = tmp_path / "ann"
-    folder.mkdir()
-    (folder / "timestamp.txt").write_text(stamp)
-    with open_gradebook(course, url) as entry:
-        entry.write_student("ann", folder, Submission("ann", {"lin_grad": b""}), record())
-    with Gradebook(url) as gradebook:
-        assert gradebook.find_submission(UNIT, "ann").total_seconds_late == late
-
-
 ADDRESSES = {
     "no address": ("gradebook.db", "takes the address of a database, such as sqlite:///gradebook.db"),
     "another address": ("http://example.org/gradebook", "takes the address of a database"),
@@ -302,17 +261,6 @@ ADDRESSES = {
     "no database": ("sqlite:///course.yaml", "cannot be written (file is not a database)"),
     "a package that is missing": ("postgresql://teacher:secret@localhost/grades", "needs the Python package psycopg"),
 }
-
-
-def test_a_class_is_graded_in_an_nbgrader_folder_that_holds_no_course(course: Course, tmp_path: Path):
-    folder = tmp_path / "class"
-    build_folder(course, folder)
-    hand_in(folder, "ann", lin_grad=RIGHT)
-    said = handgrad("grade", "submissions", "--workers", "1", "--gradebook", URL, cwd=folder)
-    assert f"No course.yaml here: grading with {course.root}." in said
-    assert totals(folder) == {"ann": 3.0}
-    handgrad("report", "--gradebook", URL, cwd=folder)
-    assert "A linear layer" in (folder / "report.html").read_text()
 
 
 @pytest.mark.parametrize("what", ADDRESSES)

@@ -16,6 +16,8 @@ from grader.nbgrader.course_folder import build_folder
 from grader.notebook.source_notebook import grade_id
 from grader.quiz.notebook_quiz import assignment_lines
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 REAL = load_course(ROOT)
 NETWORK = "07_network"

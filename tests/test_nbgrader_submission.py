@@ -27,6 +27,8 @@ from grader.nbgrader.restore import MISSING, RestoreCells, inert
 from grader.nbgrader.submission import ABOUT, MOST_CELLS, MOST_TEXT, TOO_LONG, find_renamed, read_submitted
 from grader.notebook.source_notebook import grade_id
 
+pytestmark = pytest.mark.slow
+
 
 def notebook_of(*cells: Any, **more: Any) -> bytes:
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells), **more}).encode()

@@ -13,6 +13,8 @@ from grader.nbgrader.gradebook_results import read_gradebook
 from grader.nbgrader.submission_files import LARGEST, SET_ASIDE, TIMESTAMP, remove_traps, timestamp_in, why_unread
 from grader.report.class_statistics import StudentResults
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def graded(graded_class: NbgraderClass) -> tuple[Path, str]:

@@ -23,6 +23,8 @@ from grader.notebook.cells import NO_NOTEBOOK, OURS, Verdicts, _undisturbed, che
 from grader.notebook.source_notebook import SETUP
 from grader.results import AnswerResult, ExerciseResult, Status
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = "def lin_grad(inp, out, w, b):\n    inp.g = out.g @ w.t()\n    w.g = inp.t() @ out.g\n    b.g = out.g.sum(0)"
 MEAN = RIGHT.replace("@ out.g\n", "@ out.g / len(inp)\n")

@@ -190,21 +190,6 @@ def test_what_is_attempted_has_lines_of_its_own_and_the_rest_of_its_unit_one(run
     assert not any("exits with 1" in line for line in end), "what is wrong is told already"
 
 
-@pytest.mark.parametrize(
-    "options",
-    [["-rA"], ["--tb=no"], ["--junitxml=r.xml"], ["-k", "slope or pick_h"], ["-o", "console_output_style=classic"]],
-)
-def test_an_option_that_is_about_something_else_leaves_the_lines_as_they_are(
-    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch, options: list[str]
-) -> None:
-    monkeypatch.setenv("CI", "1")
-    write(course, "slope", SLOPE)
-    lines = run("exercises/01_slopes", *options).outlines
-    assert any(line.startswith("exercises/01_slopes/slope.py .") for line in lines)
-    assert unit_lines(lines) == {"01_slopes": counted(course)["01_slopes"] - 1}
-    assert "pytest exits with 1 until every answer passes." in lines
-
-
 def test_files_asked_for_by_name_have_a_line_each(run: Run) -> None:
     lines = run("exercises/01_slopes/slope.py", "exercises/01_slopes/pick_h.py", "exercises/02_chain_rule").outlines
     assert [line.split()[:2] for line in lines if "01_slopes/" in line][:2] == [
@@ -213,16 +198,6 @@ def test_files_asked_for_by_name_have_a_line_each(run: Run) -> None:
     ]
     assert list(unit_lines(lines)) == ["02_chain_rule"]
     assert any(line.startswith("01_slopes  .......") for line in lines), "no line told how far it is"
-
-
-@pytest.mark.parametrize("option", ["-q", "-v", "-s"])
-def test_quiet_verbose_and_uncaptured_runs_show_each_answer(run: Run, course: Course, option: str) -> None:
-    lines = run("exercises/01_slopes", option).outlines
-    start = next(i for i, line in enumerate(lines) if " progress " in line)
-    every = len([item for item in ids(course) if "01_slopes" in item])
-    shown = [re.sub(r"\[.*|^exercises\S+", "", line).strip() for line in lines[:start]]
-    assert sum(word == "TODO" or len(word) * (set(word) == {"T"}) for word in shown) == every
-    assert f"01_slopes  ..............  0 of {every}" in lines
 
 
 def test_a_syntax_error(run: Run, course: Course) -> None:
@@ -250,14 +225,6 @@ def test_colour_is_only_decoration(run: Run, course: Course, monkeypatch: pytest
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in str(run(LIN).stdout)
-
-
-@pytest.mark.parametrize("style", ["short", "long", "native", "line", "no"])
-def test_no_traceback_style_shows_the_grader(run: Run, course: Course, style: str) -> None:
-    write(course, "lin_grad", MEAN)
-    text = str(run(LIN, f"--tb={style}").stdout)
-    assert "mean-for-sum: every entry" in text
-    assert not re.search(r"namespace\(|pytest_plugin|NotYet|Traceback", text)
 
 
 def test_the_same_failure_is_told_in_full_where_it_is_shown_alone(run: Run, course: Course) -> None:
@@ -372,15 +339,6 @@ def test_what_fails_before_an_exercise_runs_stands_beside_its_file(run: Run, cou
     assert unit_lines(result.outlines) == {"02_chain_rule": counted(course)["02_chain_rule"] - 1}
 
 
-def test_last_failed_runs_what_is_not_right_yet(run: Run, course: Course) -> None:
-    write(course, "lin_grad", MEAN)
-    run(LIN, "exercises/06_losses/mse_grad.py")
-    assert run("--lf", "-q", "exercises").parseoutcomes() == {"failed": 1, "todo": 2}
-    write(course, "lin_grad", RIGHT)
-    run(LIN)
-    assert run("--lf", "-q", "exercises").parseoutcomes() == {"todo": 1}
-
-
 def test_quiet_is_short_and_still_ends_with_what_is_next(run: Run) -> None:
     lines = run("exercises/06_losses", "-q").outlines
     assert len(lines) < 8
@@ -486,12 +444,6 @@ def test_a_stray_file_is_named_and_left_alone(run: Run, course: Course) -> None:
     assert any(line.startswith("scratch.py in 06_losses is no exercise") for line in result.outlines)
 
 
-def test_a_stray_file_that_is_asked_for_by_name_is_wrong_usage(run: Run, course: Course) -> None:
-    (course.root / "exercises/06_losses/scratch.py").write_text("1 / 0\n")
-    result = run.refused("exercises/06_losses/scratch.py")
-    assert "scratch.py in 06_losses is no exercise of this course. See them: handgrad list" in str(result.stderr)
-
-
 @pytest.mark.parametrize(
     ("named", "path"), [("mse_grad", "exercises/06_losses/mse_grad.py"), ("06_losses", "exercises/06_losses")]
 )
@@ -511,14 +463,6 @@ def test_a_missing_stub_that_is_asked_for_by_name_says_how_to_get_it_back(run: R
     course.find("mse_grad").path.unlink()
     result = run.refused("exercises/06_losses/mse_grad.py")
     assert "handgrad reset mse_grad" in str(result.stdout) + str(result.stderr)
-
-
-def test_a_link_to_nowhere_is_told_like_a_missing_stub(run: Run, course: Course) -> None:
-    stub = course.find("mse_grad").path
-    stub.unlink()
-    stub.symlink_to("nowhere")
-    result = run.refused("exercises/06_losses/mse_grad.py")
-    assert "handgrad reset mse_grad" in str(result.stderr)
 
 
 def test_a_missing_stub_takes_its_place_in_teaching_order(run: Run, course: Course) -> None:
@@ -550,17 +494,6 @@ def test_a_broken_or_missing_course_file_is_one_sentence(
     assert ("There is no course.yaml in" if change is None else f"{file}, line ") in text
     assert not re.search("Traceback|pytest_plugin|INTERNALERROR", text)
     assert "_pytest.outcomes.Exit" not in text
-
-
-@pytest.mark.parametrize("arguments", [["exercises/"], [LIN], ["exercises/", "--collect-only", "-q"]])
-def test_a_spec_that_cannot_be_read_is_one_sentence(run: Run, course: Course, arguments: list[str]) -> None:
-    spec = author(course)
-    spec.write_text(spec.read_text() + "\nbroken(\n")
-    result = run.refused(*arguments)
-    text = str(result.stdout) + str(result.stderr)
-    assert result.ret == 2
-    assert text.count(f"{spec}, line ") == 1
-    assert "pytest_plugin.py" not in text
 
 
 def test_a_declaration_that_fails_when_run_names_its_spec(run: Run, course: Course) -> None:

@@ -6,6 +6,7 @@ What depends on who grades is done again as an unprivileged user.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,20 +14,22 @@ import textwrap
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 import test_isolation as short
 from attacks import ATTACKS, LONG, OF_THE_USER, REPLIES, attack
 from conftest import ROOT, SEED, codes, make_job, strongest, with_policy, worker_of
 from corpus import RIGHT, SUBMISSIONS, found_codes
-from probes import HONEST, PATIENT, X, assert_still_honest, outcome, run
-from processes import PATIENCE, descendants, wait_until
-from test_isolation import FORGED, ORDINARY, SECRET, assert_graded, assert_harmless, handed_in
+from probes import HANG, HONEST, PATIENT, X, assert_still_honest, outcome, run
+from processes import PATIENCE, alive, descendants, wait_until
+from test_isolation import DEPTH, FORGED, KILLED, ORDINARY, SECRET, assert_graded, assert_harmless, handed_in
 from test_learners import SAMPLE
 
 from grader.batch.class_grading import grade_folder
 from grader.course import Course
 from grader.errors import InfrastructureError
 from grader.judging.grading import Grader
+from grader.sandbox import isolation as isolations
 from grader.sandbox.isolation import Isolation
 from grader.sandbox.worker import Worker
 
@@ -257,3 +260,26 @@ def as_nobody(*words: str) -> None:
 
 def test_grade_isolates_and_says_what_it_does_without(tmp_path: Path) -> None:
     assert_graded(handed_in(tmp_path), "kernel", "without a box of its own")
+
+
+def test_a_killed_grader_leaves_no_process(isolation: Isolation) -> None:
+    """The warm process and the submission that it was running die with it."""
+    code = KILLED.format(root=str(ROOT), isolation=isolation)
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as grader:
+        assert grader.stdin is not None
+        grader.stdin.write(make_job(HANG, {"x": X}, time_limit=600))
+        grader.stdin.close()
+        wait_until(lambda: len(descendants(grader.pid)) >= DEPTH[isolation], "no submission is run")
+        below = descendants(grader.pid)
+        grader.kill()
+    wait_until(lambda: not any(map(alive, below)), "a process outlives the grader")
+
+
+def test_a_worker_that_cannot_be_isolated_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without Landlock the warm process ends before it is ready."""
+    package = tmp_path / "grader"
+    shutil.copytree(isolations.bubblewrap.PACKAGE, package, ignore=shutil.ignore_patterns("landlock.py", "bundled"))
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(isolations.bubblewrap, "PACKAGE", package)
+    with worker_of("box") as worker, pytest.raises(InfrastructureError, match="could not start"):
+        worker.run(make_job("def probe(x): return x", {"x": np.ones(1)}), PATIENT)

@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 from autograd_roads import ROADS
-from test_autograd_removal import ENVIRONMENT, HERE, forked, outcomes
+from test_autograd_removal import ENVIRONMENT, HERE, REFUSED, SABOTAGED, UNTESTED, forked, outcomes
+
+from grader.child.autograd_removal import TESTED
 
 
 def test_a_gradient_would_come_by_every_road() -> None:
@@ -62,3 +64,15 @@ def test_the_removal_takes_less_than_importing_torch() -> None:
     """By its processor time, a tenth of it."""
     ran = subprocess.run([sys.executable, "-c", TIMED], capture_output=True, text=True, env=ENVIRONMENT, check=False)
     assert ran.stdout == "True\n", ran.stderr
+
+
+def test_a_removal_that_cannot_be_trusted_is_refused() -> None:
+    """An untested torch is named, and so are the versions that were tested; what still works is found by a probe."""
+    untested = {f"torch.__version__ = {version!r}": version for version in UNTESTED}
+    said = forked("said", {line: REFUSED.format(line=line) for line in (*untested, *SABOTAGED)})
+    for line, version in untested.items():
+        assert said[line].startswith(
+            f"graded runs were tested with torch {', '.join(TESTED)}, and this is torch {version}"
+        )
+    for line in SABOTAGED:
+        assert said[line].startswith("torch can still differentiate here ("), (line, said[line])

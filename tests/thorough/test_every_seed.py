@@ -58,3 +58,9 @@ def test_verdicts_do_not_depend_on_the_seed_or_the_worker(
     other = Grader(seed)
     found = {name: found_codes(SUBMISSIONS[name], course, other, each_worker) for name in SAMPLE}
     assert found == first_verdicts
+
+
+def test_every_stub_is_still_to_do(course: Course, grade: Grade) -> None:
+    for exercise in course.exercises:
+        assert grade(exercise.id, exercise.path.read_bytes()).status in {"todo", "failed"}
+        assert grade(exercise.id, exercise.path.read_bytes()).score == 0

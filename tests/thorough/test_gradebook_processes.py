@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
+from pathlib import Path
 
-from nbgrader_class import RIGHT, handgrad_process, scores, totals
-from test_nbgrader_gradebook import URL, course, hand_in
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+from nbgrader_class import (
+    BMM,
+    GRADES,
+    RIGHT,
+    UNIT,
+    cell,
+    handgrad,
+    handgrad_process,
+    nbgrader,
+    read,
+    rows,
+    scores,
+    totals,
+)
+from test_nbgrader_gradebook import URL, course, graded, hand_in, own, record
 
+from grader.batch.submissions import Submission
 from grader.course import Course
+from grader.nbgrader.course_folder import build_folder
+from grader.nbgrader.gradebook_student import open_gradebook
 
 FULL = """
 from sqlalchemy import Engine, event
@@ -42,3 +63,57 @@ def test_without_the_option_nothing_of_nbgrader_is_imported(course: Course):
     assert handgrad_process("grade", "submissions", cwd=course.root, before=watched).endswith("set()\n")
     results = json.loads((course.root / "grades" / "ann.json").read_text())
     assert results["score"] == 3.0
+
+
+def test_another_address_of_the_same_gradebook_and_files_that_were_handed_in_again(own: Path):
+    hand_in(own, "bob", bmm_grad=BMM)
+    url = f"sqlite+pysqlite:///{own / 'gradebook.db'}?timeout=30"
+    handgrad("grade", "submissions", "--workers", "1", "--out", "out", "--gradebook", url, cwd=own)
+    assert totals(own)["bob"] == 4.0
+    assert len(rows(own, GRADES)) == 4 * 5
+
+
+def test_the_assignment_can_still_be_released_and_its_notebooks_graded(own: Path):
+    nbgrader("generate_assignment", UNIT, "--force", cwd=own)
+    notebook = read(own / "release" / UNIT / f"{UNIT}.ipynb")
+    cell(notebook, "lin_grad").source = RIGHT
+    path = own / "submitted" / "cyd" / UNIT / f"{UNIT}.ipynb"
+    path.parent.mkdir(parents=True)
+    nbformat.write(notebook, path)
+    nbgrader("autograde", UNIT, "--student=cyd", cwd=own)
+    assert totals(own)["cyd"] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("stamp", "late"),
+    [
+        ("2030-01-10 13:00:00.000000 UTC", 3600.0),
+        ("2030-01-10T13:00:00+02:00\n", 0.0),
+        ("soon", 0.0),
+        ("", 0.0),
+        ("9" * 10_000, 0.0),
+        ("\0", 0.0),
+    ],
+)
+def test_when_it_was_handed_in_is_read_where_it_can_be(course: Course, tmp_path: Path, stamp: str, late: float):
+    url = f"sqlite:///{tmp_path / 'gradebook.db'}"
+    with Gradebook(url, "small") as gradebook:
+        gradebook.add_assignment(UNIT, duedate=datetime(2030, 1, 10, 12))
+    folder = tmp_path / "ann"
+    folder.mkdir()
+    (folder / "timestamp.txt").write_text(stamp)
+    with open_gradebook(course, url) as entry:
+        entry.write_student("ann", folder, Submission("ann", {"lin_grad": b""}), record())
+    with Gradebook(url) as gradebook:
+        assert gradebook.find_submission(UNIT, "ann").total_seconds_late == late
+
+
+def test_a_class_is_graded_in_an_nbgrader_folder_that_holds_no_course(course: Course, tmp_path: Path):
+    folder = tmp_path / "class"
+    build_folder(course, folder)
+    hand_in(folder, "ann", lin_grad=RIGHT)
+    said = handgrad("grade", "submissions", "--workers", "1", "--gradebook", URL, cwd=folder)
+    assert f"No course.yaml here: grading with {course.root}." in said
+    assert totals(folder) == {"ann": 3.0}
+    handgrad("report", "--gradebook", URL, cwd=folder)
+    assert "A linear layer" in (folder / "report.html").read_text()

@@ -9,19 +9,24 @@ from collections import Counter
 import pytest
 from test_pytest_plugin import (
     LIN,
+    MEAN,
     SHAPES,
     SLOPE,
     Run,
     assert_first_screen,
     author,
     closing,
+    counted,
     course,
+    ids,
     in_a_process,
     kept,
     losses_in,
     run,
+    unit_lines,
     write,
 )
+from test_session import RIGHT
 
 from grader.authoring.build import worked_text
 from grader.course import Course
@@ -111,3 +116,70 @@ def test_a_spec_that_cannot_be_read_fails_the_run_with_xdist_too(course: Course)
 
 def test_the_first_screen_fits_sixty_columns(run: Run, course: Course) -> None:
     assert_first_screen(run, course, 60)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["-rA"], ["--tb=no"], ["--junitxml=r.xml"], ["-k", "slope or pick_h"], ["-o", "console_output_style=classic"]],
+)
+def test_an_option_that_is_about_something_else_leaves_the_lines_as_they_are(
+    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    monkeypatch.setenv("CI", "1")
+    write(course, "slope", SLOPE)
+    lines = run("exercises/01_slopes", *options).outlines
+    assert any(line.startswith("exercises/01_slopes/slope.py .") for line in lines)
+    assert unit_lines(lines) == {"01_slopes": counted(course)["01_slopes"] - 1}
+    assert "pytest exits with 1 until every answer passes." in lines
+
+
+@pytest.mark.parametrize("option", ["-q", "-v", "-s"])
+def test_quiet_verbose_and_uncaptured_runs_show_each_answer(run: Run, course: Course, option: str) -> None:
+    lines = run("exercises/01_slopes", option).outlines
+    start = next(i for i, line in enumerate(lines) if " progress " in line)
+    every = len([item for item in ids(course) if "01_slopes" in item])
+    shown = [re.sub(r"\[.*|^exercises\S+", "", line).strip() for line in lines[:start]]
+    assert sum(word == "TODO" or len(word) * (set(word) == {"T"}) for word in shown) == every
+    assert f"01_slopes  ..............  0 of {every}" in lines
+
+
+@pytest.mark.parametrize("style", ["short", "long", "native", "line", "no"])
+def test_no_traceback_style_shows_the_grader(run: Run, course: Course, style: str) -> None:
+    write(course, "lin_grad", MEAN)
+    text = str(run(LIN, f"--tb={style}").stdout)
+    assert "mean-for-sum: every entry" in text
+    assert not re.search(r"namespace\(|pytest_plugin|NotYet|Traceback", text)
+
+
+def test_last_failed_runs_what_is_not_right_yet(run: Run, course: Course) -> None:
+    write(course, "lin_grad", MEAN)
+    run(LIN, "exercises/06_losses/mse_grad.py")
+    assert run("--lf", "-q", "exercises").parseoutcomes() == {"failed": 1, "todo": 2}
+    write(course, "lin_grad", RIGHT)
+    run(LIN)
+    assert run("--lf", "-q", "exercises").parseoutcomes() == {"todo": 1}
+
+
+def test_a_stray_file_that_is_asked_for_by_name_is_wrong_usage(run: Run, course: Course) -> None:
+    (course.root / "exercises/06_losses/scratch.py").write_text("1 / 0\n")
+    result = run.refused("exercises/06_losses/scratch.py")
+    assert "scratch.py in 06_losses is no exercise of this course. See them: handgrad list" in str(result.stderr)
+
+
+def test_a_link_to_nowhere_is_told_like_a_missing_stub(run: Run, course: Course) -> None:
+    stub = course.find("mse_grad").path
+    stub.unlink()
+    stub.symlink_to("nowhere")
+    result = run.refused("exercises/06_losses/mse_grad.py")
+    assert "handgrad reset mse_grad" in str(result.stderr)
+
+
+@pytest.mark.parametrize("arguments", [["exercises/"], [LIN], ["exercises/", "--collect-only", "-q"]])
+def test_a_spec_that_cannot_be_read_is_one_sentence(run: Run, course: Course, arguments: list[str]) -> None:
+    spec = author(course)
+    spec.write_text(spec.read_text() + "\nbroken(\n")
+    result = run.refused(*arguments)
+    text = str(result.stdout) + str(result.stderr)
+    assert result.ret == 2
+    assert text.count(f"{spec}, line ") == 1
+    assert "pytest_plugin.py" not in text
