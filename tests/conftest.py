@@ -32,7 +32,9 @@ TIME_LIMIT = 20.0  # seconds: for honest code, on a machine that has much else t
 HANGING = 0.5  # for what never ends
 ONE_CLASS = ("test_nbgrader_autograde.py", "test_nbgrader_forgery.py", "test_nbgrader_traps.py")
 """The files that look at one class, `graded_class`, which takes long to grade."""
-OF_ONE_FILE = "nbgrader notebook_kernel real_kernel class_grading cli isolation large_trial measurements".split()
+OF_ONE_FILE = (
+    "nbgrader notebook_kernel class_grading cli isolation large_trial every_forgery every_release real_kernel".split()
+)
 """How the names of files begin, after `test_`, whose tests share what takes long to make."""
 SEED = 20240917
 

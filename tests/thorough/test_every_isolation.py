@@ -19,11 +19,10 @@ import pytest
 import test_isolation as short
 from attacks import ATTACKS, LONG, OF_THE_USER, REPLIES, attack
 from conftest import ROOT, SEED, codes, make_job, strongest, with_policy, worker_of
-from corpus import RIGHT, SUBMISSIONS, found_codes
+from corpus import RIGHT, SAMPLE, SUBMISSIONS, found_codes
 from probes import HANG, HONEST, PATIENT, X, assert_still_honest, outcome, run
 from processes import PATIENCE, alive, descendants, wait_until
 from test_isolation import DEPTH, FORGED, KILLED, ORDINARY, SECRET, assert_graded, assert_harmless, handed_in
-from test_learners import SAMPLE
 
 from grader.batch.class_grading import grade_folder
 from grader.course import Course
@@ -130,7 +129,7 @@ def test_ordinary_code_does_not_notice(line: str, isolated: Worker) -> None:
     assert outcome(reply) == "returned tensor", reply
 
 
-@pytest.mark.parametrize(("isolation", "names"), [("box", sorted({*list(RIGHT)[::3], *SAMPLE})), ("kernel", SAMPLE)])
+@pytest.mark.parametrize(("isolation", "names"), [("box", sorted({*list(RIGHT)[::9], *SAMPLE})), ("kernel", SAMPLE)])
 def test_every_submission_of_the_corpus_gets_its_verdict(
     isolated: Worker, names: list[str], course: Course, grader: Grader, worker: Worker
 ) -> None:

@@ -44,7 +44,7 @@ def said_by(code: str) -> str:
 
 def test_every_probe_finds_its_gradient_before_the_removal() -> None:
     """A probe that never succeeds would prove nothing."""
-    code = "from grader.child.autograd_probe import PROBES, working; print(set(PROBES) - set(working()))"
+    code = "from grader.child.autograd_probe import PROBES, working_probes; print(set(PROBES) - set(working_probes()))"
     assert said_by(code) == "set()\n"
 
 
