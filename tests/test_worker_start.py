@@ -92,3 +92,13 @@ def assert_refused_for_want_of_descriptors(worker: Worker) -> None:
     worker.close()
     with no_descriptor_left():
         assert "Too many open files" in refusal(worker)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_killed_between_two_jobs_it_is_replaced_without_a_word(mode: str) -> None:
+    """Nobody's answer is to blame, and nobody has to ask again."""
+    with mode_worker(mode) as worker:
+        assert_still_honest(worker)
+        os.kill(worker.process.popen.pid, signal.SIGKILL)
+        worker.process.popen.wait()
+        assert_still_honest(worker)

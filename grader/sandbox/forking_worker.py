@@ -15,10 +15,10 @@ from typing import Literal
 from grader.errors import InfrastructureError
 
 from .isolation import Isolation
+from .replaceable_worker import ReplaceableWorker
 from .warm_process import (
     GRACE,
     LINGER,
-    Closing,
     Reply,
     WarmProcess,
     checked,
@@ -33,7 +33,7 @@ PIPE = 1 << 20  # bytes: as much as anybody may ask for
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # no isolated child can send these, not even to itself
 
 
-class ForkingWorker(Closing):
+class ForkingWorker(ReplaceableWorker):
     """A warm process that forks a child for each job; the child is killed when its time is up.
 
     Args:
@@ -44,8 +44,7 @@ class ForkingWorker(Closing):
         self.isolation: Isolation = isolation
         self._start()
 
-    def _start(self) -> None:
-        self.process: WarmProcess | None = None
+    def _start(self) -> WarmProcess:
         self.ready = False
         try:
             self.control, theirs = socket.socketpair()
@@ -59,6 +58,8 @@ class ForkingWorker(Closing):
             raise
         finally:
             theirs.close()
+        self.control.settimeout(STATUS_LIMIT)
+        return self.process
 
     def close(self) -> None:
         """End the process; a job that comes all the same starts another."""
@@ -75,12 +76,12 @@ class ForkingWorker(Closing):
         """
         reply = self._attempt(job, time_limit)
         if reply.killed:
-            self._restart()
+            self._replace()
             reply = self._attempt(job, time_limit)
         return reply
 
     def _attempt(self, job: bytes, time_limit: float) -> Reply:
-        self._await_ready()
+        self._ready_process()
         child, result = self._send(job)
         started = time.monotonic()
         try:
@@ -91,21 +92,6 @@ class ForkingWorker(Closing):
         finally:
             os.close(child)
             os.close(result)
-
-    def _await_ready(self) -> None:
-        if self.ready and self.process is not None and self.process.popen.poll() is not None:
-            self._restart()  # it was ended between two jobs, or the wall around it was
-        if self.process is None:
-            self._start()
-        if self.ready or self.process is None:
-            return
-        try:
-            self.process.await_ready(self._says_ready)
-        except InfrastructureError:
-            self.close()
-            raise
-        self.ready = True
-        self.control.settimeout(STATUS_LIMIT)
 
     def _says_ready(self, seconds: float) -> bool | None:
         if not readable(self.control.fileno(), seconds):
@@ -174,14 +160,8 @@ class ForkingWorker(Closing):
             raise self._lost() from error
         return data
 
-    def _restart(self) -> None:
-        """Another process in place of this one; if there can be none, the next job says why."""
-        self.close()
-        with contextlib.suppress(InfrastructureError):
-            self._start()
-
     def _lost(self) -> InfrastructureError:
-        self._restart()
+        self._replace()
         return InfrastructureError("the warm process was lost and has been replaced: run the same command again.")
 
 

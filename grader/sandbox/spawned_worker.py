@@ -9,13 +9,14 @@ import threading
 import time
 from typing import Any
 
-from grader.errors import InfrastructureError, ProtocolError
+from grader.errors import ProtocolError
 
 from .isolation import Isolation
-from .warm_process import GRACE, LINGER, Closing, Reply, WarmProcess, checked, how_it_ended
+from .replaceable_worker import ReplaceableWorker
+from .warm_process import GRACE, LINGER, Reply, WarmProcess, checked, how_it_ended
 
 
-class SpawnedWorker(Closing):
+class SpawnedWorker(ReplaceableWorker):
     """A process that answers jobs itself; it is kept while it behaves and replaced after a crash or a timeout."""
 
     isolation: Isolation = "none"
@@ -23,13 +24,13 @@ class SpawnedWorker(Closing):
     def __init__(self) -> None:
         self._start()
 
-    def _start(self) -> None:
-        self.process: WarmProcess | None = None
+    def _start(self) -> WarmProcess:
+        self.ready = False
         self.process = WarmProcess(["pipe"], "none", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.replies: queue.Queue[bytes | None] = queue.Queue()
-        self.ready = False
         self.reader = threading.Thread(target=_pump, args=(self.process.popen.stdout, self.replies), daemon=True)
         self.reader.start()
+        return self.process
 
     def close(self) -> None:
         """End the process; a job that comes all the same starts another."""
@@ -63,20 +64,6 @@ class SpawnedWorker(Closing):
         in_time = time.monotonic() - started < time_limit
         return reply if in_time and reply.end == "answered" else self._replaced(reply)
 
-    def _ready_process(self) -> WarmProcess:
-        if self.process is None:
-            self._start()
-        process = self.process
-        assert process is not None
-        if not self.ready:
-            try:
-                process.await_ready(self._says_ready)
-            except InfrastructureError:
-                self.close()
-                raise
-            self.ready = True
-        return process
-
     def _says_ready(self, seconds: float) -> bool | None:
         try:
             return self.replies.get(timeout=seconds) is not None
@@ -85,9 +72,7 @@ class SpawnedWorker(Closing):
 
     def _replaced(self, reply: Reply) -> Reply:
         """A reply after which another process takes over; if there can be none, the next job says why."""
-        self.close()
-        with contextlib.suppress(InfrastructureError):
-            self._start()
+        self._replace()
         return reply
 
 

@@ -1,0 +1,53 @@
+"""What every worker does with its warm process: wait until it is ready, and start another where it was lost."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+
+from grader.errors import InfrastructureError
+
+from .warm_process import Closing, WarmProcess
+
+
+class ReplaceableWorker(Closing, ABC):
+    """A worker whose process can be lost at any moment: the next job starts another."""
+
+    process: WarmProcess | None = None
+    ready = False
+
+    @abstractmethod
+    def _start(self) -> WarmProcess:
+        """Start a process, which is not ready yet, and keep it in `process`.
+
+        Raises:
+            InfrastructureError: the system refuses; says why.
+        """
+
+    @abstractmethod
+    def _says_ready(self, seconds: float) -> bool | None:
+        """What the process says within so many seconds; see `WarmProcess.await_ready`."""
+
+    def _ready_process(self) -> WarmProcess:
+        """The process once it is ready: another one if it ended between two jobs, or could not start before.
+
+        Raises:
+            InfrastructureError: it cannot start; says why.
+        """
+        if self.process is not None and self.ready and self.process.popen.poll() is not None:
+            self.close()
+        process = self.process or self._start()
+        if not self.ready:
+            try:
+                process.await_ready(self._says_ready)
+            except InfrastructureError:
+                self.close()
+                raise
+            self.ready = True
+        return process
+
+    def _replace(self) -> None:
+        """Another process in place of this one, to be ready soon; if there can be none, the next job says why."""
+        self.close()
+        with contextlib.suppress(InfrastructureError):
+            self._start()
