@@ -288,6 +288,9 @@ Made by `python benchmarks/run.py --write`, on {where}.
 
 How many wrong submissions are named rightly is measured by `python benchmarks/naming.py`, which takes units, such as
 `python benchmarks/naming.py 04_linear`.
+
+How long the tests take is measured by `python benchmarks/suites.py`, as multiples of `import torch` right before and
+after them: `pytest tests/ -n 2` at most 100, and with `--ci` all of `.ci/run` at most 400.
 """
 
 
