@@ -290,7 +290,7 @@ How many wrong submissions are named rightly is measured by `python benchmarks/n
 `python benchmarks/naming.py 04_linear`.
 
 How long the tests take is measured by `python benchmarks/suites.py`, as multiples of `import torch` right before and
-after them: `pytest tests/ -n 2` at most 100, and with `--ci` all of `.ci/run` at most 400.
+after them: `pytest tests/ -n 2` at most 100. `python benchmarks/suites.py --ci` adds all of `.ci/run`, at most 400.
 """
 
 
