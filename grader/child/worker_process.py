@@ -65,7 +65,7 @@ def serve_fork(control: socket.socket, confinement: Confinement | None, null: in
         gc.freeze()
     else:
         warm_memory.settle()
-    warm = _address_space()
+    warm, parent = _address_space(), os.getpid()
     _silence(null)  # until here, it has words for whatever keeps it from being ready
     control.sendall(READY)
     while True:
@@ -79,7 +79,7 @@ def serve_fork(control: socket.socket, confinement: Confinement | None, null: in
             pid, refusal = -1, REFUSED + ERROR.pack(error.errno)
         if pid == 0:
             control.close()
-            _child(job, result, warm, confinement)
+            _child(parent, job, result, warm, confinement)
         os.close(job)
         os.close(result)
         if pid > 0:
@@ -118,11 +118,10 @@ def _kill_strays() -> None:
                         os.kill(int(child), signal.SIGKILL)
 
 
-def _child(job: int, result: int, warm: int, confinement: Confinement | None) -> NoReturn:
+def _child(parent: int, job: int, result: int, warm: int, confinement: Confinement | None) -> NoReturn:
     code = 1
     try:
         os.setsid()
-        parent = os.getppid()
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             _exit(code)  # it died before its death could be heard of
