@@ -11,7 +11,7 @@ from grader.course import Course
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 
-SEEDS = 100
+SEEDS = 60
 OTHER_SEEDS = (1, 77, 2**40 + 5)
 TRYING = {  # submission: what chance might change
     "01_slopes/pick_h: a table at the top of the file, with a star import": "far from the reference, and as good",
@@ -27,7 +27,7 @@ TRYING = {  # submission: what chance might change
 
 
 @pytest.mark.parametrize("name", TRYING)
-def test_a_hundred_seeds_give_one_verdict(name: str, course: Course, worker: Worker) -> None:
+def test_sixty_seeds_give_one_verdict(name: str, course: Course, worker: Worker) -> None:
     submission = SUBMISSIONS[name]
     exercise, content = course.find(submission.exercise), submission.source.encode()
     verdicts = {}
