@@ -18,6 +18,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from golden import assert_golden
+from processes import children_of
 from test_picture_html import ELSEWHERE, Page
 from test_session import RIGHT, KeptWorker
 
@@ -584,20 +585,11 @@ def test_output_into_a_closed_pipe_ends_quietly(course: Course) -> None:
         assert listing.stderr.read() == b""
 
 
-def children(pid: int) -> list[int]:
-    """The processes that any thread of this one has started."""
-    found: list[int] = []
-    for thread in Path(f"/proc/{pid}/task").glob("*"):
-        with contextlib.suppress(OSError):
-            found += map(int, (thread / "children").read_text().split())
-    return found
-
-
 def hanging_child(pid: int) -> tuple[int, int]:
     """The worker process below `pid`, and the child in it that takes more time than any honest one."""
     while True:
-        for worker in children(pid):
-            for child in children(worker):
+        for worker in children_of(pid):
+            for child in children_of(worker):
                 if processor_time(child) > 0.3:
                     return worker, child
         time.sleep(0.05)
