@@ -5,15 +5,16 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from grader.course import CourseExercise
-from grader.diagnosis.diagnose import declared
+from grader.diagnosis.search import Candidate, Problem, find_mistakes
+from grader.diagnosis.words import finding
 from grader.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
 from grader.judging.grading import Grader
 from grader.judging.judge import is_right
-from grader.judging.mistake_search import find_mistake
 from grader.reference.compare import agrees
 from grader.reference.references import REDRAWS, agrees_with_finite_differences, gradcheck, make_trial
 from grader.reference.trial import IMPOSSIBLE, Trial
@@ -158,9 +159,9 @@ def _misconception(
 ) -> Iterator[str]:
     """Checks one misconception: it can be computed at every size, it is wrong, and it is recognised."""
     name = _named(misconception)
-    (candidate,) = declared([misconception], answer)
+    problem, candidate = Problem(exercise.function, answer, trials[0]), Candidate((), declared=misconception)
     try:
-        pairs = _pairs(exercise, answer, candidate.compute, trials)
+        pairs = _pairs(exercise, answer, partial(problem.compute, candidate), trials)
     except IMPOSSIBLE as error:
         yield f"{name} fails ({type(error).__name__}: {error}): make its rule work at every size."
         return
@@ -170,7 +171,7 @@ def _misconception(
     if not all(np.isfinite(array).all() for _, array in pairs):
         yield f"{name} gives inf or nan, so it is told as not-finite: keep its rule finite, or remove it."
         return
-    told = find_mistake(exercise, answer, trials[0], pairs)
+    told = finding(find_mistakes(exercise.function, trials[0], {answer.name: pairs})[answer.name])
     if told.code != misconception.code:
         yield f"{name} is told as {told.code} ({told.says}): give it that code, or sharpen its rule."
     elif misconception.says and told.says != misconception.says:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grader.diagnosis.diagnose import Diagnosis
+from grader.diagnosis.mistake import Diagnosis
 from grader.exercise import Answer, Declaration
 from grader.reference.trial import Trial, requested_gradients
 from grader.sandbox.checked_reply import Call

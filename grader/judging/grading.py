@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader.course import CourseExercise
-from grader.diagnosis.diagnose import Diagnosis
+from grader.diagnosis.mistake import Diagnosis
 from grader.errors import InfrastructureError, ProtocolError
 from grader.exercise import Exercise
 from grader.reference.large_trials import (

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from grader.child import protocol
 from grader.course import CourseExercise
-from grader.diagnosis.diagnose import Diagnosis
-from grader.diagnosis.evidence import evidence_of, shown
-from grader.diagnosis.ladders import hints_for
+from grader.diagnosis.mistake import Diagnosis, Mistake
+from grader.diagnosis.search import find_mistakes
+from grader.diagnosis.words import finding, hints_for
 from grader.errors import ProtocolError
 from grader.exercise import Answer, Exercise, Routine
 from grader.reference.compare import agrees, scaled_error
@@ -25,7 +25,7 @@ from grader.sandbox.checked_reply import Call, Observation, Raised
 from grader.trial_sizes import LARGE_UPSTREAM_KIND
 
 from . import autograd_lint, cost_checks, structure_checks
-from .mistake_search import find_mistake
+from .nudge_evidence import evidence_of, shown
 from .source_text import Source
 
 CELL_SHARE = 0.25
@@ -79,13 +79,12 @@ def answer_result(
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges one file or notebook whose reply is in; `found_mistakes` are those found by their numbers, by answer."""
+    """Judges one file or notebook whose reply is in."""
 
     exercise: CourseExercise
     source: Source
     trials: Sequence[Trial]
     observed: Observation
-    found_mistakes: dict[str, Diagnosis] = field(default_factory=dict, compare=False)
 
     def result(self) -> ExerciseResult:
         """The verdict on every answer."""
@@ -181,26 +180,46 @@ class Judge:
     def _check_shapes(self, answer: Answer) -> Verdict:
         """The shape, then the dtype, then finite; a wrong shape may still be a mistake with a name."""
         pairs = self._pairs(answer)
-        if any(array.shape != trial.expected[answer.name].shape for trial, array in pairs):  # type: ignore[union-attr]
-            return self._find_mistake(answer, pairs)
+        wrong_shape = any(array.shape != trial.expected[answer.name].shape for trial, array in pairs)  # type: ignore[union-attr]
+        if wrong_shape and answer.name in self.mistakes:
+            return self._named(answer)
         for trial, call in self._trial_calls:
             value = structure_checks.value_of(answer, call)
             wrong = structure_checks.check_dtype(answer, value, self._expected_dtype(answer, trial))
             if wrong is not None and trial.expected[answer.name] is not None:
                 return wrong
-        finite = [(trial, array) for trial, array in pairs if np.isfinite(array).all()]
-        if len(finite) < len(pairs) and self._overflows_only_when_large(answer, pairs, finite):
-            return self._find_mistake(answer, finite)
+        if answer.name in self.mistakes and len(self._finite(pairs)) < len(pairs):
+            return self._named(answer)
         for _, array in pairs:
             if not np.isfinite(array).all():
                 count = int((~np.isfinite(array)).sum())
                 return Diagnosis("not-finite", f"{count} of {array.size} entries are inf or nan")
         return None
 
-    def _overflows_only_when_large(self, answer: Answer, pairs: Sequence[Pair], finite: Sequence[Pair]) -> bool:
-        """Not finite where the upstream gradient is large, and wrong elsewhere too: the numbers say what it is."""
+    def _finite(self, pairs: Sequence[Pair]) -> list[Pair]:
+        return [(trial, array) for trial, array in pairs if np.isfinite(array).all()]
+
+    def _to_explain(self, answer: Answer) -> list[Pair]:
+        """The trials that tell which mistake a wrong answer is; none where it is right, or no array of numbers.
+
+        An answer that is not finite only where the upstream gradient is large, and is wrong elsewhere too, is told by
+        the trials in which it is finite.
+        """
+        if self._check_structure(answer) is not None:
+            return []
+        pairs = self._pairs(answer)
+        finite = self._finite(pairs)
         kinds = {trial.setting.kind for trial, array in pairs if not np.isfinite(array).all()}
-        return kinds == {LARGE_UPSTREAM_KIND} and not all(self._is_right(answer, *pair) for pair in finite)
+        if kinds - {LARGE_UPSTREAM_KIND}:
+            return []
+        return [] if all(self._is_right(answer, *pair) for pair in finite) else finite
+
+    @cached_property
+    def mistakes(self) -> dict[str, Mistake]:
+        """The mistakes that the numbers of the wrong answers give away, by answer."""
+        wrong = {answer.name: self._to_explain(answer) for answer in self.exercise.function.answers}
+        wrong = {name: pairs for name, pairs in wrong.items() if pairs}
+        return find_mistakes(self.exercise.function, self.trials[0], wrong)
 
     def _expected_dtype(self, answer: Answer, trial: Trial) -> str | None:
         """The dtype of the owner, or of the first array argument for a value."""
@@ -245,7 +264,7 @@ class Judge:
         return cost_checks.check_unasked_work(answer, self._trial_calls)
 
     def _explain(self, answer: Answer, pairs: Sequence[Pair]) -> AnswerResult:
-        diagnosis = self._find_mistake(answer, pairs)
+        diagnosis = self._named(answer)
         trial, array = next((t, a) for t, a in pairs if not self._is_right(answer, t, a))
         expected = trial.expected[answer.name]
         assert expected is not None
@@ -257,9 +276,8 @@ class Judge:
             self.exercise, answer, diagnosis, evidence=evidence, error=error if np.isfinite(error) else None
         )
 
-    def _find_mistake(self, answer: Answer, pairs: Sequence[Pair]) -> Diagnosis:
-        self.found_mistakes[answer.name] = find_mistake(self.exercise, answer, self.trials[0], pairs)
-        return self.found_mistakes[answer.name]
+    def _named(self, answer: Answer) -> Diagnosis:
+        return finding(self.mistakes[answer.name])
 
     def arrays(self, answer: Answer) -> list[Pair]:
         """Each trial in which the learner's code left an array where one is expected, with that array."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from grader.course import CourseExercise
-from grader.diagnosis.diagnose import Diagnosis
+from grader.diagnosis.mistake import Diagnosis
 from grader.errors import ProtocolError
 from grader.exercise import Answer
 from grader.reference.compare import scaled_error

@@ -7,7 +7,7 @@ import math
 import re
 
 from grader.course import CourseExercise
-from grader.diagnosis.diagnose import Diagnosis
+from grader.diagnosis.mistake import Diagnosis
 from grader.exercise import RETURN, Answer
 from grader.reference.compare import agrees
 from grader.reference.option_arguments import describe_options

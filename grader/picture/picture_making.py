@@ -11,11 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from grader.course import CourseExercise
-from grader.diagnosis.diagnose import places
-from grader.diagnosis.graph_faults import trace_of
+from grader.diagnosis.search import Problem, Search, places, trace_of
 from grader.exercise import Answer, Exercise
 from grader.judging.judge import Judge, is_right
-from grader.judging.mistake_search import candidates
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL
 from grader.reference.option_arguments import describe_options
 from grader.reference.references import finite_difference_answer
@@ -161,8 +159,8 @@ def _graph(judge: Judge, answers: Sequence[Answer]) -> Graph | None:
 
 def _places(judge: Judge, answer: Answer, first: Trial) -> tuple[Place, ...]:
     """What the diagnosis names, or what a fault of the same kind that gives the same numbers does."""
-    diagnosis = judge.found_mistakes.get(answer.name)
-    if diagnosis is None or diagnosis.at:
-        return () if diagnosis is None else diagnosis.at
+    mistake = judge.mistakes.get(answer.name)
+    if mistake is None or mistake.at:
+        return () if mistake is None else mistake.at
     pairs = [(trial, array.real.astype("float64")) for trial, array in judge.arrays(answer)]
-    return places(answer, pairs, candidates(judge.exercise, answer, first), diagnosis.code)
+    return places(Search(Problem(judge.exercise.function, answer, first), pairs), mistake.code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from .symbolic_numbers import SymbolicNumber
 from .trace import Position, Step, Trace, with_replaced
 
-ORDINALS = ("first", "second", "third", "fourth", "fifth")
+MOST_ALIKE = 5
 IN_PLACE = {
     "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__idiv__": "div", "__itruediv__": "div",
     "__ipow__": "pow", "__setitem__": "index_put",
@@ -31,11 +32,11 @@ def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_
     def again(changed: Mapping[str, torch.Tensor]) -> Trace:
         return record(forward, {**inputs, **changed}, out_g)
 
-    return Trace(tensors, _numbered_in_words(recorder.steps), recorder.keys[id(out)], out_g, again)
+    return Trace(tensors, _numbered(recorder.steps), recorder.keys[id(out)], out_g, again)
 
 
-def _numbered_in_words(steps: list[Step]) -> tuple[Step, ...]:
-    """The steps, with those that a learner would call the same numbered in words."""
+def _numbered(steps: list[Step]) -> tuple[Step, ...]:
+    """The steps, with those that a learner would call the same numbered."""
     alike = [
         (step.name, getattr(step.func, "index", None), [arg for arg in step.args if isinstance(arg, (int, float))])
         for step in steps
@@ -43,8 +44,8 @@ def _numbered_in_words(steps: list[Step]) -> tuple[Step, ...]:
     numbered = []
     for i, step in enumerate(steps):
         place = alike[:i].count(alike[i])
-        several = alike.count(alike[i]) > 1 and place < len(ORDINALS)
-        numbered.append(replace(step, nth=f"the {ORDINALS[place]} ") if several else step)
+        several = alike.count(alike[i]) > 1 and place < MOST_ALIKE
+        numbered.append(replace(step, nth=place + 1) if several else step)
     return tuple(numbered)
 
 
@@ -83,11 +84,23 @@ class _Recorder(TorchFunctionMode):
             if copies[where].is_floating_point() and value.is_floating_point()
         )
         kept = {name: with_replaced(given, copies, (name,)) for name, given in kwargs.items()}
-        step = Step(len(self.steps), func, with_replaced(args, copies, ()), kept, value.clone(), operands)
+        line = (*_calls(), str(getattr(func, "__name__", func)), getattr(func, "index", 0))
+        step = Step(len(self.steps), func, with_replaced(args, copies, ()), kept, value.clone(), operands, line=line)
         self.steps.append(step)
         self.alive.append(value)  # while it lives, nothing else gets its id
         self.keys[id(value)] = step.key
         self.values[step.key] = step.value
+
+
+def _calls() -> tuple[object, ...]:
+    """The instructions, from `record` inwards, that are being executed: in a loop the same ones in every turn."""
+    found: list[object] = []
+    frame = sys._getframe()
+    while frame is not None and frame.f_code is not record.__code__:
+        if frame.f_code.co_filename != __file__:
+            found.append((frame.f_code.co_filename, frame.f_code.co_firstlineno, frame.f_lasti))
+        frame = frame.f_back  # type: ignore[assignment]
+    return tuple(reversed(found))
 
 
 def _positional(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The forward pass as a list of operations, each with its own vector-Jacobian product.
 
 `recording` runs a forward pass once and notes every torch operation on its way; `Trace.backward` is the reverse
-sweep over that list. The sweep can be handed one wrong rule, so that a mistake can be computed.
+sweep over that list. The sweep can be handed wrong rules, so that a mistake can be computed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ Position = tuple[int | str, ...]
 Place = tuple[int, Position | None]  # a step, and which of its operands, where it is about one
 Use = tuple[int, Position]
 Rule = Callable[["Trace", "Step", torch.Tensor], torch.Tensor]
+Rules = Mapping[Place, Rule]
+Line = tuple[object, ...]  # which operation of the forward pass's source: the calls that lead to it, and its name
 
 SYMBOLS = {
     "matmul": "@", "mm": "@", "bmm": "@", "__matmul__": "@", "__rmatmul__": "@", "add": "+", "sub": "-",
@@ -37,7 +39,8 @@ class Step:
         value: what it returned.
         operands: where in the arguments a floating-point value of the trace stands, and that value's key; none
             where the step's own value is not floating-point (a mask is a constant to the reverse sweep).
-        nth: `"the second "`, where the same operation stands more than once.
+        nth: its number among the steps that a learner would call the same, counted from 1; 0 where it is the only one.
+        line: where in the source of the forward pass it comes from; the turns of a loop come from the same line.
     """
 
     index: int
@@ -46,7 +49,8 @@ class Step:
     kwargs: Mapping[str, Any]
     value: torch.Tensor
     operands: tuple[tuple[Position, str], ...]
-    nth: str = ""
+    nth: int = 0
+    line: Line = ()
 
     @property
     def key(self) -> str:
@@ -81,7 +85,8 @@ class Step:
         """The operation run again with some operands replaced."""
         again = self.with_operands(replaced)
         result = self.func(*again.args, **again.kwargs)
-        assert isinstance(result, torch.Tensor)
+        if not isinstance(result, torch.Tensor):
+            raise TypeError("the operation gives no tensor")
         return result
 
     def vjp(
@@ -144,21 +149,6 @@ def _vjp(leaf: torch.Tensor, value: torch.Tensor, g: torch.Tensor) -> torch.Tens
 
 
 @dataclass(frozen=True)
-class Wrong:
-    """One wrong rule in a reverse sweep.
-
-    Args:
-        step: at which step.
-        position: for which operand; `None` replaces the upstream gradient of the whole step.
-        rule: what is computed instead; takes the trace, the step and the step's upstream gradient.
-    """
-
-    step: int
-    position: Position | None
-    rule: Rule
-
-
-@dataclass(frozen=True)
 class Trace:
     """A recorded forward pass.
 
@@ -169,6 +159,8 @@ class Trace:
         out_g: the upstream gradient, shaped like the output.
         again: records the same forward pass with some inputs exchanged.
         output_name: what a learner calls its output.
+        upstream_name: what a learner calls the upstream gradient; empty where none is given, and it is 1 everywhere.
+        sizes: the sizes of the named axes.
         memo: what was worked out from this trace once and is kept.
     """
 
@@ -178,6 +170,8 @@ class Trace:
     out_g: torch.Tensor
     again: Callable[[Mapping[str, torch.Tensor]], Trace] = field(compare=False, repr=False)
     output_name: str = "out"
+    upstream_name: str = "out.g"
+    sizes: Mapping[str, int] = field(default_factory=dict, compare=False)
     memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
@@ -191,17 +185,31 @@ class Trace:
         """Which operations it takes of which values; what is known of one trace holds for another of the same plan."""
         return (self.out, *((step.name, step.operands) for step in self.steps))
 
+    @cached_property
+    def turns(self) -> dict[Line, list[int]]:
+        """The steps that each line of the forward pass takes: one, or in a loop as many as it has turns.
+
+        A line that several calls of one function share is there for all of them together, too.
+        """
+        found: dict[Line, list[int]] = {}
+        for step in self.steps:
+            found.setdefault(step.line, []).append(step.index)
+        shared: dict[Line, list[int]] = {}
+        for step in self.steps:
+            shared.setdefault(("shared", *step.line[-3:]), []).append(step.index)
+        return found | {line: steps for line, steps in shared.items() if len(steps) > len(found[self.steps[steps[0]].line])}
+
     def values(self) -> dict[str, torch.Tensor]:
         """Every value of the forward pass by key: inputs by name, intermediates as `%index`."""
         return {**self.inputs, **{step.key: step.value for step in self.steps}}
 
-    def with_step(self, index: int, change: Callable[[Step], Step]) -> Trace:
-        """The forward pass run again with one step changed, and all that follows from it."""
+    def with_steps(self, changes: Mapping[int, Callable[[Step], Step]]) -> Trace:
+        """The forward pass run again with some steps changed, and all that follows from it."""
         values: dict[str, torch.Tensor] = dict(self.inputs)
         steps: list[Step] = []
         for step in self.steps:
             again = step.with_operands({where: values[source] for where, source in step.operands})
-            again = change(again) if step.index == index else again
+            again = changes[step.index](again) if step.index in changes else again
             steps.append(replace(again, value=again.apply({})))
             values[step.key] = steps[-1].value
         return replace(self, steps=tuple(steps), memo={})
@@ -224,18 +232,18 @@ class Trace:
     def _dependents(self) -> dict[str, set[str]]:
         return {}
 
-    def backward(self, wrt: str, wrong: tuple[Wrong, ...] = (), skip: frozenset[Use] = frozenset()) -> torch.Tensor:
+    def backward(self, wrt: str, rules: Rules | None = None, skip: frozenset[Use] = frozenset()) -> torch.Tensor:
         """The gradient of `(out * out_g).sum()` with respect to `wrt`, by a reverse sweep.
 
         Args:
-            wrong: rules to follow instead of the right ones.
+            rules: what to compute instead of a step's contribution to an operand, or, for the operand `None`, instead
+                of its upstream gradient; each takes the trace, the step and the step's upstream gradient.
             skip: uses that contribute nothing (step and position).
         """
-        rules = {(rule.step, rule.position): rule.rule for rule in wrong}
         sweep = self._sweep(wrt, skip)
-        if not wrong:
+        if not rules:
             return sweep[0].get(wrt, torch.zeros_like(self.inputs[wrt]))
-        first = max(rule.step for rule in wrong)
+        first = max(step for step, _ in rules)
         gradients = dict(sweep[first + 1])
         for step in reversed(self.steps[: first + 1]):
             self._add_contributions(step, wrt, gradients, rules, skip)
@@ -265,7 +273,7 @@ class Trace:
         step: Step,
         wrt: str,
         gradients: dict[str, torch.Tensor],
-        rules: Mapping[tuple[int, Position | None], Rule],
+        rules: Rules,
         skip: frozenset[Use],
     ) -> None:
         """Add what one step contributes to the gradients of its operands."""

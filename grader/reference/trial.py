@@ -68,7 +68,7 @@ class Vague(ValueError):
     """Rounding hides what a mistake gives in a trial: whether it was made, other trials must tell."""
 
 
-IMPOSSIBLE = (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)
+IMPOSSIBLE = (RuntimeError, ValueError, LookupError, TypeError, ArithmeticError)
 
 
 @dataclass(frozen=True)

@@ -5,31 +5,29 @@ Whoever knows the form does not go through the operations of the forward pass, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
 
 from grader.reference.trace import Step, Trace
 
-from .detours import Sweep
-from .fault import name_of
+from .operator import Kind, Operator, Parameters, step_name, value_name
 
 EXACT = 1e-9
 LEAST = 2
 NOTHING = "0"
-Slip = tuple[str, str, Sweep]
 Function = Callable[[torch.Tensor], torch.Tensor]
 
-# Functions that may stand in each other's place.
-KIN: tuple[tuple[str, Function], ...] = (
-    ("sigmoid", torch.sigmoid),
-    ("tanh", torch.tanh),
-    ("exp", torch.exp),
-    ("a softmax along the last axis", lambda x: x.softmax(-1)),
-    ("a softmax along the first axis", lambda x: x.softmax(0)),
-    ("a log-softmax", lambda x: x.log_softmax(-1)),
-)
+# Functions that may be taken for one another.
+KIN: Mapping[str, Function] = {
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "exp": torch.exp,
+    "softmax along the last axis": lambda x: x.softmax(-1),
+    "softmax along the first axis": lambda x: x.softmax(0),
+    "log-softmax": lambda x: x.log_softmax(-1),
+}
 
 
 @dataclass(frozen=True)
@@ -105,71 +103,75 @@ class Difference:
 
 
 Change = Callable[[Difference], torch.Tensor]
-Slips = tuple[tuple[str, str, Change], ...]
 
-ALWAYS: Slips = (
-    ("wrong-sign", "{truth} is added where it must be subtracted", lambda d: d.p + d.t),
-    ("wrong-local", "the difference of {belief} and {truth} is squared", lambda d: (d.p - d.t) ** 2),
-    ("wrong-local", "the difference of {belief} and {truth} has lost its sign", lambda d: (d.p - d.t).abs()),
-    ("wrong-local", "only the sign of the difference of {belief} and {truth} is left", lambda d: (d.p - d.t).sign()),
-    ("extra-factor", "the difference is multiplied by {belief} once more", lambda d: d.p * (d.p - d.t)),
-    ("wrong-local", "1 is subtracted from every entry, where only {truth} belongs", lambda d: d.p - 1),
-    ("missing-local", "the factor in front multiplies {belief} alone, not {truth}", lambda d: d.p - d.t / d.factor),
-    ("missing-local", "the factor in front multiplies {truth} alone, not {belief}", lambda d: d.p / d.factor - d.t),
-    ("wrong-operand", "1 less {truth} stands where {truth} belongs", lambda d: d.p - (1 - d.t)),
-    ("wrong-local", "{belief} is made a decision, 0 or 1, before {truth} is subtracted", lambda d: d.decided - d.t),
+
+def _slip(name: str, code: str, change: Change) -> Operator:
+    """A wrong difference in the place of the right one; takes its form, the keys of the belief and the truth."""
+    return Operator(name, code, lambda trace, wrt, form: _changed(trace, wrt, form, change), kind=Kind.SWEEP)
+
+
+ALWAYS = (
+    _slip("truth-added", "wrong-sign", lambda d: d.p + d.t),
+    _slip("difference-of-loss-squared", "wrong-local", lambda d: (d.p - d.t) ** 2),
+    _slip("difference-without-sign", "wrong-local", lambda d: (d.p - d.t).abs()),
+    _slip("only-sign-of-difference", "wrong-local", lambda d: (d.p - d.t).sign()),
+    _slip("times-belief", "extra-factor", lambda d: d.p * (d.p - d.t)),
+    _slip("one-subtracted-everywhere", "wrong-local", lambda d: d.p - 1),
+    _slip("factor-on-belief-only", "missing-local", lambda d: d.p - d.t / d.factor),
+    _slip("factor-on-truth-only", "missing-local", lambda d: d.p / d.factor - d.t),
+    _slip("truth-complemented", "wrong-operand", lambda d: d.p - (1 - d.t)),
+    _slip("belief-decided", "wrong-local", lambda d: d.decided - d.t),
 )
-WHERE_MADE: Slips = (
-    ("wrong-point", "{variable} stands where {belief} belongs", lambda d: d.x - d.t),
-    ("wrong-point", "{function} is taken twice", lambda d: d.made(d.p) - d.t),
-    ("wrong-operand", "{function} is taken of {truth}, too", lambda d: d.p - d.made(d.t)),
-    ("extra-factor", "{function} is differentiated once more: {belief} less {truth} is what comes out of it already",
-     lambda d: d.through(d.p - d.t)),
-    ("wrong-local", "this is the gradient of a squared error behind {function}", lambda d: d.through(2 * (d.p - d.t))),
-)  # fmt: skip
-WHERE_ONE_HOT: Slips = (
-    ("diagonal-only", "only the entries that {truth} marks have a gradient", lambda d: d.t * (d.p - d.t)),
-    ("broadcast-accident", "the marks of all rows are there in every row", lambda d: d.p - d.t.amax(0)),
-    ("wrong-operand", "the numbers themselves, not {truth}, are subtracted from their rows", lambda d: d.p - d.numbers),
-    ("wrong-operand", "1 is subtracted where {belief} is largest, not where {truth} is 1", lambda d: d.p - d.decided),
-    ("missing-local", "this is how the loss reacts to {belief}, not to {variable}", lambda d: -d.t / d.p),
-    ("forward-value", "this is what each row adds to the loss, no gradient", lambda d: -d.t * d.p.log()),
-)  # fmt: skip
+WHERE_MADE = (
+    _slip("variable-for-belief", "wrong-point", lambda d: d.x - d.t),
+    _slip("function-twice", "wrong-point", lambda d: d.made(d.p) - d.t),
+    _slip("function-of-truth", "wrong-operand", lambda d: d.p - d.made(d.t)),
+    _slip("function-differentiated-too", "extra-factor", lambda d: d.through(d.p - d.t)),
+    _slip("squared-error-behind-function", "wrong-local", lambda d: d.through(2 * (d.p - d.t))),
+)
+WHERE_ONE_HOT = (
+    _slip("only-marked-entries", "diagonal-only", lambda d: d.t * (d.p - d.t)),
+    _slip("marks-of-all-rows", "broadcast-accident", lambda d: d.p - d.t.amax(0)),
+    _slip("numbers-for-marks", "wrong-operand", lambda d: d.p - d.numbers),
+    _slip("largest-for-marked", "wrong-operand", lambda d: d.p - d.decided),
+    _slip("gradient-of-belief", "missing-local", lambda d: -d.t / d.p),
+    _slip("loss-of-each-row", "forward-value", lambda d: -d.t * d.p.log()),
+)
+OF_KIN = {
+    name: Operator("another-function-of-variable", "wrong-local",
+                   lambda trace, wrt, form, name: _changed(trace, wrt, form, lambda d: KIN[name](d.x) - d.t),
+                   kind=Kind.SWEEP)
+    for name in KIN
+}
+DIFFERENCES = (*ALWAYS, *WHERE_MADE, *WHERE_ONE_HOT, *OF_KIN.values())  # fmt: skip
+WITHOUT_BELIEF = {"difference-of-loss-squared", "difference-without-sign", "only-sign-of-difference", "times-belief",
+                  "factor-on-belief-only", "factor-on-truth-only", "belief-decided", "variable-for-belief",
+                  "function-differentiated-too", "largest-for-marked", "gradient-of-belief"}  # fmt: skip
 
 
-def difference_slips(trace: Trace, wrt: str) -> Iterator[Slip]:
-    """Code, clause, and the gradient with respect to `wrt`; nothing where the right gradient is no such difference."""
+def difference_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
+    """Operator, parameters, what is told; nothing where the right gradient is no such difference."""
     form = _form(trace, wrt)
     if form is None:
         return
     belief, truth = _beliefs(trace, wrt)[form[0]], _truths(trace, wrt)[form[1]]
-    known = {"belief": belief.name, "truth": truth.name, "function": belief.function, "variable": wrt}
+    told = {"belief": belief.name, "truth": truth.name, "function": belief.function, "variable": wrt}
     made, one_hot, alone = belief.made is not None, truth.numbers is not None, form[0] == NOTHING
-    for code, says, change in (*ALWAYS, *(WHERE_MADE if made else ()), *(WHERE_ONE_HOT if one_hot else ())):
-        if not (alone and "{belief}" in says):
-            yield code, says.format(**known), _sweep(wrt, form, change)
-    for name, function in KIN if made or alone else ():
-        instead = (
-            f"is there as well, where only {truth.name} belongs" if alone else f"stands where {belief.name} belongs"
-        )
-        yield "wrong-local", f"{name} of {wrt} {instead}", _sweep(wrt, form, _with(function))
+    for operator in (*ALWAYS, *(WHERE_MADE if made else ()), *(WHERE_ONE_HOT if one_hot else ())):
+        if not (alone and operator.name in WITHOUT_BELIEF):
+            yield operator, {"form": form}, told
+    for name, operator in OF_KIN.items() if made or alone else ():
+        yield operator, {"form": form, "name": name}, {"there": name, **told}
 
 
-def _with(function: Function) -> Change:
-    return lambda d: function(d.x) - d.t
-
-
-def _sweep(wrt: str, form: tuple[str, str], change: Change) -> Sweep:
-    def sweep(trace: Trace) -> torch.Tensor:
-        found = _difference(trace, wrt, *form)
-        if found is None:
-            raise ValueError("the gradient is no such difference in this trial")
-        gradient = found.factor * change(found)
-        if not bool(gradient.isfinite().all()):
-            raise ValueError("this slip gives no numbers in this trial")
-        return gradient
-
-    return sweep
+def _changed(trace: Trace, wrt: str, form: tuple[str, str], change: Change) -> torch.Tensor:
+    found = _difference(trace, wrt, *form)
+    if found is None:
+        raise ValueError("the gradient is no such difference in this trial")
+    gradient = found.factor * change(found)
+    if not bool(gradient.isfinite().all()):
+        raise ValueError("this slip gives no numbers in this trial")
+    return gradient
 
 
 def _form(trace: Trace, wrt: str) -> tuple[str, str] | None:
@@ -198,7 +200,7 @@ def _truths(trace: Trace, wrt: str) -> dict[str, Truth]:
             found[name] = Truth(value.reshape(variable.shape), name)
         elif value.dtype == torch.int64 and value.shape == variable.shape[:-1]:
             marks = torch.zeros_like(variable).scatter(-1, value.unsqueeze(-1), 1.0)
-            found[name] = Truth(marks, f"the one-hot of {name}", value.unsqueeze(-1))
+            found[name] = Truth(marks, f"one_hot({name})", value.unsqueeze(-1))
     return found
 
 
@@ -211,11 +213,11 @@ def _beliefs(trace: Trace, wrt: str) -> dict[str, Belief]:
             continue
         (position, source), *others = step.operands
         if step.name == "logsumexp" and source == wrt:
-            found["shares"] = Belief(variable.softmax(-1), f"the softmax of {wrt}", _softmax, "softmax")
+            found["shares"] = Belief(variable.softmax(-1), f"softmax({wrt})", _softmax, "`softmax`")
         elif _alike(step.value, variable) and step.key != trace.out:
             plain = source == wrt and not others and step.operand(position).shape == variable.shape == step.value.shape
-            value, name = step.value.reshape(variable.shape), name_of(trace, step.key)
-            found[step.key] = Belief(value, name, _again(step) if plain else None, f"`{step.label}`")
+            value, name = step.value.reshape(variable.shape), value_name(trace, step.key)
+            found[step.key] = Belief(value, name, _again(step) if plain else None, step_name(step))
     return {**found, NOTHING: Belief(torch.zeros_like(variable), NOTHING)}
 
 

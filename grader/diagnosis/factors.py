@@ -1,0 +1,203 @@
+"""Which factor two arrays differ by, read as an expression of the sizes and the plain numbers of the forward pass."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grader.reference.compare import scaled_error
+from grader.reference.trial import Trial
+from grader.sampling import Array
+
+from .right_answer import MATCH
+
+CLOSE = 1e-4
+LARGEST_DENOMINATOR = 12
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A factor that is known in every trial.
+
+    Args:
+        code: the public code of an answer that is off by it.
+        name: which fact it is; its words stand under it in `words.yaml`.
+        parameters: what these words speak of.
+    """
+
+    code: str
+    name: str
+    parameters: Mapping[str, Any]
+
+
+Known = Sequence[tuple[Trial, float]]
+
+
+def one_ratio(array: np.ndarray, right: np.ndarray) -> float | None:
+    """The one factor between two arrays, `None` where there is none."""
+    if array.shape != right.shape or not np.any(right):
+        return None
+    value = float((array * right).sum() / (right * right).sum())
+    return value if value and scaled_error(array, value * right) < MATCH else None
+
+
+def decoded(known: Known, averages: bool) -> Factor | None:
+    """What a factor is that is known in each trial; `None` where it is 1, or follows nothing known.
+
+    Args:
+        averages: the forward pass takes a mean.
+    """
+    if len(known) < 2 or all(math.isclose(r, 1, rel_tol=1e-2) for _, r in known):
+        return None
+    first = known[0][1]
+    if _all_close(r for _, r in known):
+        if math.isclose(first, -1, rel_tol=CLOSE):
+            return Factor("wrong-sign", "factor-sign", {})
+        return Factor("wrong-factor", "factor-number", {"factor": spelt(first)})
+    return _of_size(known, averages) or _of_sizes(known) or _of_roots(known) or _of_numbers(known)
+
+
+def _all_close(values: Iterator[float]) -> bool:
+    first, *others = values
+    return all(math.isclose(value, first, rel_tol=CLOSE) for value in others)
+
+
+def _of_size(known: Known, averages: bool) -> Factor | None:
+    """One size, or one over it, times a number."""
+    for name, size in quantities(known[0][0]).items():
+        for power in (-1, 1):
+            left = [r * quantities(t).get(name, 1) ** -power for t, r in known]
+            if not _all_close(iter(left)):
+                continue
+            told = {"quantity": name, "size": size, "factor": spelt(known[0][1])}
+            if math.isclose(left[0], 1, rel_tol=CLOSE):
+                if power < 0:
+                    return Factor("mean-for-sum", "factor-divided", told)
+                return Factor("sum-for-mean" if averages else "wrong-factor", "factor-multiplied", told)
+            typed_in = 1 / left[0]
+            if power > 0 and averages and math.isclose(typed_in, round(typed_in), rel_tol=CLOSE) and typed_in > 1:
+                return Factor("hard-coded", "factor-typed-in", {**told, "number": round(typed_in)})
+            expression = f"{spelt(left[0])} / {name}" if power < 0 else f"{spelt(left[0])} * {name}"
+            return Factor("wrong-factor", "factor-expression", {**told, "expression": expression})
+    return None
+
+
+def _of_sizes(known: Known) -> Factor | None:
+    """Divided by the size of one axis where the size of another belongs."""
+    sizes = _axes(known[0][0])
+    for right, wrong in itertools.permutations(sizes, 2):
+        if all(math.isclose(r, _axes(t)[right] / _axes(t)[wrong], rel_tol=CLOSE) for t, r in known):
+            told = {"wrong": wrong, "right": right, "wrong_size": sizes[wrong], "right_size": sizes[right]}
+            return Factor("wrong-factor", "factor-other-size", told)
+    return None
+
+
+SHAPES_OF_FACTORS: Mapping[str, Callable[[float], float]] = {
+    "sqrt({})": math.sqrt,
+    "1 / sqrt({})": lambda n: 1 / math.sqrt(n),
+    "{}**2": lambda n: n * n,
+    "1 / {}**2": lambda n: 1 / n**2,
+    "({0} - 1) / {0}": lambda n: (n - 1) / n,
+    "{0} / ({0} - 1)": lambda n: n / (n - 1),
+    "{} - 1": lambda n: n - 1,
+    "1 / ({} - 1)": lambda n: 1 / (n - 1),
+    "{} + 1": lambda n: n + 1,
+}
+
+
+def _of_roots(known: Known) -> Factor | None:
+    """A root or a square of a size, or a size less one, times a number."""
+    for name, size in _axes(known[0][0]).items():
+        for shape, value in SHAPES_OF_FACTORS.items():
+            try:
+                left = [r / value(_axes(t)[name]) for t, r in known]
+            except (ZeroDivisionError, KeyError):
+                continue
+            if _all_close(iter(left)):
+                form = shape.format(name)
+                whole = form if math.isclose(left[0], 1, rel_tol=CLOSE) else f"{spelt(left[0])} * {form}"
+                return Factor("wrong-factor", "factor-expression", {"expression": whole, "quantity": name, "size": size})
+    return None
+
+
+def _of_numbers(known: Known) -> Factor | None:
+    """Made from an argument that is a plain number, such as 1 - p, or one that lacks it."""
+    trial, first = known[0]
+    made = [_numbers(t) for t, _ in known]
+    for expression, (name, _) in made[0].items():
+        if not all(expression in numbers for numbers in made):
+            continue
+        left = [r / numbers[expression][1] for (_, r), numbers in zip(known, made, strict=True)]
+        if not _all_close(iter(left)):
+            continue
+        told = {"quantity": name, "size": float(f"{trial.arguments[name]:.4g}")}
+        if math.isclose(left[0], 1, rel_tol=CLOSE):
+            return Factor("wrong-factor", "factor-expression", {"expression": expression, **told})
+        if trial.out is None:
+            return Factor("wrong-factor", "factor-expression", {"expression": f"{spelt(left[0])} * {expression}", **told})
+        return Factor("hard-coded", "factor-number-typed-in", {"factor": spelt(first), **told})
+    return None
+
+
+def _numbers(trial: Trial) -> dict[str, tuple[str, float]]:
+    """What a factor may be made of: each argument that is a number, its inverse, and for a share what is left of 1."""
+    found: dict[str, tuple[str, float]] = {}
+    for name, q in trial.arguments.items():
+        if type(q) is float and q:
+            found |= {name: (name, q), f"1 / {name}": (name, 1 / q)}
+            found |= {f"{name}**2": (name, q * q), f"1 / {name}**2": (name, 1 / q**2)}
+            if 0 < q < 1:
+                found |= {f"(1 - {name})": (name, 1 - q), f"1 / (1 - {name})": (name, 1 / (1 - q))}
+                found |= {f"{name} / (1 - {name})": (name, q / (1 - q)), f"(1 - {name}) / {name}": (name, (1 - q) / q)}
+                found |= {f"{name} * (1 - {name})": (name, q * (1 - q))}
+    return found
+
+
+def _axes(trial: Trial) -> dict[str, int]:
+    """The sizes of the named axes; of those without a name, the sizes of each array's axes."""
+    return {axis: size for axis, size in trial.setting.sizes.items() if not axis.startswith("_")}
+
+
+def quantities(trial: Trial) -> dict[str, int]:
+    """Sizes a factor may come from: the axes, then products of two, then numbers of entries."""
+    if "quantities" not in trial.memo:
+        trial.memo["quantities"] = _quantities(trial)
+    found: dict[str, int] = trial.memo["quantities"]
+    return found
+
+
+def _quantities(trial: Trial) -> dict[str, int]:
+    used = _axes(trial)
+    arrays = {name: value.values for name, value in trial.arguments.items() if isinstance(value, Array)}
+    left = 1 if trial.out is None else trial.out.numel()
+    shapes = [array.shape for array in arrays.values()]
+    return {
+        **used,
+        **{
+            f"shape[{name}]": shapes[0][axis]
+            for name, axis in trial.arguments.items()
+            if type(axis) is int and shapes and -len(shapes[0]) <= axis < len(shapes[0])
+        },
+        **{name: value for name, value in trial.arguments.items() if type(value) is int and value > 0},
+        **{f"{a} * {b}": m * n for (a, m), (b, n) in itertools.combinations(used.items(), 2)},
+        **{f"{name}.numel()": array.size for name, array in arrays.items()},
+        **{
+            f"({name}.numel() / out.numel())": array.size // left
+            for name, array in arrays.items()
+            if array.size > left and array.size % left == 0
+        },
+    }
+
+
+def spelt(value: float) -> str:
+    """A number as a person would write it: a whole one, a small fraction, or three digits."""
+    for denominator in range(1, LARGEST_DENOMINATOR + 1):
+        numerator = value * denominator
+        if abs(numerator - round(numerator)) < CLOSE * max(1, abs(numerator)) and round(numerator):
+            return f"{round(numerator)}" if denominator == 1 else f"{round(numerator)}/{denominator}"
+    return f"{value:.3g}"

@@ -1,0 +1,63 @@
+"""What went wrong, as a record without prose: edits of the right computation, and what they explain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grader.reference.trace import Place
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One edit as it is kept in a record.
+
+    Args:
+        operator: what was done, a name of the table of operators; its words stand under it in `words.yaml`.
+        parameters: where and with what it was done: names, numbers, and lists of these.
+    """
+
+    operator: str
+    parameters: Mapping[str, Any]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return {"operator": self.operator, "parameters": dict(self.parameters)}
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake that gives the learner's numbers.
+
+    Args:
+        code: from the public vocabulary.
+        facts: the edits, the one that gives the code first.
+        at: the places of the first trial's graph that they are made at; empty where they are about no operation.
+        hints: hints of its own, where an author has written some.
+        cause: the answer in which the same mistake is nearer to the loss; empty where there is none.
+    """
+
+    code: str
+    facts: tuple[Fact, ...] = ()
+    at: tuple[Place, ...] = ()
+    hints: tuple[str, ...] = ()
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A verdict on a wrong answer, in words.
+
+    Args:
+        code: from the public vocabulary.
+        says: the fact, a clause about the answer.
+        hints: hints of its own, if any.
+        mistake: what the words were made from, where they were made from a mistake in the numbers.
+    """
+
+    code: str
+    says: str
+    hints: tuple[str, ...] = ()
+    mistake: Mistake | None = None

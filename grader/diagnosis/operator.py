@@ -1,0 +1,445 @@
+"""Edits of a backward pass: an operator, the place where it works, and its parameters.
+
+Every table of operators is made of these. An edit is looked up anew in each trial's own trace, so that it can be made
+in every turn of a loop, however many there are; and several edits can be made in one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from grader.exercise import Answer
+from grader.reference.symbolic_numbers import spelling
+from grader.reference.trace import Line, Position, Rule, Step, Trace, Use
+from grader.reference.trial import Trial, Vague
+from grader.sampling import Array
+from grader.shapes import guess_axes
+
+CONTRACTIONS = {"matmul", "mm", "bmm", "mv", "dot", "__matmul__", "__rmatmul__", "einsum", "linear", "outer"}
+SUMS = {"add", "sub", "__rsub__"}
+PRODUCTS = {"mul", "div"}
+AVERAGES = {"mean"}
+REDUCTIONS = {"sum", *AVERAGES}
+NORMALISING = {"softmax", "log_softmax", "logsumexp"}
+EXPANSIONS = {"expand", "expand_as", "broadcast_to"}
+JOINS = {"cat", "concat", "concatenate", "stack"}
+RESHAPES = {"squeeze", "unsqueeze", "reshape", "view", "flatten", "transpose", "t", "permute", "expand", "__getitem__"}
+ALONG_AN_AXIS = set(
+    "max min amax amin cumsum cumprod logcumsumexp softmax log_softmax logsumexp flip roll var std cat stack".split()
+)
+
+Parameters = Mapping[str, Any]
+Uses = frozenset[Use]
+
+
+def spelt(step: Step) -> str:
+    """An operation as a learner spells it: mean, ** 2, clamp lo, hi."""
+    constants = [value for value in step.args if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    text = step.label
+    if constants and step.name not in RESHAPES | REDUCTIONS | ALONG_AN_AXIS:
+        numbers = ", ".join(map(spelling, constants))
+        text = f"{step.label} {numbers}"
+        if step.name == "pow":
+            text = f"** {numbers}"
+        if step.name == "clamp_min" and constants == [0]:
+            text = "relu"
+        if step.name in {"__rdiv__", "__rtruediv__", "__rsub__"}:
+            text = f"{numbers} {step.label}"
+    return text
+
+
+def step_name(step: Step) -> str:
+    """An operation in a record: `` `mean` ``, or `` `@`#2 `` for the second of its kind."""
+    return f"`{spelt(step)}`#{step.nth}" if step.nth else f"`{spelt(step)}`"
+
+
+def value_name(trace: Trace, key: str) -> str:
+    """A value in a record: `inp`, `out`, `inp.g`, or `` %`@`#2 `` for what an operation gives."""
+    if key == trace.out:
+        return trace.output_name
+    return f"%{step_name(trace.steps[int(key[1:])])}" if key.startswith("%") else key
+
+
+def axis_names(shape: Iterable[int], sizes: Mapping[str, int]) -> list[list[Any]]:
+    """Axes in a record, each with its name, which may be empty, and its size."""
+    shape = list(shape)
+    names = zip(guess_axes(shape, sizes), shape, strict=True)
+    return [["" if name.startswith("_") else name, size] for name, size in names]
+
+
+def axis_of(step: Step) -> int | None:
+    """The one axis that an operation is given."""
+    axis = step.kwargs.get("dim", step.kwargs.get("axis", step.args[1] if len(step.args) > 1 else None))
+    return axis if type(axis) is int else None
+
+
+def along(step: Step, axis: int | tuple[int, ...]) -> Step:
+    """The same operation along another axis, or several."""
+    key = next((name for name in ("dim", "axis") if name in step.kwargs), None)
+    if key is not None:
+        other = replace(step, kwargs={**step.kwargs, key: axis})
+    else:
+        other = replace(step, args=(step.args[0], axis, *step.args[2:]))
+    return replace(other, value=other.apply({}))
+
+
+def unbroadcast(g: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    """Sum `g` over the axes that broadcasting added to reach its shape from `shape`."""
+    return g.sum_to_size(shape) if shape else g.sum()
+
+
+@dataclass(frozen=True)
+class At:
+    """One step of a pass, seen from one of its operands; in a sweep with the gradient that arrives there.
+
+    Args:
+        position: the operand; `None` for the step as a whole.
+        g: the upstream gradient of the step.
+    """
+
+    trace: Trace
+    step: Step
+    position: Position | None = None
+    g: torch.Tensor = field(default_factory=lambda: torch.empty(0))
+
+    @property
+    def x(self) -> torch.Tensor:
+        """The operand."""
+        return self.step.operand(self.where)
+
+    @property
+    def y(self) -> torch.Tensor:
+        """What the step gives."""
+        return self.step.value
+
+    @property
+    def where(self) -> Position:
+        if self.position is None:
+            ((position, _), *_) = self.step.operands
+            return position
+        return self.position
+
+    @property
+    def source(self) -> str:
+        """The key of the operand."""
+        return dict(self.step.operands)[self.where]
+
+    @property
+    def others(self) -> list[Position]:
+        """The step's other operands."""
+        return [where for where, _ in self.step.operands if where != self.where]
+
+    @property
+    def partner(self) -> torch.Tensor:
+        """The other of two operands."""
+        (where,) = self.others
+        return self.step.operand(where)
+
+    @property
+    def is_last(self) -> bool:
+        return self.step.key == self.trace.out
+
+    @property
+    def n(self) -> int:
+        """How many entries of the operand become one."""
+        return self.x.numel() // max(self.y.numel(), 1)
+
+    @property
+    def given(self) -> bool:
+        """An upstream gradient is given."""
+        return bool(self.trace.upstream_name)
+
+    def back(self, g: torch.Tensor | None = None, replaced: Mapping[Position, torch.Tensor] | None = None) -> torch.Tensor:
+        """The right contribution to the operand; of another upstream gradient, or with other operands."""
+        return self.step.vjp(self.where, self.g if g is None else g, replaced)
+
+    @cached_property
+    def d(self) -> torch.Tensor:
+        """d value / d operand of a pointwise operation, entry by entry; shape: that of the value."""
+        return self.derivative_at(self.x)
+
+    @cached_property
+    def slopes(self) -> torch.Tensor:
+        """The derivative at the operand and at numbers from -9 to 9."""
+        probes = torch.linspace(-9, 9, max(self.y.numel(), 2), dtype=self.y.dtype)[: self.y.numel()]
+        return torch.stack([self.d, self.derivative_at(probes.view(self.y.shape))])
+
+    def derivative_at(self, x: torch.Tensor) -> torch.Tensor:
+        return self.step.vjp(self.where, torch.ones_like(self.y), {self.where: x.expand(self.y.shape)})
+
+    def fitted(self, terms: torch.Tensor) -> torch.Tensor:
+        """Terms shaped like the value, summed to the operand's shape."""
+        return unbroadcast(terms, self.x.shape)
+
+    def axes(self, shape: Iterable[int]) -> list[list[Any]]:
+        return axis_names(shape, self.trace.sizes)
+
+    def named(self, key: str) -> str:
+        return value_name(self.trace, key)
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a pass: the right answer, and everything that is at hand.
+
+    Args:
+        right: the right array; a zero where nothing may be stored.
+    """
+
+    answer: Answer
+    trial: Trial
+    output_name: str = "out"
+    upstream_name: str = "out.g"
+
+    @cached_property
+    def right(self) -> np.ndarray:
+        expected = self.trial.expected[self.answer.name]
+        return np.zeros(()) if expected is None else expected
+
+    @cached_property
+    def prior(self) -> np.ndarray | None:
+        """What was stored before, which a gradient must be added to."""
+        argument = self.trial.arguments.get(self.answer.wrt)
+        return argument.g if self.answer.stored and isinstance(argument, Array) else None
+
+    @cached_property
+    def new(self) -> np.ndarray:
+        """The right answer without what was stored before."""
+        return self.right if self.prior is None else self.right - self.prior
+
+    @cached_property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The floating-point arrays at hand: what the forward pass took, its output and the upstream gradient."""
+        tensors: Mapping[str, Any] = {
+            **self.trial.inputs, self.output_name: self.trial.out, self.upstream_name: self.trial.out_g
+        }  # fmt: skip
+        return {
+            name: value.numpy()
+            for name, value in tensors.items()
+            if name and hasattr(value, "is_floating_point") and value.is_floating_point()
+        }
+
+    @property
+    def is_gradient(self) -> bool:
+        return self.answer.kind == "gradient"
+
+
+class Kind(Enum):
+    """What an operator works on, and what its rule returns."""
+
+    OPERAND = "the contribution of a step to one of its operands"
+    UPSTREAM = "the upstream gradient of a step"
+    EDGES = "the uses of a value that carry nothing"
+    FORWARD = "a step of the forward pass"
+    INPUTS = "the inputs of the forward pass"
+    SWEEP = "the whole gradient, by a way of its own"
+    END = "the right answer"
+
+
+def _always(_: Any) -> bool:
+    return True
+
+
+def _once(_: Any) -> Iterable[Parameters]:
+    return ({},)
+
+
+def _no_more(_: Any, **__: Any) -> Parameters:
+    return {}
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One way to go wrong, an entry in a table.
+
+    Args:
+        name: its words stand under it in `words.yaml`.
+        code: the mistake's public code.
+        rule: what is computed instead; takes an `At` (or an `End`, a `Step`, a `Trace`, by its kind) and the parameters.
+        when: where it can be; takes an `At` (or an `End`, a `Trace`).
+        each: every choice of parameters there.
+        tell: what else its words speak of; takes the parameters, too.
+    """
+
+    name: str
+    code: str
+    rule: Callable[..., Any]
+    when: Callable[[Any], bool] = _always
+    each: Callable[[Any], Iterable[Parameters]] = _once
+    tell: Callable[..., Parameters] = _no_more
+    kind: Kind = Kind.OPERAND
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A place in any trial's trace.
+
+    Args:
+        line: a line of the forward pass.
+        turn: which of the steps that it takes, counted from 0, or from -1 backwards; `None` for every one of them.
+        position: an operand of these steps.
+    """
+
+    line: Line
+    turn: int | None = None
+    position: Position | None = None
+
+    def steps(self, trace: Trace) -> list[int]:
+        """The steps of a trace that are meant.
+
+        Raises:
+            ValueError: there are none.
+        """
+        found = trace.turns.get(self.line, [])
+        if not found:
+            raise ValueError("the forward pass takes no such step at these sizes")
+        return list(found) if self.turn is None else [found[self.turn]]
+
+
+class Way(Enum):
+    """What another step of the forward pass changes."""
+
+    BOTH = "both"  # what follows, and the way back
+    FORWARD = "forward"  # what follows; the way back is that of the right step
+    BACK = "back"  # the way back alone
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """An operator at its place, with its parameters.
+
+    Args:
+        told: what its words speak of.
+        at: the places that it is made at in the first trial's trace.
+        way: of another step of the forward pass, what it changes.
+    """
+
+    operator: Operator
+    spot: Spot | None = None
+    parameters: Parameters = field(default_factory=dict)
+    told: Parameters = field(default_factory=dict)
+    at: tuple[tuple[int, Position | None], ...] = ()
+    way: Way = Way.BOTH
+
+    @property
+    def code(self) -> str:
+        return self.operator.code
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A backward pass in one trial, with edits made in it.
+
+    Args:
+        wrt: what is differentiated; empty where the value of the forward pass is meant.
+        rules: what some steps of the sweep compute instead.
+        skip: uses that carry nothing.
+        sweep: what gives the gradient, where that is no plain sweep.
+        guarded: the forward pass is another one, of whose gradient something must be left.
+    """
+
+    trace: Trace
+    wrt: str
+    rules: Mapping[tuple[int, Position | None], Rule] = field(default_factory=dict)
+    skip: Uses = frozenset()
+    sweep: Callable[[Trace, str], torch.Tensor] | None = None
+    guarded: bool = False
+
+    def result(self) -> torch.Tensor:
+        """The gradient, or the value."""
+        if not self.wrt:
+            return self.trace.values()[self.trace.out]
+        if self.sweep is not None:
+            return self.sweep(self.trace, self.wrt)
+        found = self.trace.backward(self.wrt, self.rules, self.skip)
+        if self.guarded and not bool(found.any()):
+            raise Vague("nothing is left of the gradient: zeros come from elsewhere, too")
+        return found
+
+    def edited(self, edit: Edit) -> Pass:
+        """The same pass with one more edit."""
+        operator, chosen = edit.operator, edit.parameters
+        match operator.kind:
+            case Kind.OPERAND | Kind.UPSTREAM:
+                assert edit.spot is not None
+                where = edit.spot.position if operator.kind is Kind.OPERAND else None
+                rule = _as_rule(operator, where, chosen)
+                return replace(self, rules={**self.rules, **{(i, where): rule for i in edit.spot.steps(self.trace)}})
+            case Kind.EDGES:
+                return replace(self, skip=self.skip | operator.rule(self.trace, edit.spot, **chosen))
+            case Kind.FORWARD:
+                assert edit.spot is not None
+                return self._with_other_steps(edit, edit.spot.steps(self.trace))
+            case Kind.INPUTS:
+                other = self.trace.again(operator.rule(self.trace, **chosen))
+                return replace(self, trace=replace(other, out_g=self.trace.out_g), guarded=True)
+            case Kind.SWEEP:
+                return replace(self, sweep=lambda trace, wrt: operator.rule(trace, wrt, **chosen))
+            case Kind.END:
+                return self
+
+    def _with_other_steps(self, edit: Edit, steps: list[int]) -> Pass:
+        """Another step of the forward pass: with the way back that it has, with that of the right one, or that alone."""
+
+        def change(step: Step) -> Step:
+            return edit.operator.rule(step, **edit.parameters)  # type: ignore[no-any-return]
+
+        if edit.way is Way.BACK:
+            rules = {
+                (i, where): _through_other(change, where) for i in steps for where, _ in self.trace.steps[i].operands
+            }
+            return replace(self, rules={**self.rules, **rules}, guarded=True)
+        other = self.trace.with_steps({i: change for i in steps})
+        if edit.way is Way.BOTH:
+            return replace(self, trace=other, guarded=True)
+        mended = tuple(_as_before(a, b) for a, b in zip(self.trace.steps, other.steps, strict=True))
+        other = replace(other, steps=mended, memo={})
+        by_value = {(i, w): BY_VALUE[s.name] for i in steps for s in [other.steps[i]] for w, _ in s.operands
+                    if s.name in BY_VALUE}  # fmt: skip
+        return replace(self, trace=other, rules={**self.rules, **by_value}, guarded=True)
+
+
+def _as_rule(operator: Operator, where: Position | None, chosen: Parameters) -> Rule:
+    return lambda trace, step, g: operator.rule(At(trace, step, where, g), **chosen)
+
+
+def _through_other(change: Callable[[Step], Step], where: Position) -> Rule:
+    def rule(_trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
+        other = change(step)
+        return replace(other, value=other.apply({})).vjp(where, g)
+
+    return rule
+
+
+def _as_before(here: Step, there: Step) -> Step:
+    """The operation of one step with the values of another."""
+    if len(here.args) != len(there.args):
+        return replace(here, value=there.value)
+    both = zip(here.args, there.args, strict=True)
+    args = tuple(value if isinstance(value, torch.Tensor) else constant for constant, value in both)
+    kwargs = {name: value if isinstance(value, torch.Tensor) else here.kwargs[name] for name, value in there.kwargs.items() if name in here.kwargs}
+    return replace(there, func=here.func, args=args, kwargs={**here.kwargs, **kwargs})
+
+
+def _softmax_by_value(trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
+    axis = axis_of(step)
+    assert axis is not None
+    return step.value * (g - (step.value * g).sum(axis, keepdim=True))
+
+
+# What those compute who have the value at hand: it is wrong where the value is.
+BY_VALUE: Mapping[str, Rule] = {
+    "softmax": _softmax_by_value,
+    "sigmoid": lambda trace, step, g: g * step.value * (1 - step.value),
+    "tanh": lambda trace, step, g: g * (1 - step.value**2),
+    "exp": lambda trace, step, g: g * step.value,
+    "sqrt": lambda trace, step, g: g / (2 * step.value),
+    "relu": lambda trace, step, g: g * (step.value > 0),
+}
