@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from grader.course import CourseExercise
-from grader.diagnosis.ladders import LADDERS, STEPS
+from grader.diagnosis.words import STEPS, words
 from grader.exercise import Declaration
 from grader.results import CODES
 
@@ -43,7 +43,7 @@ def _is_text(steps: Sequence[str]) -> bool:
 
 def check_code_hints() -> Iterator[str]:
     """What is wrong with the hints that belong to the codes themselves."""
-    for code, steps in LADDERS.items():
+    for code, steps in words()["hints"].items():
         if code not in CODES:
             yield f"{code} is no known code: correct its name."
         yield from _check_steps(f"a hint of {code}", steps)
@@ -77,7 +77,7 @@ def _texts(declaration: Declaration) -> Iterator[tuple[str, str]]:
         whose = f"the misconception {misconception.code} about {misconception.answer}"
         yield f"the fact told by {whose}", misconception.says
         yield from ((f"a hint of {whose}", step) for step in misconception.hints)
-    for code, steps in LADDERS.items():
+    for code, steps in words()["hints"].items():
         yield from ((f"the ladder of {code}", step) for step in steps)
 
 

@@ -1,3 +1,256 @@
-from .mistake import Diagnosis, Mistake
-from .ladders import hints_for
-def finding(m): return Diagnosis(m.code, " & ".join(f"{f.operator} {dict(f.parameters)}" for f in m.facts), m.hints, m)
+"""Says in words what a mistake is: the one place where sentences are made, from the templates of `words.yaml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import yaml
+
+from .mistake import Diagnosis, Fact, Mistake
+
+FILE = Path(__file__).with_name("words.yaml")
+STEPS = 3
+ORDINALS = ("", "first ", "second ", "third ", "fourth ", "fifth ")
+STEP = re.compile(r"(%|\^?)(`[^`]*`)(?:#(\d))?")
+BESIDES = "besides, "
+
+OF_ANY_FUNCTION = frozenset(
+    {
+        "crash", "error", "hard-coded", "memory", "missing-function", "mutated-input", "not-finite", "not-repeatable",
+        "syntax-error", "timeout", "used-autograd", "wrong-dtype", "wrong-type",
+    }
+)  # fmt: skip
+"""What any function can do wrong; the other hints ask about a loss, and about the derivatives on the way from it."""
+
+
+@cache
+def words() -> Mapping[str, Any]:
+    """Everything in `words.yaml`."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    found: Mapping[str, Any] = yaml.load(FILE.read_text(encoding="utf-8"), loader)
+    return found
+
+
+def finding(mistake: Mistake) -> Diagnosis:
+    """The mistake in words: a clause about the answer, and hints that fit it."""
+    hints = mistake.hints or tuple(words()["hints_of"].get(mistake.facts[0].operator, ()))
+    return Diagnosis(mistake.code, says(mistake), hints, mistake)
+
+
+def says(mistake: Mistake) -> str:
+    """The fact, a clause about the answer."""
+    clauses = [clause(fact) for fact in mistake.facts]
+    first, *others = [f"{BESIDES if fact.parameters.get('besides') else ''}{text}"
+                      for fact, text in zip(mistake.facts, clauses, strict=True)]  # fmt: skip
+    said = "; ".join((first, *others))
+    return f"this follows from what is wrong in {mistake.cause}: {said}" if mistake.cause else said
+
+
+def clause(fact: Fact) -> str:
+    """One edit or fact in words."""
+    told = fact.parameters
+    said = filled(words()["says"][fact.operator], told)
+    if path := told.get("path"):
+        said = f"on the path through {listed(map(spoken, path))}, {said}"
+    names = words()["names"]
+    return said + "".join(names[key][told[key]] for key in ("turn", "way") if key in told)
+
+
+def filled(template: str, told: Mapping[str, Any]) -> str:
+    """A template with its parameters in words."""
+    return _Filler(told).vformat(template, (), told)
+
+
+def placeholders(template: str) -> set[str]:
+    """The parameters that a template speaks of."""
+    named = {name for _, name, _, _ in Formatter().parse(template) if name}
+    return {part for name in named for part in DERIVED_FROM.get(name, (name,))}
+
+
+class _Filler(Formatter):
+    """Fills a template in; `{name:style}` says how a parameter is spoken."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self.told = told
+
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        name = str(key)
+        if name in DERIVED:
+            return DERIVED[name](self.told)
+        return spoken(self.told[name], name, self.told)
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return str(value) if not format_spec else STYLES[format_spec](value, self.told)
+
+
+def spoken(value: Any, name: str = "", told: Mapping[str, Any] | None = None) -> Any:
+    """A parameter in words; what has a style of its own is left as it is."""
+    told = told or {}
+    if name in ("count", "how", "pattern") and isinstance(value, str):
+        known = words()["names"][name].get(value)
+        return value if known is None else filled(known, told) if name == "pattern" else known
+    if name == "by" and value in words()["names"]["by"] and "value" in told:
+        return words()["names"]["by"][value]
+    if name == "axis":
+        return _axis(value, told)
+    if name in ("shape", "expected"):
+        return _shape(value)
+    if isinstance(value, str):
+        return STEP.sub(_step, value)
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if isinstance(value, (list, tuple)) and name not in ("once", "twice", "never", "rows"):
+        return _axes(value) if value and isinstance(value[0], (list, tuple)) else listed(map(spoken, value))
+    return value
+
+
+def listed(items: Iterable[Any]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *some, last = [str(item) for item in items]
+    return f"{', '.join(some)} and {last}" if some else last
+
+
+def _step(match: re.Match[str]) -> str:
+    kind, step, nth = match.groups()
+    ordinal = f"the {ORDINALS[int(nth)]}" if nth else ""
+    before = {"": "", "%": "the result of ", "^": "the gradient that arrives at "}[kind]
+    return f"{before}{ordinal}{step}"
+
+
+def _axes(axes: Sequence[Sequence[Any]]) -> str:
+    names = [name or "an axis" for name, _ in axes]
+    return f"{' and '.join(names)} ({' and '.join(str(size) for _, size in axes)} here)"
+
+
+def _axis(value: Any, told: Mapping[str, Any]) -> str:
+    if value == "all":
+        return "all of its axes"
+    if isinstance(value, (list, tuple)):
+        ((name, _),) = value
+        return name or f"axis {told['number']}"
+    return f"axis {value}" if isinstance(value, int) else str(value)
+
+
+def _shape(shape: Sequence[Any]) -> str:
+    parts = [f"{part[0]}={part[1]}" if isinstance(part, (list, tuple)) and part[0] else
+             str(part[1] if isinstance(part, (list, tuple)) else part) for part in shape]  # fmt: skip
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def _part(told: Mapping[str, Any]) -> str:
+    """The part of the right answer that a fact is about."""
+    part = told.get("part")
+    if not isinstance(part, Mapping):
+        return str(part)
+    if not part:
+        return "every entry"
+    parts = words()["parts"]
+    return filled(parts.get(part["operator"], parts[""]), part)
+
+
+def _subject(told: Mapping[str, Any]) -> str:
+    return _part(told) if "part" in told else "every entry"
+
+
+def _target(told: Mapping[str, Any]) -> str:
+    return "that" if told.get("besides") else "what it should be"
+
+
+def _paths(told: Mapping[str, Any]) -> str:
+    missing, count = told["missing"], told["count"]
+    verb = "is" if len(missing) == 1 else "are"
+    through = listed(map(spoken, missing))
+    return f"{len(missing)} of the {count} paths from {spoken(told['value'])} {verb} missing: through {through}"
+
+
+def _left(told: Mapping[str, Any]) -> Sequence[Any]:
+    found: Sequence[Any] = told["left" if told.get("left") else "axes"]
+    return found
+
+
+def _entry(told: Mapping[str, Any]) -> str:
+    at = f"[{','.join(map(str, told['place']))}]" if told["place"] else ""
+    return f"{told['name']}{at} = {told['value']}" if told["name"] else f"entry {at}"
+
+
+def _kinds(told: Mapping[str, Any]) -> str:
+    texts = []
+    for kind, sizes in told["kinds"]:
+        known = ", ".join(f"{axis}={size}" for axis, size in sizes)
+        texts.append(f"{kind} ({known})" if known else kind)
+    return listed(texts)
+
+
+def _options(told: Mapping[str, Any]) -> str:
+    chosen = " and ".join(f"{name} is {value}" for name, value in told["options"])
+    return f", where {chosen}" if chosen else ""
+
+
+DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "still": lambda told: "is still there" if len(_left(told)) == 1 else "are still there",
+    "them": lambda told: "it" if len(_left(told)) == 1 else "them",
+    "paths": _paths,
+    "part": _part,
+    "subject": _subject,
+    "target": _target,
+    "entry": _entry,
+    "kinds": _kinds,
+    "options": _options,
+    "owner": lambda told: f"the shape of {told['owner']}, " if told["owner"] else "",
+    "alone": lambda told: ", and none in a batch of one" if told["alone"] else "",
+}
+DERIVED_FROM: Mapping[str, tuple[str, ...]] = {
+    "still": (), "them": (), "paths": ("value", "count", "missing"), "subject": (), "target": (),
+    "entry": ("name", "place", "value"),
+}  # fmt: skip
+
+
+def _numbered(numbers: Sequence[int], _: Mapping[str, Any]) -> str:
+    return f"number {numbers[0]}" if len(numbers) == 1 else f"those numbered {listed(numbers)}"
+
+
+def _share(wrong: int, told: Mapping[str, Any]) -> str:
+    return f"{wrong} of {told['entries']} entries are wrong" if told["entries"] > 1 else "the value is wrong"
+
+
+def _mask(passes: bool, told: Mapping[str, Any]) -> str:
+    state = "passes its gradient on, and must be 0" if passes else "is 0, and must pass its gradient on"
+    return f"the mask is another one: {_entry(told)} {state}"
+
+
+def _instead(of: str) -> Callable[[Any, Mapping[str, Any]], str]:
+    def style(_: Any, told: Mapping[str, Any]) -> str:
+        text: str = words()["names"]["instead"][told["how"]]
+        return text.format(told[of])
+
+    return style
+
+
+STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
+    "numbered": _numbered,
+    "and": lambda rows, told: f", and {_numbered(rows, told)} not at all" if rows else "",
+    "rows": lambda rows, told: f"row {rows[0]}" if len(rows) == 1 else f"rows {listed(rows)}",
+    "beside": lambda by, told: "before" if by > 0 else "behind",
+    "share": _share,
+    "mask": _mask,
+    "name": _instead("name"),
+    "upstream": _instead("upstream"),
+}
+
+
+def hints_for(code: str, own: Sequence[str], answers: Sequence[str], *, derives: bool = True) -> tuple[str, ...]:
+    """Three hints: the mistake's own or its code's first, filled up with the last of the answer's.
+
+    Args:
+        own: hints that a mistake brings.
+        answers: the three hints of the answer.
+        derives: the answer is derived from a forward pass, so that the hints of every code have something to say.
+    """
+    fitting = words()["hints"].get(code, ()) if derives or code in OF_ANY_FUNCTION else ()
+    ladder = (*own, *(hint for hint in fitting if hint not in own))[:STEPS]
+    return (*ladder, *answers[len(ladder) : STEPS])
