@@ -239,6 +239,7 @@ class Kind(Enum):
     EDGES = "the uses of a value that carry nothing"
     FORWARD = "a step of the forward pass"
     INPUTS = "the inputs of the forward pass"
+    TRACE = "the forward pass"
     SWEEP = "the whole gradient, by a way of its own"
     END = "the right answer"
 
@@ -330,7 +331,9 @@ class Edit:
 
     @property
     def code(self) -> str:
-        return self.operator.code
+        """The operator's; a value that is wrong on the way forward alone leaves no derivative out."""
+        code = self.operator.code
+        return "wrong-point" if code == "missing-local" and self.way is Way.FORWARD else code
 
 
 @dataclass(frozen=True)
@@ -380,6 +383,8 @@ class Pass:
             case Kind.INPUTS:
                 other = self.trace.again(operator.rule(self.trace, **chosen))
                 return replace(self, trace=replace(other, out_g=self.trace.out_g), guarded=True)
+            case Kind.TRACE:
+                return replace(self, trace=operator.rule(self.trace, edit.spot, **chosen), guarded=True)
             case Kind.SWEEP:
                 return replace(self, sweep=lambda trace, wrt: operator.rule(trace, wrt, **chosen))
             case Kind.END:
@@ -406,8 +411,25 @@ class Pass:
         return replace(self, trace=other, rules={**self.rules, **by_value}, guarded=True)
 
 
+LEAVES_NOTHING = {"missing-path", "inverted-mask", "partial-batch", "overwritten", "diagonal-only", "hard-coded"}
+NOTHING = 1e-9
+
+
 def _as_rule(operator: Operator, where: Position | None, chosen: Parameters) -> Rule:
-    return lambda trace, step, g: operator.rule(At(trace, step, where, g), **chosen)
+    """The operator at one step.
+
+    Where it leaves nothing of a contribution, as a sum of zeros does, it is no better name than the missing path.
+    """
+
+    def rule(trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = operator.rule(At(trace, step, where, g), **chosen)
+        if where is not None and operator.code not in LEAVES_NOTHING and found.numel():
+            largest = float(found.abs().max())
+            if largest <= NOTHING * float(g.abs().max()) and float(step.vjp(where, g).abs().max()) > largest / NOTHING:
+                raise Vague("nothing is left of the contribution")
+        return found
+
+    return rule
 
 
 def _through_other(change: Callable[[Step], Step], where: Position) -> Rule:

@@ -19,12 +19,13 @@ import torch
 from grader.exercise import Answer, Declaration, Exercise, Misconception, Routine
 from grader.reference.compare import agrees, scaled_error
 from grader.reference.operation_recorder import record
-from grader.reference.trace import Place, Position, Step, Trace
+from grader.reference.trace import Line, Place, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial, Vague
 
 from . import difference, facts, factors, forward, paths, quotient, right_answer, rows
-from .along_axis import PICKING, REDUCING, RUNNING, is_picking, is_running
+from .along_axis import CLOSED_FORMS, PICKING, REDUCING, RUNNING, is_picking, is_running
 from .contraction import PRODUCT, SUMMING, is_contraction
+from .convolution import CONVOLUTION, is_convolution
 from .facts import Pair, off, right_in
 from .mistake import Fact, Mistake
 from .operator import (
@@ -49,7 +50,7 @@ from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
 from .rearranging import MOVING, REARRANGING, UPSTREAM_MOVED
 from .right_answer import MATCH
 from .softmax import SOFTMAX
-from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, TURNS
+from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH, TURNS
 
 TINY, ZERO, FAITHFUL = 1e-9, 1e-5, 1e-6
 LEAST_TOLD = 5  # how many entries must agree about a factor that one of them would have to be asked for
@@ -250,6 +251,7 @@ class Problem:
             yield from self._options()
             yield from (_whole(*choice) for choice in forward.rarer_upstream_choices(trace))
             yield from (_whole(*choice) for choice in rows.row_choices(trace, self.wrt))
+            yield from (_whole(*choice) for choice in paths.factor_choices(trace, self.wrt))
         for edit in self._local(trace, rare=True):
             yield Candidate((edit,))
 
@@ -264,32 +266,34 @@ class Problem:
     def _local(self, trace: Trace, *, rare: bool = False) -> Iterator[Edit]:
         """Every wrong rule at every place on the way back."""
         relevant = trace.depends(self.wrt)
-        for step, turn in _places(trace, relevant):
-            yield from _edits_at(At(trace, step), turn, UPSTREAM_MOVED if rare else ARRIVING)
+        for step, line, turn in _places(trace, relevant):
+            yield from _edits_at(At(trace, step), UPSTREAM_MOVED if rare else ARRIVING, line, turn)
             for position, source in step.operands:
                 if source in relevant:
                     at = At(trace, step, position)
-                    yield from _edits_at(at, turn, _rare_family(at) if rare else _family(at))
+                    yield from _edits_at(at, _rare_family(at) if rare else _family(at), line, turn)
 
     def _in_forward(self, trace: Trace, *, plain: bool) -> Iterator[Candidate]:
         """Another step of the forward pass."""
         if plain and not self.wrt:
             yield from (_whole(*choice) for choice in forward.input_choices(trace, ""))
         on_the_way = trace.depends(self.wrt) if self.wrt else set()
-        for step, turn in _places(trace, {step.key for step in trace.steps}):
-            if not step.operands and not forward.masks(step):
+        for step, line, turn in _places(trace, {step.key for step in trace.steps}):
+            if plain and forward.is_constant_to_sweep(step):
                 continue
+            for edit in () if plain else _edits_at(At(trace, step), forward.TRACES, line, turn):
+                yield Candidate((edit,))
             for operator in forward.STEPS if plain else (*forward.STEPS, *forward.RARER_STEPS):
                 for way in _ways(operator, plain, differentiated=bool(self.wrt) and step.key in on_the_way):
                     if way is Way.FORWARD and not self.wrt:
                         continue
                     if way is Way.FORWARD and plain and step.key == trace.out:
                         continue
-                    for edit in _edits_at(At(trace, step), turn, (operator,)):
+                    for edit in _edits_at(At(trace, step), (operator,), line, turn):
                         told = {**edit.told, **({} if way is Way.BOTH else {"way": way.value})}
                         yield Candidate((replace(edit, way=way, told=told),))
             if plain and self.wrt:
-                for edit in _edits_at(At(trace, step), turn, (forward.ADDED_UP,)):
+                for edit in _edits_at(At(trace, step), (forward.ADDED_UP,), line, turn):
                     yield Candidate((replace(edit, parameters={"spot": edit.spot}),))
 
     def _paths(self, trace: Trace) -> Iterator[Candidate]:
@@ -301,23 +305,26 @@ class Problem:
             return
         last = trace.steps[int(trace.out[1:])] if trace.out.startswith("%") else None
         for _, edges in paths.used_often(trace, self.wrt):
-            for count in range(1, len(edges)):
+            for count in range(1, len(edges)) if _is_straight(trace, edges) else ():
                 for bare in itertools.combinations(edges, count):
                     if last is not None:
-                        for edit in _edits_at(At(trace, last), None, ARRIVING[:1]):
+                        for edit in _edits_at(At(trace, last), ARRIVING[:1]):
                             yield _on_path(trace, edit, bare, edges)
 
     def _on_paths(self, trace: Trace, fits: Callable[[Edit], bool], most: int) -> Iterator[Candidate]:
         """A slip on one of several paths, in an operation that comes after they have met again."""
         relevant = trace.depends(self.wrt)
         for _, edges in paths.used_often(trace, self.wrt):
+            if not _is_straight(trace, edges):
+                continue
             reached = [set().union(*(trace.depends(trace.steps[i].key) for i, _ in edge.uses(trace))) for edge in edges]
-            for step, turn in _places(trace, relevant):
+            for step, line, turn in _places(trace, relevant):
                 if sum(step.key in found for found in reached) < 2 or step.name in RESHAPES:
                     continue
                 for position, source in step.operands:
                     if source in relevant and any(source in found for found in reached):
-                        local = filter(fits, _edits_at(At(trace, step, position), turn, _family(At(trace, step, position))))
+                        at = At(trace, step, position)
+                        local = filter(fits, _edits_at(at, _family(at), line, turn))
                         for edit in itertools.islice(local, most):
                             yield from (_on_path(trace, edit, (edge,), edges) for edge in edges)
 
@@ -325,12 +332,12 @@ class Problem:
         """Two local derivatives left out at once."""
         relevant = trace.depends(self.wrt)
         left_out: list[list[Edit]] = []
-        for step, turn in _places(trace, relevant):
-            if turn is None and step.name not in RESHAPES:
+        for step, line, turn in _places(trace, relevant):
+            if turn is None and line == step.line and step.name not in RESHAPES:
                 for position, source in step.operands:
                     if source in relevant:
                         at = At(trace, step, position)
-                        drops = (e for e in _edits_at(at, turn, _family(at)) if e.code in {"missing-local", "sum-for-mean"})
+                        drops = (e for e in _edits_at(at, _family(at)) if e.code in {"missing-local", "sum-for-mean"})
                         left_out.append(list(itertools.islice(drops, 2)))
         for one, two in itertools.combinations(reversed(left_out), 2):
             yield from (Candidate(_first_counts(pair)) for pair in itertools.product(one, two))
@@ -392,26 +399,27 @@ def _edited(one: Pass, edits: Iterable[Edit]) -> Pass:
     return one
 
 
-def _places(trace: Trace, relevant: set[str]) -> Iterator[tuple[Step, int | None]]:
-    """Every line of the forward pass, the last first: all its turns together, and in a loop the first and the last."""
-    seen: set[object] = set()
-    for step in reversed(trace.steps):
-        if step.key not in relevant or step.line in seen:
-            continue
-        seen.add(step.line)
-        yield step, None
-        turns = trace.turns[step.line]
-        if len(turns) > 1:
-            yield step, -1
-            yield trace.steps[turns[0]], 0
+def _places(trace: Trace, relevant: set[str]) -> Iterator[tuple[Step, Line, int | None]]:
+    """Every line of the forward pass, the last first; then lines that are alike, all together; in a loop, its ends."""
+    steps = [step for step in reversed(trace.steps) if step.key in relevant]
+    lines = dict.fromkeys(step.line for step in steps)
+    yield from ((trace.steps[trace.turns[line][-1]], line, None) for line in lines)
+    for line, turns in trace.turns.items():
+        if line not in lines and trace.steps[turns[-1]].key in relevant:
+            yield trace.steps[turns[-1]], line, None
+    for line in lines:
+        if len(trace.turns[line]) > 1:
+            yield from ((trace.steps[trace.turns[line][turn]], line, turn) for turn in (-1, 0))
 
 
-def _edits_at(at: At, turn: int | None, operators: Iterable[Operator]) -> Iterator[Edit]:
-    turns = at.trace.turns[at.step.line]
+def _edits_at(at: At, operators: Iterable[Operator], line: Line | None = None, turn: int | None = None) -> Iterator[Edit]:
+    """Every edit that these operators can make at a step: at all steps of its line, or at one turn."""
+    line = line or at.step.line
+    turns = at.trace.turns[line]
     told = {"step": step_name(at.step)}
     if len(turns) > 1:
         told["step"] = step_name(replace(at.step, nth=0))
-        told["turn"] = "every" if turn is None else "first" if turn == 0 else "last"
+        told["turn"] = {None: "every", 0: "first", -1: "last"}[turn] if line == at.step.line else "alike"
     places = turns if turn is None else [at.step.index]
     for operator in operators:
         try:
@@ -420,7 +428,7 @@ def _edits_at(at: At, turn: int | None, operators: Iterable[Operator]) -> Iterat
             continue
         if possible:
             position = at.position if operator.kind is Kind.OPERAND else None
-            spot, where = Spot(at.step.line, turn, position), tuple((i, position) for i in places)
+            spot, where = Spot(line, turn, position), tuple((i, position) for i in places)
             for chosen in operator.each(at):
                 yield Edit(operator, spot, chosen, {**told, **operator.tell(at, **chosen)}, where)
 
@@ -444,14 +452,18 @@ def _family(at: At) -> Iterator[Operator]:
     elif is_picking(at):
         yield from PICKING
     elif is_running(at):
-        yield from RUNNING
+        yield from (*RUNNING, *CLOSED_FORMS)
+    elif is_convolution(at):
+        yield from CONVOLUTION
     else:
         yield from REARRANGING
     yield from (*ONE_SIDE, *EXCHANGED, *TURNS)
 
 
 def _rare_family(at: At) -> Iterator[Operator]:
-    yield from MOVING
+    yield from (*THROUGH, *MOVING)
+    if at.step.name not in RESHAPES:
+        yield from REARRANGING
 
 
 def _ways(operator: Operator, plain: bool, *, differentiated: bool) -> Iterator[Way]:
@@ -474,6 +486,11 @@ def _whole(
     if step is None:
         return Candidate((Edit(operator, None, chosen, told),))
     return Candidate((Edit(operator, None, chosen, {"step": step_name(step), **told}, ((step.index, where),)),))
+
+
+def _is_straight(trace: Trace, edges: Iterable[Edge]) -> bool:
+    """No loop goes through these edges, so that one path can be told from the others."""
+    return all(len(edge.uses(trace)) == 1 for edge in edges)
 
 
 def _on_path(trace: Trace, edit: Edit, only: tuple[Edge, ...], edges: Sequence[Edge]) -> Candidate:
@@ -744,30 +761,22 @@ class Search:
         return None if found is None else Mistake(found[0], (found[1],))
 
 
-COMMON = frozenset(
-    "missing-local missing-upstream mean-for-sum sum-for-mean wrong-sign missing-path extra-factor transposed "
-    "missing-batch-sum wrong-point wrong-operand wrong-local summed-wrong-axis".split()
-)
-RARE_IN_PAIRS = frozenset("partial-batch".split())
+LIKELY = (
+    "derivative-missing path-missing partner-missing upstream-missing factor-of-power-missing mean-not-divided "
+    "sum-divided part-negated minus-missing mask-inverted only-own-part shares-missing mean-of-terms derivative-twice "
+    "exponent-not-lowered another-partner derivative-at-another-value axes-not-summed-part operation-left-out "
+    "terms-without-shares row-sum-added constant-missing picked-mask-missing times-input denominator-not-squared"
+).split()
 
 
 def _two_edits(problem: Problem) -> Iterator[Candidate]:
-    """Pairs of the likelier single edits, as many as the budget allows."""
-    likely = [
-        one.edits[0]
-        for one in problem.plain()
-        if len(one.edits) == 1 and not one.only and not one.skip and one.code in COMMON
-        and one.edits[0].operator.kind in (Kind.OPERAND, Kind.UPSTREAM, Kind.EDGES, Kind.FORWARD)
-        and one.edits[0].told.get("turn", "every") == "every"
-    ]  # fmt: skip
-    first: dict[tuple[str, Any], Edit] = {}
-    for edit in likely:
-        first.setdefault((edit.operator.name, edit.spot, ), edit)
-    pool = list(first.values())
-    pairs = sorted(itertools.combinations(range(len(pool)), 2), key=sum)
-    for i, j in pairs[:MOST_PAIRS]:
-        if pool[i].at != pool[j].at:
-            yield Candidate((pool[i], pool[j]))
+    """Pairs of the likelier single edits, the likeliest first, as many as the budget allows."""
+    single = [one.edits[0] for one in problem.plain() if len(one.edits) == 1 and not (one.only or one.skip)]
+    likely = [edit for edit in single if edit.operator.name in LIKELY and edit.told.get("turn", "every") == "every"]
+    likely.sort(key=lambda edit: LIKELY.index(edit.operator.name))
+    pairs = sorted(itertools.combinations(range(len(likely)), 2), key=sum)
+    different = ((likely[i], likely[j]) for i, j in pairs if likely[i].at != likely[j].at)
+    yield from (Candidate(pair) for pair in itertools.islice(different, MOST_PAIRS))
 
 
 def _near(array: np.ndarray, other: np.ndarray, right: np.ndarray) -> bool:

@@ -236,6 +236,7 @@ STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "and": lambda rows, told: f", and {_numbered(rows, told)} not at all" if rows else "",
     "rows": lambda rows, told: f"row {rows[0]}" if len(rows) == 1 else f"rows {listed(rows)}",
     "beside": lambda by, told: "before" if by > 0 else "behind",
+    "times": lambda turns, told: "once" if turns == 1 else "twice" if turns == 2 else f"{turns} times",
     "share": _share,
     "mask": _mask,
     "name": _instead("name"),
