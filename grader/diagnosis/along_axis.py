@@ -57,7 +57,9 @@ COUNTS: dict[str, Callable[[At], int]] = {
 
 
 def _counts(at: At) -> Iterator[Parameters]:
-    yield from ({"count": name} for name in COUNTS if name == "less-one" or _several_left(at))
+    for name in COUNTS:
+        if (name == "less-one" and _averages(at)) or (name != "less-one" and _several_left(at)):
+            yield {"count": name}
 
 
 def _counted(at: At, count: str) -> Parameters:

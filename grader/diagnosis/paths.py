@@ -108,6 +108,16 @@ def _turned_off(trace: Trace, _: Any, edge: Edge, keep: slice) -> Uses:
     return frozenset(uses) - frozenset(kept)
 
 
+def _cut_once(trace: Trace, _: Any, edge: Edge, turn: int) -> Uses:
+    uses = edge.uses(trace)
+    if not -len(uses) <= turn < len(uses) or len(uses) < 2:
+        raise ValueError("there is no such turn at these sizes")
+    return frozenset([uses[turn]])
+
+
+CUT_ONCE = Operator("cut-once", "missing-path", _cut_once, kind=Kind.EDGES)
+
+
 def _truncated(trace: Trace, wrt: str, edge: Edge, exits: tuple[Edge, ...], turns: int) -> torch.Tensor:
     """What each turn gives to the output goes back through the last few turns only, and no further."""
     carried, found = edge.uses(trace), torch.zeros_like(trace.inputs[wrt])
@@ -151,6 +161,9 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
                                 "turns": len(range(*keep.indices(99)))}  # fmt: skip
                         yield operator, {"edge": edge, "keep": keep}, told, (edge,)
                 exits = tuple(other for other in edges if other != edge)
+                for turn in range(-len(uses), len(uses)) if exits else ():
+                    told = {"turns": turn, "step": through(trace, (edge,))[0]}
+                    yield CUT_ONCE, {"edge": edge, "turn": turn}, told, (edge,)
                 for turns in LAST_TURNS if exits else ():
                     told = {"turns": turns, "step": through(trace, (edge,))[0]}
                     yield TRUNCATED, {"edge": edge, "exits": exits, "turns": turns}, told, (edge,)
@@ -221,7 +234,7 @@ def factor_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameter
 
 
 WHOLE = (TIMES_VALUE, DIVIDED_BY_VALUE,DERIVATIVES_MULTIPLIED, STOPPED_EARLY, TERM_OF_LOSS, FORWARD_VALUE, FORWARD_OF_UPSTREAM)
-PATHS = (MISSING, TRUNCATED, *(operator for operator, _ in TURNS_MISSING))
+PATHS = (MISSING, CUT_ONCE, TRUNCATED, *(operator for operator, _ in TURNS_MISSING))
 
 
 def whole_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters, Step | None]]:

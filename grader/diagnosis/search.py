@@ -56,8 +56,8 @@ TINY, ZERO, FAITHFUL = 1e-9, 1e-5, 1e-6
 LEAST_TOLD = 5  # how many entries must agree about a factor that one of them would have to be asked for
 MOST_PAIRS = 1500
 SPECIFIC = (
-    "inverted-mask overwritten transposed missing-upstream sum-for-mean mean-for-sum missing-batch-sum "
-    "extra-batch-sum missing-path wrong-sign missing-local forward-value value-for-gradient extra-factor "
+    "inverted-mask overwritten transposed missing-path missing-upstream sum-for-mean mean-for-sum missing-batch-sum "
+    "extra-batch-sum wrong-sign missing-local forward-value value-for-gradient extra-factor "
     "reshape-for-transpose inverse-for-transpose sum-of-products partial-batch wrong-operand wrong-point "
     "elementwise-for-matmul diagonal-only summed-wrong-axis broadcast-accident shape-special wrong-factor wrong-local "
     "hard-coded not-linear"
@@ -98,7 +98,10 @@ class Candidate:
     @property
     def lacks(self) -> bool:
         """It leaves a part of the right answer out, and all the rest is right."""
-        return len(self.edits) == 1 and self.code == "missing-path" and not self.only
+        one = self.edits[0] if len(self.edits) == 1 else None
+        return one is not None and one.code == "missing-path" and not self.only and "turn" not in {*one.told, *()} and (
+            "turns" not in one.told
+        )
 
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
@@ -566,6 +569,23 @@ class Search:
             return facts.wrong_shape(answer, *wrong_shape)
         return found or facts.constant(pairs, trivial=True) or self._counted() or facts.varying_ratio(answer, pairs) or facts.unknown(answer, pairs)
 
+    @property
+    def can_share(self) -> bool:
+        """What explains it may explain another answer, too: an edit of the traced pass, and no declared mistake."""
+        if not self.pairs or not self.problem.has_graph or not self._has_numbers or not self.problem.wrt:
+            return False
+        return self._first(self.problem.declared()) is None
+
+    @property
+    def nearness(self) -> int:
+        """How late in the forward pass the variable is used."""
+        return max(step for step, _ in self.problem.trace(self.problem.first).uses(self.problem.wrt))
+
+    def matches(self) -> list[Candidate]:
+        """Every edit of the traced pass that gives the learner's numbers, the likeliest first."""
+        every = (*self.problem.plain(), *self.problem.rarer())
+        return [one for one in every if one.edits and all(edit.operator.kind in SHARED for edit in one.edits) and not (one.only or one.skip) and self.explains(one)]
+
     @cached_property
     def _has_numbers(self) -> bool:
         return any(np.any(array) for _, array in self.pairs)
@@ -764,7 +784,7 @@ class Search:
 LIKELY = (
     "derivative-missing path-missing partner-missing upstream-missing factor-of-power-missing mean-not-divided "
     "sum-divided part-negated minus-missing mask-inverted only-own-part shares-missing mean-of-terms derivative-twice "
-    "exponent-not-lowered another-partner derivative-at-another-value axes-not-summed-part operation-left-out "
+    "exponent-not-lowered axes-not-summed-part operation-left-out "
     "terms-without-shares row-sum-added constant-missing picked-mask-missing times-input denominator-not-squared"
 ).split()
 
@@ -827,7 +847,30 @@ def find_mistakes(
         if answer.name in wrong:
             doubles = [(trial, array.real.astype("float64")) for trial, array in wrong[answer.name]]
             searches[answer.name] = Search(Problem(exercise, answer, first), doubles)
-    return {name: search.mistake() for name, search in searches.items()}
+    found = _one_cause(searches)
+    return {name: found.get(name) or search.mistake() for name, search in searches.items()}
+
+
+SHARED = (Kind.OPERAND, Kind.UPSTREAM, Kind.FORWARD, Kind.TRACE, Kind.INPUTS)
+
+
+def _one_cause(searches: Mapping[str, Search]) -> dict[str, Mistake]:
+    """The mistakes that explain several answers of a function at once, by answer.
+
+    Each is told where it is nearest to the loss, and the other answers name that one as their cause.
+    """
+    left = {name: search for name, search in searches.items() if search.can_share}
+    found: dict[str, Mistake] = {}
+    while len(left) > 1:
+        nearest = max(left, key=lambda name: left[name].nearness)
+        search = left.pop(nearest)
+        shared = [(one, [name for name, other in left.items() if other.explains(one)]) for one in search.matches()]
+        one, others = max(shared, key=lambda pair: len(pair[1]), default=(None, []))
+        if one is not None and others:
+            found[nearest] = one.mistake()
+            found |= {name: replace(one.mistake(), cause=nearest) for name in others}
+            left = {name: other for name, other in left.items() if name not in others}
+    return found
 
 
 def places(search: Search, code: str) -> tuple[Place, ...]:
