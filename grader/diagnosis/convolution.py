@@ -76,7 +76,9 @@ def _overwritten(at: At) -> torch.Tensor:
 def _channels_reshaped(at: At) -> torch.Tensor:
     """The kernel with its two channel axes reshaped where they must be exchanged."""
     kernel = _kernel(at)
-    return at.back(replaced={KERNEL: kernel.reshape(kernel.shape[1], kernel.shape[0], *kernel.shape[2:]).transpose(0, 1)})
+    return at.back(
+        replaced={KERNEL: kernel.reshape(kernel.shape[1], kernel.shape[0], *kernel.shape[2:]).transpose(0, 1)}
+    )
 
 
 def _flipped(at: At) -> torch.Tensor:

@@ -124,7 +124,9 @@ def _of_roots(known: Known) -> Factor | None:
             if _all_close(iter(left)):
                 form = shape.format(name)
                 whole = form if math.isclose(left[0], 1, rel_tol=CLOSE) else f"{spelt(left[0])} * {form}"
-                return Factor("wrong-factor", "factor-expression", {"expression": whole, "quantity": name, "size": size})
+                return Factor(
+                    "wrong-factor", "factor-expression", {"expression": whole, "quantity": name, "size": size}
+                )
     return None
 
 
@@ -135,9 +137,9 @@ def _of_numbers(known: Known) -> Factor | None:
     found: dict[str, float] = {}
     for expression in made[0]:
         if all(expression in numbers for numbers in made):
-            left = [r / numbers[expression][1] for (_, r), numbers in zip(known, made, strict=True)]
-            if _all_close(iter(left)):
-                found[expression] = left[0]
+            ratios = [r / numbers[expression][1] for (_, r), numbers in zip(known, made, strict=True)]
+            if _all_close(iter(ratios)):
+                found[expression] = ratios[0]
     for expression, left in sorted(found.items(), key=lambda pair: not math.isclose(pair[1], 1, rel_tol=CLOSE)):
         name, _ = made[0][expression]
         told = {"quantity": name, "size": float(f"{trial.arguments[name]:.4g}")}

@@ -98,7 +98,7 @@ def _other_constants(at: At) -> Iterator[Parameters]:
     (place,) = _constants(at.step)
     constant = float(at.step.args[place])
     for how, change in OTHER_CONSTANTS.items():
-        if how in {"rooted"} and constant <= 0 or how == "inverted" and not constant:
+        if (how in {"rooted"} and constant <= 0) or (how == "inverted" and not constant):
             continue
         if not math.isclose(change(constant), constant):
             yield {"how": how}
@@ -393,7 +393,14 @@ STEPS = (
 FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
                 "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
                 "mask-left-out", "mask-filled-with-zero"}  # fmt: skip
-BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "another-option", "another-exponent", "another-constant"}
+BACK_ONLY = {
+    "reshaped-in-forward",
+    "along-another-axis",
+    "another-function",
+    "another-option",
+    "another-exponent",
+    "another-constant",
+}
 RARER_STEPS = (
     _step("function-applied-as-well", "wrong-local", lambda step, function: _followed_by(step, function),
           lambda at: at.step.name in CONTRACTIONS | SUMS, each=_activations,
@@ -438,8 +445,11 @@ def _order_exchanged(trace: Trace, spot: Any) -> Trace:
 
 def _can_be_exchanged(at: At) -> bool:
     after = _next_of_one(at.trace, at.step)
-    return after is not None and len(at.step.operands) == 1 and at.step.name not in RESHAPES and (
-        after.name not in RESHAPES and at.step.value.shape == at.x.shape
+    return (
+        after is not None
+        and len(at.step.operands) == 1
+        and at.step.name not in RESHAPES
+        and (after.name not in RESHAPES and at.step.value.shape == at.x.shape)
     )
 
 
@@ -598,7 +608,9 @@ def _with_other_upstream(trace: Trace, wrt: str, how: str) -> torch.Tensor:
 
 
 def _with_added_upstream(trace: Trace, wrt: str, key: str, sign: int) -> torch.Tensor:
-    return replace(trace, out_g=trace.out_g + sign * trace.values()[key].expand(trace.out_g.shape), memo={}).backward(wrt)
+    return replace(trace, out_g=trace.out_g + sign * trace.values()[key].expand(trace.out_g.shape), memo={}).backward(
+        wrt
+    )
 
 
 def _with_gate(trace: Trace, wrt: str, key: str) -> torch.Tensor:
@@ -627,7 +639,6 @@ def rarer_upstream_choices(trace: Trace) -> Iterator[tuple[Operator, Parameters,
         yield GATED, {"key": key}, told
     for how, (code, _) in (INSTEAD | CUT).items() if trace.out_g.dim() else ():
         yield REARRANGED_UPSTREAM[code], {"how": how}, {"how": how, **upstream}
-
 
 
 def is_constant_to_sweep(step: Step) -> bool:

@@ -156,7 +156,9 @@ class At:
         """An upstream gradient is given."""
         return bool(self.trace.upstream_name)
 
-    def back(self, g: torch.Tensor | None = None, replaced: Mapping[Position, torch.Tensor] | None = None) -> torch.Tensor:
+    def back(
+        self, g: torch.Tensor | None = None, replaced: Mapping[Position, torch.Tensor] | None = None
+    ) -> torch.Tensor:
         """The right contribution to the operand; of another upstream gradient, or with other operands."""
         return self.step.vjp(self.where, self.g if g is None else g, replaced)
 
@@ -401,7 +403,7 @@ class Pass:
                 (i, where): _through_other(change, where) for i in steps for where, _ in self.trace.steps[i].operands
             }
             return replace(self, rules={**self.rules, **rules}, guarded=True)
-        other = self.trace.with_steps({i: change for i in steps})
+        other = self.trace.with_steps(dict.fromkeys(steps, change))
         if edit.way is Way.BOTH:
             return replace(self, trace=other, guarded=True)
         mended = tuple(_as_before(a, b) for a, b in zip(self.trace.steps, other.steps, strict=True))
@@ -446,7 +448,11 @@ def _as_before(here: Step, there: Step) -> Step:
         return replace(here, value=there.value)
     both = zip(here.args, there.args, strict=True)
     args = tuple(value if isinstance(value, torch.Tensor) else constant for constant, value in both)
-    kwargs = {name: value if isinstance(value, torch.Tensor) else here.kwargs[name] for name, value in there.kwargs.items() if name in here.kwargs}
+    kwargs = {
+        name: value if isinstance(value, torch.Tensor) else here.kwargs[name]
+        for name, value in there.kwargs.items()
+        if name in here.kwargs
+    }
     return replace(there, func=here.func, args=args, kwargs={**here.kwargs, **kwargs})
 
 

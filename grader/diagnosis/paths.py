@@ -211,6 +211,7 @@ TERM_OF_LOSS = Operator("term-of-loss", "forward-value", _added, kind=Kind.SWEEP
 FORWARD_VALUE = Operator("forward-value", "forward-value", _value, kind=Kind.SWEEP)
 FORWARD_OF_UPSTREAM = Operator("forward-of-upstream", "wrong-local", _forward_of_upstream, kind=Kind.SWEEP)
 
+
 def _times_value(trace: Trace, wrt: str, key: str, divided: bool) -> torch.Tensor:
     right, value = trace.backward(wrt), trace.values()[key]
     if torch.broadcast_shapes(value.shape, right.shape) != right.shape:
@@ -233,7 +234,15 @@ def factor_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameter
                 yield operator, {"key": step.key, "divided": operator is DIVIDED_BY_VALUE}, told, None
 
 
-WHOLE = (TIMES_VALUE, DIVIDED_BY_VALUE,DERIVATIVES_MULTIPLIED, STOPPED_EARLY, TERM_OF_LOSS, FORWARD_VALUE, FORWARD_OF_UPSTREAM)
+WHOLE = (
+    TIMES_VALUE,
+    DIVIDED_BY_VALUE,
+    DERIVATIVES_MULTIPLIED,
+    STOPPED_EARLY,
+    TERM_OF_LOSS,
+    FORWARD_VALUE,
+    FORWARD_OF_UPSTREAM,
+)
 PATHS = (MISSING, CUT_ONCE, TRUNCATED, *(operator for operator, _ in TURNS_MISSING))
 
 

@@ -95,7 +95,9 @@ def _partner_or_one(at: At) -> torch.Tensor:
     return at.partner if at.others else torch.ones_like(at.g)
 
 
-def _function(name: str, code: str, function: str, slope: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Operator:
+def _function(
+    name: str, code: str, function: str, slope: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+) -> Operator:
     """A wrong derivative of one function, from its operand and its value."""
     return Operator(name, code, scaled(lambda at: slope(at.x, at.y)), _of(*function.split()))
 

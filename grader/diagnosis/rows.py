@@ -86,7 +86,9 @@ def _in_pattern(trace: Trace, wrt: str, split: Split, pattern: str) -> torch.Ten
     return _weighed(trace, wrt, split, PATTERNS[pattern][1])
 
 
-ROWS = {code: Operator("rows-in-pattern", code, _in_pattern, kind=Kind.SWEEP) for code in ("partial-batch", "wrong-factor")}
+ROWS = {
+    code: Operator("rows-in-pattern", code, _in_pattern, kind=Kind.SWEEP) for code in ("partial-batch", "wrong-factor")
+}
 
 
 def row_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:

@@ -22,7 +22,7 @@ from grader.reference.operation_recorder import record
 from grader.reference.trace import Line, Place, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial, Vague
 
-from . import difference, facts, factors, forward, paths, quotient, right_answer, rows
+from . import difference, factors, facts, forward, paths, quotient, right_answer, rows
 from .along_axis import CLOSED_FORMS, PICKING, REDUCING, RUNNING, is_picking, is_running
 from .contraction import PRODUCT, SUMMING, is_contraction
 from .convolution import CONVOLUTION, is_convolution
@@ -99,8 +99,12 @@ class Candidate:
     def lacks(self) -> bool:
         """It leaves a part of the right answer out, and all the rest is right."""
         one = self.edits[0] if len(self.edits) == 1 else None
-        return one is not None and one.code == "missing-path" and not self.only and "turn" not in {*one.told, *()} and (
-            "turns" not in one.told
+        return (
+            one is not None
+            and one.code == "missing-path"
+            and not self.only
+            and "turn" not in {*one.told, *()}
+            and ("turns" not in one.told)
         )
 
     @cached_property
@@ -170,7 +174,9 @@ class Problem:
             found = self._with_prior(trial, self._swept(candidate, trial))
         for edit in candidate.edits:
             if edit.operator.kind is Kind.END:
-                before = trial if found is None else replace(trial, expected={**trial.expected, self.answer.name: found})
+                before = (
+                    trial if found is None else replace(trial, expected={**trial.expected, self.answer.name: found})
+                )
                 found = edit.operator.rule(self.end(before), **edit.parameters)
         assert found is not None
         return found
@@ -415,7 +421,9 @@ def _places(trace: Trace, relevant: set[str]) -> Iterator[tuple[Step, Line, int 
             yield from ((trace.steps[trace.turns[line][turn]], line, turn) for turn in (-1, 0))
 
 
-def _edits_at(at: At, operators: Iterable[Operator], line: Line | None = None, turn: int | None = None) -> Iterator[Edit]:
+def _edits_at(
+    at: At, operators: Iterable[Operator], line: Line | None = None, turn: int | None = None
+) -> Iterator[Edit]:
     """Every edit that these operators can make at a step: at all steps of its line, or at one turn."""
     line = line or at.step.line
     turns = at.trace.turns[line]
@@ -559,7 +567,10 @@ class Search:
         if masked := facts.another_mask(answer, pairs, self._closed()) or facts.not_zero(answer, pairs):
             return special if special and special.code == "hard-coded" else masked
         if found := (
-            facts.mixed_with_prior(answer, pairs) or self._by_factors() or self._by_paths() or facts.a_step(answer, pairs)
+            facts.mixed_with_prior(answer, pairs)
+            or self._by_factors()
+            or self._by_paths()
+            or facts.a_step(answer, pairs)
         ):
             return found
         if rare := self._first(self._rarer):
@@ -567,7 +578,13 @@ class Search:
         found = self._partly(special) or self._combined()
         if found is None and wrong_shape is not None:
             return facts.wrong_shape(answer, *wrong_shape)
-        return found or facts.constant(pairs, trivial=True) or self._counted() or facts.varying_ratio(answer, pairs) or facts.unknown(answer, pairs)
+        return (
+            found
+            or facts.constant(pairs, trivial=True)
+            or self._counted()
+            or facts.varying_ratio(answer, pairs)
+            or facts.unknown(answer, pairs)
+        )
 
     @property
     def can_share(self) -> bool:
@@ -584,7 +601,14 @@ class Search:
     def matches(self) -> list[Candidate]:
         """Every edit of the traced pass that gives the learner's numbers, the likeliest first."""
         every = (*self.problem.plain(), *self.problem.rarer())
-        return [one for one in every if one.edits and all(edit.operator.kind in SHARED for edit in one.edits) and not (one.only or one.skip) and self.explains(one)]
+        return [
+            one
+            for one in every
+            if one.edits
+            and all(edit.operator.kind in SHARED for edit in one.edits)
+            and not (one.only or one.skip)
+            and self.explains(one)
+        ]
 
     @cached_property
     def _has_numbers(self) -> bool:
@@ -833,9 +857,7 @@ def _rows(array: np.ndarray, right: np.ndarray, rest: np.ndarray) -> np.ndarray 
 # --- a file ------------------------------------------------------------------------------------------------------
 
 
-def find_mistakes(
-    exercise: Declaration, first: Trial, wrong: Mapping[str, Sequence[Pair]]
-) -> dict[str, Mistake]:
+def find_mistakes(exercise: Declaration, first: Trial, wrong: Mapping[str, Sequence[Pair]]) -> dict[str, Mistake]:
     """Which mistake each wrong answer of a function is; one cause for several, where there is one.
 
     Args:

@@ -35,7 +35,7 @@ def _arriving(at: At, **_: Any) -> Parameters:
 
 def _other_values(at: At) -> Iterator[str]:
     """Values of the shape of a product's upstream gradient, or of that of the whole."""
-    if at.given and at.is_last or at.step.name in CONTRACTIONS:
+    if (at.given and at.is_last) or at.step.name in CONTRACTIONS:
         yield from (key for key in same_shape(at.trace.values(), at.y) if key != at.step.key)
 
 
@@ -263,6 +263,4 @@ def _exchanged_before(at: At, where: Position, key: str) -> Parameters:
     return {"there": at.named(key), "here": at.named(made.operands[0][1])}
 
 
-THROUGH = (
-    Operator("another-partner", "wrong-operand", _rearranged_alike, each=_through_same, tell=_exchanged_before),
-)
+THROUGH = (Operator("another-partner", "wrong-operand", _rearranged_alike, each=_through_same, tell=_exchanged_before),)
