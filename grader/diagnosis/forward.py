@@ -29,6 +29,7 @@ from .operator import (
     Kind,
     Operator,
     Parameters,
+    Way,
     along,
     axis_of,
     step_name,
@@ -644,3 +645,30 @@ def rarer_upstream_choices(trace: Trace) -> Iterator[tuple[Operator, Parameters,
 def is_constant_to_sweep(step: Step) -> bool:
     """A mask, a place, a number: nothing that a gradient goes through, and yet a part of the forward pass."""
     return not step.operands
+
+
+# The ways in which a step is more often another one; the other ways are rarer.
+PLAIN_WAYS: Mapping[str, tuple[Way, ...]] = {
+    "constant-missing": (Way.BOTH, Way.FORWARD),
+    "sign-turned": (Way.BOTH,),
+    "sum-of-mean": (Way.FORWARD,),
+    "mean-of-sum": (Way.FORWARD,),
+    "operation-left-out": (Way.BOTH,),
+    "shapes-not-in-line": (Way.BOTH,),
+    "reduced-along-another-axis": (Way.BOTH,),
+}
+
+
+def ways(operator: Operator, *, plain: bool, differentiated: bool) -> tuple[Way, ...]:
+    """How a step may be another one: what follows and the way back, or one of these alone.
+
+    Args:
+        differentiated: the way back goes through it.
+    """
+    own = PLAIN_WAYS.get(operator.name, ())
+    if plain:
+        return own
+    one_way = [Way.FORWARD] * (operator.name in FORWARD_ONLY) + [Way.BACK] * (
+        operator.name in BACK_ONLY and differentiated
+    )
+    return tuple(way for way in (Way.BOTH, *one_way) if way not in own)

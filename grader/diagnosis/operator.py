@@ -286,12 +286,12 @@ class Spot:
 
     Args:
         line: a line of the forward pass.
-        turn: which of the steps that it takes, counted from 0, or from -1 backwards; `None` for every one of them.
+        turns: which of the steps that it takes, as the bounds of a slice; every one of them by default.
         position: an operand of these steps.
     """
 
     line: Line
-    turn: int | None = None
+    turns: tuple[int | None, int | None] = (None, None)
     position: Position | None = None
 
     def steps(self, trace: Trace) -> list[int]:
@@ -300,10 +300,10 @@ class Spot:
         Raises:
             ValueError: there are none.
         """
-        found = trace.turns.get(self.line, [])
+        found = trace.turns.get(self.line, [])[slice(*self.turns)]
         if not found:
             raise ValueError("the forward pass takes no such step at these sizes")
-        return list(found) if self.turn is None else [found[self.turn]]
+        return list(found)
 
 
 class Way(Enum):
