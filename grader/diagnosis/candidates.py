@@ -47,7 +47,7 @@ from .softmax import SOFTMAX
 from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH, TURNS
 
 FAITHFUL = 1e-6
-MOST = 1500
+MOST = 500
 LEFT_OUT = {"missing-local", "sum-for-mean"}
 Family = Callable[[At], Iterable[Operator]]
 
