@@ -156,6 +156,23 @@ class At:
         """An upstream gradient is given."""
         return bool(self.trace.upstream_name)
 
+    @property
+    def is_given_last(self) -> bool:
+        """What arrives is the upstream gradient that is given."""
+        return self.given and self.is_last
+
+    @property
+    def name(self) -> str:
+        return self.step.name
+
+    @property
+    def ones(self) -> torch.Tensor:
+        return torch.ones_like(self.y)
+
+    def key(self, where: Position) -> str:
+        """The key of any operand."""
+        return dict(self.step.operands)[where]
+
     def back(
         self, g: torch.Tensor | None = None, replaced: Mapping[Position, torch.Tensor] | None = None
     ) -> torch.Tensor:
@@ -231,6 +248,11 @@ class End:
     @property
     def is_gradient(self) -> bool:
         return self.answer.kind == "gradient"
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of the variable's axes, if they are known."""
+        return self.trial.axes(self.answer.wrt) or ()
 
 
 class Kind(Enum):
