@@ -474,7 +474,34 @@ def _masked_later(trace: Trace, spot: Any) -> Trace:
     return trace.with_steps({index: _identity, after.index: masked})
 
 
+SAVED: Mapping[str, Callable[[Step], torch.Tensor]] = {
+    "complement": lambda step: 1 - step.value,
+    "operand": lambda step: step.operand(step.operands[0][0]),
+    "negated": lambda step: -step.value,
+    "squared": lambda step: step.value**2,
+}
+
+
+def _with_saved(trace: Trace, spot: Any, how: str) -> Trace:
+    """On the way back alone the steps that use a value have another one in its place."""
+    others = {trace.steps[i].key: SAVED[how](trace.steps[i]) for i in spot.steps(trace)}
+    if any(other.shape != trace.values()[key].shape for key, other in others.items()):
+        raise ValueError("the values have different shapes in this trial")
+    steps = [
+        step.with_operands({where: others[key] for where, key in step.operands if key in others})
+        for step in trace.steps
+    ]
+    return replace(trace, steps=tuple(steps), memo={})
+
+
+def _is_saved(at: At) -> bool:
+    return len(at.step.operands) == 1 and at.y.dim() > 0 and at.step.name not in RESHAPES and not at.is_last
+
+
 TRACES = (
+    Operator("saved-value", "wrong-operand", _with_saved, _is_saved, lambda at: ({"how": how} for how in SAVED),
+             lambda at, how: {"how": how, "value": value_name(at.trace, at.step.key)}, kind=Kind.TRACE),
+
     Operator("order-exchanged", "wrong-point", _order_exchanged, _can_be_exchanged, tell=_after, kind=Kind.TRACE),
     Operator("masked-later", "wrong-local", _masked_later, lambda at: _fills(at) and _next_of_one(at.trace, at.step) is not None,
              tell=_after, kind=Kind.TRACE),

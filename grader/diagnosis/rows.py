@@ -202,14 +202,13 @@ def _in_weights(wrt: str, traced: Traced, split: Split, pairs: Sequence[Pair]) -
     if len(several) < LEAST_TRIALS:
         return None
     parts = [_parts(wrt, traced, split, trial) for trial, _ in several]
-    if any(((np.abs(part) > 0).sum(axis=0) <= 1).all() for part in parts):
-        return None  # each row has entries of its own: what is off is no sum over rows
+    apart = any(((np.abs(part) > 0).sum(axis=0) <= 1).all() for part in parts)  # each row has entries of its own
     found = [_weights(part, array) for part, (_, array) in zip(parts, several, strict=True)]
     if any(weights is None for weights in found) or found[0] is None:
         return None
     (trial, _), weights = several[0], found[0]
     facts = {"axes": _axes(traced(trial), split), "first": float(weights[0]), "last": float(weights[-1])}
-    return "wrong-factor", Fact("rows-weighed", facts)
+    return "wrong-factor", Fact("rows-scaled" if apart else "rows-weighed", facts)
 
 
 def _weights(parts: np.ndarray, array: np.ndarray) -> np.ndarray | None:

@@ -9,7 +9,7 @@ import torch
 
 from grader.reference.trace import Position, Step, Trace
 
-from .operator import CONTRACTIONS, JOINS, RESHAPES, SUMS, At, Kind, Operator, Parameters, step_name
+from .operator import CONTRACTIONS, JOINS, RESHAPES, SUMS, At, Kind, Operator, Parameters, axis_of, step_name
 from .pointwise import is_pointwise, keys_like, shaped
 
 UPSTREAM = "out_g"
@@ -41,6 +41,22 @@ def _there(at: At, key: str) -> Parameters:
     return {"there": at.named(key), **_arriving(at)}
 
 
+def _joins_alike(at: At) -> bool:
+    """It puts several arrays of one shape behind one another."""
+    parts = at.step.args[0] if at.name in JOINS - {"stack"} else ()
+    return len(parts) > 1 and len({part.shape for part in parts}) == 1
+
+
+def _parts(at: At, *, turned: bool) -> torch.Tensor:
+    """The upstream gradient with the parts in reverse order, or made of every other entry, and so on."""
+    axis, count = axis_of(at.step) or 0, len(at.step.args[0])
+    if turned:
+        return torch.cat(at.g.chunk(count, axis)[::-1], axis)
+    size = at.g.shape[axis] // count
+    places = torch.arange(size * count).view(size, count).t().flatten()
+    return at.g.index_select(axis, places)
+
+
 ARRIVING = (
     Operator("upstream-missing", "missing-upstream", lambda at: torch.ones_like(at.g), lambda at: at.given,
              tell=_arriving, kind=Kind.UPSTREAM),
@@ -51,6 +67,13 @@ ARRIVING = (
     Operator("result-for-upstream", "value-for-gradient", _value, _usable,
              lambda at: _other_values(at, inputs=False), _there, Kind.UPSTREAM),
     Operator("value-for-gradient", "value-for-gradient", lambda at: at.y, _usable, tell=_arriving, kind=Kind.UPSTREAM),
+    Operator("upstream-again", "extra-factor", lambda at: at.g + (0 if at.is_last else at.trace.out_g),
+             lambda at: at.given and len(at.trace.turns[at.step.line]) > 1 and at.y.shape == at.trace.out_g.shape,
+             kind=Kind.UPSTREAM),
+    Operator("parts-of-upstream-exchanged", "wrong-operand", lambda at: _parts(at, turned=True), _joins_alike,
+             kind=Kind.UPSTREAM),
+    Operator("parts-of-upstream-interleaved", "reshape-for-transpose", lambda at: _parts(at, turned=False),
+             _joins_alike, kind=Kind.UPSTREAM),
     Operator("upstream-twice", "extra-factor", lambda at: at.g * at.g, lambda at: at.is_given_last, kind=Kind.UPSTREAM),
 )  # fmt: skip
 

@@ -241,6 +241,7 @@ STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "times": lambda turns, told: "once" if turns == 1 else "twice" if turns == 2 else f"{turns} times",
     "share": _share,
     "mask": _mask,
+    "saved": lambda _, told: words()["names"]["saved"][told["how"]].format(spoken(told["value"])),
     "name": _instead("name"),
     "upstream": _instead("upstream"),
 }
