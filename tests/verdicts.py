@@ -9,6 +9,7 @@ import numpy as np
 
 from grader.diagnosis.facts import Pair
 from grader.diagnosis.mistake import Diagnosis
+from grader.diagnosis.operator import End
 from grader.diagnosis.search import Problem, find_mistakes
 from grader.diagnosis.words import finding
 from grader.exercise import Answer, Declaration
@@ -33,10 +34,14 @@ def problem_of(exercise: Declaration, answer: int = 0) -> Problem:
 
 
 def pairs_of(exercise: Declaration, rule: Rule, answer: Answer, seed: int = 5) -> list[Pair]:
-    """Each trial with what a rule makes of its inputs, `out`, `out_g` and the right answer, in single precision."""
+    """Each trial with what a rule makes of everything that is known there, in single precision.
+
+    That is its inputs, `out`, `out_g`, the `right` answers by name, that one itself, and what was stored `before`.
+    """
     found = []
     for trial in trials_of(exercise, seed):
-        known = {**trial.inputs, "out": trial.out, "out_g": trial.out_g, "right": trial.expected[answer.name]}
+        known = {**trial.inputs, **trial.expected, "out": trial.out, "out_g": trial.out_g}
+        known |= {"right": trial.expected[answer.name], "before": End(answer, trial).prior}
         found.append((trial, np.asarray(rule(known)).astype("float32").astype("float64")))
     return found
 
