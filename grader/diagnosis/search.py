@@ -43,6 +43,7 @@ from .operator import (
     Pass,
     Spot,
     Way,
+    of_any_turn,
     step_name,
 )
 from .paths import Edge, idle_edges, uses_of
@@ -433,7 +434,15 @@ def _edits_at(at: At, operators: Iterable[Operator], line: Line | None = None, t
             position = at.position if operator.kind is Kind.OPERAND else None
             spot, where = Spot(line, turn, position), tuple((i, position) for i in places)
             for chosen in operator.each(at):
-                yield Edit(operator, spot, chosen, {**told, **operator.tell(at, **chosen)}, where)
+                spoken = operator.tell(at, **chosen)
+                yield Edit(operator, spot, chosen, {**told, **(_in_every_turn(at.trace, spoken) if len(turns) > 1 else spoken)}, where)
+
+
+def _in_every_turn(trace: Trace, told: Parameters) -> Parameters:
+    """The values of a loop without their numbers, unless these are what tells them apart."""
+    values = {name: value for name, value in told.items() if isinstance(value, str) and value[:1] in ("%", "^")}
+    plain = {name: value[0] + of_any_turn(trace, f"%{value[1:]}")[1:] for name, value in values.items()}
+    return {**told, **plain} if len(set(plain.values())) == len(set(values.values())) else told
 
 
 def _family(at: At) -> Iterator[Operator]:
