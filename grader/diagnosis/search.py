@@ -172,7 +172,8 @@ class Problem:
         for edit in candidate.edits:
             if edit.operator.kind is Kind.END:
                 before = trial if found is None else replace(trial, expected={**trial.expected, self.answer.name: found})
-                found = edit.operator.rule(self.end(before), **edit.parameters)
+                with np.errstate(all="ignore"):  # what is not finite is no learner's answer
+                    found = edit.operator.rule(self.end(before), **edit.parameters)
         assert found is not None
         return found
 
