@@ -14,6 +14,7 @@ from grader.authoring.audit import Finding, audit
 from grader.authoring.build import build
 from grader.course import load_course
 from grader.course_file import line_of_name
+from grader.diagnosis import words as words_module
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 
@@ -34,6 +35,7 @@ units:
 """
 RELU, MSE = "solutions/05_activations", "solutions/06_losses"
 SPEC = f"{RELU}/spec.py"
+WORDS_FILE = "grader/diagnosis/words.yaml"
 Check = Callable[[], list[Finding]]
 
 
@@ -161,16 +163,35 @@ def test_a_hint_of_a_misconception_that_holds_the_formula_is_found(root: Path, f
     assert finding.says.startswith("relu_grad: a hint of the misconception wrong-operand about inp.g gives the formula")
 
 
-def test_a_ladder_that_holds_the_formula_is_found(findings: Check, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(audit_words, "LADDERS", {"wrong-sign": ("(inp > 0) * out.g", "", ""), "no-code": ()})
+def test_words_of_mistakes_that_hold_the_formula_or_belong_to_nothing_are_found(
+    findings: Check, monkeypatch: pytest.MonkeyPatch
+):
+    known = words_module.words()
+    says = {name: text for name, text in known["says"].items() if name != "negated"} | {"no-operator": "wrong"}
+    hints = {"wrong-sign": ("(inp > 0) * out.g", "", ""), "no-code": ()}
+    changed = {**known, "says": says, "hints": hints, "hints_of": {"no-fact": (), "transposed": ("", "")}}
+    monkeypatch.setattr(audit_words, "words", lambda: changed)
     assert findings() == [
-        Finding("grader/diagnosis/ladders.py", "a hint of wrong-sign is empty: write it."),
-        Finding("grader/diagnosis/ladders.py", "a hint of wrong-sign is there twice: write another one."),
-        Finding("grader/diagnosis/ladders.py", "no-code is no known code: correct its name."),
+        Finding(WORDS_FILE, "a hint of wrong-sign is empty: write it."),
+        Finding(WORDS_FILE, "a hint of wrong-sign is there twice: write another one."),
+        Finding(WORDS_FILE, "no-code is no known code: correct its name."),
+        Finding(WORDS_FILE, "the operator negated has no words: write them."),
+        Finding(WORDS_FILE, "there are words for no-operator, which nothing is called: correct the name, or remove them."),
+        Finding(WORDS_FILE, "there are hints for no-fact, which nothing is called: correct the name, or remove them."),
+        Finding(WORDS_FILE, "a hint of transposed is empty: write it."),
+        Finding(WORDS_FILE, "a hint of transposed is there twice: write another one."),
         Finding(
             SPEC, "relu_grad: the ladder of wrong-sign gives the formula away ((inp > 0) * out.g): ask for it instead."
         ),
     ]
+
+
+def test_words_that_speak_of_what_a_mistake_does_not_bring_are_found(findings: Check, monkeypatch: pytest.MonkeyPatch):
+    known = words_module.words()
+    changed = {**known, "says": {**known["says"], "mask-inverted": "the mask of {stop} is inverted"}}
+    monkeypatch.setattr(words_module, "words", lambda: changed)
+    says = "relu_grad: the words of mask-inverted cannot be said of inp.g (KeyError: 'stop'): correct them in words.yaml."
+    assert says in [finding.says for finding in findings()]
 
 
 def test_a_bare_name_is_no_formula(root: Path, findings: Check):

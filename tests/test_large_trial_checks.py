@@ -12,7 +12,7 @@ from corpus import SUBMISSIONS, found_codes
 from measurements import SOURCES
 
 from grader.course import Course
-from grader.diagnosis.ladders import STEPS
+from grader.diagnosis.words import STEPS
 from grader.exercise import Exercise, returned, stored
 from grader.judging.grading import Grader
 from grader.judging.large_trial_checks import UNSUSPICIOUS, grows_as_a_square

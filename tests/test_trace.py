@@ -9,9 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.diagnosis.fault import along
+from grader.diagnosis.operator import along
 from grader.reference.operation_recorder import record
-from grader.reference.trace import Trace, Wrong
+from grader.reference.trace import Trace
 
 Forward = Callable[..., torch.Tensor]
 N, M, K = 2, 3, 4
@@ -205,19 +205,39 @@ def test_a_wrong_rule_is_followed_in_its_place() -> None:
     """The rule for an operand replaces its contribution; the rule for the step, its upstream gradient."""
     inputs = inputs_of(1)
     trace = traced(lambda x, w, b: 3 * x.sin(), inputs)
-    dropped = Wrong(0, (0,), lambda trace, step, g: g)
-    torch.testing.assert_close(trace.backward("x", (dropped,)), 3 * trace.out_g)
-    ones = Wrong(1, None, lambda trace, step, g: torch.ones_like(g))
-    torch.testing.assert_close(trace.backward("x", (ones,)), 3 * inputs["x"].cos())
+    dropped = {(0, (0,)): lambda trace, step, g: g}
+    torch.testing.assert_close(trace.backward("x", dropped), 3 * trace.out_g)
+    ones = {(1, None): lambda trace, step, g: torch.ones_like(g)}
+    torch.testing.assert_close(trace.backward("x", ones), 3 * inputs["x"].cos())
 
 
 def test_a_step_may_be_taken_otherwise_and_all_that_follows_with_it() -> None:
     """The forward pass again with one step changed; the sweep over it is that pass's own gradient."""
     x, g = torch.randn(3, 4, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)
     trace = record(lambda x: (x - x.mean(1, keepdim=True)) ** 2, {"x": x}, g)
-    changed = trace.with_step(0, lambda step: along(step, (0, 1)))
+    changed = trace.with_steps({0: lambda step: along(step, (0, 1))})
     assert torch.equal(changed.steps[-1].value, (x - x.mean()) ** 2)
     assert torch.equal(trace.steps[-1].value, (x - x.mean(1, keepdim=True)) ** 2)
     leaf = x.clone().requires_grad_()
     ((leaf - leaf.mean()) ** 2 * g).sum().backward()
     torch.testing.assert_close(changed.backward("x"), leaf.grad)
+
+
+def test_the_turns_of_a_loop_are_steps_of_one_line() -> None:
+    """However many there are; what stands in another line, or before the loop, is another one."""
+
+    def forward(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        hidden = x @ w
+        for _ in range(3):
+            hidden = hidden.tanh() + b
+        return hidden
+
+    trace = traced(forward, inputs_of(1))
+    names = {trace.steps[turns[0]].name: turns for line, turns in trace.turns.items() if line == trace.steps[turns[0]].line}
+    assert names == {"matmul": [0], "tanh": [1, 3, 5], "add": [2, 4, 6]}
+
+
+def test_what_a_value_was_made_from_is_known() -> None:
+    trace = traced(lambda x, w, b: (x @ w + b).tanh(), inputs_of(1))
+    assert trace.reaches("%0") == {"%0", "x", "w"}
+    assert trace.reaches("%2") == {"%2", "%1", "%0", "x", "w", "b"}

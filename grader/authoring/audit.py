@@ -22,7 +22,7 @@ from .build import is_stale, read_worked, solution_file, stub, worked_text
 LESSON = "README.md"
 ANYWHERE = (LESSON, "*.svg")
 IN_A_UNIT = {"exercises": ANYWHERE, "solutions": (*ANYWHERE, "spec.py")}
-LADDERS_FILE = "grader/diagnosis/ladders.py"
+WORDS_FILE = "grader/diagnosis/words.yaml"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def audit(course: Course, grader: Grader, worker: Worker, progress: Progress | N
         worker: runs the stubs and the worked solutions.
         progress: called with each exercise before its checks.
     """
-    findings = [*_check_files(course), *(Finding(LADDERS_FILE, says) for says in audit_words.check_code_hints())]
+    findings = [*_check_files(course), *(Finding(WORDS_FILE, says) for says in audit_words.check_code_hints())]
     for unit in course.config.units:
         findings += _check_declarations(course, unit)
     for exercise in course.exercises:

@@ -20,6 +20,8 @@ from grader.reference.references import REDRAWS, agrees_with_finite_differences,
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.sampling import Array
 
+from .audit_words import check_spoken
+
 Rule = Callable[[Trial], np.ndarray]
 
 
@@ -37,6 +39,7 @@ def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     yield from _references(exercise, trials, np.random.default_rng(grader.seed))
     others = Grader(grader.seed + 1).trials(exercise)
     for answer in exercise.function.answers:
+        yield from check_spoken(exercise.function, answer, trials[0])
         for what, rule in _wrong_arrays(answer, trials[0]):
             if _slips_through(exercise, answer, rule, trials, others):
                 yield f"{answer.name} passes as {what}, which is not right elsewhere: let the samplers vary more."

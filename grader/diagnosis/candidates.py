@@ -38,6 +38,7 @@ from .operator import (
     Pass,
     Spot,
     Way,
+    of_any_turn,
     step_name,
 )
 from .paths import Edge, idle_edges, uses_of
@@ -173,7 +174,8 @@ class Problem:
             if edit.operator.kind is Kind.END:
                 if found is not None:
                     end = self.end(replace(trial, expected={**trial.expected, self.answer.name: found}))
-                found = edit.operator.rule(end, **edit.parameters)
+                with np.errstate(all="ignore"):  # what is not finite is no learner's answer
+                    found = edit.operator.rule(end, **edit.parameters)
         assert found is not None
         return found
 
@@ -429,7 +431,16 @@ def _edits_at(at: At, operators: Iterable[Operator], spot: Spot | None = None) -
             position = at.position if operator.kind is Kind.OPERAND else None
             here, where = replace(spot, position=position), tuple((i, position) for i in steps)
             for chosen in operator.each(at):
-                yield Edit(operator, here, chosen, {**told, **operator.tell(at, **chosen)}, where)
+                spoken = operator.tell(at, **chosen)
+                spoken = _in_every_turn(at.trace, spoken) if "turn" in told else spoken
+                yield Edit(operator, here, chosen, {**told, **spoken}, where)
+
+
+def _in_every_turn(trace: Trace, told: Parameters) -> Parameters:
+    """The values of a loop without their numbers, unless these are what tells them apart."""
+    values = {name: value for name, value in told.items() if isinstance(value, str) and value[:1] in ("%", "^")}
+    plain = {name: value[0] + of_any_turn(trace, f"%{value[1:]}")[1:] for name, value in values.items()}
+    return {**told, **plain} if len(set(plain.values())) == len(set(values.values())) else told
 
 
 def family_of(at: At) -> Iterator[Operator]:

@@ -6,7 +6,7 @@ Whoever knows the form does not go through the operations of the forward pass, s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -146,7 +146,8 @@ OF_KIN = {
     )
     for name in KIN
 }
-DIFFERENCES = (*ALWAYS, *WHERE_MADE, *WHERE_ONE_HOT, *OF_KIN.values())  # fmt: skip
+BESIDE = {name: replace(operator, name="function-beside-truth") for name, operator in OF_KIN.items()}
+DIFFERENCES = (*ALWAYS, *WHERE_MADE, *WHERE_ONE_HOT, *OF_KIN.values(), *BESIDE.values())  # fmt: skip
 WITHOUT_BELIEF = {"difference-of-loss-squared", "difference-without-sign", "only-sign-of-difference", "times-belief",
                   "factor-on-belief-only", "factor-on-truth-only", "belief-decided", "variable-for-belief",
                   "function-differentiated-too", "largest-for-marked", "gradient-of-belief"}  # fmt: skip
@@ -163,7 +164,7 @@ def difference_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Param
     for operator in (*ALWAYS, *(WHERE_MADE if made else ()), *(WHERE_ONE_HOT if one_hot else ())):
         if not (alone and operator.name in WITHOUT_BELIEF):
             yield operator, {"form": form}, told
-    for name, operator in OF_KIN.items() if made or alone else ():
+    for name, operator in (BESIDE if alone else OF_KIN).items() if made or alone else ():
         yield operator, {"form": form, "name": name}, {"there": name, **told}
 
 

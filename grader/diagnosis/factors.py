@@ -85,7 +85,7 @@ def _of_size(known: Known, averages: bool) -> Factor | None:
             typed_in = 1 / left[0]
             if power > 0 and averages and math.isclose(typed_in, round(typed_in), rel_tol=CLOSE) and typed_in > 1:
                 return Factor("hard-coded", "factor-typed-in", {**told, "number": round(typed_in)})
-            expression = f"{spelt(left[0])} / {name}" if power < 0 else f"{spelt(left[0])} * {name}"
+            expression = f"{spelt(left[0])} / {_bracketed(name)}" if power < 0 else f"{spelt(left[0])} * {name}"
             return Factor("wrong-factor", "factor-expression", {**told, "expression": expression})
     return None
 
@@ -107,10 +107,14 @@ SHAPES_OF_FACTORS: Mapping[str, Callable[[float], float]] = {
     "1 / {}**2": lambda n: 1 / n**2,
     "({0} - 1) / {0}": lambda n: (n - 1) / n,
     "{0} / ({0} - 1)": lambda n: n / (n - 1),
-    "{} - 1": lambda n: n - 1,
+    "({} - 1)": lambda n: n - 1,
     "1 / ({} - 1)": lambda n: 1 / (n - 1),
-    "{} + 1": lambda n: n + 1,
+    "({} + 1)": lambda n: n + 1,
 }
+
+
+def _bracketed(name: str) -> str:
+    return f"({name})" if " * " in name else name
 
 
 def _of_roots(known: Known) -> Factor | None:
@@ -122,7 +126,7 @@ def _of_roots(known: Known) -> Factor | None:
             except (ZeroDivisionError, KeyError):
                 continue
             if _all_close(iter(left)):
-                form = shape.format(name)
+                form = shape.format(name if "sqrt" in shape else _bracketed(name))
                 whole = form if math.isclose(left[0], 1, rel_tol=CLOSE) else f"{spelt(left[0])} * {form}"
                 return Factor(
                     "wrong-factor", "factor-expression", {"expression": whole, "quantity": name, "size": size}

@@ -67,6 +67,13 @@ def value_name(trace: Trace, key: str) -> str:
     return f"%{step_name(trace.steps[int(key[1:])])}" if key.startswith("%") else key
 
 
+def of_any_turn(trace: Trace, name: str) -> str:
+    """A value of a loop without its number, for every turn has its own."""
+    text, numbered, _ = name.partition("#")
+    made = (step for step in trace.steps if numbered and step_name(step) == name[1:])
+    return text if any(len(trace.turns[step.line]) > 1 for step in made) else name
+
+
 def axis_names(shape: Iterable[int], sizes: Mapping[str, int]) -> list[list[Any]]:
     """Axes in a record, each with its name, which may be empty, and its size."""
     shape = list(shape)

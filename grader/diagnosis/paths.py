@@ -16,7 +16,7 @@ import torch
 
 from grader.reference.trace import Line, Position, Step, Trace, Use
 
-from .operator import AVERAGES, REDUCTIONS, SUMS, Kind, Operator, Parameters, Uses, step_name, value_name
+from .operator import AVERAGES, REDUCTIONS, SUMS, Kind, Operator, Parameters, Uses, of_any_turn, step_name, value_name
 
 MOST_PATHS = 4
 NOTHING = 1e-9
@@ -72,12 +72,21 @@ def used_often(trace: Trace, wrt: str) -> Iterator[tuple[str, list[Edge]]]:
 
 
 def name_of_source(trace: Trace, source: str | Line) -> str:
-    return source if isinstance(source, str) else value_name(trace, trace.steps[trace.turns[source][0]].key)
+    return source if isinstance(source, str) else of_any_turn(trace, value_name(trace, trace.steps[trace.turns[source][0]].key))
 
 
 def through(trace: Trace, edges: tuple[Edge, ...]) -> list[str]:
     """The operations that the edges lead to, as a record names them."""
     return [step_name(trace.steps[trace.turns[edge.line][0]]) for edge in edges]
+
+
+def _is_carried(trace: Trace, edge: Edge) -> bool:
+    """It hands a value on from one turn of a loop to the next."""
+    uses = edge.uses(trace)
+    return any(
+        dict(trace.steps[there].operands)[where] in trace.depends(trace.steps[here].key)
+        for (here, _), (there, where) in itertools.pairwise(uses)
+    )
 
 
 def uses_of(trace: Trace, edges: tuple[Edge, ...]) -> Uses:
@@ -136,11 +145,11 @@ def _truncated(trace: Trace, wrt: str, edge: Edge, exits: tuple[Edge, ...], turn
 TRUNCATED = Operator("truncated", "missing-path", _truncated, kind=Kind.SWEEP)
 MISSING = Operator("path-missing", "missing-path", _skipped, kind=Kind.EDGES)
 TURNS_MISSING = (
+    (Operator("no-gradient-through-loop", "missing-path", _turned_off, kind=Kind.EDGES), [slice(0, 0)]),
     (Operator("only-last-turns", "missing-path", _turned_off, kind=Kind.EDGES), [slice(-k, None) for k in LAST_TURNS]),
     (Operator("only-first-turn", "missing-path", _turned_off, kind=Kind.EDGES), [slice(0, 1)]),
     (Operator("last-turn-missing", "missing-path", _turned_off, kind=Kind.EDGES), [slice(0, -1)]),
     (Operator("first-turn-missing", "missing-path", _turned_off, kind=Kind.EDGES), [slice(1, None)]),
-    (Operator("no-gradient-through-loop", "missing-path", _turned_off, kind=Kind.EDGES), [slice(0, 0)]),
 )
 
 
@@ -150,14 +159,15 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
         for count in range(1, len(edges)):
             for dropped in itertools.combinations(edges, count):
                 told = {"value": name, "count": len(edges), "missing": through(trace, dropped)}
-                yield MISSING, {"edges": dropped}, told, dropped
+                if count > 1 or not _is_carried(trace, dropped[0]):
+                    yield MISSING, {"edges": dropped}, told, dropped
     for edges in edges_of(trace, wrt).values():
         for edge in edges:
             uses = edge.uses(trace)
             if len(uses) > 1:
-                alone = len(edges) == 1
+                cut = len(edges) > 1 and _is_carried(trace, edge)
                 for operator, keeps in TURNS_MISSING:
-                    for keep in keeps if not (alone and operator.name == "no-gradient-through-loop") else ():
+                    for keep in keeps if cut or operator.name != "no-gradient-through-loop" else ():
                         told = {"value": name_of_source(trace, edge.source), "step": through(trace, (edge,))[0],
                                 "turns": len(range(*keep.indices(99)))}  # fmt: skip
                         yield operator, {"edge": edge, "keep": keep}, told, (edge,)

@@ -94,7 +94,7 @@ def _later_sums(end: End) -> Iterator[Parameters]:
 def _axis_told(end: End, how: str, axis: int | None, kept: str) -> Parameters:
     axes = _axes(end)
     if axis is None:
-        return {"axis": "all"}
+        return {"axis": "all", "how": how}
     named = axis < len(axes) and not axes[axis].startswith("_")
     return {"axis": axes[axis] if named else axis, "how": how}
 

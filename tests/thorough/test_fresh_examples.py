@@ -8,7 +8,7 @@ import sys
 import pytest
 from conftest import ROOT
 
-FILES = "answer_sheet compare formula_parser graph_faults plain_yaml protocol results trace".split()
+FILES = "answer_sheet compare formula_parser operators plain_yaml protocol results trace".split()
 
 
 @pytest.mark.parametrize("name", FILES)

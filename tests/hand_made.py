@@ -1,0 +1,46 @@
+"""Trials made by hand: an answer with random numbers, and nothing that it is derived from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from grader.diagnosis.facts import Pair
+from grader.exercise import Answer
+from grader.reference.trial import Trial
+from grader.sampling import Array
+from grader.trial_sizes import Setting
+
+ANSWER = Answer("w.g", "w")
+SIZES = ({"bs": 7, "n": 5}, {"bs": 3, "n": 4}, {"bs": 1, "n": 6}, {"bs": 4, "n": 4})
+KINDS = ("pairwise different sizes", "other sizes", "a batch of one", "a square case")
+Change = Callable[[Trial, np.ndarray], Any]
+Right = Callable[[np.ndarray], np.ndarray]
+
+
+def trials(axes: tuple[str, ...] = ("bs", "n"), right: Right = lambda r: r, **extra: Sequence[Any]) -> list[Trial]:
+    """Four trials whose answer has these axes; extra arguments take one value in each."""
+    rng = np.random.default_rng(0)
+    found = []
+    for i, (sizes, kind) in enumerate(zip(SIZES, KINDS, strict=True)):
+        shape = tuple(sizes[axis] for axis in axes)
+        expected, values, out = (rng.standard_normal(shape) for _ in range(3))
+        arguments = {"w": Array(values, axes), **{name: value[i] for name, value in extra.items()}}
+        inputs, upstream = {"w": torch.from_numpy(values)}, torch.from_numpy(out + 1)
+        setting = Setting(i, kind, sizes)
+        found.append(Trial(setting, arguments, {"w.g": right(expected)}, inputs, torch.from_numpy(out), upstream))
+    return found
+
+
+def pairs(change: Change, axes: tuple[str, ...] = ("bs", "n"), right: Right = lambda r: r, **extra: Any) -> list[Pair]:
+    """Each of them with what a change makes of the random numbers; the right answer may be made of these, too."""
+    plain = trials(axes, **extra)
+    found = []
+    for trial, other in zip(plain, trials(axes, right, **extra), strict=True):
+        numbers = trial.expected["w.g"]
+        assert numbers is not None
+        found.append((other, np.asarray(change(other, numbers))))
+    return found

@@ -1,0 +1,307 @@
+"""What is true of a wrong answer's numbers where no edit gives them: what they follow, and where they are right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hand_made import ANSWER, KINDS, SIZES, Change, pairs, trials
+from verdicts import Rule, named, told, verdict
+
+from grader.diagnosis import facts
+from grader.diagnosis.facts import Pair
+from grader.diagnosis.mistake import Mistake
+from grader.diagnosis.operator import End
+from grader.diagnosis.search import Problem, Search
+from grader.diagnosis.words import says
+from grader.exercise import Exercise, Routine, returned_jacobian, stored
+from grader.reference.trial import Trial
+from grader.sampling import away_from, normal, output
+
+NO_GRAPH = Routine("nothing to derive", {"w": normal("bs n")}, lambda w: w)
+
+
+def said(found: Mistake | None) -> str:
+    return "" if found is None else says(found)
+
+
+def mistake(given: Sequence[Pair]) -> Mistake:
+    """What is said of arrays where there is no graph."""
+    return Search(Problem(NO_GRAPH, ANSWER, trials()[0]), given).mistake()
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "text"),
+    [
+        (lambda t, r: np.full_like(r, 4.5), "hard-coded: constant", "every entry is 4.5, whatever the inputs are"),
+        (lambda t, r: np.zeros_like(r), "hard-coded: constant", "every entry is 0"),
+        (lambda t, r: np.ones((7, 5)), "hard-coded: same-shape", "its shape is (7, 5), whatever the sizes are"),
+        (
+            lambda t, r: r[..., None],
+            "wrong-shape: wrong-shape",
+            "its shape is (bs=7, n=5, 1); it should be the shape of w, (bs=7, n=5)",
+        ),
+        (lambda t, r: -r, "wrong-sign: negated", "every entry has the wrong sign"),
+        (lambda t, r: r / t.setting.sizes["bs"], "mean-for-sum: factor-divided", "and bs = 7 here"),
+        (lambda t, r: r * (1 + 1e-3), "imprecise: nearly-right", "off by 1.0e-03 of the largest entry"),
+        (lambda t, r: r if t.setting.kind == KINDS[3] else r + 1, "shape-special: right-only-in", "a square case"),
+        (lambda t, r: r / t.setting.sizes["bs"] ** 0.5, "wrong-factor: factor-expression", "1 / sqrt(bs) times"),
+        (lambda t, r: r * (1 + np.abs(r).max()), "wrong-factor: varying-factor", "and another factor in others"),
+        (lambda t, r: r + 1, "wrong-local: offset", "1 is added to every entry"),
+        (lambda t, r: r**2 + 1, "unknown: unknown", "35 of 35 entries are wrong, by up to "),
+        (
+            lambda t, r: np.where(np.arange(r.size).reshape(r.shape) == 3, r + 9, r),
+            "unknown: unknown",
+            "1 of 35 entries are wrong",
+        ),
+    ],
+)
+def test_without_a_graph_only_what_the_numbers_show_is_said(change: Change, name: str, text: str) -> None:
+    found = mistake(pairs(change))
+    assert f"{found.code}: {found.facts[0].operator}" == name
+    assert text in says(found)
+
+
+def test_numbers_without_meaning_are_never_given_one() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        assert mistake(pairs(lambda t, r: rng.standard_normal(r.shape))).code == "unknown"
+
+
+def test_no_arrays_at_all_still_give_a_mistake() -> None:
+    """As when a learner's arrays cannot be compared, being complex."""
+    assert said(mistake([])) == "there is nothing to compare"
+
+
+# --- the same, whatever goes in ----------------------------------------------------------------------------------
+
+
+def test_the_same_number_everywhere_is_a_constant() -> None:
+    assert said(facts.constant(pairs(lambda t, r: np.full_like(r, 6)))) == "every entry is 6, whatever the inputs are"
+    assert facts.constant(pairs(lambda t, r: np.full_like(r, t.setting.index))) is None
+    assert facts.constant(pairs(lambda t, r: r)) is None
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_zeros_and_ones_are_constants_only_when_nothing_else_is_known(value: float) -> None:
+    filled = pairs(lambda t, r: np.full_like(r, value))
+    assert facts.constant(filled) is None
+    assert said(facts.constant(filled, trivial=True)) == f"every entry is {value:g}, whatever the inputs are"
+
+
+def test_one_trial_alone_proves_no_constant() -> None:
+    assert facts.constant(pairs(lambda t, r: np.full_like(r, 6))[:1]) is None
+
+
+def test_the_same_shape_in_every_trial_is_hard_coded() -> None:
+    same = facts.same_shape(ANSWER, pairs(lambda t, r: np.zeros((7, 5))))
+    assert said(same) == "its shape is (7, 5), whatever the sizes are"
+    assert facts.same_shape(ANSWER, pairs(lambda t, r: r)) is None
+    assert facts.same_shape(ANSWER, pairs(lambda t, r: np.zeros(()))) is None
+
+
+def test_the_upstream_gradient_times_a_number_is_a_slope_typed_in() -> None:
+    end = End(ANSWER, trials()[0])
+    typed_in = facts.slope_typed_in(end, pairs(lambda t, r: t.out_g.numpy() / 4))
+    assert said(typed_in) == "every entry is 1/4 times out.g, whatever w is"
+    assert facts.slope_typed_in(end, pairs(lambda t, r: r)) is None
+    assert facts.slope_typed_in(end, pairs(lambda t, r: t.out_g.numpy() * (1 + t.setting.index))) is None
+
+
+def test_a_number_that_is_added_everywhere_is_told() -> None:
+    assert said(facts.offset(ANSWER, pairs(lambda t, r: r - 0.5))) == "1/2 is subtracted from every entry"
+    assert said(facts.offset(ANSWER, pairs(lambda t, r: r + 2))) == "2 is added to every entry"
+
+
+@pytest.mark.parametrize(
+    "change", [lambda t, r: r, lambda t, r: r + t.setting.index, lambda t, r: 2 * r, lambda t, r: (r + 1)[:1]]
+)
+def test_nothing_is_said_of_a_number_that_is_not_the_same_everywhere(change: Change) -> None:
+    assert facts.offset(ANSWER, pairs(change)) is None
+
+
+def test_what_is_added_to_a_constant_is_another_constant() -> None:
+    assert facts.offset(ANSWER, pairs(lambda t, r: 0 * r, right=np.ones_like)) is None
+
+
+# --- right here and wrong there ----------------------------------------------------------------------------------
+
+
+def special(given: Sequence[Pair]) -> tuple[str, str] | None:
+    found = facts.passes_where(ANSWER, given)
+    return None if found is None else (found.code, says(found))
+
+
+@pytest.mark.parametrize(
+    ("right_in", "text"),
+    [
+        ({"a square case"}, "it is right only in a square case (bs=4, n=4)"),
+        (
+            {"a square case", "a batch of one"},
+            "it is right only in a batch of one (bs=1, n=6) and a square case (bs=4, n=4)",
+        ),
+        (set(KINDS) - {"a batch of one"}, "it is right except in a batch of one (bs=1, n=6)"),
+    ],
+)
+def test_an_answer_that_is_right_for_some_sizes_only_is_shape_special(right_in: set[str], text: str) -> None:
+    assert special(pairs(lambda t, r: r if t.setting.kind in right_in else r + 1)) == ("shape-special", text)
+
+
+def test_an_answer_that_is_right_in_a_batch_of_one_alone_is_not_told_to_be_shape_special() -> None:
+    """One example alone hides whatever mixes several, so that says little about the mistake."""
+    assert special(pairs(lambda t, r: r if t.setting.kind == "a batch of one" else r + 1)) is None
+
+
+def test_a_trial_whose_right_answer_is_zero_proves_nothing() -> None:
+    """Zeros come easily: they do not make an answer right for that size."""
+    found = pairs(lambda t, r: r if t.setting.kind == "a square case" else r + 1)
+    zero = [(replace(t, expected={"w.g": 0 * a}), 0 * a) if t.setting.kind == "a square case" else (t, a)
+            for t, a in found]  # fmt: skip
+    assert special(found) is not None
+    assert special(zero) is None
+
+
+def test_an_answer_that_is_right_for_one_integer_only_is_hard_coded() -> None:
+    found = pairs(lambda t, r: r if t.arguments["k"] == 2 else r + 1, k=(2, 3, 4, 2))
+    assert special(found) == ("hard-coded", "it is right only where k is 2")
+
+
+OPTIONS: dict[str, tuple[dict[str, Sequence[Any]], set[int], str]] = {
+    "yes or no": ({"flag": (True, False, True, False)}, {1, 3}, "flag is False"),
+    "all values but one": ({"dim": (0, 1, 2, 0)}, {0, 2, 3}, "dim is not 1"),
+    "a sign": ({"dim": (0, -1, 1, -2)}, {0, 2}, "dim is not negative"),
+    "the other sign": ({"dim": (0, -1, 1, -2)}, {1, 3}, "dim is negative"),
+    "the first option that tells": ({"k": (1, 1, 2, 1), "flag": (True, False, True, True)}, {0, 2, 3}, "flag is True"),
+}
+
+
+@pytest.mark.parametrize(("extra", "right", "text"), OPTIONS.values(), ids=OPTIONS)
+def test_an_answer_that_is_right_for_some_options_says_for_which(
+    extra: dict[str, Sequence[Any]], right: set[int], text: str
+) -> None:
+    """Even where the others have a wrong shape."""
+    for wrong in (lambda r: r + 1, lambda r: r.sum(0)):
+        found = pairs(lambda t, r, wrong=wrong: r if t.setting.index in right else wrong(r), **extra)
+        assert special(found) == ("hard-coded", f"it is right only where {text}")
+
+
+def test_an_option_that_is_the_same_in_a_right_and_in_a_wrong_trial_is_no_reason() -> None:
+    """Where `dim` is 0 it is right once and wrong once: sizes decide, not the option."""
+    assert special(pairs(lambda t, r: r + (t.setting.index in (1, 2)), dim=(0, 1, 0, 0))) is None
+
+
+def test_the_shape_of_the_answer_is_no_reason() -> None:
+    """It is another one in every trial, so that it always tells right from wrong."""
+    found = pairs(lambda t, r: r + (t.setting.index == 1), shape=[tuple(size.values()) for size in SIZES])
+    assert special(found) is None
+
+
+@pytest.mark.parametrize("change", [lambda t, r: r, lambda t, r: r + 1, lambda t, r: r + (t.setting.index == 0)])
+def test_an_answer_right_everywhere_nowhere_or_for_no_reason_is_not_special(change: Change) -> None:
+    assert special(pairs(change)) is None
+
+
+def test_right_in_one_batch_of_one_and_wrong_in_another_is_no_matter_of_sizes() -> None:
+    """What is wrong there by chance is not told as wrong only there."""
+    found = trials()
+    again = [found[0], found[2], replace(found[1], setting=replace(found[1].setting, kind="a batch of one"))]
+
+    def wrong_in_the(*places: int) -> list[tuple[Trial, np.ndarray]]:
+        return [(t, t.expected["w.g"] + (i in places)) for i, t in enumerate(again)]  # type: ignore[operator]
+
+    assert special(wrong_in_the(1)) is None
+    assert special(wrong_in_the(1, 2)) == ("shape-special", "it is right except in a batch of one (bs=1, n=6)")
+
+
+# --- zeros, masks and slopes -------------------------------------------------------------------------------------
+
+GIVEN = {"x": normal("n m"), "out": output()}
+RELU = Exercise("relu", lambda x: x.clamp_min(0), {**GIVEN, "x": away_from((-1.0, 0.0, 1.0), "n m")}, stored("x.g"))
+COSINE = Exercise("cos", lambda x: x.cos(), GIVEN, stored("x.g"))
+SOFTMAX = Exercise("softmax", lambda x: x.softmax(-1), {**GIVEN, "x": normal("bs c")}, stored("x.g"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "passes"),
+    [
+        (lambda v: (v["x"] > 1) * v["out_g"], False),
+        (lambda v: (v["x"] > -1) * v["out_g"], True),
+        (lambda v: (v["x"].abs() < 1) * v["out_g"], None),
+    ],
+)
+def test_a_mask_of_any_other_kind_is_shown_at_an_entry_where_it_is_wrong(rule: Rule, passes: bool | None) -> None:
+    assert named(RELU, rule) == "wrong-local: another-mask"
+    shown = told(verdict(RELU, rule))
+    assert shown["name"] == "x"
+    assert passes in (None, shown["passes"])
+
+
+def test_the_entry_that_is_shown_is_one_whose_gate_is_wrong() -> None:
+    assert 0 < float(told(verdict(RELU, lambda v: (v["x"] > 1) * v["out_g"]))["value"]) < 1
+    assert -1 < float(told(verdict(RELU, lambda v: (v["x"] > -1) * v["out_g"]))["value"]) < 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "everywhere"),
+    [
+        (lambda v: torch.where(v["x"] > 0, v["out_g"], 0.01 * v["out_g"]), True),
+        (lambda v: torch.where(v["x"] > 0, v["out_g"], v["x"]), True),
+        (lambda v: torch.where(v["x"] > -1, (v["x"] > 0) * v["out_g"], 7 * v["out_g"]), False),
+    ],
+)
+def test_what_should_be_zero_and_is_not_is_said(rule: Rule, everywhere: bool) -> None:
+    """Also where it is so little that the answer is nearly right."""
+    assert named(RELU, rule) == "wrong-local: not-zero"
+    counts = told(verdict(RELU, rule))
+    assert (counts["wrong"] == counts["zeros"]) is everywhere
+
+
+def test_any_other_slope_is_shown_beside_the_right_one() -> None:
+    """The upstream gradient is used entry by entry, as it must be: what multiplies it is the local derivative."""
+    assert named(COSINE, lambda v: v["out_g"] * (v["x"] ** 3 - 1)) == "wrong-local: another-slope"
+    shown = told(verdict(COSINE, lambda v: v["out_g"] * (v["x"] ** 3 - 1)))
+    at, right, used = (float(shown[name]) for name in ("value", "slope", "used"))
+    assert right == pytest.approx(-math.sin(at), abs=0.02)
+    assert used == pytest.approx(at**3 - 1, abs=0.05)
+
+
+def test_an_answer_that_stays_the_same_lacks_the_upstream_gradient_whatever_else_is_wrong() -> None:
+    assert named(COSINE, lambda v: v["x"] ** 3 - 1) == "missing-upstream: upstream-not-in-it"
+
+
+def test_an_answer_that_uses_only_its_own_upstream_entry_is_diagonal_where_outputs_mix() -> None:
+    assert named(SOFTMAX, lambda v: v["out_g"] * (v["x"] ** 3 - 1)) == "diagonal-only: own-upstream-only"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda v: v["out_g"] ** 3 * v["x"],
+        lambda v: v["out_g"] * v["x"] + 0.3,
+        lambda v: v["out_g"].sum(-1, keepdim=True) * v["x"] ** 3,
+    ],
+)
+def test_of_anything_else_nothing_is_claimed(rule: Rule) -> None:
+    assert named(COSINE, rule) == "unknown: unknown"
+
+
+def test_a_measured_answer_is_still_called_imprecise() -> None:
+    """Zeros and masks are looked at first, but a finite difference is neither."""
+    noise = torch.from_numpy(1 + 1e-3 * np.sin(np.arange(400.0)))
+    answer = verdict(RELU, lambda v: v["out_g"] * (v["x"] > 0) * noise[: v["x"].numel()].view(v["x"].shape))
+    assert answer.code == "imprecise"
+
+
+def test_another_mask_in_a_jacobian_is_told_by_its_own_entry() -> None:
+    shifted = Exercise("x + b", lambda x, b: x + b, {"x": normal("m"), "b": normal("m")}, returned_jacobian("b"))
+
+    def rule(v: dict[str, Any]) -> torch.Tensor:
+        return torch.eye(len(v["b"]), dtype=torch.float64).flip(0)
+
+    assert named(shifted, rule) == "wrong-local: another-mask"
+    assert (told(verdict(shifted, rule))["name"], len(told(verdict(shifted, rule))["place"])) == ("", 2)

@@ -1,0 +1,151 @@
+"""Paths: a value used several times, slips on one path alone, and loops that are cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from verdicts import Rule, named, problem_of, told, trials_of, verdict
+
+from grader.diagnosis.paths import averages
+from grader.exercise import Exercise, returned, stored
+from grader.sampling import normal, output, upstream
+
+TWICE = Exercise("x * sin(x)", lambda x: x * x.sin(), {"x": normal("n m"), "out_g": upstream()}, returned("x"))
+MEAN = Exercise("a mean", lambda x: (x * x.sin() + x**3).mean(), {"x": normal("bs n")}, stored("x.g"))
+HALF = Exercise("half of x + x**2", lambda x: (x + x**2) / 2, {"x": normal("bs n"), "out": output()}, stored("x.g"))
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name", "path"),
+    [
+        (TWICE, lambda v: v["out_g"] * v["x"].sin(), "missing-path: path-missing", ["`sin`"]),
+        (TWICE, lambda v: v["out_g"] * v["x"] * v["x"].cos(), "missing-path: path-missing", ["`*`"]),
+        (TWICE, lambda v: v["out_g"] * v["x"].cos(), "wrong-local: derivatives-multiplied", None),
+        (TWICE, lambda v: v["x"].sin() + v["x"] * v["x"].cos(), "missing-upstream: upstream-missing", None),
+        (
+            TWICE,
+            lambda v: v["x"].sin() + v["out_g"] * v["x"] * v["x"].cos(),
+            "missing-upstream: upstream-missing-on-one-side",
+            None,
+        ),
+        (
+            MEAN,
+            lambda v: (v["x"].sin() + v["x"] * v["x"].cos()) / v["x"].numel() + 3 * v["x"] ** 2,
+            "sum-for-mean: mean-not-divided",
+            ["`** 3`"],
+        ),
+        (HALF, lambda v: v["out_g"] * (1 + v["x"]), "missing-local: derivative-missing", ["`+`"]),
+        (HALF, lambda v: v["out_g"] * (0.5 + 2 * v["x"]), "missing-local: derivative-missing", ["`** 2`"]),
+    ],
+)
+def test_a_slip_on_one_of_several_paths_is_named(
+    exercise: Exercise, rule: Rule, name: str, path: list[str] | None
+) -> None:
+    """A path that is left out, or a factor that all paths share, left out on one of them."""
+    assert named(exercise, rule) == name
+    parameters = told(verdict(exercise, rule))
+    assert parameters.get("missing", parameters.get("path")) == path
+
+
+@pytest.mark.parametrize(
+    ("forward", "expected"),
+    [(lambda x: x.mean(), True), (lambda x: x.sum(), False), (lambda x: (x.sum(0) * 2).mean(), True)],
+)
+def test_a_forward_pass_that_averages_is_known(forward: Callable[..., Any], expected: bool) -> None:
+    problem = problem_of(Exercise("", forward, {"x": normal("n m")}, returned("x")))
+    assert averages(problem.trace(problem.first)) is expected
+
+
+# --- a loop, which takes another number of turns in each trial --------------------------------------------------
+
+
+def recurrent(x: torch.Tensor, w: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
+    h = torch.zeros_like(x[0] @ u)
+    states = []
+    for step in x:
+        h = (step @ u + h @ w).tanh()
+        states.append(h)
+    return torch.stack(states)
+
+
+LOOP = Exercise(
+    "a recurrence",
+    recurrent,
+    {"x": normal("t bs n"), "w": normal("h h"), "u": normal("n h"), "out": output()},
+    stored("w.g", "u.g", "x.g"),
+)
+Turns = Callable[[int, int], bool]
+
+
+def swept(
+    answer: str,
+    slope: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = lambda h, a: 1 - h * h,
+    counts: Turns = lambda i, t: True,
+    carries: Callable[[int], bool] = lambda turns: True,
+    state: Callable[[torch.Tensor, int], torch.Tensor] = lambda states, i: states[i],
+) -> Rule:
+    """The gradient by hand, back from each output; told what goes wrong on the way.
+
+    Args:
+        slope: the derivative of tanh, from its value and its operand.
+        counts: whether a turn contributes to the answer, from its number and that of all turns.
+        carries: whether the gradient of an output still goes back when it has gone back so many turns.
+        state: the state that turn i starts from; `states[0]` is the first.
+    """
+
+    def rule(v: dict[str, Any]) -> torch.Tensor:
+        x, w, u, turns = v["x"], v["w"], v["u"], len(v["x"])
+        states = torch.cat([torch.zeros_like(v["out"][:1]), v["out"]])
+        found = torch.zeros_like(v[answer])
+        for last in range(turns):
+            g = v["out_g"][last]
+            for back, i in enumerate(range(last, -1, -1)):
+                if not carries(back):
+                    break
+                before = g * slope(states[i + 1], x[i] @ u + states[i] @ w)
+                if counts(i, turns):
+                    if answer == "x":
+                        found[i] += before @ u.T
+                    else:
+                        found += (x[i] if answer == "u" else state(states, i)).T @ before
+                g = before @ w.T
+        return found
+
+    return rule
+
+
+def test_the_gradient_by_hand_is_right() -> None:
+    for name in ("w", "u", "x"):
+        for trial in trials_of(LOOP):
+            known = {**trial.inputs, "out": trial.out, "out_g": trial.out_g}
+            torch.testing.assert_close(swept(name)(known), torch.from_numpy(trial.expected[f"{name}.g"]))
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule", "name", "parameters"),
+    [
+        ("w.g", swept("w", carries=lambda back: back < 1), "missing-path: no-gradient-through-loop", {}),
+        ("w.g", swept("w", carries=lambda back: back < 2), "missing-path: truncated", {"turns": 1}),
+        ("u.g", swept("u", carries=lambda back: back < 3), "missing-path: truncated", {"turns": 2}),
+        ("w.g", swept("w", counts=lambda i, t: i == t - 1), "missing-path: only-last-turns", {"turns": 1}),
+        ("u.g", swept("u", counts=lambda i, t: i == t - 1), "missing-path: only-last-turns", {"turns": 1}),
+        ("u.g", swept("u", counts=lambda i, t: i >= t - 2), "missing-path: only-last-turns", {"turns": 2}),
+        ("u.g", swept("u", counts=lambda i, t: i == 0), "missing-path: only-first-turn", {}),
+        ("u.g", swept("u", counts=lambda i, t: i > 0), "missing-path: first-turn-missing", {}),
+        ("u.g", swept("u", counts=lambda i, t: i < t - 1), "missing-path: last-turn-missing", {}),
+        ("w.g", swept("w", state=lambda s, i: s[i + 1]), "wrong-point: value-of-another-turn", {"by": 1}),
+        ("w.g", swept("w", slope=lambda h, a: 1 + 0 * h), "missing-local: derivative-missing", {"turn": "every"}),
+        ("x.g", swept("x", slope=lambda h, a: 1 + 0 * h), "missing-local: derivative-missing", {"turn": "every"}),
+        ("u.g", swept("u", slope=lambda h, a: 1 - h.tanh() ** 2), "wrong-point: derivative-at-own-output", {"turn": "every"}),
+    ],
+)
+def test_a_slip_in_a_loop_is_one_mistake_made_at_its_turns(
+    answer: str, rule: Rule, name: str, parameters: dict[str, Any]
+) -> None:
+    assert len({len(trial.inputs["x"]) for trial in trials_of(LOOP)}) > 2
+    assert named(LOOP, rule, answer) == name
+    assert "#" not in str(told(verdict(LOOP, rule, answer)).get("value"))  # every turn has a value of its own
+    assert parameters.items() <= told(verdict(LOOP, rule, answer)).items()

@@ -1,0 +1,297 @@
+"""Slips in operations that work entry by entry, in derivatives written with the output, and in undoing a broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from verdicts import Rule, named, problem_of, told, verdict
+
+from grader.diagnosis.operator import At
+from grader.diagnosis.pointwise import FORMS, is_pointwise
+from grader.exercise import Exercise, returned, stored
+from grader.reference.operation_recorder import record
+from grader.sampling import away_from, normal, number, output, positive, shape, upstream, withheld
+
+
+def of_x(forward: Callable[..., Any], x: Any = None, **more: Any) -> Exercise:
+    return Exercise("", forward, {"x": x or normal("n m"), "out": output(), **more}, stored("x.g"))
+
+
+@pytest.mark.parametrize(
+    ("forward", "pointwise"),
+    [
+        (lambda x: x.exp(), True),
+        (lambda x: x.clamp(-1, 1), True),
+        (lambda x: x + torch.ones(2, 3, 4, dtype=x.dtype), True),
+        (lambda x: x.softmax(-1), False),
+        (lambda x: x.cumsum(0), False),
+        (lambda x: x.flip(0), False),
+        (lambda x: x.sort().values, False),
+    ],
+)
+def test_an_operation_that_mixes_entries_is_not_pointwise(forward: Callable[[Any], Any], pointwise: bool) -> None:
+    """A shape that stays the same proves nothing: what counts is which entries an entry depends on."""
+    x = torch.tensor([[0.3, -1.2, 0.7, 2.0], [1.1, 0.2, -0.4, 0.9], [-0.8, 0.5, 1.6, -2.0]], dtype=torch.float64)
+    trace = record(forward, {"x": x}, torch.ones_like(forward(x)))
+    (step,) = (step for step in trace.steps if step.operands)
+    assert is_pointwise(At(trace, step, (0,))) is pointwise
+
+
+CLAMP = of_x(lambda x: x.clamp(-0.5, 1.0), away_from((-0.5, 1.0), "n m"))
+BOUNDS = of_x(lambda x: x.clamp(min=-0.5, max=1.0), away_from((-0.5, 1.0), "n m"))
+RELU = of_x(lambda x: x.clamp_min(0), away_from(0.0, "n m"))
+ERF = of_x(lambda x: x.erf())
+THIRD_POWER = of_x(lambda x: x**3)
+TANH = of_x(lambda x: x.tanh())
+SCALED = of_x(lambda x, q: x / (1 - q), q=number(0.1, 0.4))
+LEFT, SQUARES, CUBE, CHAIN = (
+    Exercise("", forward, {"x": normal("n m")}, returned("x"))
+    for forward in (
+        lambda x: (2 - 3 * x).sum(),
+        lambda x: (x**2).sum(),
+        lambda x: ((x + 2) ** 3).sum(),
+        lambda x: (3 * (x + 2) ** 2).mean(),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (CLAMP, lambda v: (v["x"] > -0.5) * v["out_g"], "wrong-local: only-lower-edge"),
+        (BOUNDS, lambda v: (v["x"] < 1.0) * v["out_g"], "wrong-local: only-upper-edge"),
+        (CLAMP, lambda v: v["out_g"].clamp(-0.5, 1.0), "wrong-local: function-of-gradient"),
+        (TANH, lambda v: v["out_g"].tanh(), "wrong-local: function-of-gradient"),
+        (RELU, lambda v: v["x"].sign() * v["out_g"], "wrong-local: closed-entries-negative"),
+        (ERF, lambda v: (-v["x"] ** 2).exp() * v["out_g"], "missing-local: constant-of-erf-missing"),
+        (LEFT, lambda v: 3 * torch.ones_like(v["x"]), "hard-coded: constant"),
+        (SCALED, lambda v: v["out_g"] * (1 - v["q"]), "wrong-factor: divided-by-derivative"),
+        (TANH, lambda v: v["out_g"] / (1 - v["out"] ** 2), "wrong-local: divided-by-derivative"),
+        (TANH, lambda v: v["out_g"] + 1 - v["out"] ** 2, "wrong-local: derivative-added"),
+        (SQUARES, lambda v: 2 * v["x"].sign(), "wrong-local: only-sign-in-power"),
+        (SQUARES, lambda v: 2 * v["x"] ** 2, "wrong-local: exponent-not-lowered"),
+        (THIRD_POWER, lambda v: 3 * v["x"] ** 3 - v["out_g"], "wrong-local: brackets-of-exponent-missing"),
+        (THIRD_POWER, lambda v: v["out_g"] * 3 * v["x"] ** 3 - 1, "wrong-local: brackets-of-exponent-missing"),
+        (THIRD_POWER, lambda v: v["out_g"] * (3 * v["x"] ** 3 - 1), "wrong-local: brackets-of-exponent-missing"),
+        (CUBE, lambda v: (v["x"] + 2) ** 2, "missing-local: factor-of-power-missing"),
+        (CUBE, lambda v: 3 * (v["x"] + 2) ** 3, "wrong-local: exponent-not-lowered"),
+        (CUBE, lambda v: 3 * (v["x"] + 2), "wrong-local: exponent-lowered-twice"),
+        (CUBE, lambda v: 2 * (v["x"] + 2) ** 2, "wrong-local: new-exponent-as-factor"),
+        (CUBE, lambda v: 3 * v["x"] ** 2, "wrong-point: derivative-at-another-value"),
+    ],
+)
+def test_each_slip_has_its_code_and_its_operator(exercise: Exercise, rule: Rule, name: str) -> None:
+    assert named(exercise, rule) == name
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "step"),
+    [
+        (lambda v: 6 * (v["x"] + 2), "sum-for-mean: mean-not-divided", "`mean`"),
+        (lambda v: 2 * (v["x"] + 2) / v["x"].numel(), "missing-local: derivative-missing", "`* 3`"),
+        (lambda v: 3 * (v["x"] + 2) / v["x"].numel(), "missing-local: factor-of-power-missing", "`** 2`"),
+        (lambda v: 0 * v["x"] + 3 / v["x"].numel(), "missing-local: derivative-missing", "`** 2`"),
+        (lambda v: 6 * v["x"] / v["x"].numel(), "wrong-point: derivative-at-another-value", "`** 2`"),
+        (lambda v: -6 * (v["x"] + 2) / v["x"].numel(), "wrong-sign: negated", None),
+        (lambda v: 3 * (v["x"] + 2) ** 2, "forward-value: forward-value", "`* 3`"),
+    ],
+)
+def test_each_dropped_step_of_a_chain_is_told_apart(rule: Rule, name: str, step: str | None) -> None:
+    """The design's own example: a dropped mean, factor and power, each named by its operation."""
+    assert named(CHAIN, rule) == name
+    assert told(verdict(CHAIN, rule)).get("step") == step
+
+
+def test_a_minus_that_is_missing_is_a_wrong_sign() -> None:
+    """`2 - x` before a square: the rest of the chain is right, and no derivative is missing."""
+    forward = of_x(lambda x: (2 - x) ** 2)
+    assert verdict(forward, lambda v: v["out_g"] * 2 * (2 - v["x"])).code == "wrong-sign"
+    every = {(one.edits[0].operator.name, one.edits[0].told.get("step")) for one in problem_of(forward).plain()}
+    assert ("minus-missing", "`2 -`") in every
+    assert ("derivative-missing", "`2 -`") not in every
+
+
+MASKS: dict[str, Callable[..., Any]] = {
+    "clamp": lambda x: x.clamp_min(0),
+    "relu": lambda x: torch.relu(x),
+    "product with a mask": lambda x: x * (x > 0),
+    "mask first": lambda x: (x > 0) * x,
+    "where": lambda x: torch.where(x > 0, x, 0 * x),
+    "masked fill": lambda x: x.masked_fill(x < 0, 0.0),
+    "float mask": lambda x: x * (x > 0).double(),
+    "maximum": lambda x: torch.maximum(x, torch.zeros_like(x)),
+    "detached mask": lambda x: x * (x > 0).double().detach(),
+    "functional": lambda x: torch.nn.functional.relu(x),
+    "in place": lambda x: x.clone().clamp_(min=0),
+}
+
+
+@pytest.mark.parametrize("spelling", MASKS)
+def test_a_relu_is_understood_however_its_forward_pass_is_written(spelling: str) -> None:
+    """An author may write a mask as they like: a missing upstream gradient is still named."""
+    exercise = of_x(MASKS[spelling], normal("bs n"))
+    assert named(exercise, lambda v: (v["x"] > 0).double()) == "missing-upstream: upstream-missing"
+
+
+# --- derivatives written with the output -------------------------------------------------------------------------
+
+FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sigmoid": lambda x: x.sigmoid(),
+    "tanh": lambda x: x.tanh(),
+    "exp": lambda x: x.exp(),
+    "sqrt": lambda x: x.sqrt(),
+}
+SLOPES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sigmoid": lambda y: y * (1 - y),
+    "tanh": lambda y: 1 - y**2,
+    "exp": lambda y: y,
+    "sqrt": lambda y: 1 / (2 * y),
+}
+OF = {name: of_x(function, positive("bs n")) for name, function in FUNCTIONS.items()}
+SILU = of_x(lambda x: x * x.sigmoid(), normal("bs n"))
+
+
+def test_each_form_is_the_derivative_that_torch_knows() -> None:
+    for function in FUNCTIONS.values():
+        x = torch.linspace(0.3, 2.0, 7, dtype=torch.float64, requires_grad=True)
+        y = function(x)
+        (right,) = torch.autograd.grad(y.sum(), x)
+        (step,) = record(function, {"x": x.detach()}, torch.ones_like(x)).steps
+        torch.testing.assert_close(sum(FORMS[step.name](y.detach(), y.detach())), right)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_input_in_the_outputs_place_is_a_wrong_point(name: str) -> None:
+    said = verdict(OF[name], lambda v: v["out_g"] * SLOPES[name](v["x"]))
+    assert said.code == "wrong-point"
+    assert said.says == f"the derivative of `{name}` is written with its output, and x is used in place of that"
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "exp"])
+def test_the_output_in_the_inputs_place_is_a_wrong_point(name: str) -> None:
+    """The way round that needs no table: the derivative is taken at out."""
+    said = verdict(OF[name], lambda v: v["out_g"] * SLOPES[name](FUNCTIONS[name](v["out"])))
+    assert (said.code, told(said)["there"], told(said)["here"]) == ("wrong-point", "out", "x")
+
+
+@pytest.mark.parametrize("forward", [lambda x: 1 / x, lambda x: x.reciprocal()])
+def test_for_one_over_x_the_two_slips_are_one(forward: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    """-x**2 for -y**2 and -1 / y**2 for -1 / x**2 are the same numbers: the derivative taken at out."""
+    inverse = of_x(forward, positive("bs n"))
+    assert named(inverse, lambda v: -v["out_g"] * v["x"] ** 2) == "wrong-point: derivative-at-another-value"
+
+
+@pytest.mark.parametrize(
+    ("function", "rule", "name"),
+    [
+        ("sigmoid", lambda v: v["out_g"] * v["out"] - v["out"] ** 2, "missing-upstream: parentheses-missing"),
+        ("tanh", lambda v: v["out_g"] - v["out"] ** 2, "missing-upstream: parentheses-missing"),
+        ("tanh", lambda v: 1 - v["out_g"] * v["out"] ** 2, "missing-upstream: parentheses-missing"),
+        ("sigmoid", lambda v: v["out_g"] * v["out"] * (1 + v["out"]), "wrong-sign: second-term-positive"),
+        ("tanh", lambda v: v["out_g"] * (1 + v["out"] ** 2), "wrong-sign: second-term-positive"),
+        ("tanh", lambda v: v["out"] * (1 - v["out_g"] ** 2), "wrong-operand: output-and-upstream-exchanged"),
+        ("sigmoid", lambda v: v["out_g"] * v["x"] * (1 - v["out"]), "wrong-point: another-output-in-one-place"),
+        ("sigmoid", lambda v: v["out_g"] * v["out"] * (1 - v["x"]), "wrong-point: another-output-in-one-place"),
+        ("tanh", lambda v: v["out_g"] * (1 - v["x"] * v["out"]), "wrong-point: another-output-in-one-place"),
+        ("tanh", lambda v: v["out_g"] * (1 - v["out"]) ** 2, "wrong-local: difference-squared"),
+        ("sigmoid", lambda v: v["out_g"] * (1 - v["out"]), "missing-local: one-factor-of-sigmoid"),
+        ("sigmoid", lambda v: v["out_g"] * v["out"] ** 2, "missing-local: exp-in-sigmoid-missing"),
+        ("sigmoid", lambda v: v["out_g"] * (1 - v["out"] ** 2), "wrong-local: tanh-for-sigmoid"),
+        ("tanh", lambda v: v["out_g"] * (1 - v["out"]), "wrong-local: square-missing"),
+        ("sqrt", lambda v: v["out_g"] / v["out"], "missing-local: half-of-sqrt-missing"),
+    ],
+)
+def test_each_slip_in_such_a_slope_has_its_name(function: str, rule: Rule, name: str) -> None:
+    assert named(OF[function], rule) == name
+
+
+@pytest.mark.parametrize("wrong", ["x", "out"])
+def test_a_form_inside_a_longer_forward_pass_is_understood_too(wrong: str) -> None:
+    """x * sigmoid(x), where the slope of the gate is written with out, or with x."""
+    said = verdict(SILU, lambda v: v["out_g"] * (v["x"].sigmoid() + v["x"] * v[wrong] * (1 - v[wrong])))
+    assert (said.code, told(said)["step"], told(said)["there"]) == ("wrong-point", "`sigmoid`", wrong)
+
+
+# --- undoing a broadcast -----------------------------------------------------------------------------------------
+
+NARROW, WIDE = "n 1 | m | bs 1 m | bs n m", "bs n m | bs n m | bs n m | bs n m"
+COPIED = Exercise(
+    "a broadcast",
+    lambda x, wide: x.expand(wide),
+    {"g": upstream(), "x": withheld(normal(NARROW)), "wide": withheld(shape(WIDE))},
+    returned("x"),
+)
+A, B = "bs 1 m | bs n m | m | n 1 | bs n", "n 1 | m | bs n m | bs 1 m | bs n"
+GIVEN = {"a": normal(A), "b": normal(B), "out": output()}
+PRODUCT = Exercise("a product", lambda a, b: a * b, GIVEN, stored("a.g", "b.g"))
+TOTAL = Exercise("a sum", lambda a, b: a + b, GIVEN, stored("a.g", "b.g"))
+
+
+def largest(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    while g.dim() > x.dim():
+        g = g.amax(0)
+    for axis in (i for i, size in enumerate(x.shape) if size == 1):
+        g = g.amax(axis, keepdim=True)
+    return g
+
+
+def in_front(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return g.sum(tuple(range(g.dim() - x.dim()))) if g.dim() > x.dim() else g
+
+
+def stretched(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    for axis in range(-x.dim(), 0):
+        if x.shape[axis] == 1:
+            g = g.sum(axis, keepdim=True)
+    return g
+
+
+def behind(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    while g.dim() > x.dim():
+        g = g.sum(-1)
+    return stretched(g, x)
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [
+        (lambda g, x: g, "missing-batch-sum: axes-not-summed"),
+        (in_front, "missing-batch-sum: stretched-axes-not-summed"),
+        (stretched, "missing-batch-sum: axes-in-front-not-summed"),
+        (lambda g, x: g.sum().expand(x.shape), "summed-wrong-axis: summed-over-own-axis"),
+        (largest, "partial-batch: only-largest-copy"),
+        (lambda g, x: g.reshape(-1, x.numel()).sum(0).reshape(x.shape), "summed-wrong-axis: cut-and-summed"),
+        (behind, "summed-wrong-axis: last-axes-summed"),
+    ],
+)
+def test_each_slip_in_undoing_a_broadcast_is_told_apart(rule: Rule, name: str) -> None:
+    assert named(COPIED, lambda v: rule(v["out_g"], v["x"])) == name
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (PRODUCT, lambda g, a, b: g * b, "missing-batch-sum: axes-not-summed"),
+        (PRODUCT, lambda g, a, b: g.sum_to_size(a.shape), "missing-local: input-as-one"),
+        (PRODUCT, lambda g, a, b: (g * a).sum_to_size(a.shape), "wrong-operand: own-value-for-partner"),
+        (
+            PRODUCT,
+            lambda g, a, b: (g.sum_to_size(a.shape) * b).sum_to_size(a.shape),
+            "sum-of-products: factors-summed-apart",
+        ),
+        (
+            PRODUCT,
+            lambda g, a, b: (g * b).sum_to_size(a.shape) * a.numel() / g.numel(),
+            "mean-for-sum: broadcast-axes-averaged",
+        ),
+        (TOTAL, lambda g, a, b: (g * b).sum_to_size(a.shape), "wrong-local: sum-as-product"),
+        (TOTAL, lambda g, a, b: g.sum_to_size(b.shape), "wrong-operand: another-answer"),
+        (TOTAL, lambda g, a, b: g.sum_to_size(a.shape) * a, "extra-factor: times-input"),
+    ],
+)
+def test_a_broadcast_is_understood_whichever_axes_it_adds(exercise: Exercise, rule: Rule, name: str) -> None:
+    """The two shapes differ in every trial, and so do the axes to sum over."""
+    assert named(exercise, lambda v: rule(v["out_g"], v["a"], v["b"])) == name

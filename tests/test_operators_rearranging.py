@@ -1,0 +1,104 @@
+"""Slips in putting entries back where they came from, and arrays turned, shifted and transposed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from verdicts import Rule, named, told, verdict
+
+from grader.exercise import Exercise, stored
+from grader.sampling import each_of, indices, normal, output
+
+ORDER = each_of((1, 2, 0), (2, 0, 1), (0, 2, 1))
+PERMUTED = Exercise(
+    "axes in another order",
+    lambda x, order: x.permute(order),
+    {"x": normal("bs n m"), "out": output(), "order": ORDER},
+    stored("x.g"),
+)
+JOINED = Exercise(
+    "two joined",
+    lambda a, b, dim: torch.cat((a, b), dim),
+    {"a": normal("bs n m"), "b": normal("bs k m | bs n k | k n m"), "out": output(), "dim": each_of(1, -1, 0)},
+    stored("a.g", "b.g"),
+)
+PICKED = Exercise(
+    "rows", lambda x, i: x[i], {"x": normal("n m"), "out": output(), "i": indices("k", "n")}, stored("x.g")
+)
+LINEAR = Exercise(
+    "a product", lambda x, w: x @ w, {"x": normal("bs n"), "w": normal("n m"), "out": output()}, stored("x.g", "w.g")
+)
+
+
+def assigned(v: dict[str, Any], turned: bool = False) -> torch.Tensor:
+    """One write for each row that was picked, one after the other."""
+    written = np.zeros(v["x"].shape)
+    for place in reversed(range(len(v["i"]))) if turned else range(len(v["i"])):
+        written[v["i"][place]] = v["out_g"][place]
+    return torch.from_numpy(written)
+
+
+def added(v: dict[str, Any]) -> torch.Tensor:
+    return torch.zeros_like(v["x"]).index_add(0, v["i"], v["out_g"])
+
+
+def times(v: dict[str, Any]) -> torch.Tensor:
+    return torch.bincount(v["i"], minlength=len(v["x"])).clamp_min(1).unsqueeze(1)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (PERMUTED, lambda v: v["out_g"].permute(v["order"]), "transposed: permuted-again"),
+        (PERMUTED, lambda v: v["out_g"].reshape(v["x"].shape), "reshape-for-transpose: reshaped-for-permuted"),
+        (
+            PERMUTED,
+            lambda v: v["out_g"].permute(v["order"]).reshape(v["x"].shape),
+            "reshape-for-transpose: permuted-again-and-reshaped",
+        ),
+        (PERMUTED, lambda v: v["out_g"].mT, "hard-coded: right-only-where"),
+        (PICKED, assigned, "overwritten: last-write-stays"),
+        (PICKED, lambda v: assigned(v, turned=True), "overwritten: first-write-stays"),
+        (PICKED, lambda v: added(v) / times(v), "mean-for-sum: contributions-averaged"),
+        (PICKED, lambda v: added(v) * v["x"], "extra-factor: times-input"),
+    ],
+)
+def test_each_slip_in_putting_entries_back_is_told_apart(exercise: Exercise, rule: Rule, name: str) -> None:
+    assert named(exercise, rule) == name
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        (lambda g, a, b, dim: g.narrow(dim, b.shape[dim], a.shape[dim]), "wrong-operand: cut-from-other-end"),
+        (lambda g, a, b, dim: g.narrow(dim, a.shape[dim], b.shape[dim]), "wrong-operand: another-answer"),
+        (lambda g, a, b, dim: g.chunk(2, dim)[0], "shape-special: cut-into-equal-parts"),
+        (lambda g, a, b, dim: g.narrow(dim, 0, g.shape[dim] // 2), "shape-special: cut-into-equal-parts"),
+        (lambda g, a, b, dim: g[: len(a)], "hard-coded: right-only-where"),
+        (lambda g, a, b, dim: g.narrow(dim, 1, a.shape[dim]), "wrong-operand: cut-too-late"),
+    ],
+)
+def test_each_slip_in_cutting_what_was_joined_is_told_apart(part: Rule, name: str) -> None:
+    assert named(JOINED, lambda v: part(v["out_g"], v["a"], v["b"], v["dim"])) == name
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule", "name"),
+    [
+        ("w.g", lambda v: v["x"].flip(1).T @ v["out_g"], "wrong-operand: turned-round"),
+        ("w.g", lambda v: v["x"].T @ v["out_g"].roll(1, 1), "wrong-operand: shifted"),
+        ("x.g", lambda v: v["out_g"] @ v["w"].flip(1).T, "wrong-operand: upstream-moved"),
+        ("x.g", lambda v: v["out_g"].roll(-1, 0) @ v["w"].T, "wrong-operand: shifted"),
+    ],
+)
+def test_what_is_moved_along_an_axis_is_told(answer: str, rule: Rule, name: str) -> None:
+    """Where the axis is one of the answer's own, the answer itself is said to be in other places."""
+    assert named(LINEAR, rule, answer) == name
+
+
+def test_how_and_along_which_axis_it_is_moved_is_told() -> None:
+    said = verdict(LINEAR, lambda v: v["out_g"] @ v["w"].flip(1).T, "x.g")
+    assert (told(said)["how"], told(said)["axes"][0][0]) == ("turned", "m")

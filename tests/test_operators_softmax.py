@@ -1,0 +1,107 @@
+"""Slips in softmax, log-softmax and logsumexp: each is computed and told apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from verdicts import Rule, named
+
+from grader.diagnosis.operator import NORMALISING, At
+from grader.diagnosis.softmax import SOFTMAX as OPERATORS
+from grader.exercise import Exercise, stored
+from grader.reference.operation_recorder import record
+from grader.sampling import normal, output
+
+SOFTMAX, LOG, LSE = (
+    Exercise(name, forward, {"x": normal("bs c"), "out": output()}, stored("x.g"))
+    for name, forward in (
+        ("softmax", lambda x: x.softmax(-1)),
+        ("log_softmax", lambda x: x.log_softmax(-1)),
+        ("logsumexp", lambda x: x.logsumexp(-1)),
+    )
+)
+CASES: list[tuple[Exercise, Rule, str]] = [
+    (SOFTMAX, lambda v: v["out"] * (1 - v["out"]) * v["out_g"], "diagonal-only: only-diagonal-of-softmax"),
+    (SOFTMAX, lambda v: v["out"] * v["out_g"], "missing-path: only-own-part"),
+    (SOFTMAX, lambda v: -v["out"] * total(v["out"] * v["out_g"]), "missing-path: only-row-sum"),
+    (SOFTMAX, lambda v: soft(v["x"], v["out_g"]), "wrong-point: operand-for-shares"),
+    (SOFTMAX, lambda v: soft(v["out"].softmax(-1), v["out_g"]), "wrong-point: softmax-twice"),
+    (SOFTMAX, lambda v: v["out"] * (v["out_g"] + total(v["out"] * v["out_g"])), "wrong-sign: row-sum-added"),
+    (SOFTMAX, lambda v: v["out"] * (v["out_g"] - total(v["out_g"])), "missing-local: terms-without-shares"),
+    (SOFTMAX, lambda v: v["out"] * v["out_g"] - total(v["out"] * v["out_g"]), "missing-local: row-sum-without-shares"),
+    (SOFTMAX, lambda v: v["out"] * (v["out_g"] - (v["out"] * v["out_g"]).mean(-1, True)), "mean-for-sum: row-mean-for-sum"),
+    (SOFTMAX, lambda v: v["out"] * (v["out_g"] - (v["out"] * v["out_g"]).sum(0)), "summed-wrong-axis: row-summed-over-other-axes"),
+    (SOFTMAX, lambda v: v["out"] * (v["out_g"] - (v["out"] * v["out_g"]).sum()), "summed-wrong-axis: row-summed-over-other-axes"),
+    (SOFTMAX, lambda v: soft(v["x"].softmax(0), v["out_g"], 0), "summed-wrong-axis: shares-over-other-axes"),
+    (SOFTMAX, lambda v: v["out_g"] - v["out"] * total(v["out_g"]), "wrong-local: log-softmax-for-softmax"),
+    (SOFTMAX, lambda v: v["out"] - v["out"] * total(v["out"] * v["out_g"]), "missing-upstream: upstream-only-in-sum"),
+    (SOFTMAX, lambda v: 0 * v["x"], "missing-upstream: upstream-missing"),
+    (SOFTMAX, lambda v: -v["out"] * (total(v["out"] * v["out_g"]) - v["out"] * v["out_g"]), "missing-path: own-effect-missing"),
+    (SOFTMAX, lambda v: v["out"] * (v["out_g"] - v["out_g"].mean(-1, True)), "missing-local: terms-averaged-evenly"),
+    (SOFTMAX, lambda v: v["out"] - v["out_g"], "wrong-local: upstream-as-target"),
+    (SOFTMAX, lambda v: v["out_g"].softmax(-1), "wrong-local: forward-of-upstream"),
+    (LOG, lambda v: log(v["out"], v["out_g"]), "wrong-point: logarithms-for-shares"),
+    (LOG, lambda v: log(v["x"].exp(), v["out_g"]), "missing-local: exponentials-not-divided"),
+    (LOG, lambda v: v["out_g"] - total(v["out_g"]), "missing-local: shares-missing"),
+    (LOG, lambda v: (1 - v["out"].exp()) * v["out_g"], "diagonal-only: only-diagonal-of-softmax"),
+    (LOG, lambda v: soft(v["out"].exp(), v["out_g"]), "wrong-local: softmax-for-log-softmax"),
+    (LOG, lambda v: v["out_g"] / v["out"].exp(), "missing-local: only-logarithm-differentiated"),
+    (LOG, lambda v: v["out_g"] - v["out"].exp(), "missing-upstream: shares-without-upstream"),
+    (LOG, lambda v: v["out_g"], "missing-path: only-own-part"),
+    (LSE, lambda v: v["x"].exp() * v["out_g"][:, None], "missing-local: exponentials-not-divided"),
+    (LSE, lambda v: v["x"].softmax(0) * v["out_g"][:, None], "summed-wrong-axis: shares-over-other-axes"),
+    (LSE, lambda v: v["x"].sigmoid() * v["out_g"][:, None], "wrong-local: sigmoid-for-softmax"),
+    (LSE, lambda v: v["out_g"][:, None] / v["x"].softmax(-1), "wrong-local: shares-upside-down"),
+    (LSE, lambda v: v["x"].exp() / v["out"][:, None] * v["out_g"][:, None], "wrong-point: divided-by-logsumexp"),
+]
+
+
+def total(terms: Any, axis: int = -1) -> Any:
+    return terms.sum(axis, keepdim=True)
+
+
+def soft(shares: Any, g: Any, axis: int = -1) -> Any:
+    """softmax's rule with these shares"""
+    return shares * (g - total(shares * g, axis))
+
+
+def log(shares: Any, g: Any) -> Any:
+    """log-softmax's rule with these shares"""
+    return g - shares * total(g)
+
+
+@pytest.mark.parametrize(("exercise", "rule", "name"), CASES)
+def test_each_slip_has_its_code_and_its_operator(exercise: Exercise, rule: Rule, name: str) -> None:
+    assert named(exercise, rule) == name
+
+
+def slips(forward: Any, x: torch.Tensor) -> int:
+    """How many slips there are in the one step of `forward`, each of which gives a gradient of x's shape."""
+    trace = record(forward, {"x": x}, torch.ones_like(forward(x)))
+    (step,) = trace.steps
+    assert step.name in NORMALISING
+    at = At(trace, step, (0,), trace.out_g)
+    found = [one.rule(at, **chosen) for one in OPERATORS if one.when(at) for chosen in one.each(at)]
+    assert all(array.shape == x.shape for array in found)
+    return len(found)
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda x: x.softmax(dim=1),
+        lambda x: torch.softmax(x, -1),
+        lambda x: torch.nn.functional.log_softmax(x, dim=0),
+        lambda x: torch.logsumexp(x, (0, 2)),
+        lambda x: x.logsumexp(dim=1, keepdim=True),
+    ],
+)
+def test_the_axis_is_found_however_it_is_given(forward: Any) -> None:
+    """As an argument, by name, negative, several of them, kept or dropped."""
+    assert slips(forward, torch.randn(3, 4, 5, dtype=torch.float64)) > 10
+
+
+def test_the_softmax_of_a_single_number_has_no_slips() -> None:
+    assert slips(lambda x: x.softmax(0), torch.tensor(2.0)) == 0

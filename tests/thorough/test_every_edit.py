@@ -1,0 +1,29 @@
+"""What is named is never untrue: more of the edits of every small forward pass, and of any other one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_operators import EVERY, PASSES, small_exercise, small_trials, untrue_names
+from test_trace import Program, programs
+
+from grader.reference.references import make_trials
+
+MOST = 60
+
+
+@pytest.mark.parametrize(("name", "answer"), EVERY)
+def test_what_is_named_gives_the_learners_numbers(name: str, answer: int) -> None:
+    exercise = PASSES[name]
+    every = make_trials(exercise, np.random.default_rng(11))
+    trials = [trial for trial in every if trial.expected[exercise.answers[answer].name] is not None]
+    assert list(untrue_names(exercise, answer, trials, MOST)) == []
+
+
+@settings(max_examples=12, deadline=None)
+@given(programs, st.integers(0, 2**31))
+def test_what_is_named_in_any_forward_pass_gives_the_learners_numbers(program: Program, seed: int) -> None:
+    exercise = small_exercise(program, True)
+    assert list(untrue_names(exercise, 0, small_trials(exercise, seed), most=10)) == []

@@ -1,0 +1,76 @@
+"""What is said of a wrong answer: from the rule that computes it to the mistake and its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from grader.diagnosis.facts import Pair
+from grader.diagnosis.mistake import Diagnosis
+from grader.diagnosis.operator import End
+from grader.diagnosis.search import Problem, find_mistakes
+from grader.diagnosis.words import finding
+from grader.exercise import Answer, Declaration
+from grader.reference.compare import agrees
+from grader.reference.references import make_trials
+from grader.reference.trial import Trial
+
+Rule = Callable[[dict[str, Any]], Any]
+TRIALS: dict[tuple[int, int], tuple[Declaration, list[Trial]]] = {}  # trials remember what was computed for them
+
+
+def trials_of(exercise: Declaration, seed: int = 5) -> list[Trial]:
+    """The trials of one run, made once."""
+    key = (id(exercise), seed)
+    if key not in TRIALS:
+        TRIALS[key] = (exercise, make_trials(exercise, np.random.default_rng(seed)))
+    return TRIALS[key][1]
+
+
+def problem_of(exercise: Declaration, answer: int = 0) -> Problem:
+    return Problem(exercise, exercise.answers[answer], trials_of(exercise)[0])
+
+
+def pairs_of(exercise: Declaration, rule: Rule, answer: Answer, seed: int = 5) -> list[Pair]:
+    """Each trial with what a rule makes of everything that is known there, in single precision.
+
+    That is its inputs, `out`, `out_g`, the `right` answers by name, that one itself, and what was stored `before`.
+    """
+    found = []
+    for trial in trials_of(exercise, seed):
+        known = {**trial.inputs, **trial.expected, "out": trial.out, "out_g": trial.out_g}
+        known |= {"right": trial.expected[answer.name], "before": End(answer, trial).prior}
+        found.append((trial, np.asarray(rule(known)).astype("float32").astype("float64")))
+    return found
+
+
+def verdicts(exercise: Declaration, rules: Mapping[str, Rule], seed: int = 5) -> dict[str, Diagnosis]:
+    """What is said of several wrong answers of a function, each computed by a rule, by answer."""
+    answers = {answer.name: answer for answer in exercise.answers}
+    wrong = {name: pairs_of(exercise, rule, answers[name], seed) for name, rule in rules.items()}
+    for name, pairs in wrong.items():
+        rights = [trial.expected[name] for trial, _ in pairs]
+        assert not all(r is not None and agrees(a, r) for (_, a), r in zip(pairs, rights, strict=True)), "it is right"
+    found = find_mistakes(exercise, trials_of(exercise, seed)[0], wrong)
+    return {name: finding(mistake) for name, mistake in found.items()}
+
+
+def verdict(exercise: Declaration, rule: Rule, answer: Answer | str | None = None, seed: int = 5) -> Diagnosis:
+    """What is said of one wrong answer; of the first that the exercise has, if none is given."""
+    name = answer if isinstance(answer, str) else (answer or exercise.answers[0]).name
+    return verdicts(exercise, {name: rule}, seed)[name]
+
+
+def named(exercise: Declaration, rule: Rule, answer: Answer | str | None = None) -> str:
+    """Code and operators of the mistake that a wrong answer is, as in `wrong-local: only-lower-edge`."""
+    said = verdict(exercise, rule, answer)
+    assert said.mistake is not None
+    return f"{said.code}: {' + '.join(fact.operator for fact in said.mistake.facts)}"
+
+
+def told(said: Diagnosis) -> Mapping[str, Any]:
+    """What the words of a verdict speak of."""
+    assert said.mistake is not None
+    return said.mistake.facts[0].parameters
