@@ -18,7 +18,8 @@ from verdicts import problem_of, trials_of
 from grader.authoring.audit_words import operators
 from grader.diagnosis.facts import Pair, right_in
 from grader.diagnosis.mistake import Mistake
-from grader.diagnosis.search import SPECIFIC, Candidate, Problem, Search
+from grader.diagnosis.candidates import SPECIFIC, Candidate, Problem
+from grader.diagnosis.search import Search
 from grader.diagnosis.words import finding, placeholders, words
 from grader.exercise import Exercise, Routine, returned, returned_jacobian, returned_value, stored
 from grader.reference.compare import agrees, scaled_error
@@ -124,7 +125,7 @@ def every_fact() -> dict[str, list[Mapping[str, Any]]]:
     found: dict[str, list[Mapping[str, Any]]] = {}
     for name, i in EVERY:
         for candidate in candidates_of(problem_of(PASSES[name], i)):
-            for fact in candidate.facts:
+            for fact in candidate.mistake().facts:
                 found.setdefault(fact.operator, []).append(fact.parameters)
     return found
 
@@ -210,7 +211,7 @@ def untrue_names(exercise: Exercise | Routine, answer: int, trials: list[Trial],
             continue
         mistake = Search(problem, list(zip(trials, arrays, strict=True))).mistake()
         if not is_true(problem, mistake, trials, arrays):
-            yield f"{[fact.record for fact in candidate.facts]} is called {finding(mistake).says}"
+            yield f"{[fact.record for fact in candidate.mistake().facts]} is called {finding(mistake).says}"
 
 
 def is_true(problem: Problem, mistake: Mistake, trials: list[Trial], arrays: Arrays) -> bool:

@@ -106,7 +106,7 @@ def _summed_over(at: At, axes: Axes) -> torch.Tensor:
 
 
 SOFTMAX = (
-    Operator("operation-ignored", "missing-local", lambda at: at.g, lambda at: at.name == "softmax"),
+    Operator("operation-ignored", "missing-local", lambda at: at.g, lambda at: at.name == "softmax" and at.x.dim() > 0),
     _shares("exponentials-not-divided", "missing-local", lambda x, axes: x.exp()),
     _shares("exponential-missing", "missing-local", lambda x, axes: _over_total(x, axes) / x),
     _shares("shares-missing", "missing-local", lambda x, axes: torch.ones_like(x)),
