@@ -211,12 +211,12 @@ class Problem:
             for choice in quotient.quotient_choices(self.first):
                 yield _whole(*choice)
             return
-        trace = self.trace(self.first)
         if not self.wrt:
-            yield from self._in_forward(trace, plain=True)
+            yield from self._in_forward(self.trace(self.first), plain=True)
             return
         if not self.has_graph:
             return
+        trace = self.trace(self.first)
         yield from (_whole(*choice) for choice in forward.input_choices(trace, self.wrt))
         for skip in dict.fromkeys((idle_edges(trace, self.wrt), ())):
             for edit in self._local(trace):
@@ -236,14 +236,14 @@ class Problem:
     def _rarer(self) -> Iterator[Candidate]:
         if not isinstance(self.exercise, Exercise):
             return
-        trace = self.trace(self.first)
         if not self.wrt:
-            yield from self._in_forward(trace, plain=False)
+            yield from self._in_forward(self.trace(self.first), plain=False)
             yield from self._at_end(right_answer.VALUES)
             return
         yield from self._at_end((*right_answer.STRAYS, *right_answer.PRODUCTS, *right_answer.MOVED))
         if not self.has_graph:
             return
+        trace = self.trace(self.first)
         yield from self._in_forward(trace, plain=False)
         if self.answer.kind == "gradient":
             yield from (_whole(*choice) for choice in forward.rarer_input_choices(trace, self.wrt))
@@ -567,7 +567,8 @@ class Search:
 
     @cached_property
     def _averages(self) -> bool:
-        return isinstance(self.problem.exercise, Exercise) and paths.averages(self.problem.trace(self.problem.first))
+        traced = isinstance(self.problem.exercise, Exercise) and (not self.problem.wrt or self.problem.has_graph)
+        return traced and paths.averages(self.problem.trace(self.problem.first))
 
     def _first(self, candidates: Iterable[Candidate]) -> Candidate | None:
         """The first candidate that gives the learner's numbers."""

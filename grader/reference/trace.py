@@ -197,7 +197,9 @@ class Trace:
         shared: dict[Line, list[int]] = {}
         for step in self.steps:
             shared.setdefault(("shared", *step.line[-3:]), []).append(step.index)
-        return found | {line: steps for line, steps in shared.items() if len(steps) > len(found[self.steps[steps[0]].line])}
+        return found | {
+            line: steps for line, steps in shared.items() if len(steps) > len(found[self.steps[steps[0]].line])
+        }
 
     def values(self) -> dict[str, torch.Tensor]:
         """Every value of the forward pass by key: inputs by name, intermediates as `%index`."""

@@ -1,0 +1,85 @@
+"""What `explain` is asked: a forward pass, the inputs of one call, and the code under test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from .axes import Axis, Shapes, axes_of_inputs, changed, find_axes
+from .code_under_test import Call, Code, copied
+from .forward_pass import exercise_of, floating, outputs_of, resized
+from .trials import Drawing
+
+
+@dataclass(frozen=True)
+class Question:
+    """A forward pass, the inputs of one call, the code under test, and what everything further is drawn from."""
+
+    forward: Callable[..., Any]
+    given: Mapping[str, Any]
+    rng: np.random.Generator
+    code: Code
+
+    @property
+    def wrt(self) -> tuple[str, ...]:
+        """The inputs that require a gradient in a call."""
+        return marked(self.given) or floating(self.given)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the tensors among the inputs."""
+        return {name: tuple(value.shape) for name, value in self.given.items() if isinstance(value, torch.Tensor)}
+
+    def call(self, inputs: Mapping[str, Any]) -> Call:
+        """A call with random upstream gradients."""
+        outputs = self._outputs(inputs)
+        drawn = [np.asarray(self.rng.standard_normal(tuple(out.shape))) for out in outputs]
+        return Call(inputs, tuple(torch.from_numpy(g).to(out) for g, out in zip(drawn, outputs, strict=True)), self.wrt)
+
+    def axes(self, *, runs: bool = True) -> list[Axis]:
+        """The axes of the inputs.
+
+        Args:
+            runs: the code under test can be run at all.
+        """
+
+        def out_shape(shapes: Shapes) -> tuple[int, ...] | None:
+            try:
+                return tuple(self._outputs(self._resized(shapes))[0].shape)
+            except Exception:
+                return None
+
+        def takes(shapes: Shapes) -> bool:
+            return runs and not self.code.observe(self.call(self._resized(shapes))).error
+
+        return find_axes(self.shapes, out_shape, takes)
+
+    def refusal(self, axis: Axis) -> str:
+        """Where the code under test raises and the forward pass does not."""
+        error = self.code.observe(self.call(self._resized(changed(self.shapes, {axis.places: axis.refused})))).error
+        name, place = axis.places[0]
+        where = f"where {name}.shape[{place}] is {axis.refused}, and forward does not"
+        return f"{self.code.name} raises {where} ({error}); it was tried with {axis.size} alone"
+
+    def drawing(self, axes: list[Axis], asked: tuple[str, ...]) -> Drawing:
+        """What trials are drawn from, with the gradients of `asked` to judge."""
+        names = axes_of_inputs(axes, self.shapes)
+        exercise = exercise_of(self.forward, self.given, names, asked, self.code.upstream_name)
+        double = all(self.given[name].dtype == torch.float64 for name in floating(self.given))
+        return Drawing(exercise, self.forward, self.given, axes, self.wrt, "float64" if double else "float32")
+
+    def _outputs(self, inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
+        with torch.no_grad():
+            return outputs_of(self.forward(**{name: copied(value) for name, value in inputs.items()}))
+
+    def _resized(self, shapes: Shapes) -> dict[str, Any]:
+        return resized(self.given, shapes, self.rng)
+
+
+def marked(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The inputs that ask for a gradient."""
+    return tuple(name for name in floating(given) if given[name].requires_grad)
