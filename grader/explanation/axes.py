@@ -61,13 +61,12 @@ def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes) -> list[Ax
     }
     found: list[Axis] = []
     for size, places in sizes.items():
-        free, left = _together(shapes, places, both_take)
-        of_forward, fixed = _together(shapes, left, forward_takes)
+        free, left = _together(shapes, places, both_take, out_shape)
+        of_forward, fixed = _together(shapes, left, forward_takes, out_shape)
         for group in free:
-            takes = (n for n in (1, *_candidates(shapes, size)) if n != size and both_take(changed(shapes, {group: n})))
-            found.append(Axis("", size, group, tuple(takes)))
-        refused = next(n for n in _candidates(shapes, size) if n > size)
-        found += [Axis("", size, group, (), refused) for group in of_forward]
+            others = (n for n in _candidates(shapes, group) if n != size and both_take(changed(shapes, {group: n})))
+            found.append(Axis("", size, group, tuple(others)))
+        found += [Axis("", size, group, (), _larger(shapes, group)) for group in of_forward]
         found += [Axis("", size, tuple(fixed))] if fixed else []
     return _named(found, shapes, lambda axis: _is_batch(axis, shapes, out_shape, given))
 
@@ -111,9 +110,14 @@ def _sizes(shapes: Shapes) -> list[int]:
     return list(dict.fromkeys(shapes[name][i] for name, i in _places(shapes)))
 
 
-def _together(shapes: Shapes, places: list[Place], takes: Takes) -> tuple[list[tuple[Place, ...]], list[Place]]:
-    """Places of one size in the smallest groups that can change together, and the places that cannot change."""
-    groups, left = [], []
+def _together(
+    shapes: Shapes, places: list[Place], takes: Takes, out_shape: OutShape
+) -> tuple[list[tuple[Place, ...]], list[Place]]:
+    """Places of one size in groups that can change together, and the places that cannot change."""
+    groups: list[tuple[Place, ...]] = []
+    left: list[Place] = []
+    if places and _is_one(shapes, tuple(places), out_shape) and _can_change(shapes, tuple(places), takes):
+        return [tuple(places)], left
     while places:
         group = next((group for group in _groups(places) if _can_change(shapes, group, takes)), ())
         if group:
@@ -124,24 +128,41 @@ def _together(shapes: Shapes, places: list[Place], takes: Takes) -> tuple[list[t
     return groups, left
 
 
+def _is_one(shapes: Shapes, places: tuple[Place, ...], out_shape: OutShape) -> bool:
+    """Nothing speaks for several axes of one size: no input has it twice, and at most one axis of the output follows.
+
+    It is not tried without need whether each of them can change alone: not every kernel checks shapes before it reads.
+    """
+    if len({name for name, _ in places}) < len(places):
+        return False
+    before, after = out_shape(shapes), out_shape(changed(shapes, {places: _larger(shapes, places)}))
+    return before is None or after is None or sum(m != n for m, n in zip(before, after, strict=False)) < 2
+
+
 def _groups(places: list[Place]) -> Iterator[tuple[Place, ...]]:
-    """The groups that the first place may belong to, the smallest first."""
+    """The groups that the first place may belong to: those in the same position first, then the smallest first."""
     first, *rest = places
+    yield (first, *(place for place in rest if place[1] == first[1]))
     for count in range(len(rest) + 1):
         if count <= MOST_TOGETHER or count == len(rest):
             yield from ((first, *more) for more in itertools.combinations(rest, count))
 
 
 def _can_change(shapes: Shapes, group: tuple[Place, ...], takes: Takes) -> bool:
+    sizes = _larger(shapes, group), 2 * max(shapes[group[0][0]][group[0][1]], 2)
+    return any(takes(changed(shapes, {group: n})) for n in sizes)
+
+
+def _larger(shapes: Shapes, group: tuple[Place, ...]) -> int:
+    """The next larger size that no axis has."""
     (name, i), *_ = group
-    larger = [n for n in _candidates(shapes, shapes[name][i]) if n > shapes[name][i]]
-    return any(takes(changed(shapes, {group: n})) for n in (larger[0], larger[-1]))
+    return next(n for n in itertools.count(max(shapes[name][i], 2) + 1) if n not in _sizes(shapes))
 
 
-def _candidates(shapes: Shapes, size: int) -> tuple[int, ...]:
-    """Sizes to try in place of one: small ones, the next larger one that no other axis has, multiples."""
-    larger = next(n for n in itertools.count(max(size, 2) + 1) if n not in _sizes(shapes))
-    return tuple(dict.fromkeys((*SMALL, larger, 2 * size, 3 * size)))
+def _candidates(shapes: Shapes, group: tuple[Place, ...]) -> tuple[int, ...]:
+    """Sizes to try in place of a group's: small ones, the next larger one, multiples."""
+    size = shapes[group[0][0]][group[0][1]]
+    return tuple(dict.fromkeys((1, *SMALL, _larger(shapes, group), 2 * size, 3 * size)))
 
 
 def _is_batch(axis: Axis, shapes: Shapes, out_shape: OutShape, given: tuple[int, ...]) -> bool:

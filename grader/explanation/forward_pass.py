@@ -14,9 +14,10 @@ from grader.sampling import Array, Marker, Sampler, output, upstream
 from grader.shapes import Axes
 from grader.trial_sizes import Setting
 
+from .redrawing import redrawn
+
 GIVEN_KIND = "the given inputs"
 SAME_MARKS_KIND = "other values with the same indices and masks"
-SUMS_TO_ONE = 1e-4
 
 
 def floating(inputs: Mapping[str, Any]) -> tuple[str, ...]:
@@ -104,58 +105,6 @@ def resized(
 def values_of(tensor: torch.Tensor) -> np.ndarray:
     """The numbers of a tensor."""
     return tensor.detach().cpu().numpy()
-
-
-def redrawn(values: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """Other values of the same kind; shape: `shape`.
-
-    Indices stay between the least and the greatest given, a permutation stays one, masks and marks keep their share,
-    rows that sum to 1 do so again, and measurements stay in their range: what is positive remains positive.
-    """
-    count = int(np.prod(shape))
-    if not values.size:
-        return np.zeros(shape, values.dtype)
-    unique = np.unique(values)
-    if values.dtype.kind in "iu":
-        permuted = len(unique) == values.size == count
-        found = (
-            rng.permutation(values.ravel()) if permuted else rng.integers(unique[0], unique[-1], count, endpoint=True)
-        )
-    elif len(unique) == 1 and values.dtype.kind == "f" and np.isfinite(unique[0]):
-        found = rng.uniform(0.5, 1.5, count) * unique[0] if unique[0] else 0.5 * rng.standard_normal(count)
-    elif _sums_to_one(values) and len(shape) == values.ndim:
-        found = _rows(shape, len(unique) == 2, rng)
-    elif len(unique) == 2 < values.size:
-        found = np.where(_marks(values == unique[1], shape, rng), unique[1], unique[0])
-    elif values.dtype.kind == "f" and np.isfinite(values).all():
-        found = rng.uniform(unique[0], unique[-1], count)
-    else:
-        found = rng.permutation(np.resize(values.ravel(), count))
-    return found.reshape(shape).astype(values.dtype)
-
-
-def _marks(given: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """A mask with the same share of True; where each given row has some, or some False, so has each row here."""
-    found = rng.permutation(np.resize(given.ravel(), int(np.prod(shape)))).reshape(shape)
-    if shape and shape[-1] > 1 and given.ndim:
-        for value in (False, True):
-            if (given == value).any(-1).all():
-                rows = (found != value).all(-1)
-                places = np.eye(shape[-1], dtype=bool)[rng.integers(shape[-1], size=shape[:-1])]
-                found = np.where(rows[..., None] & places, value, found)
-    return found
-
-
-def _sums_to_one(values: np.ndarray) -> bool:
-    rows = values.ndim > 0 and values.shape[-1] > 1 and bool((values >= 0).all())
-    return rows and bool(np.allclose(values.sum(-1), 1, atol=SUMS_TO_ONE))
-
-
-def _rows(shape: tuple[int, ...], marks: bool, rng: np.random.Generator) -> np.ndarray:
-    """Rows along the last axis that sum to 1: one mark in each, or shares."""
-    if marks:
-        return np.eye(shape[-1])[rng.integers(shape[-1], size=shape[:-1])]
-    return rng.dirichlet(np.ones(shape[-1]), shape[:-1])
 
 
 def _like(value: Any, axes: Axes) -> Sampler:
