@@ -38,13 +38,14 @@ class Axis:
     refused: int = 0
 
 
-def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes) -> list[Axis]:
+def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes, least: Mapping[str, int]) -> list[Axis]:
     """The axes of the inputs: places of equal size that can only change together.
 
     Args:
         shapes: those of the given inputs.
         out_shape: the shape of the (first) output for inputs of such shapes; `None` where the forward pass raises.
         code_takes: the code under test takes inputs of such shapes.
+        least: the size that an axis must have for all indices of an input to be inside, by the input's name.
     """
     given = out_shape(shapes)
     assert given is not None
@@ -64,8 +65,9 @@ def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes) -> list[Ax
         free, left = _together(shapes, places, both_take, out_shape)
         of_forward, fixed = _together(shapes, left, forward_takes, out_shape)
         for group in free:
-            others = (n for n in _candidates(shapes, group) if n != size and both_take(changed(shapes, {group: n})))
-            found.append(Axis("", size, group, tuple(others)))
+            inside = min(size, max((n for name, n in least.items() if name not in dict(group)), default=1))
+            others = (n for n in _candidates(shapes, group) if n != size and n >= inside)
+            found.append(Axis("", size, group, tuple(n for n in others if both_take(changed(shapes, {group: n})))))
         found += [Axis("", size, group, (), _larger(shapes, group)) for group in of_forward]
         found += [Axis("", size, tuple(fixed))] if fixed else []
     return _named(found, shapes, lambda axis: _is_batch(axis, shapes, out_shape, given))

@@ -14,6 +14,8 @@ from .code_under_test import Call, Code, copied
 from .forward_pass import exercise_of, floating, outputs_of, resized
 from .trials import Drawing
 
+INDICES = (torch.int64, torch.int32)
+
 
 @dataclass(frozen=True)
 class Question:
@@ -56,7 +58,9 @@ class Question:
         def takes(shapes: Shapes) -> bool:
             return runs and not self.code.observe(self.call(self._resized(shapes))).error
 
-        return find_axes(self.shapes, out_shape, takes)
+        tensors = {name: self.given[name] for name in self.shapes}
+        whole = {name: value for name, value in tensors.items() if value.dtype in INDICES and value.numel()}
+        return find_axes(self.shapes, out_shape, takes, {name: int(value.max()) + 1 for name, value in whole.items()})
 
     def refusal(self, axis: Axis) -> str:
         """Where the code under test raises and the forward pass does not."""
