@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.exercise import Exercise
+from grader.exercise import Answer, Exercise
 from grader.reference.single_thread import one_thread
 from grader.results import AnswerResult
 from grader.shapes import describe
@@ -23,7 +23,7 @@ from .forward_pass import GIVEN_KIND, floating, joined, outputs_of
 from .given_inputs import check_forward, checked_inputs
 from .question import Question, marked
 from .trials import Drawing, Tried, confirmed
-from .verdicts import Judged, Verdicts
+from .verdicts import Judged, Run, Verdicts
 
 ONE_CALL = "these are the numbers of one call: a mistake that shows only for other values or sizes is not found"
 UNTRACED = (
@@ -130,29 +130,24 @@ def _judged(
     trusted = [{a.name: confirmed(exercise, a, one.trial, rng) for a in exercise.answers} for one in tried]
     answers = tuple(a for a in exercise.answers if any(known[a.name] for known in trusted))
     kept = [i for i, known in enumerate(trusted) if all(known[a.name] for a in answers)]
-    if not kept:
-        answers = ()
-    judged = {}
-    verdicts = None
-    if answers:
-        sound = replace(exercise, answers=answers)
-        again = code.observe(tried[kept[0]].call)
-        verdicts = Verdicts(sound, code, [tried[i] for i in kept], [reports[i] for i in kept], again)
-        judged = {answer.name: verdicts.judged(answer) for answer in answers}
-        notes = [*notes, *_notes(verdicts)]
-    all_judged = tuple(judged.get(a.name) or _untrusted(a.name) for a in exercise.answers)
-    return Explanation(all_judged, _about(exercise, tried[kept[0] if kept else 0]), tuple(notes))
+    twice = reports[kept[0]], code.observe(tried[kept[0]].call)
+    runs = [Run(tried[i], reports[i]) for i in kept]
+    verdicts = Verdicts(replace(exercise, answers=answers or exercise.answers), code, runs, twice).with_wrong_first()
+    judged = {answer.name: verdicts.judged(answer) for answer in answers}
+    every = tuple(judged.get(a.name) or _untrusted(a.name) for a in exercise.answers)
+    return Explanation(every, _about(exercise, verdicts.runs[0].tried), (*notes, *_notes(verdicts, answers)))
 
 
-def _notes(verdicts: Verdicts) -> Iterator[str]:
+def _notes(verdicts: Verdicts, answers: tuple[Answer, ...]) -> Iterator[str]:
     """What should be known of these verdicts."""
     if verdicts.untraced:
         yield UNTRACED
     elif verdicts.branches:
         yield BRANCHES
-    for answer in verdicts.exercise.answers:
-        wrong, known = verdicts.wrong_in(answer), {one.trial.setting.kind for one in verdicts.tried}
-        if wrong and GIVEN_KIND in known and not {GIVEN_KIND, OTHER_UPSTREAM_KIND} & wrong:
+    for answer in answers:
+        given = [run for run in verdicts.runs if run.trial.setting.kind in (GIVEN_KIND, OTHER_UPSTREAM_KIND)]
+        wrong = any(run.is_wrong(answer) for run in verdicts.runs)
+        if wrong and given and not any(run.is_wrong(answer) for run in given):
             yield f"{answer.name} is right at the given inputs, and wrong at others that were drawn in their range"
 
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
-
-import torch
 
 from grader.reference.compare import scaled_error
 from grader.results import AnswerResult
@@ -15,9 +12,7 @@ from .code_under_test import Call, Code, Report
 from .explanation import Explanation
 from .forward_pass import joined
 from .trials import Tried
-from .verdicts import Judged
-
-SAME = 1e-5
+from .verdicts import SAME, Judged, differ
 
 
 def checked(explanation: Explanation, code: Code, tried: Sequence[Tried], reports: Sequence[Report]) -> Explanation:
@@ -53,7 +48,7 @@ def _kept_outside(code: Code, tried: Sequence[Tried]) -> Iterator[tuple[str, str
         told = f" ({between.error})" if between.error else ""
         says = f"it is another one if the function is called again before its backward pass{told}"
         for name in call.wrt:
-            if between.error or _differ(alone.gradients[name], between.gradients[name]):
+            if between.error or differ(alone.gradients[name], between.gradients[name]):
                 yield name, "not-repeatable", f"{says}: what backward needs must be kept on ctx, one for each call"
 
 
@@ -66,7 +61,7 @@ def _alone(code: Code, call: Call, whole: Report) -> Iterator[tuple[str, str, st
             yield name, "error", f"{where}, {code.name} raises {report.error}: see ctx.needs_input_grad"
         elif whole.gradients[name] is not None and report.gradients[name] is None:
             yield name, "missing-answer", f"{where}, it is None: see ctx.needs_input_grad"
-        elif _differ(whole.gradients[name], report.gradients[name]):
+        elif differ(whole.gradients[name], report.gradients[name]):
             yield name, "hard-coded", f"{where}, it is another one: see ctx.needs_input_grad"
 
 
@@ -76,9 +71,3 @@ def _unasked(code: Code, call: Call) -> Iterator[str]:
     spared = {other for name in names for other in code.observe(replace(call, wrt=(name,))).unasked}
     if spared and set(names) <= spared:
         yield f"{code.name} computes every gradient, asked for or not; ctx.needs_input_grad says which ones are"
-
-
-def _differ(value: Any, other: Any) -> bool:
-    if not isinstance(value, torch.Tensor) or not isinstance(other, torch.Tensor):
-        return (value is None) != (other is None)
-    return scaled_error(value.detach().numpy(), other.detach().numpy()) > SAME

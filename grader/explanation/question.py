@@ -56,7 +56,7 @@ class Question:
                 return None
 
         def takes(shapes: Shapes) -> bool:
-            return runs and not self.code.observe(self.call(self._resized(shapes))).error
+            return runs and self._error_at(shapes) == ""
 
         tensors = {name: self.given[name] for name in self.shapes}
         whole = {name: value for name, value in tensors.items() if value.dtype in INDICES and value.numel()}
@@ -64,7 +64,7 @@ class Question:
 
     def refusal(self, axis: Axis) -> str:
         """Where the code under test raises and the forward pass does not."""
-        error = self.code.observe(self.call(self._resized(changed(self.shapes, {axis.places: axis.refused})))).error
+        error = self._error_at(changed(self.shapes, {axis.places: axis.refused}))
         name, place = axis.places[0]
         where = f"where {name}.shape[{place}] is {axis.refused}, and forward does not"
         return f"{self.code.name} raises {where} ({error}); it was tried with {axis.size} alone"
@@ -75,6 +75,14 @@ class Question:
         exercise = exercise_of(self.forward, self.given, names, asked, self.code.upstream_name)
         double = all(self.given[name].dtype == torch.float64 for name in floating(self.given))
         return Drawing(exercise, self.forward, self.given, axes, self.wrt, "float64" if double else "float32")
+
+    def _error_at(self, shapes: Shapes) -> str | None:
+        """What the code under test raises with inputs of other shapes; `None` where the forward pass raises."""
+        try:
+            call = self.call(self._resized(shapes))
+        except Exception:
+            return None
+        return self.code.observe(call).error
 
     def _outputs(self, inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
         with torch.no_grad():

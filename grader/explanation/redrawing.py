@@ -22,7 +22,7 @@ def redrawn(values: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.nd
         found = _indices(values.ravel(), unique, count, rng)
     elif len(unique) == 1 and values.dtype.kind == "f" and np.isfinite(unique[0]):
         found = rng.uniform(0.5, 1.5, count) * unique[0] if unique[0] else 0.5 * rng.standard_normal(count)
-    elif is_symmetric(values) and len(unique) > 2 and shape[-1] == shape[-2]:
+    elif is_symmetric(values) and shape[-1:] == shape[-2:-1] and (len(unique) > 2 or _is_positive_definite(values)):
         found = _symmetric(values, shape, rng)
     elif _sums_to_one(values) and len(shape) == values.ndim:
         found = _rows(shape, len(unique) == 2, rng)
@@ -66,10 +66,15 @@ def _marks(given: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.ndar
 def _symmetric(values: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.ndarray:
     """Symmetric matrices; positive definite ones, where the given ones are."""
     found = rng.uniform(values.min(), values.max(), shape)
-    eigenvalues = np.linalg.eigvalsh(values)
-    if (eigenvalues > 0).all():
-        found = found @ found.swapaxes(-1, -2) / np.abs(values).max() + eigenvalues.min() * np.eye(shape[-1])
+    if _is_positive_definite(values):
+        return found @ found.swapaxes(-1, -2) / np.abs(values).max() + np.linalg.eigvalsh(values).min() * np.eye(
+            shape[-1]
+        )
     return (found + found.swapaxes(-1, -2)) / 2
+
+
+def _is_positive_definite(values: np.ndarray) -> bool:
+    return values.dtype.kind == "f" and bool((np.linalg.eigvalsh(values) > 0).all())
 
 
 def _sums_to_one(values: np.ndarray) -> bool:
