@@ -128,7 +128,8 @@ def _judged(
             f"forward has no gradient at the given inputs that {drawing.precision} could tell from rounding"
         )
     trusted = [{a.name: confirmed(exercise, a, one.trial, rng) for a in exercise.answers} for one in tried]
-    answers = tuple(a for a in exercise.answers if any(known[a.name] for known in trusted))
+    best = max(trusted, key=lambda known: sum(known.values()))
+    answers = tuple(a for a in exercise.answers if best[a.name])
     kept = [i for i, known in enumerate(trusted) if all(known[a.name] for a in answers)]
     twice = reports[kept[0]], code.observe(tried[kept[0]].call)
     runs = [Run(tried[i], reports[i]) for i in kept]

@@ -67,10 +67,9 @@ def _symmetric(values: np.ndarray, shape: Shape, rng: np.random.Generator) -> np
     """Symmetric matrices; positive definite ones, where the given ones are."""
     found = rng.uniform(values.min(), values.max(), shape)
     if _is_positive_definite(values):
-        return found @ found.swapaxes(-1, -2) / np.abs(values).max() + np.linalg.eigvalsh(values).min() * np.eye(
-            shape[-1]
-        )
-    return (found + found.swapaxes(-1, -2)) / 2
+        least = float(np.linalg.eigvalsh(values).min())
+        found = found @ found.swapaxes(-1, -2) / float(np.abs(values).max()) + least * np.eye(shape[-1])
+    return np.asarray((found + found.swapaxes(-1, -2)) / 2)
 
 
 def _is_positive_definite(values: np.ndarray) -> bool:
