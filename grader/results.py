@@ -44,6 +44,8 @@ class AnswerResult:
         evidence: what finite differences say of one entry; may be empty.
         hints: three steps, to be shown one at a time.
         error: the greatest scaled error, where it could be measured.
+        mistake: the mistake without words, where the numbers gave one away: its edits, each with operator and
+            parameters, and the answer that has the same cause nearer to the loss.
     """
 
     name: str
@@ -55,6 +57,7 @@ class AnswerResult:
     evidence: str = ""
     hints: tuple[str, ...] = ()
     error: float | None = None
+    mistake: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -179,6 +182,7 @@ def _answer_json(answer: AnswerResult) -> dict[str, Any]:
         "evidence": answer.evidence,
         "hints": list(answer.hints),
         "error": answer.error,
+        **({} if answer.mistake is None else {"mistake": answer.mistake}),
     }
 
 

@@ -57,7 +57,9 @@ COUNTS: dict[str, Callable[[At], int]] = {
 
 
 def _counts(at: At) -> Iterator[Parameters]:
-    yield from ({"count": name} for name in COUNTS if name == "less-one" or _several_left(at))
+    for name in COUNTS:
+        if (name == "less-one" and _averages(at)) or (name != "less-one" and _several_left(at)):
+            yield {"count": name}
 
 
 def _counted(at: At, count: str) -> Parameters:
@@ -193,4 +195,36 @@ RUNNING = (
     Operator("differences-of-neighbours", "inverse-for-transpose", _differences(False), _is_cumsum),
     Operator("differences-of-neighbours", "inverse-for-transpose", _differences(True), _is_cumsum),
     Operator("own-place-left-out", "missing-path", _excluding_itself, _is_cumsum),
+)  # fmt: skip
+
+
+def _sum_from(at: At, terms: torch.Tensor, *, reverse: bool = True) -> torch.Tensor:
+    """Running sums along the axis, from its end."""
+    axis = _axis(at)
+    return terms.flip(axis).cumsum(axis).flip(axis) if reverse else terms.cumsum(axis)
+
+
+def _closed(name: str, code: str, function: str, rule: Callable[[At], torch.Tensor]) -> Operator:
+    """A slip in the closed form: of cumprod sum(g y) / x, of logcumsumexp exp(x) sum(g exp(-y)), both from the end."""
+    return Operator(name, code, rule, lambda at: at.step.name == function)
+
+
+CLOSED_FORMS = (
+    _closed("sum-not-reversed", "wrong-local", "cumprod", lambda at: _sum_from(at, at.g * at.y, reverse=False) / at.x),
+    _closed("summed-before-multiplied", "sum-of-products", "cumprod", lambda at: _sum_from(at, at.g) * at.y / at.x),
+    _closed("divided-by-output", "wrong-operand", "cumprod", lambda at: _sum_from(at, at.g * at.y) / at.y),
+    _closed("output-missing", "missing-local", "cumprod", lambda at: _sum_from(at, at.g) / at.x),
+    _closed("not-divided-by-operand", "missing-local", "cumprod", lambda at: _sum_from(at, at.g * at.y)),
+    _closed("sum-not-reversed", "wrong-local", "logcumsumexp",
+            lambda at: at.x.exp() * _sum_from(at, at.g * (-at.y).exp(), reverse=False)),
+    _closed("summed-before-multiplied", "sum-of-products", "logcumsumexp",
+            lambda at: (at.x - at.y).exp() * _sum_from(at, at.g)),
+    _closed("not-divided-by-running-sum", "missing-local", "logcumsumexp", lambda at: at.x.exp() * _sum_from(at, at.g)),
+    _closed("exponential-of-operand-missing", "missing-local", "logcumsumexp",
+            lambda at: _sum_from(at, at.g * (-at.y).exp())),
+    _closed("share-of-whole-row", "wrong-local", "logcumsumexp",
+            lambda at: at.x.softmax(_axis(at)) * _sum_from(at, at.g)),
+    _closed("share-of-whole-row", "wrong-local", "logcumsumexp",
+            lambda at: at.x.softmax(_axis(at)) * at.g.sum(_axis(at), keepdim=True)),
+    _closed("own-share-only", "diagonal-only", "logcumsumexp", lambda at: at.g * (at.x - at.y).exp()),
 )  # fmt: skip

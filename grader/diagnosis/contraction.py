@@ -33,15 +33,15 @@ class Contraction:
 
     Args:
         own: the operand's axes as letters.
-        other: its partner's.
+        others: those of its partners.
         value: the product's.
-        partner: where the partner stands.
+        partners: where the partners stand.
     """
 
     own: str
-    other: str
+    others: tuple[str, ...]
     value: str
-    partner: Position
+    partners: tuple[Position, ...]
 
     @classmethod
     def of(cls, at: At) -> Contraction:
@@ -50,23 +50,26 @@ class Contraction:
         Raises:
             ValueError: it is no sum of products of two arrays.
         """
-        (where,) = at.others
         if at.step.name == "einsum":
-            a, b, value = _letters(at)
+            *letters, value = _letters(at)
         elif at.step.name == "linear":
-            rank = at.y.dim()
-            a, b, value = "xyzw"[: rank - 1] + "k", "jk", "xyzw"[: rank - 1] + "j"
+            batch = "xyzw"[: at.y.dim() - 1]
+            letters, value = [batch + "k", "jk"], batch + "j"
         elif at.step.name == "outer":
-            a, b, value = "i", "j", "ij"
+            letters, value = ["i", "j"], "ij"
         else:
-            a, b, value = _product_letters(at.step.operand((0,)).dim(), at.step.operand((1,)).dim())
-        first = at.where < where
-        return cls(a, b, value, where) if first else cls(b, a, value, where)
+            *letters, value = _product_letters(at.step.operand((0,)).dim(), at.step.operand((1,)).dim())
+        places = sorted(where for where, _ in at.step.operands)
+        if len(places) != len(letters) or len(places) < 2:
+            raise ValueError("it is no plain sum of products")
+        known = dict(zip(places, letters, strict=True))
+        own = known.pop(at.where)
+        return cls(own, tuple(known.values()), value, tuple(known))
 
     @property
     def letters(self) -> str:
         """Every axis of the products before any is summed."""
-        return "".join(dict.fromkeys("".join(sorted(self.own + self.other + self.value, key=_order))))
+        return "".join(dict.fromkeys("".join(sorted(self.own + "".join(self.others) + self.value, key=_order))))
 
     @property
     def summed(self) -> Axes:
@@ -77,18 +80,25 @@ class Contraction:
         """The size of an axis."""
         if letter in self.value:
             return at.y.shape[self.value.index(letter)]
-        return at.step.operand(self.partner).shape[self.other.index(letter)]
+        where, letters = next(pair for pair in zip(self.partners, self.others, strict=True) if letter in pair[1])
+        return at.step.operand(where).shape[letters.index(letter)]
+
+    def _factors(self, at: At) -> list[torch.Tensor]:
+        return [at.g, *(at.step.operand(where) for where in self.partners)]
 
     def products(self, at: At) -> torch.Tensor:
-        """Partner times upstream, nothing summed; axes: `letters`."""
-        return torch.einsum(f"{self.value},{self.other}->{self.letters}", at.g, at.step.operand(self.partner))
+        """Partners times upstream, nothing summed; axes: `letters`."""
+        return torch.einsum(f"{','.join((self.value, *self.others))}->{self.letters}", *self._factors(at))
 
     def summed_first(self, at: At, early: str) -> torch.Tensor:
         """Each factor summed on its own over the axes `early`, then the product; axes: `own`."""
-        kept = ["".join(letter for letter in letters if letter not in early) for letters in (self.value, self.other)]
-        left = torch.einsum(f"{self.value}->{kept[0]}", at.g)
-        right = torch.einsum(f"{self.other}->{kept[1]}", at.step.operand(self.partner))
-        return torch.einsum(f"{kept[0]},{kept[1]}->{self.own}", left, right)
+        full = (self.value, *self.others)
+        kept = ["".join(letter for letter in letters if letter not in early) for letters in full]
+        summed = [
+            torch.einsum(f"{before}->{after}", factor)
+            for before, after, factor in zip(full, kept, self._factors(at), strict=True)
+        ]
+        return torch.einsum(f"{','.join(kept)}->{self.own}", *summed)
 
 
 def _order(letter: str) -> int:
@@ -102,18 +112,19 @@ def _product_letters(left: int, right: int) -> tuple[str, str, str]:
     return a, b, batch + ("i" if left > 1 else "") + ("j" if right > 1 else "")
 
 
-def _letters(at: At) -> tuple[str, str, str]:
+def _letters(at: At) -> list[str]:
+    """The letters of each operand of an einsum, and of its value."""
     equation = at.step.args[0]
     operands, arrow, value = str(equation).replace(" ", "").partition("->")
     parts = operands.split(",")
-    if not arrow or len(parts) != 2 or "." in operands or any(len(set(part)) < len(part) for part in parts):
+    if not arrow or "." in operands or any(len(set(part)) < len(part) for part in parts):
         raise ValueError("this einsum is no plain sum of products")
-    return parts[0], parts[1], value
+    return [*parts, value]
 
 
 def is_contraction(at: At) -> bool:
     """A sum of products of two arrays."""
-    if at.step.name not in CONTRACTIONS or len(at.others) != 1:
+    if at.step.name not in CONTRACTIONS or not at.others:
         return False
     try:
         return bool(Contraction.of(at).summed)
@@ -127,7 +138,7 @@ def _is_sum(at: At) -> bool:
 
 def _terms(at: At) -> tuple[torch.Tensor, Axes]:
     """What is summed to the gradient: of a product its products, of a broadcast its copies; and over which axes."""
-    if at.step.name in CONTRACTIONS:
+    if is_contraction(at):
         product = Contraction.of(at)
         return product.products(at), product.summed
     return at.g * at.d, sum(summed_axes(at.x.shape, at.y.shape), ())
@@ -135,7 +146,7 @@ def _terms(at: At) -> tuple[torch.Tensor, Axes]:
 
 def _shape(at: At) -> tuple[Sequence[int], Axes]:
     """The shape of the terms, and the axes that they are rightly summed over."""
-    if at.step.name in CONTRACTIONS:
+    if is_contraction(at):
         product = Contraction.of(at)
         return [product.size(at, letter) for letter in product.letters], product.summed
     return at.y.shape, sum(summed_axes(at.x.shape, at.y.shape), ())
@@ -258,11 +269,11 @@ def _inverted(q: torch.Tensor) -> torch.Tensor:
 
 
 def _partner_is_matrix(at: At) -> bool:
-    return at.partner.dim() > 1
+    return len(at.others) == 1 and at.partner.dim() > 1
 
 
 def _partner_is_stack(at: At) -> bool:
-    return at.partner.dim() > 2
+    return len(at.others) == 1 and at.partner.dim() > 2
 
 
 def _of_one(place: slice) -> Callable[[torch.Tensor], torch.Tensor]:

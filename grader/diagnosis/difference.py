@@ -138,9 +138,12 @@ WHERE_ONE_HOT = (
     _slip("loss-of-each-row", "forward-value", lambda d: -d.t * d.p.log()),
 )
 OF_KIN = {
-    name: Operator("another-function-of-variable", "wrong-local",
-                   lambda trace, wrt, form, name: _changed(trace, wrt, form, lambda d: KIN[name](d.x) - d.t),
-                   kind=Kind.SWEEP)
+    name: Operator(
+        "another-function-of-variable",
+        "wrong-local",
+        lambda trace, wrt, form, name: _changed(trace, wrt, form, lambda d: KIN[name](d.x) - d.t),
+        kind=Kind.SWEEP,
+    )
     for name in KIN
 }
 DIFFERENCES = (*ALWAYS, *WHERE_MADE, *WHERE_ONE_HOT, *OF_KIN.values())  # fmt: skip

@@ -59,6 +59,9 @@ def decoded(known: Known, averages: bool) -> Factor | None:
         if math.isclose(first, -1, rel_tol=CLOSE):
             return Factor("wrong-sign", "factor-sign", {})
         return Factor("wrong-factor", "factor-number", {"factor": spelt(first)})
+    if all(r < 0 for _, r in known):
+        turned = decoded([(t, -r) for t, r in known], averages)
+        return None if turned is None else Factor(turned.code, turned.name, {**turned.parameters, "negative": True})
     return _of_size(known, averages) or _of_sizes(known) or _of_roots(known) or _of_numbers(known)
 
 
@@ -112,16 +115,18 @@ SHAPES_OF_FACTORS: Mapping[str, Callable[[float], float]] = {
 
 def _of_roots(known: Known) -> Factor | None:
     """A root or a square of a size, or a size less one, times a number."""
-    for name, size in _axes(known[0][0]).items():
+    for name, size in quantities(known[0][0]).items():
         for shape, value in SHAPES_OF_FACTORS.items():
             try:
-                left = [r / value(_axes(t)[name]) for t, r in known]
+                left = [r / value(quantities(t)[name]) for t, r in known]
             except (ZeroDivisionError, KeyError):
                 continue
             if _all_close(iter(left)):
                 form = shape.format(name)
                 whole = form if math.isclose(left[0], 1, rel_tol=CLOSE) else f"{spelt(left[0])} * {form}"
-                return Factor("wrong-factor", "factor-expression", {"expression": whole, "quantity": name, "size": size})
+                return Factor(
+                    "wrong-factor", "factor-expression", {"expression": whole, "quantity": name, "size": size}
+                )
     return None
 
 
@@ -129,17 +134,19 @@ def _of_numbers(known: Known) -> Factor | None:
     """Made from an argument that is a plain number, such as 1 - p, or one that lacks it."""
     trial, first = known[0]
     made = [_numbers(t) for t, _ in known]
-    for expression, (name, _) in made[0].items():
-        if not all(expression in numbers for numbers in made):
-            continue
-        left = [r / numbers[expression][1] for (_, r), numbers in zip(known, made, strict=True)]
-        if not _all_close(iter(left)):
-            continue
+    found: dict[str, float] = {}
+    for expression in made[0]:
+        if all(expression in numbers for numbers in made):
+            ratios = [r / numbers[expression][1] for (_, r), numbers in zip(known, made, strict=True)]
+            if _all_close(iter(ratios)):
+                found[expression] = ratios[0]
+    for expression, left in sorted(found.items(), key=lambda pair: not math.isclose(pair[1], 1, rel_tol=CLOSE)):
+        name, _ = made[0][expression]
         told = {"quantity": name, "size": float(f"{trial.arguments[name]:.4g}")}
-        if math.isclose(left[0], 1, rel_tol=CLOSE):
+        if math.isclose(left, 1, rel_tol=CLOSE):
             return Factor("wrong-factor", "factor-expression", {"expression": expression, **told})
         if trial.out is None:
-            return Factor("wrong-factor", "factor-expression", {"expression": f"{spelt(left[0])} * {expression}", **told})
+            return Factor("wrong-factor", "factor-expression", {"expression": f"{spelt(left)} * {expression}", **told})
         return Factor("hard-coded", "factor-number-typed-in", {"factor": spelt(first), **told})
     return None
 

@@ -109,7 +109,9 @@ def offset(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
     bound = MATCH * max(abs(number), *(float(np.abs(array).max(initial=0.0)) for _, array in pairs))
     if abs(number) <= bound or any(np.abs(difference - number).max(initial=0.0) > bound for difference in differences):
         return None
-    return fact("wrong-local", "offset", number=spelt(abs(number)), verb="added to" if number > 0 else "subtracted from")
+    return fact(
+        "wrong-local", "offset", number=spelt(abs(number)), verb="added to" if number > 0 else "subtracted from"
+    )
 
 
 def _numbers(answer: Answer, pairs: Sequence[Pair]) -> set[float]:
@@ -238,7 +240,9 @@ def not_zero(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
     return fact("wrong-local", "not-zero", wrong=wrong, zeros=zeros) if wrong else None
 
 
-def another_mask(answer: Answer, pairs: Sequence[Pair], closed: Iterator[Callable[[Trial], np.ndarray]]) -> Mistake | None:
+def another_mask(
+    answer: Answer, pairs: Sequence[Pair], closed: Iterator[Callable[[Trial], np.ndarray]]
+) -> Mistake | None:
     """Each entry is either 0 or has its gradient in full, as it should be, but not the right ones.
 
     Args:
@@ -349,7 +353,9 @@ def _shapes(answer: Answer, trial: Trial, array: np.ndarray) -> dict[str, Any]:
 
 
 def _axes(names: Sequence[str], shape: Sequence[int]) -> list[list[Any]]:
-    return [["" if name.startswith("_") or name.isdigit() else name, size] for name, size in zip(names, shape, strict=True)]
+    return [
+        ["" if name.startswith("_") or name.isdigit() else name, size] for name, size in zip(names, shape, strict=True)
+    ]
 
 
 def unknown(answer: Answer, pairs: Sequence[Pair]) -> Mistake:

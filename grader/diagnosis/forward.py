@@ -18,6 +18,7 @@ from grader.reference.trace import Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
 from .operator import (
+    ALONG_AN_AXIS,
     AVERAGES,
     CONTRACTIONS,
     PRODUCTS,
@@ -28,12 +29,14 @@ from .operator import (
     Kind,
     Operator,
     Parameters,
+    Way,
     along,
     axis_of,
     step_name,
     value_name,
 )
 from .pointwise import is_pointwise
+from .rearranging import PERMUTATIONS
 
 Change = Callable[[torch.Tensor], torch.Tensor]
 TURNED: Mapping[str, Callable[..., torch.Tensor]] = {
@@ -60,6 +63,7 @@ OTHER_CONSTANTS: Mapping[str, Callable[[float], float]] = {
     "one-more": lambda c: c + 1,
     "one-less": lambda c: c - 1,
     "one-minus": lambda c: 1 - c,
+    "one": lambda c: 1.0,
 }
 
 
@@ -95,7 +99,7 @@ def _other_constants(at: At) -> Iterator[Parameters]:
     (place,) = _constants(at.step)
     constant = float(at.step.args[place])
     for how, change in OTHER_CONSTANTS.items():
-        if how in {"rooted"} and constant <= 0 or how == "inverted" and not constant:
+        if (how in {"rooted"} and constant <= 0) or (how == "inverted" and not constant):
             continue
         if not math.isclose(change(constant), constant):
             yield {"how": how}
@@ -291,8 +295,67 @@ def _step(name: str, code: str, rule: Callable[..., Step], when: Callable[[At], 
     return Operator(name, code, rule, when, kind=Kind.FORWARD, **more)
 
 
-def _has_numbers(at: At) -> bool:
-    return bool(_constants(at.step)) and _has_one_constant(at)
+def _has_number(at: At) -> bool:
+    """A plain number that is no axis and no exponent."""
+    return len(_constants(at.step)) == 1 and at.step.name not in RESHAPES | ALONG_AN_AXIS | REDUCTIONS | {"pow"}
+
+
+def _scales(at: At) -> bool:
+    return _has_number(at) and at.step.name in PRODUCTS
+
+
+def _shifts(at: At) -> bool:
+    return _has_number(at) and at.step.name not in PRODUCTS
+
+
+def _less_one(step: Step) -> Step:
+    """A mean that is divided by the number of its entries less one."""
+
+    def mean(value: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        found = value.mean(*args, **kwargs)
+        n = value.numel() / max(found.numel(), 1)
+        return found * n / (n - 1)
+
+    return replace(step, func=mean)
+
+
+def _reshaped(step: Step) -> Step:
+    """Reshaped to the shape that a permutation of the axes would give."""
+
+    def reshaped(value: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        return value.reshape(step.func(value, *args, **kwargs).shape)
+
+    return replace(step, func=reshaped)
+
+
+def _other_end(step: Step) -> Step:
+    if step.name == "topk":
+        return replace(step, kwargs={**step.kwargs, "largest": not step.kwargs.get("largest", True)})
+    if step.name in {"sort", "argsort"}:
+        return replace(step, kwargs={**step.kwargs, "descending": not step.kwargs.get("descending", False)})
+    (place, _), *_ = step.operands
+
+    def other(value: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        found = step.func(-value, *args, **kwargs)
+        return -found if isinstance(found, torch.Tensor) and found.is_floating_point() else found
+
+    return replace(step, func=other)
+
+
+def _first_ones(step: Step) -> Step:
+    """The first entries along the axis in place of the selected ones."""
+    index = getattr(step.func, "index", 0)
+
+    def first(value: torch.Tensor, k: int, dim: int = -1, **_: Any) -> torch.Tensor:
+        places = torch.arange(k).expand(*value.shape[:-1], k)
+        return value.narrow(dim, 0, k) if index == 0 else places
+
+    return replace(step, func=_as_part(first, index))
+
+
+def _as_part(function: Callable[..., torch.Tensor], index: int) -> Callable[..., torch.Tensor]:
+    function.index = index  # type: ignore[attr-defined]
+    return function
 
 
 # What another step may be, the likeliest first; `FORWARD_ONLY` and `BACK_ONLY` of them may change one direction alone.
@@ -308,10 +371,12 @@ STEPS = (
     _step("operation-left-out", "missing-local", _identity, _is_left_out_easily),
     _step("along-another-axis", "summed-wrong-axis", along, _is_along_axis, each=_other_axes, tell=_axis),
     _step("shapes-not-in-line", "broadcast-accident", _identity, _broadcasts_unless_reshaped),
-    _step("another-constant", "wrong-point", _other_constant, lambda at: _has_numbers(at) and at.step.name in SUMS,
-          each=_other_constants, tell=_how),
-    _step("another-constant", "wrong-factor", _other_constant,
-          lambda at: _has_numbers(at) and at.step.name in PRODUCTS, each=_other_constants, tell=_how),
+    _step("another-constant", "wrong-point", _other_constant, _shifts, each=_other_constants, tell=_how),
+    _step("another-constant", "wrong-factor", _other_constant, _scales, each=_other_constants, tell=_how),
+    _step("mean-less-one", "wrong-factor", _less_one, _of(*AVERAGES)),
+    _step("reshaped-in-forward", "reshape-for-transpose", _reshaped, _of(*PERMUTATIONS)),
+    _step("other-end-selected", "wrong-operand", _other_end, _of("topk", "sort", "argsort", "max", "min", "amax", "amin")),
+    _step("first-ones-selected", "wrong-operand", _first_ones, _of("topk")),
     _step("another-function", "wrong-local", _function_instead, _has_kin, each=_kin, tell=lambda at, name: {"name": name}),
     _step("another-exponent", "wrong-local", lambda step: _power_of(step, lambda k: k - 1), _is_power),
     _step("another-exponent", "wrong-local", lambda step: _power_of(step, lambda k: k + 1), _is_power),
@@ -320,6 +385,7 @@ STEPS = (
     _step("mask-turned-round", "inverted-mask", _other_mask(torch.logical_not), _masks),
     _step("mask-shifted", "wrong-local", _other_mask(_shifted_mask(1)), _masks_matrices),
     _step("mask-shifted", "wrong-local", _other_mask(_shifted_mask(-1)), _masks_matrices),
+    _step("mask-transposed", "inverted-mask", _other_mask(lambda mask: mask.mT), _masks_matrices),
     _step("another-option", "wrong-local", _with_option, lambda at: bool(list(_options(at))), each=_options,
           tell=lambda at, name, value: {"name": name, "value": value}),
     _step("parts-exchanged", "wrong-sign", _swapped, lambda at: at.step.name == "sub" and len(at.step.operands) == 2),
@@ -328,7 +394,14 @@ STEPS = (
 FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
                 "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
                 "mask-left-out", "mask-filled-with-zero"}  # fmt: skip
-BACK_ONLY = {"along-another-axis", "another-function", "another-option", "another-exponent", "another-constant"}
+BACK_ONLY = {
+    "reshaped-in-forward",
+    "along-another-axis",
+    "another-function",
+    "another-option",
+    "another-exponent",
+    "another-constant",
+}
 RARER_STEPS = (
     _step("function-applied-as-well", "wrong-local", lambda step, function: _followed_by(step, function),
           lambda at: at.step.name in CONTRACTIONS | SUMS, each=_activations,
@@ -347,10 +420,65 @@ def _added_up(trace: Trace, wrt: str, spot: Any) -> torch.Tensor:
     return other.backward(wrt) * times
 
 
-def _taken_of(step: Step, where: Position, value: torch.Tensor) -> Step:
-    return step.with_operands({where: value})
+def _next_of_one(trace: Trace, step: Step) -> Step | None:
+    """The one step that uses its value, where that has no other operand."""
+    uses = trace.uses(step.key)
+    after = trace.steps[uses[0][0]] if len(uses) == 1 else None
+    return after if after is not None and len(after.operands) == 1 and after.value.shape == step.value.shape else None
 
 
+def _order_exchanged(trace: Trace, spot: Any) -> Trace:
+    """The step is made after the next one, not before it."""
+    (index,) = spot.steps(trace)
+    step, after = trace.steps[index], _next_of_one(trace, trace.steps[index])
+    if after is None or len(step.operands) != 1:
+        raise ValueError("there is no next step at these sizes")
+    ((where, _),) = step.operands
+
+    def both(again: Step) -> Step:
+        def function(*args: Any, **kwargs: Any) -> torch.Tensor:
+            return step.apply({where: again.func(*args, **kwargs)})
+
+        return replace(again, func=function)
+
+    return trace.with_steps({index: _identity, after.index: both})
+
+
+def _can_be_exchanged(at: At) -> bool:
+    after = _next_of_one(at.trace, at.step)
+    return (
+        after is not None
+        and len(at.step.operands) == 1
+        and at.step.name not in RESHAPES
+        and (after.name not in RESHAPES and at.step.value.shape == at.x.shape)
+    )
+
+
+def _after(at: At) -> Parameters:
+    after = _next_of_one(at.trace, at.step)
+    assert after is not None
+    return {"after": step_name(after)}
+
+
+def _masked_later(trace: Trace, spot: Any) -> Trace:
+    """The entries are set to 0 behind the softmax, and not to -inf in front of it."""
+    (index,) = spot.steps(trace)
+    after = _next_of_one(trace, trace.steps[index])
+    if after is None:
+        raise ValueError("there is no next step at these sizes")
+    mask = trace.steps[index].args[1]
+
+    def masked(again: Step) -> Step:
+        return replace(again, func=lambda *args, **kwargs: again.func(*args, **kwargs).masked_fill(mask, 0.0))
+
+    return trace.with_steps({index: _identity, after.index: masked})
+
+
+TRACES = (
+    Operator("order-exchanged", "wrong-point", _order_exchanged, _can_be_exchanged, tell=_after, kind=Kind.TRACE),
+    Operator("masked-later", "wrong-local", _masked_later, lambda at: _fills(at) and _next_of_one(at.trace, at.step) is not None,
+             tell=_after, kind=Kind.TRACE),
+)  # fmt: skip
 ADDED_UP = Operator(
     "broadcast-and-added-up", "broadcast-accident", _added_up, _broadcasts_unless_reshaped, kind=Kind.SWEEP
 )
@@ -376,10 +504,11 @@ def taken_of_another(trace: Trace) -> Iterator[tuple[Operator, Step, Position, s
     """Every operation that may be taken of an input, or of the output, that is not its own operand."""
     values = trace.values()
     for step in trace.steps:
-        for where, source in step.operands if step.key != trace.out else ():
+        for where, source in step.sources if step.key != trace.out else ():
             for key in (*trace.inputs, trace.out):
-                if key != source and values[key].shape == step.operand(where).shape:
-                    operator = TAKEN_OF_ANOTHER[0 if len(step.operands) == 1 else 1]
+                like = step.operand(where)
+                if key != source and values[key].shape == like.shape and values[key].dtype == like.dtype:
+                    operator = TAKEN_OF_ANOTHER[0 if len(step.sources) == 1 else 1]
                     told = {"there": value_name(trace, key), "here": value_name(trace, source)}
                     yield operator, step, where, key, told
 
@@ -428,6 +557,7 @@ INSTEAD: Mapping[str, tuple[str, Change]] = {
     "rounded": ("wrong-operand", torch.round),
     "squared": ("wrong-operand", torch.square),
 }
+OF_PLACES = ("first-row", "last-row", "row-before", "row-behind", "rows-turned-round")
 CUT: Mapping[str, tuple[str, Change]] = {
     "sign": ("not-linear", torch.sign),
     "cut-off": ("not-linear", lambda g: g.clamp(-1, 1)),
@@ -468,6 +598,9 @@ def rarer_input_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Para
             for how, (code, _) in INSTEAD.items():
                 operator = REARRANGED["wrong-point" if name == wrt and code == "wrong-operand" else code]
                 yield operator, {"names": (name,), "how": how}, {"name": name, "how": how}
+        elif value.dim() and not value.is_floating_point():
+            for how in OF_PLACES:
+                yield REARRANGED[INSTEAD[how][0]], {"names": (name,), "how": how}, {"name": name, "how": how}
 
 
 def _with_other_upstream(trace: Trace, wrt: str, how: str) -> torch.Tensor:
@@ -476,7 +609,9 @@ def _with_other_upstream(trace: Trace, wrt: str, how: str) -> torch.Tensor:
 
 
 def _with_added_upstream(trace: Trace, wrt: str, key: str, sign: int) -> torch.Tensor:
-    return replace(trace, out_g=trace.out_g + sign * trace.values()[key].expand(trace.out_g.shape), memo={}).backward(wrt)
+    return replace(trace, out_g=trace.out_g + sign * trace.values()[key].expand(trace.out_g.shape), memo={}).backward(
+        wrt
+    )
 
 
 def _with_gate(trace: Trace, wrt: str, key: str) -> torch.Tensor:
@@ -500,14 +635,40 @@ def rarer_upstream_choices(trace: Trace) -> Iterator[tuple[Operator, Parameters,
     upstream = {"upstream": trace.upstream_name}
     for key in (*trace.inputs, trace.out):
         told = {"value": value_name(trace, key), **upstream}
-        for sign, verb in ((1, "added"), (-1, "subtracted")):
+        for sign, verb in ((1, "added to"), (-1, "subtracted from")):
             yield ADDED_TO_UPSTREAM, {"key": key, "sign": sign}, {"verb": verb, **told}
         yield GATED, {"key": key}, told
     for how, (code, _) in (INSTEAD | CUT).items() if trace.out_g.dim() else ():
         yield REARRANGED_UPSTREAM[code], {"how": how}, {"how": how, **upstream}
 
 
+def is_constant_to_sweep(step: Step) -> bool:
+    """A mask, a place, a number: nothing that a gradient goes through, and yet a part of the forward pass."""
+    return not step.operands
 
-def masks(step: Step) -> bool:
-    """A step that makes or uses a mask, of which no gradient is taken."""
-    return step.name in {"masked_fill", "masked_fill_", "where", "tril", "triu"}
+
+# The ways in which a step is more often another one; the other ways are rarer.
+PLAIN_WAYS: Mapping[str, tuple[Way, ...]] = {
+    "constant-missing": (Way.BOTH, Way.FORWARD),
+    "sign-turned": (Way.BOTH,),
+    "sum-of-mean": (Way.FORWARD,),
+    "mean-of-sum": (Way.FORWARD,),
+    "operation-left-out": (Way.BOTH,),
+    "shapes-not-in-line": (Way.BOTH,),
+    "reduced-along-another-axis": (Way.BOTH,),
+}
+
+
+def ways(operator: Operator, *, plain: bool, differentiated: bool) -> tuple[Way, ...]:
+    """How a step may be another one: what follows and the way back, or one of these alone.
+
+    Args:
+        differentiated: the way back goes through it.
+    """
+    own = PLAIN_WAYS.get(operator.name, ())
+    if plain:
+        return own
+    one_way = [Way.FORWARD] * (operator.name in FORWARD_ONLY) + [Way.BACK] * (
+        operator.name in BACK_ONLY and differentiated
+    )
+    return tuple(way for way in (Way.BOTH, *one_way) if way not in own)

@@ -24,7 +24,16 @@ class Fact:
 
     @property
     def record(self) -> dict[str, Any]:
-        return {"operator": self.operator, "parameters": dict(self.parameters)}
+        """As plain JSON values."""
+        return {"operator": self.operator, "parameters": _plain(self.parameters)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,11 @@ class Mistake:
     at: tuple[Place, ...] = ()
     hints: tuple[str, ...] = ()
     cause: str = ""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What is kept of it in a result, as plain JSON values."""
+        return {"edits": [fact.record for fact in self.facts], "cause": self.cause}
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,9 @@ class At:
         """An upstream gradient is given."""
         return bool(self.trace.upstream_name)
 
-    def back(self, g: torch.Tensor | None = None, replaced: Mapping[Position, torch.Tensor] | None = None) -> torch.Tensor:
+    def back(
+        self, g: torch.Tensor | None = None, replaced: Mapping[Position, torch.Tensor] | None = None
+    ) -> torch.Tensor:
         """The right contribution to the operand; of another upstream gradient, or with other operands."""
         return self.step.vjp(self.where, self.g if g is None else g, replaced)
 
@@ -239,6 +241,7 @@ class Kind(Enum):
     EDGES = "the uses of a value that carry nothing"
     FORWARD = "a step of the forward pass"
     INPUTS = "the inputs of the forward pass"
+    TRACE = "the forward pass"
     SWEEP = "the whole gradient, by a way of its own"
     END = "the right answer"
 
@@ -283,12 +286,12 @@ class Spot:
 
     Args:
         line: a line of the forward pass.
-        turn: which of the steps that it takes, counted from 0, or from -1 backwards; `None` for every one of them.
+        turns: which of the steps that it takes, as the bounds of a slice; every one of them by default.
         position: an operand of these steps.
     """
 
     line: Line
-    turn: int | None = None
+    turns: tuple[int | None, int | None] = (None, None)
     position: Position | None = None
 
     def steps(self, trace: Trace) -> list[int]:
@@ -297,10 +300,10 @@ class Spot:
         Raises:
             ValueError: there are none.
         """
-        found = trace.turns.get(self.line, [])
+        found = trace.turns.get(self.line, [])[slice(*self.turns)]
         if not found:
             raise ValueError("the forward pass takes no such step at these sizes")
-        return list(found) if self.turn is None else [found[self.turn]]
+        return list(found)
 
 
 class Way(Enum):
@@ -330,7 +333,9 @@ class Edit:
 
     @property
     def code(self) -> str:
-        return self.operator.code
+        """The operator's; a value that is wrong on the way forward alone leaves no derivative out."""
+        code = self.operator.code
+        return "wrong-point" if code == "missing-local" and self.way is Way.FORWARD else code
 
 
 @dataclass(frozen=True)
@@ -380,6 +385,8 @@ class Pass:
             case Kind.INPUTS:
                 other = self.trace.again(operator.rule(self.trace, **chosen))
                 return replace(self, trace=replace(other, out_g=self.trace.out_g), guarded=True)
+            case Kind.TRACE:
+                return replace(self, trace=operator.rule(self.trace, edit.spot, **chosen), guarded=True)
             case Kind.SWEEP:
                 return replace(self, sweep=lambda trace, wrt: operator.rule(trace, wrt, **chosen))
             case Kind.END:
@@ -396,7 +403,7 @@ class Pass:
                 (i, where): _through_other(change, where) for i in steps for where, _ in self.trace.steps[i].operands
             }
             return replace(self, rules={**self.rules, **rules}, guarded=True)
-        other = self.trace.with_steps({i: change for i in steps})
+        other = self.trace.with_steps(dict.fromkeys(steps, change))
         if edit.way is Way.BOTH:
             return replace(self, trace=other, guarded=True)
         mended = tuple(_as_before(a, b) for a, b in zip(self.trace.steps, other.steps, strict=True))
@@ -406,8 +413,25 @@ class Pass:
         return replace(self, trace=other, rules={**self.rules, **by_value}, guarded=True)
 
 
+LEAVES_NOTHING = {"missing-path", "inverted-mask", "partial-batch", "overwritten", "diagonal-only", "hard-coded"}
+NOTHING = 1e-9
+
+
 def _as_rule(operator: Operator, where: Position | None, chosen: Parameters) -> Rule:
-    return lambda trace, step, g: operator.rule(At(trace, step, where, g), **chosen)
+    """The operator at one step.
+
+    Where it leaves nothing of a contribution, as a sum of zeros does, it is no better name than the missing path.
+    """
+
+    def rule(trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = operator.rule(At(trace, step, where, g), **chosen)
+        if where is not None and operator.code not in LEAVES_NOTHING and found.numel():
+            largest = float(found.abs().max())
+            if largest <= NOTHING * float(g.abs().max()) and float(step.vjp(where, g).abs().max()) > largest / NOTHING:
+                raise Vague("nothing is left of the contribution")
+        return found
+
+    return rule
 
 
 def _through_other(change: Callable[[Step], Step], where: Position) -> Rule:
@@ -424,7 +448,11 @@ def _as_before(here: Step, there: Step) -> Step:
         return replace(here, value=there.value)
     both = zip(here.args, there.args, strict=True)
     args = tuple(value if isinstance(value, torch.Tensor) else constant for constant, value in both)
-    kwargs = {name: value if isinstance(value, torch.Tensor) else here.kwargs[name] for name, value in there.kwargs.items() if name in here.kwargs}
+    kwargs = {
+        name: value if isinstance(value, torch.Tensor) else here.kwargs[name]
+        for name, value in there.kwargs.items()
+        if name in here.kwargs
+    }
     return replace(there, func=here.func, args=args, kwargs={**here.kwargs, **kwargs})
 
 

@@ -108,6 +108,31 @@ def _turned_off(trace: Trace, _: Any, edge: Edge, keep: slice) -> Uses:
     return frozenset(uses) - frozenset(kept)
 
 
+def _cut_once(trace: Trace, _: Any, edge: Edge, turn: int) -> Uses:
+    uses = edge.uses(trace)
+    if not -len(uses) <= turn < len(uses) or len(uses) < 2:
+        raise ValueError("there is no such turn at these sizes")
+    return frozenset([uses[turn]])
+
+
+CUT_ONCE = Operator("cut-once", "missing-path", _cut_once, kind=Kind.EDGES)
+
+
+def _truncated(trace: Trace, wrt: str, edge: Edge, exits: tuple[Edge, ...], turns: int) -> torch.Tensor:
+    """What each turn gives to the output goes back through the last few turns only, and no further."""
+    carried, found = edge.uses(trace), torch.zeros_like(trace.inputs[wrt])
+    leaving = [use for exit_ in exits for use in exit_.uses(trace)]
+    if not leaving or len(carried) < 2:
+        raise ValueError("there is no loop at these sizes")
+    for use in leaving:
+        source = dict(trace.steps[use[0]].operands)[use[1]]
+        before = [other for other in carried if trace.steps[other[0]].key in trace.reaches(source)]
+        cut = frozenset(before[: max(len(before) - turns, 0)])
+        found = found + trace.backward(wrt, skip=frozenset(leaving) - {use} | cut)
+    return found
+
+
+TRUNCATED = Operator("truncated", "missing-path", _truncated, kind=Kind.SWEEP)
 MISSING = Operator("path-missing", "missing-path", _skipped, kind=Kind.EDGES)
 TURNS_MISSING = (
     (Operator("only-last-turns", "missing-path", _turned_off, kind=Kind.EDGES), [slice(-k, None) for k in LAST_TURNS]),
@@ -135,6 +160,13 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
                         told = {"value": name_of_source(trace, edge.source), "step": through(trace, (edge,))[0],
                                 "turns": len(range(*keep.indices(99)))}  # fmt: skip
                         yield operator, {"edge": edge, "keep": keep}, told, (edge,)
+                exits = tuple(other for other in edges if other != edge)
+                for turn in range(-len(uses), len(uses)) if exits else ():
+                    told = {"turns": turn, "step": through(trace, (edge,))[0]}
+                    yield CUT_ONCE, {"edge": edge, "turn": turn}, told, (edge,)
+                for turns in LAST_TURNS if exits else ():
+                    told = {"turns": turns, "step": through(trace, (edge,))[0]}
+                    yield TRUNCATED, {"edge": edge, "exits": exits, "turns": turns}, told, (edge,)
 
 
 def _derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
@@ -179,8 +211,39 @@ TERM_OF_LOSS = Operator("term-of-loss", "forward-value", _added, kind=Kind.SWEEP
 FORWARD_VALUE = Operator("forward-value", "forward-value", _value, kind=Kind.SWEEP)
 FORWARD_OF_UPSTREAM = Operator("forward-of-upstream", "wrong-local", _forward_of_upstream, kind=Kind.SWEEP)
 
-WHOLE = (DERIVATIVES_MULTIPLIED, STOPPED_EARLY, TERM_OF_LOSS, FORWARD_VALUE, FORWARD_OF_UPSTREAM)
-PATHS = (MISSING, *(operator for operator, _ in TURNS_MISSING))
+
+def _times_value(trace: Trace, wrt: str, key: str, divided: bool) -> torch.Tensor:
+    right, value = trace.backward(wrt), trace.values()[key]
+    if torch.broadcast_shapes(value.shape, right.shape) != right.shape:
+        raise ValueError("the shapes do not fit in this trial")
+    return right / value if divided else right * value
+
+
+TIMES_VALUE = Operator("times-value-of-pass", "extra-factor", _times_value, kind=Kind.SWEEP)
+DIVIDED_BY_VALUE = Operator("divided-by-value-of-pass", "wrong-local", _times_value, kind=Kind.SWEEP)
+
+
+def factor_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters, Step | None]]:
+    """The right answer, multiplied or divided by a value of the forward pass."""
+    shape = trace.inputs[wrt].shape
+    for step in trace.steps:
+        wide = step.value.dim() <= len(shape) and step.value.is_floating_point() and step.value.numel() > 1
+        if wide and len(trace.turns[step.line]) == 1:
+            for operator in (TIMES_VALUE, DIVIDED_BY_VALUE):
+                told = {"value": value_name(trace, step.key)}
+                yield operator, {"key": step.key, "divided": operator is DIVIDED_BY_VALUE}, told, None
+
+
+WHOLE = (
+    TIMES_VALUE,
+    DIVIDED_BY_VALUE,
+    DERIVATIVES_MULTIPLIED,
+    STOPPED_EARLY,
+    TERM_OF_LOSS,
+    FORWARD_VALUE,
+    FORWARD_OF_UPSTREAM,
+)
+PATHS = (MISSING, CUT_ONCE, TRUNCATED, *(operator for operator, _ in TURNS_MISSING))
 
 
 def whole_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters, Step | None]]:

@@ -95,7 +95,9 @@ def _partner_or_one(at: At) -> torch.Tensor:
     return at.partner if at.others else torch.ones_like(at.g)
 
 
-def _function(name: str, code: str, function: str, slope: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Operator:
+def _function(
+    name: str, code: str, function: str, slope: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+) -> Operator:
     """A wrong derivative of one function, from its operand and its value."""
     return Operator(name, code, scaled(lambda at: slope(at.x, at.y)), _of(*function.split()))
 
@@ -128,6 +130,13 @@ POINTWISE = (
     _function("half-of-sqrt-missing", "missing-local", "sqrt", lambda x, y: 1 / y),
     _function("sqrt-in-numerator", "wrong-local", "sqrt", lambda x, y: y / 2),
     _function("closed-entries-negative", "wrong-local", "clamp_min relu", lambda x, y: x.sign()),
+    _function("half-of-rsqrt-missing", "missing-local", "rsqrt", lambda x, y: -(y**3)),
+    _function("minus-of-rsqrt-missing", "wrong-sign", "rsqrt", lambda x, y: y**3 / 2),
+    _function("power-of-rsqrt", "wrong-local", "rsqrt", lambda x, y: -(y**2) / 2),
+    _function("power-of-rsqrt", "wrong-local", "rsqrt", lambda x, y: -y / 2),
+    _function("sigmoid-for-silu", "wrong-local", "silu", lambda x, y: x.sigmoid() * (1 - x.sigmoid())),
+    _function("only-sign-in-power", "wrong-local", "square", lambda x, y: 2 * x.sign()),
+    _function("factor-two-missing", "missing-local", "square", lambda x, y: x),
     _function("cos-for-sin", "wrong-local", "sin", lambda x, y: y),
     _function("sign-of-derivative", "wrong-sign", "sin", lambda x, y: -x.cos()),
     _function("sign-of-derivative", "wrong-sign", "cos", lambda x, y: x.sin()),

@@ -101,10 +101,12 @@ def _weighted_again(one: Quotient) -> np.ndarray:
     return weighted
 
 
-OTHER_PLACES = _slip("function-at-other-places", "wrong-point",
-                     lambda one, p, q, run: one.rise(p, q) / (run * one.h))
-OWN_STEP = _slip("own-step", "hard-coded",
-                 lambda one, step: one.rise(one.ahead, one.behind, step) / ((one.ahead - one.behind) * step))
+OTHER_PLACES = _slip("function-at-other-places", "wrong-point", lambda one, p, q, run: one.rise(p, q) / (run * one.h))
+OWN_STEP = _slip(
+    "own-step",
+    "hard-coded",
+    lambda one, step: one.rise(one.ahead, one.behind, step) / ((one.ahead - one.behind) * step),
+)
 QUOTIENTS = (
     OTHER_PLACES,
     _slip("second-at-h", "wrong-point", lambda one: (one.height(one.ahead) - _taken_at(one, one.h)) / one.run),

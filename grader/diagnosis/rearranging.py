@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 
 import torch
 
+from grader.reference.trace import Position
+
 from .operator import JOINS, At, Kind, Operator, Parameters, axis_of
 
 SELECTIONS = {"__getitem__", "gather", "index_select", "select", "take_along_dim", "embedding"}
@@ -70,11 +72,20 @@ def _carrying(change: Change) -> Callable[[At], torch.Tensor]:
     return lambda at: at.back(at.g * change(at.y))
 
 
+MOST_OUTPUTS = 400
+
+
 def _moves_copies(at: At) -> bool:
     """Every entry of the value is one of the operand's, and some of these are there several times."""
-    if len(at.step.operands) != 1 or not bool(torch.isin(at.y, at.x).all()):
+    if len(at.step.operands) != 1 or at.y.numel() > MOST_OUTPUTS or not bool(torch.isin(at.y, at.x).all()):
         return False
     return bool((_copies(at) > 1).any())
+
+
+def _sources(at: At) -> torch.Tensor:
+    """Which entry of the operand each entry of the value is, in the order of the value."""
+    ones = torch.eye(at.y.numel(), dtype=at.y.dtype)
+    return torch.stack([at.back(one.view(at.y.shape)).flatten().argmax() for one in ones])
 
 
 def _copies(at: At) -> torch.Tensor:
@@ -86,8 +97,7 @@ def _one_write(order: Change) -> Callable[[At], torch.Tensor]:
     """Each entry of the gradient is written to the place it belongs to, over what was there."""
 
     def rule(at: At) -> torch.Tensor:
-        places = torch.arange(at.x.numel(), dtype=at.x.dtype).reshape(at.x.shape)
-        sources = at.step.apply({at.where: places}).flatten().long()
+        sources = _sources(at)
         written = torch.zeros(at.x.numel(), dtype=at.g.dtype).numpy()
         written[order(sources).numpy()] = order(at.g.flatten()).numpy()  # the last of several writes to one place stays
         return torch.from_numpy(written).reshape(at.x.shape)
@@ -116,35 +126,33 @@ REARRANGING = (
 )  # fmt: skip
 
 
-# What may happen to an array along one axis, besides being summed.
-MOVED: dict[str, Callable[[torch.Tensor, int], torch.Tensor]] = {
-    "turned": lambda x, axis: x.flip(axis),
-    "shifted-forward": lambda x, axis: _shifted(x, axis, 1),
-    "shifted-back": lambda x, axis: _shifted(x, axis, -1),
-    "rolled-forward": lambda x, axis: x.roll(1, axis),
-    "rolled-back": lambda x, axis: x.roll(-1, axis),
+# What may happen to an array along some axes, besides being summed.
+MOVED: dict[str, Callable[[torch.Tensor, tuple[int, ...]], torch.Tensor]] = {
+    "turned": lambda x, axes: x.flip(axes),
+    "shifted-forward": lambda x, axes: _shifted(x, axes, 1),
+    "shifted-back": lambda x, axes: _shifted(x, axes, -1),
+    "rolled-forward": lambda x, axes: x.roll([1] * len(axes), axes),
+    "rolled-back": lambda x, axes: x.roll([-1] * len(axes), axes),
 }
 
 
-def _shifted(x: torch.Tensor, axis: int, by: int) -> torch.Tensor:
+def _shifted(x: torch.Tensor, axes: tuple[int, ...], by: int) -> torch.Tensor:
     """Moved by one place; what is pushed out is lost, and what comes in is 0."""
-    rolled = x.roll(by, axis)
-    rolled.narrow(axis, 0 if by > 0 else x.shape[axis] - 1, 1).zero_()
-    return rolled
+    for axis in axes:
+        x = x.roll(by, axis)
+        x.narrow(axis, 0 if by > 0 else x.shape[axis] - 1, 1).zero_()
+    return x
 
 
-def _moves(of: Callable[[At], torch.Tensor]) -> Callable[[At], Iterator[Parameters]]:
-    def each(at: At) -> Iterator[Parameters]:
-        array = of(at)
-        for axis in range(array.dim()):
-            if array.shape[axis] > 1:
-                yield from ({"how": how, "axis": axis} for how in MOVED)
-
-    return each
+def _moves(array: torch.Tensor) -> Iterator[Parameters]:
+    last_two = [(array.dim() - 2, array.dim() - 1)] if array.dim() > 2 else []
+    for axes in (*((axis,) for axis in range(array.dim())), *last_two):
+        if all(array.shape[axis] > 1 for axis in axes):
+            yield from ({"how": how, "axes": axes} for how in MOVED)
 
 
-def _moved_axis(of: Callable[[At], torch.Tensor]) -> Callable[..., Parameters]:
-    return lambda at, how, axis: {"how": how, "axis": at.axes(of(at).shape)[axis : axis + 1], "number": axis}
+def _moved(at: At, array: torch.Tensor, how: str, axes: tuple[int, ...]) -> Parameters:
+    return {"how": how, "axes": at.axes(array.shape[axis] for axis in axes)}
 
 
 def _mixes(at: At) -> bool:
@@ -152,37 +160,47 @@ def _mixes(at: At) -> bool:
     return len(at.step.operands) > 1 and at.step.name not in {"add", "sub", *JOINS}
 
 
-def _partner_moved(at: At, how: str, axis: int) -> torch.Tensor:
-    (where,) = at.others
-    return at.back(replaced={where: MOVED[how](at.step.operand(where), axis)})
+def _partners(at: At) -> Iterator[Parameters]:
+    yield from ({"where": where} for where in at.others)
 
 
-def _has_one_partner(at: At) -> bool:
-    return _mixes(at) and len(at.others) == 1
+def _partner_moves(at: At) -> Iterator[Parameters]:
+    for where in at.others:
+        yield from ({"where": where, **move} for move in _moves(at.step.operand(where)))
+
+
+def _there(at: At, where: Position) -> Parameters:
+    return {"there": at.named(dict(at.step.operands)[where])}
+
+
+def _transposed(q: torch.Tensor) -> torch.Tensor:
+    if q.dim() < 2 or q.shape[-1] != q.shape[-2]:
+        raise ValueError("only a square matrix has the shape of its transpose")
+    return q.mT
+
+
+def _reshaped(q: torch.Tensor) -> torch.Tensor:
+    if q.dim() < 2:
+        raise ValueError("there is nothing to transpose")
+    return q.reshape(q.mT.shape).mT
 
 
 MOVING = (
-    Operator("partner-moved", "wrong-operand", _partner_moved, _has_one_partner, _moves(lambda at: at.partner),
-             lambda at, **chosen: {"there": at.named(dict(at.step.operands)[at.others[0]]),
-                                   **_moved_axis(lambda at: at.partner)(at, **chosen)}),
-    Operator("contribution-moved", "wrong-operand", lambda at, how, axis: MOVED[how](at.back(), axis),
-             each=_moves(lambda at: at.x), tell=_moved_axis(lambda at: at.x)),
+    Operator("partner-moved", "wrong-operand",
+             lambda at, where, how, axes: at.back(replaced={where: MOVED[how](at.step.operand(where), axes)}),
+             _mixes, _partner_moves,
+             lambda at, where, **move: {**_there(at, where), **_moved(at, at.step.operand(where), **move)}),
+    Operator("contribution-moved", "wrong-operand", lambda at, how, axes: MOVED[how](at.back(), axes),
+             each=lambda at: _moves(at.x), tell=lambda at, **move: _moved(at, at.x, **move)),
     Operator("partner-transposed", "transposed",
-             lambda at: _partner_transposed(at), lambda at: _has_one_partner(at) and at.partner.dim() > 1,
-             tell=lambda at: {"there": at.named(dict(at.step.operands)[at.others[0]])}),
+             lambda at, where: at.back(replaced={where: _transposed(at.step.operand(where))}), _mixes, _partners,
+             _there),
+    Operator("upstream-reshaped", "reshape-for-transpose", lambda at: at.back(_reshaped(at.g)),
+             lambda at: at.y.dim() > 1 and at.y.shape[-1] != at.y.shape[-2]),
+    Operator("upstream-reshaped", "reshape-for-transpose", lambda at: at.back(at.g.mT.reshape(at.g.shape)),
+             lambda at: at.y.dim() > 1 and len(at.step.operands) > 1),
 )  # fmt: skip
-
-
-def _partner_transposed(at: At) -> torch.Tensor:
-    (where,) = at.others
-    other = at.step.operand(where)
-    if other.shape != other.mT.shape:
-        raise ValueError("only a square matrix has the shape of its transpose")
-    return at.back(replaced={where: other.mT})
-
-
 UPSTREAM_MOVED = (
-    Operator("upstream-moved", "wrong-operand", lambda at, how, axis: MOVED[how](at.g, axis),
-             each=_moves(lambda at: at.y), tell=_moved_axis(lambda at: at.y), kind=Kind.UPSTREAM),
+    Operator("upstream-moved", "wrong-operand", lambda at, how, axes: MOVED[how](at.g, axes),
+             each=lambda at: _moves(at.y), tell=lambda at, **move: _moved(at, at.y, **move), kind=Kind.UPSTREAM),
 )  # fmt: skip
-

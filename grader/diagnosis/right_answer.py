@@ -18,7 +18,9 @@ MATCH = 1e-4
 Change = Callable[[np.ndarray], np.ndarray]
 
 
-def _end(name: str, code: str, rule: Callable[..., Any], when: Callable[[End], bool] = lambda end: True, **more: Any) -> Operator:
+def _end(
+    name: str, code: str, rule: Callable[..., Any], when: Callable[[End], bool] = lambda end: True, **more: Any
+) -> Operator:
     return Operator(name, code, lambda end, **chosen: np.asarray(rule(end, **chosen)), when, kind=Kind.END, **more)
 
 
@@ -328,7 +330,9 @@ MATRIX_PRODUCTS: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = 
 
 def _all_arrays(end: End) -> dict[str, np.ndarray]:
     """What is at hand, the other answers of the exercise among it."""
-    others = {name: value for name, value in end.trial.expected.items() if name != end.answer.name and value is not None}
+    others = {
+        name: value for name, value in end.trial.expected.items() if name != end.answer.name and value is not None
+    }
     return {name: value for name, value in {**end.arrays, **others}.items() if value.ndim}
 
 
@@ -369,7 +373,10 @@ def _matrix_products(end: End) -> Iterator[Parameters]:
     arrays = _all_arrays(end)
     for a, b in itertools.product(arrays, repeat=2):
         for product, compute in MATRIX_PRODUCTS.items():
-            if arrays[a].ndim == arrays[b].ndim == 2 and _shape(partial(compute, arrays[a], arrays[b])) == end.right.shape:
+            if (
+                arrays[a].ndim == arrays[b].ndim == 2
+                and _shape(partial(compute, arrays[a], arrays[b])) == end.right.shape
+            ):
                 yield {"a": a, "b": b, "product": product}
 
 

@@ -86,7 +86,9 @@ def _in_pattern(trace: Trace, wrt: str, split: Split, pattern: str) -> torch.Ten
     return _weighed(trace, wrt, split, PATTERNS[pattern][1])
 
 
-ROWS = {code: Operator("rows-in-pattern", code, _in_pattern, kind=Kind.SWEEP) for code in ("partial-batch", "wrong-factor")}
+ROWS = {
+    code: Operator("rows-in-pattern", code, _in_pattern, kind=Kind.SWEEP) for code in ("partial-batch", "wrong-factor")
+}
 
 
 def row_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
@@ -199,7 +201,10 @@ def _in_weights(wrt: str, traced: Traced, split: Split, pairs: Sequence[Pair]) -
     ]
     if len(several) < LEAST_TRIALS:
         return None
-    found = [_weights(_parts(wrt, traced, split, trial), array) for trial, array in several]
+    parts = [_parts(wrt, traced, split, trial) for trial, _ in several]
+    if any(((np.abs(part) > 0).sum(axis=0) <= 1).all() for part in parts):
+        return None  # each row has entries of its own: what is off is no sum over rows
+    found = [_weights(part, array) for part, (_, array) in zip(parts, several, strict=True)]
     if any(weights is None for weights in found) or found[0] is None:
         return None
     (trial, _), weights = several[0], found[0]

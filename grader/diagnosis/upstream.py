@@ -35,7 +35,7 @@ def _arriving(at: At, **_: Any) -> Parameters:
 
 def _other_values(at: At) -> Iterator[str]:
     """Values of the shape of a product's upstream gradient, or of that of the whole."""
-    if at.given and at.is_last or at.step.name in CONTRACTIONS:
+    if (at.given and at.is_last) or at.step.name in CONTRACTIONS:
         yield from (key for key in same_shape(at.trace.values(), at.y) if key != at.step.key)
 
 
@@ -210,30 +210,57 @@ EXCHANGED = (
 
 def _turns(at: At) -> Iterator[Parameters]:
     """In a loop: the same value one turn before or after its own."""
-    for where, key in at.step.operands:
-        if key.startswith("%") and len(at.trace.turns[at.trace.steps[int(key[1:])].line]) > 1:
+    steps = at.trace.turns[at.step.line]
+    for where, _ in at.step.operands if len(steps) > 1 else ():
+        if len({dict(at.trace.steps[i].operands).get(where) for i in steps}) == len(steps):
             yield from ({"where": where, "by": by} for by in (-1, 1))
 
 
 def _of_another_turn(at: At, where: Position, by: int) -> torch.Tensor:
-    key = dict(at.step.operands)[where]
-    if not key.startswith("%"):
-        return at.back()  # the first turn takes what was there before the loop
-    turns = at.trace.turns[at.trace.steps[int(key[1:])].line]
-    turn = turns.index(int(key[1:])) + by
-    value = at.trace.steps[turns[turn]].value if 0 <= turn < len(turns) else _before_the_loop(at, where)
-    return at.back(replaced={where: value})
-
-
-def _before_the_loop(at: At, where: Position) -> torch.Tensor:
-    """What stands in the place of a turn that there is not: an input of that shape, or the value itself."""
-    for value in at.trace.inputs.values():
-        if value.shape == at.step.operand(where).shape and value.is_floating_point():
-            return value
-    return at.step.operand(where)
+    """The value that the turn before or after takes; behind the last, what that one hands on."""
+    steps = at.trace.turns[at.step.line]
+    taken = [at.trace.steps[i].operand(where) for i in steps]
+    key = dict(at.trace.steps[steps[-1]].operands)[where]
+    if key.startswith("%"):
+        made = at.trace.turns[at.trace.steps[int(key[1:])].line]
+        taken.append(at.trace.steps[made[-1]].value)
+    turn = steps.index(at.step.index) + by
+    return at.back(replaced={where: taken[max(0, min(turn, len(taken) - 1))]})
 
 
 TURNS = (
     Operator("value-of-another-turn", "wrong-point", _of_another_turn, each=_turns,
              tell=lambda at, where, by: {"value": at.named(dict(at.step.operands)[where]), "by": by}),
+    Operator("derivative-at-own-output", "wrong-point", lambda at: at.back(replaced={at.where: at.y}),
+             lambda at: len(at.trace.turns[at.step.line]) > 1 and at.x.shape == at.y.shape and len(at.others) == 0),
 )  # fmt: skip
+
+
+def _through_same(at: At) -> Iterator[Parameters]:
+    """Partners that are rearranged values, with other values of the shape that these had before."""
+    for where in at.others:
+        key = dict(at.step.operands)[where]
+        made = at.trace.steps[int(key[1:])] if key.startswith("%") else None
+        if made is None or made.name not in RESHAPES or len(made.operands) != 1:
+            continue
+        ((position, source),) = made.operands
+        for other in same_shape(at.trace.values(), made.operand(position)):
+            if other not in (source, key):
+                yield {"where": where, "key": other}
+
+
+def _rearranged_alike(at: At, where: Position, key: str) -> torch.Tensor:
+    made = at.trace.steps[int(dict(at.step.operands)[where][1:])]
+    ((position, _),) = made.operands
+    value = at.trace.values()[key]
+    if value.shape != made.operand(position).shape:
+        raise ValueError("the values have different shapes in this trial")
+    return at.back(replaced={where: made.apply({position: value})})
+
+
+def _exchanged_before(at: At, where: Position, key: str) -> Parameters:
+    made = at.trace.steps[int(dict(at.step.operands)[where][1:])]
+    return {"there": at.named(key), "here": at.named(made.operands[0][1])}
+
+
+THROUGH = (Operator("another-partner", "wrong-operand", _rearranged_alike, each=_through_same, tell=_exchanged_before),)

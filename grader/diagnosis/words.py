@@ -38,7 +38,8 @@ def words() -> Mapping[str, Any]:
 
 def finding(mistake: Mistake) -> Diagnosis:
     """The mistake in words: a clause about the answer, and hints that fit it."""
-    hints = mistake.hints or tuple(words()["hints_of"].get(mistake.facts[0].operator, ()))
+    of = words()["hints_of"]
+    hints = mistake.hints or tuple(of["follows"] if mistake.cause else of.get(mistake.facts[0].operator, ()))
     return Diagnosis(mistake.code, says(mistake), hints, mistake)
 
 
@@ -48,7 +49,7 @@ def says(mistake: Mistake) -> str:
     first, *others = [f"{BESIDES if fact.parameters.get('besides') else ''}{text}"
                       for fact, text in zip(mistake.facts, clauses, strict=True)]  # fmt: skip
     said = "; ".join((first, *others))
-    return f"this follows from what is wrong in {mistake.cause}: {said}" if mistake.cause else said
+    return f"the same cause as in {mistake.cause}: {said}" if mistake.cause else said
 
 
 def clause(fact: Fact) -> str:
@@ -194,6 +195,7 @@ def _options(told: Mapping[str, Any]) -> str:
 DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "still": lambda told: "is still there" if len(_left(told)) == 1 else "are still there",
     "them": lambda told: "it" if len(_left(told)) == 1 else "them",
+    "minus": lambda told: "-" if told.get("negative") else "",
     "paths": _paths,
     "part": _part,
     "subject": _subject,
@@ -205,7 +207,7 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "alone": lambda told: ", and none in a batch of one" if told["alone"] else "",
 }
 DERIVED_FROM: Mapping[str, tuple[str, ...]] = {
-    "still": (), "them": (), "paths": ("value", "count", "missing"), "subject": (), "target": (),
+    "still": (), "them": (), "minus": (), "paths": ("value", "count", "missing"), "subject": (), "target": (),
     "entry": ("name", "place", "value"),
 }  # fmt: skip
 
@@ -236,6 +238,7 @@ STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "and": lambda rows, told: f", and {_numbered(rows, told)} not at all" if rows else "",
     "rows": lambda rows, told: f"row {rows[0]}" if len(rows) == 1 else f"rows {listed(rows)}",
     "beside": lambda by, told: "before" if by > 0 else "behind",
+    "times": lambda turns, told: "once" if turns == 1 else "twice" if turns == 2 else f"{turns} times",
     "share": _share,
     "mask": _mask,
     "name": _instead("name"),

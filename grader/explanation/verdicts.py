@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from grader.diagnosis.mistake import Diagnosis, Mistake
-from grader.diagnosis.search import Problem, find_mistakes, trace_of
+from grader.diagnosis.candidates import Problem, trace_of
+from grader.diagnosis.search import find_mistakes
 from grader.diagnosis.words import finding
 from grader.exercise import Answer, Exercise
 from grader.judging.nudge_evidence import evidence_of

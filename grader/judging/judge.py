@@ -18,6 +18,7 @@ from grader.errors import ProtocolError
 from grader.exercise import Answer, Exercise, Routine
 from grader.reference.compare import agrees, scaled_error
 from grader.reference.option_arguments import right_where
+from grader.reference.references import rounding
 from grader.reference.trial import Trial
 from grader.results import AnswerResult, ExerciseResult, Status
 from grader.sampling import Array
@@ -29,6 +30,7 @@ from .nudge_evidence import evidence_of, shown
 from .source_text import Source
 
 CELL_SHARE = 0.25
+MOST_ROUNDING = 0.1
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
 KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
 Verdict = Diagnosis | None
@@ -40,8 +42,14 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
     declaration, expected = exercise.function, trial.expected[answer.name]
     if isinstance(declaration, Routine) and declaration.accepts is not None:
         return bool(np.isfinite(array).all()) and bool(declaration.accepts(float(array), **trial.inputs))
+    if expected is None:
+        return False
     precise = isinstance(declaration, Routine) and array.dtype == np.float64
-    return expected is not None and agrees(array, expected, "float64" if precise else "float32")
+    if agrees(array, expected, "float64" if precise else "float32"):
+        return True
+    error = scaled_error(array, expected)
+    delicate = isinstance(declaration, Exercise) and answer.kind == "gradient" and error <= MOST_ROUNDING
+    return delicate and error <= rounding(declaration, answer, trial)  # type: ignore[arg-type]
 
 
 def with_largest_repeated(trials: Sequence[Trial]) -> list[Trial]:
@@ -72,8 +80,9 @@ def answer_result(
     found: Status = "todo" if diagnosis.code == "todo" else status
     of_answer, derives = declaration.hints.get(answer.name, ()), isinstance(declaration, Exercise)
     hints = hints_for(diagnosis.code, diagnosis.hints, of_answer, derives=derives)
+    record = None if diagnosis.mistake is None else diagnosis.mistake.record
     return AnswerResult(
-        answer.name, found, 0.0, points, diagnosis.code, diagnosis.says, evidence, hints, error
+        answer.name, found, 0.0, points, diagnosis.code, diagnosis.says, evidence, hints, error, record
     )  # fmt: skip
 
 

@@ -85,7 +85,16 @@ class _Recorder(TorchFunctionMode):
         )
         kept = {name: with_replaced(given, copies, (name,)) for name, given in kwargs.items()}
         line = (*_calls(), str(getattr(func, "__name__", func)), getattr(func, "index", 0))
-        step = Step(len(self.steps), func, with_replaced(args, copies, ()), kept, value.clone(), operands, line=line)
+        step = Step(
+            len(self.steps),
+            func,
+            with_replaced(args, copies, ()),
+            kept,
+            value.clone(),
+            operands,
+            tuple(known.items()),
+            line=line,
+        )
         self.steps.append(step)
         self.alive.append(value)  # while it lives, nothing else gets its id
         self.keys[id(value)] = step.key

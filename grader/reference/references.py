@@ -33,6 +33,7 @@ AGREEMENT = 1e-6
 REDRAWS = 5
 LARGE_UPSTREAM = 50.0
 FEW, ROUNDING = 6, 5e-7
+ROUNDED, TIMES = 3, 10
 
 
 def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Trial]:
@@ -156,6 +157,34 @@ def right_in_single_precision(exercise: Exercise, trial: Trial) -> bool:
         <= ROUNDING
         for answer, right in small
     )
+
+
+def rounding(exercise: Exercise, answer: Answer, trial: Trial) -> float:
+    """How far a right gradient in single precision may be from the reference, as a scaled error.
+
+    Some times as far as torch's own is: a variance of two nearly equal numbers, say, loses so many digits that no right
+    answer has them.
+    """
+
+    def worst() -> float:
+        right, rng = trial.expected[answer.name], torch.Generator().manual_seed(0)
+        assert right is not None
+        errors = []
+        for _ in range(ROUNDED):
+            inputs = {name: _nudged(value, rng) for name, value in trial.inputs.items()}
+            found = autograd_answer(exercise, answer, inputs, _single(trial.out_g))
+            errors.append(scaled_error(found + _carried_gradient(answer, trial.arguments), right))
+        return TIMES * max(errors)
+
+    return float(trial.remember(("rounding", answer.name), worst))
+
+
+def _nudged(value: Any, rng: torch.Generator) -> Any:
+    """In single precision, the last digit of every entry another one."""
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return value
+    last = torch.finfo(torch.float32).eps * (torch.rand(value.shape, generator=rng, dtype=value.dtype) - 0.5)
+    return (value * (1 + last)).float()
 
 
 def _single(value: Any) -> Any:

@@ -37,8 +37,9 @@ class Step:
         args: its arguments, tensors included.
         kwargs: its keyword arguments.
         value: what it returned.
-        operands: where in the arguments a floating-point value of the trace stands, and that value's key; none
-            where the step's own value is not floating-point (a mask is a constant to the reverse sweep).
+        sources: where in the arguments a value of the trace stands, and that value's key.
+        operands: those of them that a gradient goes back to: floating-point values, where the step's own value is one
+            (a mask is a constant to the reverse sweep).
         nth: its number among the steps that a learner would call the same, counted from 1; 0 where it is the only one.
         line: where in the source of the forward pass it comes from; the turns of a loop come from the same line.
     """
@@ -49,6 +50,7 @@ class Step:
     kwargs: Mapping[str, Any]
     value: torch.Tensor
     operands: tuple[tuple[Position, str], ...]
+    sources: tuple[tuple[Position, str], ...] = ()
     nth: int = 0
     line: Line = ()
 
@@ -189,17 +191,22 @@ class Trace:
     def turns(self) -> dict[Line, list[int]]:
         """The steps that each line of the forward pass takes: one, or in a loop as many as it has turns.
 
-        A line that several calls of one function share is there for all of them together, too.
+        Steps that several calls of one function share, and those of one operation wherever it stands, are there
+        together, too.
         """
         found: dict[Line, list[int]] = {}
         for step in self.steps:
             found.setdefault(step.line, []).append(step.index)
-        shared: dict[Line, list[int]] = {}
+        alike: dict[Line, list[int]] = {}
         for step in self.steps:
-            shared.setdefault(("shared", *step.line[-3:]), []).append(step.index)
-        return found | {
-            line: steps for line, steps in shared.items() if len(steps) > len(found[self.steps[steps[0]].line])
-        }
+            for line in (("shared", *step.line[-3:]), ("alike", step.name, _constants(step))):
+                alike.setdefault(line, []).append(step.index)
+        known = set(map(tuple, found.values()))
+        for line, steps in alike.items():
+            if len(steps) > 1 and tuple(steps) not in known:
+                known.add(tuple(steps))
+                found[line] = steps
+        return found
 
     def values(self) -> dict[str, torch.Tensor]:
         """Every value of the forward pass by key: inputs by name, intermediates as `%index`."""
@@ -210,7 +217,7 @@ class Trace:
         values: dict[str, torch.Tensor] = dict(self.inputs)
         steps: list[Step] = []
         for step in self.steps:
-            again = step.with_operands({where: values[source] for where, source in step.operands})
+            again = step.with_operands({where: values[source] for where, source in step.sources})
             again = changes[step.index](again) if step.index in changes else again
             steps.append(replace(again, value=again.apply({})))
             values[step.key] = steps[-1].value
@@ -229,6 +236,14 @@ class Trace:
                     found.add(step.key)
             self._dependents[key] = found
         return self._dependents[key]
+
+    def reaches(self, key: str) -> set[str]:
+        """The keys of all values that the value `key` was made from, itself included."""
+        found = {key}
+        for step in reversed(self.steps):
+            if step.key in found:
+                found.update(source for _, source in step.operands)
+        return found
 
     @cached_property
     def _dependents(self) -> dict[str, set[str]]:
@@ -295,6 +310,10 @@ class Trace:
         """The step's own vjp; a gradient that went wrong in shape passes a mere rearrangement as it is."""
         rearranged = len(step.operands) == 1 and step.operand(where).numel() == step.value.numel()
         return g if rearranged and g.shape != step.value.shape else step.vjp(where, g)
+
+
+def _constants(step: Step) -> tuple[float, ...]:
+    return tuple(float(value) for value in step.args if isinstance(value, (int, float)))
 
 
 def with_replaced(value: Any, replaced: Mapping[Position, torch.Tensor], path: Position) -> Any:

@@ -1,0 +1,495 @@
+"""Every edit, or pair of edits, that may explain one wrong answer, and what each makes of it in a trial."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from grader.exercise import Answer, Declaration, Exercise, Misconception
+from grader.reference.compare import scaled_error
+from grader.reference.operation_recorder import record
+from grader.reference.references import right_answer as right_array
+from grader.reference.trace import Position, Step, Trace
+from grader.reference.trial import IMPOSSIBLE, Trial
+
+from . import difference, forward, paths, quotient, right_answer, rows
+from .along_axis import CLOSED_FORMS, PICKING, REDUCING, RUNNING, is_picking, is_running
+from .contraction import PRODUCT, SUMMING, is_contraction
+from .convolution import CONVOLUTION, is_convolution
+from .mistake import Fact, Mistake
+from .operator import (
+    EXPANSIONS,
+    JOINS,
+    NORMALISING,
+    REDUCTIONS,
+    RESHAPES,
+    At,
+    Edit,
+    End,
+    Kind,
+    Operator,
+    Parameters,
+    Pass,
+    Spot,
+    Way,
+    step_name,
+)
+from .paths import Edge, idle_edges, uses_of
+from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
+from .rearranging import MOVING, REARRANGING, UPSTREAM_MOVED
+from .softmax import SOFTMAX
+from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH, TURNS
+
+FAITHFUL = 1e-6
+MOST = 1500
+LEFT_OUT = {"missing-local", "sum-for-mean"}
+Family = Callable[[At], Iterable[Operator]]
+
+SPECIFIC = (
+    "inverted-mask overwritten transposed missing-path missing-upstream sum-for-mean mean-for-sum missing-batch-sum "
+    "extra-batch-sum wrong-sign missing-local forward-value value-for-gradient extra-factor "
+    "reshape-for-transpose inverse-for-transpose sum-of-products partial-batch wrong-operand wrong-point "
+    "elementwise-for-matmul diagonal-only summed-wrong-axis broadcast-accident shape-special wrong-factor wrong-local "
+    "hard-coded not-linear"
+).split()
+# Of two edits the likelier ones, the likeliest first.
+LIKELY = (
+    "derivative-missing path-missing partner-missing upstream-missing factor-of-power-missing mean-not-divided "
+    "sum-divided part-negated minus-missing mask-inverted only-own-part shares-missing mean-of-terms derivative-twice "
+    "exponent-not-lowered axes-not-summed-part operation-left-out terms-without-shares row-sum-added constant-missing "
+    "picked-mask-missing times-input denominator-not-squared row-summed-over-other-axes only-some-terms "
+    "value-for-derivative"
+).split()
+# Which turns of a loop an edit may be made in, and what that is called.
+TURNS_OF_LOOP: Mapping[tuple[int | None, int | None], str] = {
+    (None, None): "every", (-1, None): "last", (0, 1): "first", (None, -1): "but-last", (1, None): "but-first",
+}  # fmt: skip
+EVERY = (None, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Edits that may explain an answer.
+
+    Args:
+        skip: edges that contribute nothing in total, which were left out unharmed.
+        only: edges that the edits are made on; on the others all is right.
+        others: these others.
+        declared: an author's own rule, in the place of edits.
+    """
+
+    edits: tuple[Edit, ...] = ()
+    skip: tuple[Edge, ...] = ()
+    only: tuple[Edge, ...] = ()
+    others: tuple[Edge, ...] = ()
+    path: tuple[str, ...] = ()
+    declared: Misconception | None = None
+
+    @property
+    def code(self) -> str:
+        return self.declared.code if self.declared else self.edits[0].code
+
+    @property
+    def lacks(self) -> bool:
+        """It leaves a part of the right answer out, and all the rest is right."""
+        if len(self.edits) != 1 or self.only or self.code != "missing-path":
+            return False
+        return not {"turn", "turns"} & set(self.edits[0].told)
+
+    def mistake(self, *more: Fact) -> Mistake:
+        """The record, with more facts behind those of the edits."""
+        if self.declared:
+            says = self.declared.says or f"this is what a known slip gives ({self.declared.code})"
+            return Mistake(self.code, (Fact("declared", {"says": says}), *more), hints=self.declared.hints)
+        path = {"path": list(self.path)} if self.path else {}
+        facts = (Fact(edit.operator.name, {**edit.told, **path}) for edit in self.edits)
+        return Mistake(self.code, (*facts, *more), tuple(dict.fromkeys(at for edit in self.edits for at in edit.at)))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One answer of an exercise, and the first trial, whose pairwise different sizes give each axis away.
+
+    The first trial remembers every candidate, and each trial what was computed from it.
+    """
+
+    exercise: Declaration
+    answer: Answer
+    first: Trial
+
+    @property
+    def wrt(self) -> str:
+        """What is differentiated; empty where the value of the forward pass is asked for."""
+        return self.answer.wrt if self.answer.kind != "value" else ""
+
+    def end(self, trial: Trial) -> End:
+        if not isinstance(self.exercise, Exercise):
+            return End(self.answer, trial)
+        upstream = self.exercise.upstream_name if self.exercise.gives_upstream else ""
+        return End(self.answer, trial, self.exercise.output_name, upstream)
+
+    def trace(self, trial: Trial) -> Trace:
+        assert isinstance(self.exercise, Exercise)
+        return trace_of(self.exercise, trial)
+
+    @cached_property
+    def has_graph(self) -> bool:
+        """The forward pass can be traced, and the traced graph gives the reference itself."""
+        if not isinstance(self.exercise, Exercise):
+            return False
+
+        def faithful() -> bool:
+            try:
+                right = self._with_prior(self.first, self._swept(Candidate(), self.first))
+            except IMPOSSIBLE:
+                return False
+            expected = self.first.expected[self.answer.name]
+            return expected is not None and scaled_error(right, expected) < FAITHFUL
+
+        return bool(self.first.remember(("faithful", self.answer.name), faithful))
+
+    def compute(self, candidate: Candidate, trial: Trial) -> np.ndarray:
+        """What a candidate makes of the answer in a trial.
+
+        Raises:
+            one of `IMPOSSIBLE`: it cannot be made there; `Vague`: it can, but not be recognised.
+        """
+        found: np.ndarray = trial.remember((candidate, self.answer.name), lambda: self._computed(candidate, trial))
+        return found
+
+    def _computed(self, candidate: Candidate, trial: Trial) -> np.ndarray:
+        if candidate.declared:
+            return _by_rule(candidate.declared, trial)
+        found, end = None, self.end(trial)
+        if any(edit.operator.kind is not Kind.END for edit in candidate.edits):
+            found = self._with_prior(trial, self._swept(candidate, trial))
+        for edit in candidate.edits:
+            if edit.operator.kind is Kind.END:
+                if found is not None:
+                    end = self.end(replace(trial, expected={**trial.expected, self.answer.name: found}))
+                found = edit.operator.rule(end, **edit.parameters)
+        assert found is not None
+        return found
+
+    def _swept(self, candidate: Candidate, trial: Trial) -> np.ndarray:
+        trace = self.trace(trial)
+        if self.answer.kind != "jacobian":
+            return _gradient(candidate, trace, self.wrt).detach().numpy()
+        rows = [_gradient(candidate, row, self.wrt) for row in trace.rows]
+        return torch.stack(rows).reshape(*trace.out_g.shape, *rows[0].shape).detach().numpy()
+
+    def _with_prior(self, trial: Trial, found: np.ndarray) -> np.ndarray:
+        prior = self.end(trial).prior
+        return found if prior is None or prior.shape != found.shape else found + prior
+
+    def remembered(self, what: str, compute: Callable[[], Iterable[Candidate]]) -> list[Candidate]:
+        """The candidates that `compute` gives, worked out once for the first trial."""
+        found: list[Candidate] = self.first.remember((what, self.answer.name), lambda: list(compute()))
+        return found
+
+    def declared(self) -> list[Candidate]:
+        """The exercise's own misconceptions about the answer."""
+        own = [one for one in self.exercise.misconceptions if one.answer == self.answer.name]
+        return self.remembered("declared", lambda: [Candidate(declared=one) for one in own])
+
+    def plain(self) -> list[Candidate]:
+        """Every mistake that can be computed without the exercise's help, the most specific first."""
+        return self.remembered("plain", lambda: sorted(self._plain(), key=rank))
+
+    def rarer(self) -> list[Candidate]:
+        """More of them, for which a plain relation to the right answer is a likelier explanation."""
+        return self.remembered("rarer", self._rarer)
+
+    def on_one_path(self) -> list[Candidate]:
+        """A slip on one of several paths only."""
+        every = self._on_paths(self.trace(self.first), lambda edit: True, most=40) if self.has_graph else ()
+        return self.remembered("on one path", lambda: itertools.islice(every, MOST))
+
+    def pairs(self) -> list[Candidate]:
+        """Two of the likelier edits at different places, the likeliest first, as many as the budget allows."""
+
+        def pairs() -> Iterator[Candidate]:
+            single = [one.edits[0] for one in self.plain() if len(one.edits) == 1 and not (one.only or one.skip)]
+            likely = [e for e in single if e.operator.name in LIKELY and e.told.get("turn", "every") == "every"]
+            likely.sort(key=lambda edit: LIKELY.index(edit.operator.name))
+            chosen = sorted(itertools.combinations(range(len(likely)), 2), key=sum)
+            different = ((likely[i], likely[j]) for i, j in chosen if likely[i].at != likely[j].at)
+            yield from map(Candidate, itertools.islice(different, MOST))
+
+        return self.remembered("pairs", pairs)
+
+    def _plain(self) -> Iterator[Candidate]:
+        yield from self._at_end((*right_answer.PRIOR, *right_answer.RIGHT_ANSWER))
+        if not isinstance(self.exercise, Exercise):
+            yield from itertools.starmap(_whole, quotient.quotient_choices(self.first))
+            return
+        if self.wrt and not self.has_graph:
+            return
+        trace = self.trace(self.first)
+        yield from itertools.starmap(_whole, forward.input_choices(trace, self.wrt))
+        if not self.wrt:
+            yield from self._in_forward(trace, plain=True)
+            return
+        for skip in dict.fromkeys((idle_edges(trace, self.wrt), ())):
+            yield from (Candidate((edit,), skip) for edit in self._local(trace, ARRIVING, family_of))
+            yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
+        for operator, step, where, key, told in forward.taken_of_another(trace):
+            yield _whole(operator, {"spot": Spot(step.line, EVERY, where), "key": key}, told, step, where)
+        yield from itertools.starmap(_whole, paths.value_choices(trace))
+        yield from self._along_paths(trace)
+        yield from self._on_paths(trace, lambda edit: edit.code in LEFT_OUT, most=2)
+        yield from itertools.starmap(_whole, paths.whole_choices(trace, self.wrt))
+        if not trace.upstream_name:
+            yield from itertools.starmap(_whole, difference.difference_choices(trace, self.wrt))
+        yield from self._left_out_together(trace)
+
+    def _rarer(self) -> Iterator[Candidate]:
+        if not isinstance(self.exercise, Exercise):
+            return
+        if not self.wrt:
+            yield from self._in_forward(self.trace(self.first), plain=False)
+            yield from self._at_end(right_answer.VALUES)
+            return
+        yield from self._at_end((*right_answer.STRAYS, *right_answer.PRODUCTS, *right_answer.MOVED))
+        if not self.has_graph:
+            return
+        trace = self.trace(self.first)
+        yield from self._in_forward(trace, plain=False)
+        if self.answer.kind == "gradient":
+            yield from itertools.starmap(_whole, forward.rarer_input_choices(trace, self.wrt))
+            yield from self._options()
+            yield from itertools.starmap(_whole, forward.rarer_upstream_choices(trace))
+            yield from itertools.starmap(_whole, rows.row_choices(trace, self.wrt))
+            yield from itertools.starmap(_whole, paths.factor_choices(trace, self.wrt))
+        yield from (Candidate((edit,)) for edit in self._local(trace, UPSTREAM_MOVED, rare_family_of))
+
+    def _at_end(self, operators: Iterable[Operator]) -> Iterator[Candidate]:
+        end = self.end(self.first)
+        for operator in filter(lambda operator: operator.when(end), operators):
+            for chosen in operator.each(end):
+                told = {"answer": self.answer.name, **operator.tell(end, **chosen)}
+                yield Candidate((Edit(operator, None, chosen, told),))
+
+    def _local(self, trace: Trace, arriving: Iterable[Operator], family: Family) -> Iterator[Edit]:
+        """Every wrong rule at every place on the way back."""
+        relevant = trace.depends(self.wrt)
+        for step, spot in _spots(trace, relevant):
+            yield from _edits_at(At(trace, step), arriving, spot)
+            for at in _operands(trace, step, relevant):
+                yield from _edits_at(at, family(at), spot)
+
+    def _in_forward(self, trace: Trace, *, plain: bool) -> Iterator[Candidate]:
+        """Another step of the forward pass, in each way that it can be another."""
+        relevant = trace.depends(self.wrt) if self.wrt else set()
+        for step, spot in _spots(trace, {step.key for step in trace.steps}):
+            if plain and forward.is_constant_to_sweep(step):
+                continue
+            at = At(trace, step)
+            if not plain:
+                yield from (Candidate((edit,)) for edit in _edits_at(at, forward.TRACES, spot))
+            for operator in forward.STEPS if plain else (*forward.STEPS, *forward.RARER_STEPS):
+                for way in forward.ways(operator, plain=plain, differentiated=step.key in relevant):
+                    if way is Way.FORWARD and (not self.wrt or (plain and at.is_last)):
+                        continue
+                    told = {} if way is Way.BOTH else {"way": way.value}
+                    for edit in _edits_at(at, (operator,), spot):
+                        yield Candidate((replace(edit, way=way, told={**edit.told, **told}),))
+            if plain and self.wrt:
+                for edit in _edits_at(at, (forward.ADDED_UP,), spot):
+                    yield Candidate((replace(edit, parameters={"spot": edit.spot}),))
+
+    def _along_paths(self, trace: Trace) -> Iterator[Candidate]:
+        """A value used several times, followed along only some of its uses, or without upstream on some."""
+        for operator, chosen, told, edges in paths.path_choices(trace, self.wrt):
+            yield Candidate((Edit(operator, None, chosen, told, _places(trace, edges)),))
+        if trace.upstream_name and trace.out.startswith("%"):
+            last = At(trace, trace.steps[int(trace.out[1:])])
+            for edges in _straight(trace, self.wrt):
+                for count in range(1, len(edges)):
+                    for bare in itertools.combinations(edges, count):
+                        yield from (_on_path(trace, edit, bare, edges) for edit in _edits_at(last, ARRIVING[:1]))
+
+    def _on_paths(self, trace: Trace, fits: Callable[[Edit], bool], most: int) -> Iterator[Candidate]:
+        """A slip on one of several paths, in an operation that comes after they have met again."""
+        relevant = trace.depends(self.wrt)
+        for edges in _straight(trace, self.wrt):
+            reached = [trace.depends(trace.steps[edge.uses(trace)[0][0]].key) for edge in edges]
+            for step, spot in _spots(trace, relevant):
+                if sum(step.key in found for found in reached) < 2 or step.name in RESHAPES:
+                    continue
+                for at in _operands(trace, step, relevant):
+                    if any(at.source in found for found in reached):
+                        local = filter(fits, _edits_at(at, family_of(at), spot))
+                        for edit in itertools.islice(local, most):
+                            yield from (_on_path(trace, edit, (edge,), edges) for edge in edges)
+
+    def _left_out_together(self, trace: Trace) -> Iterator[Candidate]:
+        """Two local derivatives left out at once."""
+        relevant, left_out = trace.depends(self.wrt), []
+        for step in trace.steps:
+            if step.key in relevant and step.name not in RESHAPES and len(trace.turns[step.line]) == 1:
+                for at in _operands(trace, step, relevant):
+                    drops = (edit for edit in _edits_at(at, family_of(at)) if edit.code in LEFT_OUT)
+                    left_out.append(list(itertools.islice(drops, 2)))
+        for one, two in itertools.combinations(left_out, 2):
+            for pair in itertools.product(one, two):
+                yield Candidate(tuple(sorted(pair, key=lambda edit: edit.code != "missing-local")))
+
+    def _options(self) -> Iterator[Candidate]:
+        """An option that is not asked for: the right answer with another one in its place."""
+        operator = replace(FIXED_OPTION, rule=self._with_option)
+        for name, option in self.first.inputs.items():
+            for value in OPTION_VALUES.get(type(option), ()):
+                chosen = {"name": name, "value": value}
+                yield Candidate((Edit(operator, None, chosen, chosen),))
+
+    def _with_option(self, end: End, name: str, value: int) -> np.ndarray:
+        trial = end.trial
+        assert isinstance(self.exercise, Exercise)
+        assert trial.out_g is not None
+        assert trial.out is not None
+        inputs = {**trial.inputs, name: value}
+        found = right_array(self.exercise, self.answer, trial.arguments, inputs, trial.out_g, trial.out)
+        return end.right if found is None else found
+
+
+OPTION_VALUES: Mapping[type, tuple[int, ...]] = {bool: (True, False), int: (1, 2, 3, 0, -1)}
+FIXED_OPTION = Operator("fixed-option", "hard-coded", lambda end: end.right, kind=Kind.END)
+
+
+def rank(candidate: Candidate) -> int:
+    """How specific its code is: where several fit the same numbers, the most specific is told."""
+    return SPECIFIC.index(candidate.code)
+
+
+def trace_of(exercise: Exercise, trial: Trial) -> Trace:
+    """The forward pass in one trial, recorded once."""
+    assert trial.out_g is not None
+    out_g = trial.out_g
+
+    def recorded() -> Trace:
+        found = record(exercise.forward, trial.inputs, out_g)
+        upstream = exercise.upstream_name if exercise.gives_upstream else ""
+        return replace(found, output_name=exercise.output_name, upstream_name=upstream, sizes=trial.setting.sizes)
+
+    return trial.remember("trace", recorded)  # type: ignore[no-any-return]
+
+
+def _gradient(candidate: Candidate, trace: Trace, wrt: str) -> torch.Tensor:
+    skip = uses_of(trace, candidate.skip)
+    edited = Pass(trace, wrt, skip=skip | uses_of(trace, candidate.others))
+    for edit in sorted(
+        candidate.edits, key=lambda edit: edit.operator.kind in (Kind.OPERAND, Kind.UPSTREAM, Kind.EDGES)
+    ):
+        edited = edited.edited(edit)
+    if not candidate.only:
+        return edited.result()
+    return edited.result() + Pass(trace, wrt, skip=skip | uses_of(trace, candidate.only)).result()
+
+
+def _spots(trace: Trace, relevant: set[str]) -> Iterator[tuple[Step, Spot]]:
+    """Every line of the forward pass, the last first; then lines that are alike, all together; then parts of loops.
+
+    Yields:
+        The last step that is meant, by which is seen what can go wrong there, and the spot.
+    """
+    lines = dict.fromkeys(step.line for step in reversed(trace.steps) if step.key in relevant)
+    alike = [line for line, steps in trace.turns.items() if trace.steps[steps[-1]].key in relevant]
+    for line in dict.fromkeys((*lines, *alike)):
+        yield trace.steps[trace.turns[line][-1]], Spot(line)
+    for line in lines:
+        for turns in TURNS_OF_LOOP if len(trace.turns[line]) > 1 else ():
+            if turns != EVERY:
+                yield trace.steps[trace.turns[line][slice(*turns)][-1]], Spot(line, turns)
+
+
+def _operands(trace: Trace, step: Step, relevant: set[str]) -> Iterator[At]:
+    yield from (At(trace, step, position) for position, source in step.operands if source in relevant)
+
+
+def _edits_at(at: At, operators: Iterable[Operator], spot: Spot | None = None) -> Iterator[Edit]:
+    """Every edit that these operators can make at a spot of which one step is seen."""
+    spot = spot or Spot(at.step.line)
+    steps, told = spot.steps(at.trace), {"step": step_name(at.step)}
+    if len(at.trace.turns[spot.line]) > 1:
+        told["step"] = step_name(replace(at.step, nth=0))
+        told["turn"] = TURNS_OF_LOOP[spot.turns] if spot.line == at.step.line else "alike"
+    for operator in operators:
+        try:
+            possible = operator.when(at)
+        except IMPOSSIBLE:
+            continue
+        if possible:
+            position = at.position if operator.kind is Kind.OPERAND else None
+            here, where = replace(spot, position=position), tuple((i, position) for i in steps)
+            for chosen in operator.each(at):
+                yield Edit(operator, here, chosen, {**told, **operator.tell(at, **chosen)}, where)
+
+
+def family_of(at: At) -> Iterator[Operator]:
+    """What can go wrong in the contribution of a step to one of its operands."""
+    yield from OUTPUT_FORMS
+    if at.step.name in NORMALISING:
+        yield from SOFTMAX
+    elif is_contraction(at):
+        yield from (*SUMMING, *PRODUCT)
+    elif at.step.name in REDUCTIONS:
+        yield from REDUCING
+    elif at.step.name in EXPANSIONS:
+        yield from (*SUMMING, *BROADCASTING)
+    elif at.step.name in RESHAPES | JOINS:
+        yield from REARRANGING
+    elif is_pointwise(at):
+        yield from (*POINTWISE, *SUMMING, *BROADCASTING)
+    elif is_picking(at):
+        yield from PICKING
+    elif is_running(at):
+        yield from (*RUNNING, *CLOSED_FORMS)
+    else:
+        yield from CONVOLUTION if is_convolution(at) else REARRANGING
+    yield from (*ONE_SIDE, *EXCHANGED, *TURNS)
+
+
+def rare_family_of(at: At) -> Iterator[Operator]:
+    """What goes wrong there more rarely."""
+    yield from (*THROUGH, *MOVING)
+    if at.step.name not in RESHAPES:
+        yield from REARRANGING
+
+
+def _whole(
+    operator: Operator, chosen: Parameters, told: Parameters, step: Step | None = None, where: Position | None = None
+) -> Candidate:
+    """An edit of the whole pass, with the step that it is about."""
+    if step is None:
+        return Candidate((Edit(operator, None, chosen, told),))
+    return Candidate((Edit(operator, None, chosen, {"step": step_name(step), **told}, ((step.index, where),)),))
+
+
+def _straight(trace: Trace, wrt: str) -> Iterator[list[Edge]]:
+    """The edges of every value that is used several times, where no loop goes through them."""
+    for _, edges in paths.used_often(trace, wrt):
+        if all(len(edge.uses(trace)) == 1 for edge in edges):
+            yield edges
+
+
+def _places(trace: Trace, edges: Iterable[Edge]) -> tuple[tuple[int, Position | None], ...]:
+    return tuple(use for edge in edges for use in edge.uses(trace))
+
+
+def _on_path(trace: Trace, edit: Edit, only: tuple[Edge, ...], edges: Sequence[Edge]) -> Candidate:
+    others = tuple(edge for edge in edges if edge not in only)
+    edit = replace(edit, at=(*edit.at, *_places(trace, only)))
+    return Candidate((edit,), (), only, others, tuple(paths.through(trace, only)))
+
+
+def _by_rule(misconception: Misconception, trial: Trial) -> np.ndarray:
+    known = {**trial.inputs, "out": trial.out, "out_g": trial.out_g}
+    wrong = misconception.rule(**{name: known[name] for name in inspect.signature(misconception.rule).parameters})
+    return np.asarray(wrong.detach().numpy() if hasattr(wrong, "detach") else wrong, dtype="float64")
