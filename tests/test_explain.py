@@ -525,7 +525,7 @@ def test_code_that_takes_the_given_sizes_only_is_tried_with_these_and_that_is_sa
 
     found = explain(*MATMUL, backward=backward)
     assert found.ok, str(found)
-    assert any("x.shape[0] is 5" in note and "it was tried with 4 alone" in note for note in found.notes)
+    assert any("tried with n = 4 and m = 3 alone" in note and "x.shape[0] is 5" in note for note in found.notes)
 
 
 def test_what_is_right_for_the_given_inputs_only_is_told_as_such():

@@ -54,21 +54,19 @@ def find_axes(shapes: Shapes, out_shape: OutShape, code_takes: Takes, least: Map
         out = out_shape(shapes)
         return out is not None and len(out) == len(given)
 
-    def both_take(shapes: Shapes) -> bool:
-        return forward_takes(shapes) and code_takes(shapes)
-
     sizes = {
         size: [place for place in _places(shapes) if shapes[place[0]][place[1]] == size] for size in _sizes(shapes)
     }
     found: list[Axis] = []
     for size, places in sizes.items():
-        free, left = _together(shapes, places, both_take, out_shape)
-        of_forward, fixed = _together(shapes, left, forward_takes, out_shape)
-        for group in free:
+        groups, fixed = _together(shapes, places, forward_takes, out_shape)
+        for group in groups:
             inside = min(size, max((n for name, n in least.items() if name not in dict(group)), default=1))
-            others = (n for n in _candidates(shapes, group) if n != size and n >= inside)
-            found.append(Axis("", size, group, tuple(n for n in others if both_take(changed(shapes, {group: n})))))
-        found += [Axis("", size, group, (), _larger(shapes, group)) for group in of_forward]
+            fitting = (changed(shapes, {group: n}) for n in _candidates(shapes, group) if n != size and n >= inside)
+            taken = [other for other in fitting if forward_takes(other) and code_takes(other)]
+            (name, i), *_ = group
+            others = tuple(other[name][i] for other in taken)
+            found.append(Axis("", size, group, others, 0 if any(n > 1 for n in others) else _larger(shapes, group)))
         found += [Axis("", size, tuple(fixed))] if fixed else []
     return _named(found, shapes, lambda axis: _is_batch(axis, shapes, out_shape, given))
 

@@ -90,7 +90,7 @@ def _of_code(question: Question) -> Explanation:
     axes = question.axes(runs=not first.error)
     drawing = question.drawing(axes, asked)
     tried = drawing.trials(question.rng, lambda one: bool(first.error) or not code.observe(one.call).error)
-    notes = [] if first.error else [question.refusal(axis) for axis in axes if axis.refused]
+    notes = [refusal] if not first.error and (refusal := question.refusal(axes)) else []
     if left_out := [name for name in floating(given) if name not in asked and not marked(given)]:
         notes.append(f"{code.name} returns no gradient for {', '.join(left_out)}, so none is judged")
     reports = [code.observe(one.call) for one in tried]

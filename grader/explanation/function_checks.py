@@ -43,7 +43,9 @@ def _other_output(code: Code, tried: Sequence[Tried], reports: Sequence[Report])
 def _kept_outside(code: Code, tried: Sequence[Tried]) -> Iterator[tuple[str, str, str]]:
     """Two forward passes, and then the backward pass of the first: what it keeps must be kept with each call."""
     call, alone = tried[0].call, code.observe(tried[0].call)
-    for other in [one for one in tried if one.trial.inputs is not tried[0].trial.inputs][:1]:
+    others = [one for one in tried if one.trial.inputs is not tried[0].trial.inputs]
+    others.sort(key=lambda one: one.trial.setting.sizes != tried[0].trial.setting.sizes)
+    for other in others[:1]:
         between = code.observe(call, other.call)
         told = f" ({between.error})" if between.error else ""
         says = f"it is another one if the function is called again before its backward pass{told}"

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from grader.diagnosis.words import listed
+
 from .axes import Axis, Shapes, axes_of_inputs, changed, find_axes
 from .code_under_test import Call, Code, copied
 from .forward_pass import exercise_of, floating, outputs_of, resized
@@ -62,12 +64,16 @@ class Question:
         whole = {name: value for name, value in tensors.items() if value.dtype in INDICES and value.numel()}
         return find_axes(self.shapes, out_shape, takes, {name: int(value.max()) + 1 for name, value in whole.items()})
 
-    def refusal(self, axis: Axis) -> str:
-        """Where the code under test raises and the forward pass does not."""
-        error = self._error_at(changed(self.shapes, {axis.places: axis.refused}))
-        name, place = axis.places[0]
-        where = f"where {name}.shape[{place}] is {axis.refused}, and forward does not"
-        return f"{self.code.name} raises {where} ({error}); it was tried with {axis.size} alone"
+    def refusal(self, axes: list[Axis]) -> str:
+        """Which sizes the code under test does not take and the forward pass does; empty where it takes all of them."""
+        refused = [axis for axis in axes if axis.refused]
+        if not refused:
+            return ""
+        first, (name, place) = refused[0], refused[0].places[0]
+        error = self._error_at(changed(self.shapes, {first.places: first.refused}))
+        names = listed(f"{axis.name} = {axis.size}" for axis in refused)
+        where = f"where {name}.shape[{place}] is {first.refused}" + (f" ({error})" if error else "")
+        return f"{self.code.name} was tried with {names} alone: it raises {where}, and forward does not"
 
     def drawing(self, axes: list[Axis], asked: tuple[str, ...]) -> Drawing:
         """What trials are drawn from, with the gradients of `asked` to judge."""

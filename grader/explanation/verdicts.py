@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.diagnosis.mistake import Diagnosis, Mistake
 from grader.diagnosis.candidates import Problem, trace_of
+from grader.diagnosis.mistake import Diagnosis, Mistake
 from grader.diagnosis.search import find_mistakes
 from grader.diagnosis.words import finding
 from grader.exercise import Answer, Exercise
