@@ -362,6 +362,11 @@ WRONG = {
     ),
     "no tensor": (*SQUARE, {"backward": lambda out, out_g, x: {"x": 2.0}}, {"x": "wrong-type"}),
     "raises": (*MATMUL, {"backward": lambda out, out_g, x, w: {"x": out_g @ w}}, {"x": "error", "w": "error"}),
+    "a factor in the numbers of one call": (
+        *wrong_linear()[:2],
+        {"gradients": {"b": torch.full((3,), 35.0)}, "upstream": torch.ones(7, 3)},
+        {"b": "wrong-factor"},
+    ),
     "the numbers of one call": (
         *wrong_linear()[:2],
         {"gradients": {"b": torch.ones(3)}, "upstream": torch.ones(7, 3)},

@@ -7,8 +7,8 @@ from grader.picture.svg_drawing import Picture
 FRONT_ENDS = (
     (("commands", "the handgrad command"), ("nbgrader", "its commands, its gradebook"),
      ("batch", "a class into a folder"), ("notebook", "cells that check")),
-    (("report", "a page on a class"), ("learner", "pytest, terminal, hints"),
-     ("authoring", "audit, derived files"), ("picture", "heat maps, marked graph"),
+    (("report", "a page on a class"), ("learner", "pytest, hints"),
+     ("authoring", "audit, derived files"), ("picture", "heat maps, graphs"),
      ("explanation", "anybody's own code")),
 )  # fmt: skip
 WIDTH, HEIGHT, LEFT, RIGHT, GAP = 198, 50, 24, 876, 20

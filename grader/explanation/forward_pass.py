@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,15 @@ def outputs_of(result: Any, who: str = "forward") -> tuple[torch.Tensor, ...]:
 
 def joined(arrays: tuple[torch.Tensor, ...]) -> torch.Tensor:
     """One tensor with all the entries of several; a single one as it is."""
-    return arrays[0] if len(arrays) == 1 else torch.cat([one.reshape(-1) for one in arrays])
+    if len(arrays) == 1:
+        return arrays[0]
+    return torch.cat([_flatten(place)(one) for place, one in enumerate(arrays)])
+
+
+@cache
+def _flatten(place: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Flattens an output, on a line of its own: to the trace, steps of one line are the turns of a loop."""
+    return eval(compile("lambda one: one.reshape(-1)", f"<output {place}>", "eval"))  # type: ignore[no-any-return]
 
 
 def exercise_of(

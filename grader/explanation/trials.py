@@ -177,6 +177,7 @@ def confirmed(exercise: Exercise, answer: Answer, trial: Trial, rng: np.random.G
 def _clearness(one: Tried) -> tuple[bool, bool]:
     """What findings speak of best comes first: sizes that tell the axes apart, and few entries."""
     sizes = list(one.trial.setting.sizes.values())
+    sizes += [sum(g.numel() for g in one.call.out_g)] if len(one.call.out_g) > 1 else []  # that of the joined output
     entries = sum(value.values.size for value in one.trial.arguments.values() if isinstance(value, Array))
     return len(set(sizes)) < len(sizes) or 1 in sizes, entries > LARGEST_FIRST
 

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from grader.diagnosis.candidates import Problem, trace_of
-from grader.diagnosis.mistake import Diagnosis, Mistake
+from grader.diagnosis.factors import one_ratio, spelt
+from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
 from grader.diagnosis.search import find_mistakes
 from grader.diagnosis.words import finding
 from grader.exercise import Answer, Exercise
@@ -174,6 +175,8 @@ class Verdicts:
             told = [answer for answer in waiting if any(run.is_wrong(answer) for run in runs)]
             pairs = {answer.name: list(_pairs(runs, answer)) for answer in told}
             mistakes = find_mistakes(self.exercise, runs[0].trial, pairs)
+            if len(self.runs) == 1:
+                mistakes = {name: _factor(runs[0], name, mistake) or mistake for name, mistake in mistakes.items()}
             found |= {name: (runs[0].trial, mistake) for name, mistake in mistakes.items()}
             waiting = [answer for answer in waiting if answer not in told]
         return found
@@ -227,6 +230,14 @@ class Verdicts:
             return evidence_of(self.exercise, answer, run.trial, array, run.right(answer))
         except IMPOSSIBLE:
             return ""  # the forward pass is not defined beside this input
+
+
+def _factor(run: Run, name: str, found: Mistake) -> Mistake | None:
+    """The factor that every entry of the one call is off by, where nothing better is known."""
+    answer = Answer(name, name)
+    array = run.array(answer)
+    factor = one_ratio(array, run.right(answer)) if array is not None and found.code == "unknown" else None
+    return None if factor is None else Mistake("wrong-factor", (Fact("factor-number", {"factor": spelt(factor)}),))
 
 
 def _pairs(runs: Sequence[Run], answer: Answer) -> Iterator[tuple[Trial, np.ndarray]]:
