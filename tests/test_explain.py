@@ -321,7 +321,7 @@ WRONG = {
     ),
     "one line of a loop": (
         recurrence,
-        {"x": normal(5, 2, 3), "h": normal(2, 3), "w": normal(3, 3)},
+        {"x": normal(3, 2, 4), "h": normal(2, 4), "w": normal(4, 4)},
         {"backward": recurrence_backward},
         {"x": "wrong-local", "h": "wrong-local", "w": "wrong-local"},
     ),

@@ -14,14 +14,15 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.MU
 
 
 def printed() -> list[tuple[str, str, str]]:
-    """Each block in order: its code, what the page says that it prints, and what it prints."""
+    """Each block in order, as a part of one file: its code, what the page says that it prints, and what it prints."""
     namespace: dict = {"__name__": "example"}
-    found = []
+    found, above = [], ""
     for code, shown in BLOCK.findall(PAGE.read_text("utf-8")):
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            exec(compile(code, "example.py", "exec"), namespace)
+            exec(compile("\n" * above.count("\n") + code, "example.py", "exec"), namespace)
         found.append((code, shown, out.getvalue()))
+        above += f"{code}\n\n"
     with pytest.raises(AssertionError, match="mean-for-sum"):
         namespace["test_backward"]()
     return found

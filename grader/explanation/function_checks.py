@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
+
+import torch
 
 from grader.reference.compare import scaled_error
 from grader.results import AnswerResult
 
 from .code_under_test import Call, Code, Report
 from .explanation import Explanation
-from .forward_pass import joined
+from .forward_pass import is_floating, joined
 from .trials import Tried
 from .verdicts import SAME, Judged, differ
 
@@ -21,7 +24,7 @@ def checked(explanation: Explanation, code: Code, tried: Sequence[Tried], report
     whole = reports[0]
     notes = list(explanation.notes)
     if not any(report.error for report in reports):
-        for name, code_of, says in (*_kept_outside(code, tried), *_alone(code, tried[0].call, whole)):
+        for name, code_of, says in (*_kept_outside(code, tried[0].call, whole), *_alone(code, tried[0].call, whole)):
             if name in found and found[name].result.status == "passed":
                 found[name] = Judged(AnswerResult(name, "failed", 0.0, 1.0, code_of, says))
         notes += _unasked(code, tried[0].call)
@@ -40,18 +43,20 @@ def _other_output(code: Code, tried: Sequence[Tried], reports: Sequence[Report])
             return
 
 
-def _kept_outside(code: Code, tried: Sequence[Tried]) -> Iterator[tuple[str, str, str]]:
+def _kept_outside(code: Code, call: Call, alone: Report) -> Iterator[tuple[str, str, str]]:
     """Two forward passes, and then the backward pass of the first: what it keeps must be kept with each call."""
-    call, alone = tried[0].call, code.observe(tried[0].call)
-    others = [one for one in tried if one.trial.inputs is not tried[0].trial.inputs]
-    others.sort(key=lambda one: one.trial.setting.sizes != tried[0].trial.setting.sizes)
-    for other in others[:1]:
-        between = code.observe(call, other.call)
-        told = f" ({between.error})" if between.error else ""
-        says = f"it is another one if the function is called again before its backward pass{told}"
-        for name in call.wrt:
-            if between.error or differ(alone.gradients[name], between.gradients[name]):
-                yield name, "not-repeatable", f"{says}: what backward needs must be kept on ctx, one for each call"
+    turned = {
+        name: value.flip(*range(value.dim())) if is_floating(value) else value for name, value in call.inputs.items()
+    }
+    other = replace(call, inputs=turned)
+    between = code.observe(call, other)
+    if between.error and code.observe(other).error:
+        return  # it is not defined for these
+    told = f" ({between.error})" if between.error else ""
+    says = f"it is another one if the function is called again before its backward pass{told}"
+    for name in call.wrt:
+        if between.error or differ(alone.gradients[name], between.gradients[name]):
+            yield name, "not-repeatable", f"{says}: what backward needs must be kept on ctx, one for each call"
 
 
 def _alone(code: Code, call: Call, whole: Report) -> Iterator[tuple[str, str, str]]:
@@ -61,10 +66,15 @@ def _alone(code: Code, call: Call, whole: Report) -> Iterator[tuple[str, str, st
         where = f"where {name} alone requires a gradient"
         if report.error:
             yield name, "error", f"{where}, {code.name} raises {report.error}: see ctx.needs_input_grad"
-        elif whole.gradients[name] is not None and report.gradients[name] is None:
+        elif report.gradients[name] is None and _is_something(whole.gradients[name]):
             yield name, "missing-answer", f"{where}, it is None: see ctx.needs_input_grad"
-        elif differ(whole.gradients[name], report.gradients[name]):
+        elif report.gradients[name] is not None and differ(whole.gradients[name], report.gradients[name]):
             yield name, "hard-coded", f"{where}, it is another one: see ctx.needs_input_grad"
+
+
+def _is_something(value: Any) -> bool:
+    """A gradient that is not zero."""
+    return isinstance(value, torch.Tensor) and bool(value.any())
 
 
 def _unasked(code: Code, call: Call) -> Iterator[str]:
