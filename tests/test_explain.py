@@ -174,6 +174,11 @@ RIGHT = {
         {"input": torch.eye(4) + torch.ones(4, 4) / 2},
         {"function": torch.linalg.cholesky},
     ),
+    "a single number, learnt": (
+        lambda x, scale: torch.tanh(x) * scale,
+        {"x": normal(4, 3), "scale": torch.tensor(0.5)},
+        {"function": lambda x, scale: torch.tanh(x) * scale},
+    ),
     "the numbers of one call": (
         linear,
         {"x": torch.ones(7, 5), "w": torch.ones(5, 3), "b": torch.zeros(3)},

@@ -46,7 +46,8 @@ def _other_output(code: Code, tried: Sequence[Tried], reports: Sequence[Report])
 def _kept_outside(code: Code, call: Call, alone: Report) -> Iterator[tuple[str, str, str]]:
     """Two forward passes, and then the backward pass of the first: what it keeps must be kept with each call."""
     turned = {
-        name: value.flip(*range(value.dim())) if is_floating(value) else value for name, value in call.inputs.items()
+        name: torch.flip(value, tuple(range(value.dim()))) if is_floating(value) else value
+        for name, value in call.inputs.items()
     }
     other = replace(call, inputs=turned)
     between = code.observe(call, other)
