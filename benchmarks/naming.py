@@ -58,7 +58,7 @@ def tallies(course: Course, seed: int, submissions: Sequence[Submission], worker
     found: dict[str, Tally] = defaultdict(Tally)
     for submission in submissions:
         tally = found[submission.unit]
-        with patch.object(judge, "find_mistake", timed(judge.find_mistake, tally.seconds)):
+        with patch.object(judge, "find_mistakes", timed(judge.find_mistakes, tally.seconds)):
             result = Grader(seed).grade(course.find(submission.exercise), submission.source.encode(), worker)
         for answer in result.answers:
             allowed = deserved(submission, answer.name)

@@ -15,7 +15,7 @@ from grader.exercise import Answer, Declaration, Exercise, Misconception
 from grader.reference.compare import scaled_error
 from grader.reference.operation_recorder import record
 from grader.reference.references import right_answer as right_array
-from grader.reference.trace import Position, Step, Trace
+from grader.reference.trace import Place, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
 from . import difference, forward, paths, quotient, right_answer, rows
@@ -47,7 +47,7 @@ from .softmax import SOFTMAX
 from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH, TURNS
 
 FAITHFUL = 1e-6
-MOST = 1500
+MOST = 500
 LEFT_OUT = {"missing-local", "sum-for-mean"}
 Family = Callable[[At], Iterable[Operator]]
 
@@ -306,8 +306,8 @@ class Problem:
 
     def _along_paths(self, trace: Trace) -> Iterator[Candidate]:
         """A value used several times, followed along only some of its uses, or without upstream on some."""
-        for operator, chosen, told, edges in paths.path_choices(trace, self.wrt):
-            yield Candidate((Edit(operator, None, chosen, told, _places(trace, edges)),))
+        for operator, chosen, told, through in paths.path_choices(trace, self.wrt):
+            yield Candidate((Edit(operator, None, chosen, told, _places(trace, through)),))
         if trace.upstream_name and trace.out.startswith("%"):
             last = At(trace, trace.steps[int(trace.out[1:])])
             for edges in _straight(trace, self.wrt):
@@ -479,7 +479,7 @@ def _straight(trace: Trace, wrt: str) -> Iterator[list[Edge]]:
             yield edges
 
 
-def _places(trace: Trace, edges: Iterable[Edge]) -> tuple[tuple[int, Position | None], ...]:
+def _places(trace: Trace, edges: Iterable[Edge]) -> tuple[Place, ...]:
     return tuple(use for edge in edges for use in edge.uses(trace))
 
 

@@ -6,18 +6,15 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
-from grader.reference.trace import Position
 from grader.reference.trial import Vague
 from grader.shapes import PARTS
 
 from .operator import CONTRACTIONS, At, Operator, Parameters
-from .pointwise import summed_axes
+from .pointwise import Axes, broadcast_axes
 
-Axes = tuple[int, ...]
 NEARLY_SINGULAR = 100.0
 
 
@@ -27,21 +24,27 @@ def subsets(axes: Axes) -> Iterator[Axes]:
         yield from itertools.combinations(axes, count)
 
 
+def transposed(q: torch.Tensor) -> torch.Tensor:
+    if q.dim() < 2 or q.shape[-1] != q.shape[-2]:
+        raise ValueError("only a square matrix has the shape of its transpose")
+    return q.mT
+
+
 @dataclass(frozen=True)
 class Contraction:
     """The gradient of a sum of products with respect to one operand, as an einsum.
 
     Args:
         own: the operand's axes as letters.
-        others: those of its partners.
-        value: the product's.
-        partners: where the partners stand.
+        axes: those of its factors.
+        factors: the upstream gradient, then the operand's partners.
+        sizes: by letter.
     """
 
     own: str
-    others: tuple[str, ...]
-    value: str
-    partners: tuple[Position, ...]
+    axes: tuple[str, ...]
+    factors: tuple[torch.Tensor, ...]
+    sizes: dict[str, int]
 
     @classmethod
     def of(cls, at: At) -> Contraction:
@@ -50,81 +53,68 @@ class Contraction:
         Raises:
             ValueError: it is no sum of products of two arrays.
         """
-        if at.step.name == "einsum":
-            *letters, value = _letters(at)
-        elif at.step.name == "linear":
-            batch = "xyzw"[: at.y.dim() - 1]
-            letters, value = [batch + "k", "jk"], batch + "j"
-        elif at.step.name == "outer":
-            letters, value = ["i", "j"], "ij"
-        else:
-            *letters, value = _product_letters(at.step.operand((0,)).dim(), at.step.operand((1,)).dim())
+        *letters, value = _letters(at)
         places = sorted(where for where, _ in at.step.operands)
         if len(places) != len(letters) or len(places) < 2:
             raise ValueError("it is no plain sum of products")
         known = dict(zip(places, letters, strict=True))
-        own = known.pop(at.where)
-        return cls(own, tuple(known.values()), value, tuple(known))
+        own, partners = known.pop(at.where), [at.step.operand(where) for where in known]
+        shapes = zip((*known.values(), value), (*partners, at.y), strict=True)
+        sizes = {letter: size for names, array in shapes for letter, size in zip(names, array.shape, strict=True)}
+        if not set(own) <= set(sizes):
+            raise ValueError("the operand is summed on its own")
+        return cls(own, (value, *known.values()), (at.g, *partners), sizes)
 
     @property
     def letters(self) -> str:
         """Every axis of the products before any is summed."""
-        return "".join(dict.fromkeys("".join(sorted(self.own + "".join(self.others) + self.value, key=_order))))
+        return "".join(sorted(self.sizes, key=lambda letter: (f"xyzwikj{letter}".index(letter), letter)))
+
+    @property
+    def shape(self) -> list[int]:
+        """That of the products before any is summed."""
+        return [self.sizes[letter] for letter in self.letters]
 
     @property
     def summed(self) -> Axes:
         """The axes that are rightly summed over."""
         return tuple(i for i, letter in enumerate(self.letters) if letter not in self.own)
 
-    def size(self, at: At, letter: str) -> int:
-        """The size of an axis."""
-        if letter in self.value:
-            return at.y.shape[self.value.index(letter)]
-        where, letters = next(pair for pair in zip(self.partners, self.others, strict=True) if letter in pair[1])
-        return at.step.operand(where).shape[letters.index(letter)]
-
-    def _factors(self, at: At) -> list[torch.Tensor]:
-        return [at.g, *(at.step.operand(where) for where in self.partners)]
-
-    def products(self, at: At) -> torch.Tensor:
+    def products(self) -> torch.Tensor:
         """Partners times upstream, nothing summed; axes: `letters`."""
-        return torch.einsum(f"{','.join((self.value, *self.others))}->{self.letters}", *self._factors(at))
+        return torch.einsum(f"{','.join(self.axes)}->{self.letters}", *self.factors)
 
-    def summed_first(self, at: At, early: str) -> torch.Tensor:
+    def summed_first(self, early: Axes) -> torch.Tensor:
         """Each factor summed on its own over the axes `early`, then the product; axes: `own`."""
-        full = (self.value, *self.others)
-        kept = ["".join(letter for letter in letters if letter not in early) for letters in full]
-        summed = [
-            torch.einsum(f"{before}->{after}", factor)
-            for before, after, factor in zip(full, kept, self._factors(at), strict=True)
-        ]
-        return torch.einsum(f"{','.join(kept)}->{self.own}", *summed)
-
-
-def _order(letter: str) -> int:
-    return "xyzwikj".find(letter) if letter in "xyzwikj" else 7 + ord(letter)
-
-
-def _product_letters(left: int, right: int) -> tuple[str, str, str]:
-    batch = "xyz"[: max(left, right, 2) - 2]
-    a = batch[len(batch) - max(left - 2, 0) :] + ("ik" if left > 1 else "k")
-    b = batch[len(batch) - max(right - 2, 0) :] + ("kj" if right > 1 else "k")
-    return a, b, batch + ("i" if left > 1 else "") + ("j" if right > 1 else "")
+        gone = {self.letters[axis] for axis in early}
+        kept = ["".join(letter for letter in names if letter not in gone) for names in self.axes]
+        factors = zip(self.axes, kept, self.factors, strict=True)
+        sums = [torch.einsum(f"{before}->{after}", factor) for before, after, factor in factors]
+        return torch.einsum(f"{','.join(kept)}->{self.own}", *sums)
 
 
 def _letters(at: At) -> list[str]:
-    """The letters of each operand of an einsum, and of its value."""
-    equation = at.step.args[0]
-    operands, arrow, value = str(equation).replace(" ", "").partition("->")
-    parts = operands.split(",")
-    if not arrow or "." in operands or any(len(set(part)) < len(part) for part in parts):
-        raise ValueError("this einsum is no plain sum of products")
-    return [*parts, value]
+    """The axes of each operand and of the value, as letters."""
+    if at.name == "einsum":
+        operands, arrow, value = str(at.step.args[0]).replace(" ", "").partition("->")
+        parts = operands.split(",")
+        if not arrow or "." in operands or any(len(set(part)) < len(part) for part in parts):
+            raise ValueError("this einsum is no plain sum of products")
+        return [*parts, value]
+    if at.name == "outer":
+        return ["i", "j", "ij"]
+    if at.name == "linear":
+        batch = "xyzw"[: at.y.dim() - 1]
+        return [f"{batch}k", "jk", f"{batch}j"]
+    left, right = (at.step.operand((i,)).dim() for i in (0, 1))
+    batch, i, j = "xyz"[: max(left, right, 2) - 2], "i" * (left > 1), "j" * (right > 1)
+    a, b = (batch[len(batch) - max(rank - 2, 0) :] for rank in (left, right))
+    return [f"{a}{i}k", f"{b}k{j}", f"{batch}{i}{j}"]
 
 
 def is_contraction(at: At) -> bool:
     """A sum of products of two arrays."""
-    if at.step.name not in CONTRACTIONS or not at.others:
+    if at.name not in CONTRACTIONS or not at.others:
         return False
     try:
         return bool(Contraction.of(at).summed)
@@ -136,56 +126,31 @@ def _is_sum(at: At) -> bool:
     return is_contraction(at) or at.x.shape != at.y.shape
 
 
-def _terms(at: At) -> tuple[torch.Tensor, Axes]:
-    """What is summed to the gradient: of a product its products, of a broadcast its copies; and over which axes."""
-    if is_contraction(at):
-        product = Contraction.of(at)
-        return product.products(at), product.summed
-    return at.g * at.d, sum(summed_axes(at.x.shape, at.y.shape), ())
+def _terms(at: At) -> torch.Tensor:
+    """What is summed to the gradient: of a product its products, of a broadcast its copies."""
+    return Contraction.of(at).products() if is_contraction(at) else at.g * at.d
 
 
 def _shape(at: At) -> tuple[Sequence[int], Axes]:
     """The shape of the terms, and the axes that they are rightly summed over."""
     if is_contraction(at):
         product = Contraction.of(at)
-        return [product.size(at, letter) for letter in product.letters], product.summed
-    return at.y.shape, sum(summed_axes(at.x.shape, at.y.shape), ())
-
-
-def _is_over_batch(at: At) -> bool:
-    """The first axis that is summed over is the first of the product's several."""
-    product = Contraction.of(at)
-    return product.letters[product.summed[0]] == product.value[:1] and len(product.value) > 1
-
-
-def _orders(at: At) -> Iterator[Parameters]:
-    shape, _ = _shape(at)
-    yield from ({"order": order} for order in itertools.permutations(range(len(shape))))
-
-
-def _products_left(at: At, **_: Any) -> Parameters:
-    shape, summed = _shape(at)
-    return {"axes": at.axes(shape[i] for i in summed)}
-
-
-Choice = Callable[[set[int], set[int], bool], bool]
-
-
-def _other_sums(choice: Choice) -> Callable[[At], Iterator[Parameters]]:
-    """Every wrong choice of axes of which `choice` is true; it takes them, the right ones, whether it keeps the batch."""
-
-    def each(at: At) -> Iterator[Parameters]:
-        shape, summed = _shape(at)
-        for axes in subsets(tuple(range(len(shape)))):
-            chosen, right = set(axes), set(summed)
-            if chosen != right and choice(chosen, right, 0 in chosen - right):
-                yield {"axes": axes}
-
-    return each
+        return product.shape, product.summed
+    return at.y.shape, broadcast_axes(at)
 
 
 def _of_summed(at: At) -> Iterator[Parameters]:
-    yield from ({"axes": axes} for axes in subsets(_shape(at)[1]))
+    return ({"axes": axes} for axes in subsets(_shape(at)[1]))
+
+
+def _named(at: At, axes: Axes | None = None, **more: str) -> Parameters:
+    shape, summed = _shape(at)
+    return {"axes": at.axes(shape[i] for i in (summed if axes is None else axes)), **more}
+
+
+def _mean(at: At, axes: Axes) -> torch.Tensor:
+    shape, summed = _shape(at)
+    return _terms(at).sum(summed) / math.prod(shape[axis] for axis in axes)
 
 
 def _parts(at: At) -> Iterator[Parameters]:
@@ -195,69 +160,71 @@ def _parts(at: At) -> Iterator[Parameters]:
             yield from ({"axes": axes, "part": part} for part in PARTS)
 
 
-def _difference(at: At, axes: Axes, **_: Any) -> Parameters:
-    """The axes that are left, and those that are summed over too."""
-    shape, summed = _shape(at)
-    left, extra = (sorted(set(a) - set(b)) for a, b in ((summed, axes), (axes, summed)))
-    return {"left": at.axes(shape[i] for i in left), "extra": at.axes(shape[i] for i in extra)}
-
-
-def _named(at: At, axes: Axes | None = None, **rest: Any) -> Parameters:
-    shape, summed = _shape(at)
-    return {"axes": at.axes(shape[i] for i in (summed if axes is None else axes)), **rest}
-
-
-def _total(at: At, axes: Axes) -> torch.Tensor:
-    return _terms(at)[0].sum(axes)
-
-
 def _part(at: At, axes: Axes, part: str) -> torch.Tensor:
-    terms, summed = _terms(at)
-    chosen = tuple(PARTS[part] if axis in axes else slice(None) for axis in range(terms.dim()))
-    return terms[chosen].sum(summed)
+    shape, summed = _shape(at)
+    return _terms(at)[tuple(PARTS[part] if axis in axes else slice(None) for axis in range(len(shape)))].sum(summed)
 
 
-def _mean(at: At, axes: Axes) -> torch.Tensor:
-    terms, summed = _terms(at)
-    return terms.sum(summed) / math.prod(terms.shape[axis] for axis in axes)
+def _sum(name: str, code: str, choice: Callable[[set[int], set[int], bool], bool]) -> Operator:
+    """A sum over every wrong choice of axes of which `choice` is true: these, the right ones, is the batch among these."""
 
+    def each(at: At) -> Iterator[Parameters]:
+        shape, summed = _shape(at)
+        right = set(summed)
+        for axes in subsets(tuple(range(len(shape)))):
+            if set(axes) != right and choice(set(axes), right, 0 in set(axes) - right):
+                yield {"axes": axes}
 
-def _sum_operator(name: str, code: str, choice: Choice) -> Operator:
-    return Operator(name, code, _total, _is_sum, _other_sums(choice), _difference)
+    def tell(at: At, axes: Axes) -> Parameters:
+        """The axes that are left, and those that are summed over too."""
+        shape, summed = _shape(at)
+        left, extra = (sorted(set(a) - set(b)) for a, b in ((summed, axes), (axes, summed)))
+        return {"left": at.axes(shape[i] for i in left), "extra": at.axes(shape[i] for i in extra)}
+
+    return Operator(name, code, lambda at, axes: _terms(at).sum(axes), _is_sum, each, tell)
 
 
 SUMMING = (
     Operator("axes-not-summed", "missing-batch-sum", lambda at: at.g * at.d,
              lambda at: _is_sum(at) and not is_contraction(at), tell=_named),
-    _sum_operator("axes-not-summed-part", "missing-batch-sum", lambda axes, right, batch: axes < right),
-    _sum_operator("summed-over-batch-too", "extra-batch-sum", lambda axes, right, batch: axes > right and batch),
-    _sum_operator("summed-over-too-much", "summed-wrong-axis", lambda axes, right, batch: axes > right and not batch),
-    _sum_operator("summed-over-others", "summed-wrong-axis",
-                  lambda axes, right, batch: not (axes < right or axes > right)),
-    Operator("only-largest-term", "partial-batch", lambda at: (lambda t, s: t.amax(s))(*_terms(at)), _is_sum, tell=_named),
+    _sum("axes-not-summed-part", "missing-batch-sum", lambda axes, right, batch: axes < right),
+    _sum("summed-over-batch-too", "extra-batch-sum", lambda axes, right, batch: axes > right and batch),
+    _sum("summed-over-too-much", "summed-wrong-axis", lambda axes, right, batch: axes > right and not batch),
+    _sum("summed-over-others", "summed-wrong-axis", lambda axes, right, batch: not (axes < right or axes > right)),
+    Operator("only-largest-term", "partial-batch", lambda at: _terms(at).amax(_shape(at)[1]), _is_sum, tell=_named),
     Operator("only-some-terms", "partial-batch", _part, _is_sum, _parts, _named),
     Operator("mean-of-terms", "mean-for-sum", _mean, _is_sum, _of_summed, _named),
 )  # fmt: skip
 
 
-def _summed_first(at: At, axes: Axes) -> torch.Tensor:
+def _is_over_batch(at: At) -> bool:
+    """The first axis that is summed over is the first of the product's several."""
     product = Contraction.of(at)
-    return product.summed_first(at, "".join(product.letters[axis] for axis in axes))
+    value, *_ = product.axes
+    return product.letters[product.summed[0]] == value[:1] and len(value) > 1
 
 
-def _count(at: At, axes: Axes) -> int:
-    shape, _ = _shape(at)
-    return math.prod(shape[axis] for axis in axes)
+def _products(code: str, when: Callable[[At], bool]) -> Operator:
+    """The products in any order of their axes."""
+    return Operator("products-not-summed", code, lambda at, order: _terms(at).permute(order), when,
+                    lambda at: ({"order": order} for order in itertools.permutations(range(len(_shape(at)[0])))),
+                    lambda at, order: _named(at))  # fmt: skip
 
 
-def _with_partner(change: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """The rule with a changed partner."""
+def _factors_first(name: str, power: int) -> Operator:
+    """The factors summed each on its own, and divided by the number of summands to some power."""
 
-    def rule(at: At, **chosen: Any) -> torch.Tensor:
-        (where,) = at.others
-        return at.back(replaced={where: change(at.step.operand(where), **chosen)})
+    def rule(at: At, axes: Axes) -> torch.Tensor:
+        count = math.prod(_shape(at)[0][axis] for axis in axes)
+        return Contraction.of(at).summed_first(axes) / float(count) ** power
 
-    return rule
+    return Operator(name, "sum-of-products", rule, each=_of_summed, tell=_named)
+
+
+def _partner(name: str, code: str, change: Callable[[torch.Tensor], torch.Tensor], rank: int = 2) -> Operator:
+    """The rule with a changed partner, a matrix or, by its rank, a stack of them."""
+    return Operator(name, code, lambda at: at.back(replaced={at.others[0]: change(at.partner)}),
+                    lambda at: len(at.others) == 1 and at.partner.dim() >= rank)  # fmt: skip
 
 
 def _inverted(q: torch.Tensor) -> torch.Tensor:
@@ -268,49 +235,23 @@ def _inverted(q: torch.Tensor) -> torch.Tensor:
     return inverse.mT
 
 
-def _partner_is_matrix(at: At) -> bool:
-    return len(at.others) == 1 and at.partner.dim() > 1
-
-
-def _partner_is_stack(at: At) -> bool:
-    return len(at.others) == 1 and at.partner.dim() > 2
-
-
-def _of_one(place: slice) -> Callable[[torch.Tensor], torch.Tensor]:
-    return lambda q: q[place].expand(q.shape)
-
-
-def _reshaped(change: Callable[[torch.Tensor], torch.Tensor], when: Callable[[At], bool], name: str) -> Operator:
-    return Operator(name, "reshape-for-transpose", _with_partner(change), when)
-
-
 PRODUCT = (
-    Operator("products-not-summed", "missing-batch-sum", lambda at, order: Contraction.of(at).products(at).permute(order),
-             _is_over_batch, _orders, _products_left),
-    Operator("products-not-summed", "elementwise-for-matmul",
-             lambda at, order: Contraction.of(at).products(at).permute(order),
-             lambda at: not _is_over_batch(at), _orders, _products_left),
-    Operator("factors-summed-first", "sum-of-products", _summed_first, each=_of_summed, tell=_named),
-    Operator("factors-reduced-first", "sum-of-products",
-             lambda at, axes: _summed_first(at, axes) / _count(at, axes), each=_of_summed, tell=_named),
-    Operator("factors-averaged-first", "sum-of-products",
-             lambda at, axes: _summed_first(at, axes) / _count(at, axes) ** 2, each=_of_summed, tell=_named),
-    _reshaped(lambda q: q.mT.reshape(q.shape), _partner_is_matrix, "factor-reshaped"),
-    _reshaped(lambda q: q.reshape(q.mT.shape).mT, _partner_is_matrix, "factor-reshaped"),
-    _reshaped(lambda q: q.reshape(q.shape[-1], *q.shape[:-1]).movedim(0, -1), _partner_is_matrix, "factor-reshaped"),
-    _reshaped(lambda q: q.transpose(0, 1).reshape(q.shape), _partner_is_stack, "rows-in-another-order"),
-    _reshaped(lambda q: q.reshape(q.shape[1], q.shape[0], *q.shape[2:]).transpose(0, 1), _partner_is_stack,
-              "rows-in-another-order"),
-    Operator("factor-not-transposed", "transposed", _with_partner(lambda q: _square(q).mT), _partner_is_matrix),
-    Operator("factor-of-first-example", "partial-batch", _with_partner(_of_one(slice(0, 1))), _partner_is_stack),
-    Operator("factor-of-last-example", "partial-batch", _with_partner(_of_one(slice(-1, None))), _partner_is_stack),
-    Operator("inverse-for-transpose", "inverse-for-transpose", _with_partner(_inverted), _partner_is_matrix),
-    Operator("gradient-transposed", "transposed", lambda at: _square(at.back()).mT, lambda at: at.x.dim() > 1),
-    Operator("upstream-transposed", "transposed", lambda at: at.back(_square(at.g).mT), lambda at: at.y.dim() > 1),
+    _products("missing-batch-sum", _is_over_batch),
+    _products("elementwise-for-matmul", lambda at: not _is_over_batch(at)),
+    _factors_first("factors-summed-first", 0),
+    _factors_first("factors-reduced-first", 1),
+    _factors_first("factors-averaged-first", 2),
+    _partner("factor-reshaped", "reshape-for-transpose", lambda q: q.mT.reshape(q.shape)),
+    _partner("factor-reshaped", "reshape-for-transpose", lambda q: q.reshape(q.mT.shape).mT),
+    _partner("factor-reshaped", "reshape-for-transpose",
+             lambda q: q.reshape(q.shape[-1], *q.shape[:-1]).movedim(0, -1)),
+    _partner("rows-in-another-order", "reshape-for-transpose", lambda q: q.transpose(0, 1).reshape(q.shape), 3),
+    _partner("rows-in-another-order", "reshape-for-transpose",
+             lambda q: q.reshape(q.shape[1], q.shape[0], *q.shape[2:]).transpose(0, 1), 3),
+    _partner("factor-not-transposed", "transposed", transposed),
+    _partner("factor-of-first-example", "partial-batch", lambda q: q[:1].expand(q.shape), 3),
+    _partner("factor-of-last-example", "partial-batch", lambda q: q[-1:].expand(q.shape), 3),
+    _partner("inverse-for-transpose", "inverse-for-transpose", _inverted),
+    Operator("gradient-transposed", "transposed", lambda at: transposed(at.back()), lambda at: at.x.dim() > 1),
+    Operator("upstream-transposed", "transposed", lambda at: at.back(transposed(at.g)), lambda at: at.y.dim() > 1),
 )  # fmt: skip
-
-
-def _square(q: torch.Tensor) -> torch.Tensor:
-    if q.shape[-1] != q.shape[-2]:
-        raise ValueError("only a square matrix has the shape of its transpose")
-    return q

@@ -17,7 +17,7 @@ import torch
 
 from grader.exercise import Answer
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Line, Position, Rule, Step, Trace, Use
+from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
 from grader.reference.trial import Trial, Vague
 from grader.sampling import Array
 from grader.shapes import guess_axes
@@ -156,6 +156,23 @@ class At:
         """An upstream gradient is given."""
         return bool(self.trace.upstream_name)
 
+    @property
+    def is_given_last(self) -> bool:
+        """What arrives is the upstream gradient that is given."""
+        return self.given and self.is_last
+
+    @property
+    def name(self) -> str:
+        return self.step.name
+
+    @property
+    def ones(self) -> torch.Tensor:
+        return torch.ones_like(self.y)
+
+    def key(self, where: Position) -> str:
+        """The key of any operand."""
+        return dict(self.step.operands)[where]
+
     def back(
         self, g: torch.Tensor | None = None, replaced: Mapping[Position, torch.Tensor] | None = None
     ) -> torch.Tensor:
@@ -231,6 +248,11 @@ class End:
     @property
     def is_gradient(self) -> bool:
         return self.answer.kind == "gradient"
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of the variable's axes, if they are known."""
+        return self.trial.axes(self.answer.wrt) or ()
 
 
 class Kind(Enum):
@@ -328,7 +350,7 @@ class Edit:
     spot: Spot | None = None
     parameters: Parameters = field(default_factory=dict)
     told: Parameters = field(default_factory=dict)
-    at: tuple[tuple[int, Position | None], ...] = ()
+    at: tuple[Place, ...] = ()
     way: Way = Way.BOTH
 
     @property
@@ -352,7 +374,7 @@ class Pass:
 
     trace: Trace
     wrt: str
-    rules: Mapping[tuple[int, Position | None], Rule] = field(default_factory=dict)
+    rules: Rules = field(default_factory=dict)
     skip: Uses = frozenset()
     sweep: Callable[[Trace, str], torch.Tensor] | None = None
     guarded: bool = False
@@ -399,17 +421,20 @@ class Pass:
             return edit.operator.rule(step, **edit.parameters)  # type: ignore[no-any-return]
 
         if edit.way is Way.BACK:
-            rules = {
-                (i, where): _through_other(change, where) for i in steps for where, _ in self.trace.steps[i].operands
-            }
-            return replace(self, rules={**self.rules, **rules}, guarded=True)
+            uses = [(i, where) for i in steps for where, _ in self.trace.steps[i].operands]
+            back: dict[Place, Rule] = {(i, where): _through_other(change, where) for i, where in uses}
+            return replace(self, rules={**self.rules, **back}, guarded=True)
         other = self.trace.with_steps(dict.fromkeys(steps, change))
         if edit.way is Way.BOTH:
             return replace(self, trace=other, guarded=True)
         mended = tuple(_as_before(a, b) for a, b in zip(self.trace.steps, other.steps, strict=True))
         other = replace(other, steps=mended, memo={})
-        by_value = {(i, w): BY_VALUE[s.name] for i in steps for s in [other.steps[i]] for w, _ in s.operands
-                    if s.name in BY_VALUE}  # fmt: skip
+        by_value: dict[Place, Rule] = {
+            (i, where): BY_VALUE[step.name]
+            for i, step in ((i, other.steps[i]) for i in steps)
+            for where, _ in step.operands
+            if step.name in BY_VALUE
+        }
         return replace(self, trace=other, rules={**self.rules, **by_value}, guarded=True)
 
 
@@ -448,12 +473,8 @@ def _as_before(here: Step, there: Step) -> Step:
         return replace(here, value=there.value)
     both = zip(here.args, there.args, strict=True)
     args = tuple(value if isinstance(value, torch.Tensor) else constant for constant, value in both)
-    kwargs = {
-        name: value if isinstance(value, torch.Tensor) else here.kwargs[name]
-        for name, value in there.kwargs.items()
-        if name in here.kwargs
-    }
-    return replace(there, func=here.func, args=args, kwargs={**here.kwargs, **kwargs})
+    tensors = {name: value for name, value in there.kwargs.items() if isinstance(value, torch.Tensor)}
+    return replace(there, func=here.func, args=args, kwargs={**here.kwargs, **tensors})
 
 
 def _softmax_by_value(trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from grader.reference.trace import Line, Position, Step, Trace, Use
@@ -214,7 +215,7 @@ FORWARD_OF_UPSTREAM = Operator("forward-of-upstream", "wrong-local", _forward_of
 
 def _times_value(trace: Trace, wrt: str, key: str, divided: bool) -> torch.Tensor:
     right, value = trace.backward(wrt), trace.values()[key]
-    if torch.broadcast_shapes(value.shape, right.shape) != right.shape:
+    if tuple(np.broadcast_shapes(value.shape, right.shape)) != tuple(right.shape):
         raise ValueError("the shapes do not fit in this trial")
     return right / value if divided else right * value
 

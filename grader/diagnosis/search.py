@@ -226,13 +226,17 @@ class Search:
 
     def _times(self, candidate: Candidate, pairs: Sequence[Pair]) -> list[tuple[Trial, float]]:
         """The factor between arrays and what a mistake gives, in each trial; empty where it is no single number."""
-        try:
-            known = [(t, factors.one_ratio(array, self.problem.compute(candidate, t))) for t, array in pairs]
-        except IMPOSSIBLE:
-            return []
+        known: list[tuple[Trial, float]] = []
+        for trial, array in pairs:
+            try:
+                factor = factors.one_ratio(array, self.problem.compute(candidate, trial))
+            except IMPOSSIBLE:
+                return []
+            if factor is None:
+                return []
+            known.append((trial, factor))
         told = sum(max(int(np.count_nonzero(array)) - 1, 0) for _, array in pairs)
-        found = [(trial, factor) for trial, factor in known if factor is not None]
-        return found if told >= LEAST_TOLD and len(found) == len(known) else []
+        return known if told >= LEAST_TOLD else []
 
     def _with_factor(self) -> Mistake | None:
         """A mistake that has a name, times a factor that has one."""

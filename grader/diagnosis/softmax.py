@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from .contraction import Axes, subsets
+from .contraction import subsets
 from .operator import At, Operator, Parameters
-
-Shares = Callable[[torch.Tensor, Axes], torch.Tensor]
-Mixed = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, Axes], torch.Tensor]
+from .pointwise import Axes
 
 
 def _axes(at: At) -> Axes:
@@ -33,60 +32,67 @@ def _over_total(x: torch.Tensor, axes: Axes) -> torch.Tensor:
     return x / x.logsumexp(axes, keepdim=True).exp()
 
 
-def _total(terms: torch.Tensor, axes: Axes) -> torch.Tensor:
-    return terms.sum(axes, keepdim=True)
-
-
 def _applied(at: At, shares: torch.Tensor, axes: Axes) -> torch.Tensor:
     """The step's rule with these shares, and with the sums over these axes."""
-    if at.step.name == "logsumexp":
-        kept = [1 if i in _axes(at) else size for i, size in enumerate(at.x.shape)]
-        return shares * at.g.reshape(kept)
-    if at.step.name == "softmax":
+    if at.name == "logsumexp":
+        return shares * at.g.reshape([1 if i in _axes(at) else size for i, size in enumerate(at.x.shape)])
+    if at.name == "softmax":
         return shares * (at.g - (shares * at.g).sum(axes, keepdim=True))
     return at.g - shares * at.g.sum(axes, keepdim=True)
 
 
-def _parts(at: At, g: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The shares, an entry's own part, and the terms that its row sums."""
-    p = _softmax(at.x, _axes(at))
-    return (p, p * g, p * g) if at.step.name == "softmax" else (p, g, g)
+@dataclass(frozen=True)
+class Row:
+    """What the rule of a softmax or log-softmax is made of: `own - p * total(own)` is right.
+
+    Args:
+        g: what arrives.
+        p: the shares.
+        own: what an entry gets of its own, and what its row sums.
+        axes: what it sums that over.
+    """
+
+    g: torch.Tensor
+    p: torch.Tensor
+    own: torch.Tensor
+    axes: Axes
+
+    @classmethod
+    def of(cls, at: At, g: torch.Tensor | None = None, axes: Axes | None = None) -> Row:
+        """The right one; of another upstream gradient, or with the sum over other axes."""
+        g, p = at.g if g is None else g, _softmax(at.x, _axes(at))
+        return cls(g, p, p * g if at.name == "softmax" else g, _axes(at) if axes is None else axes)
+
+    def total(self, terms: torch.Tensor) -> torch.Tensor:
+        return terms.sum(self.axes, keepdim=True)
 
 
-def _has_axes(at: At) -> bool:
-    return at.x.dim() > 0
+def _shares(name: str, code: str, shares: Callable[[torch.Tensor, Axes], torch.Tensor]) -> Operator:
+    """Other shares, from the operand."""
+    return Operator(name, code, lambda at: _applied(at, shares(at.x, _axes(at)), _axes(at)), lambda at: at.x.dim() > 0,
+                    tell=lambda at: {"operand": at.named(at.source)})  # fmt: skip
 
 
-def _of(*names: str) -> Callable[[At], bool]:
-    return lambda at: _has_axes(at) and at.step.name in names
+def _mixed(name: str, code: str, mixed: Callable[[Row], torch.Tensor], of: str = "softmax log_softmax") -> Operator:
+    """Another mixture of a row's entries."""
+    return Operator(name, code, lambda at: mixed(Row.of(at)), lambda at: at.x.dim() > 0 and at.name in of.split())
 
 
-MIXES = ("softmax", "log_softmax")
+def _with_upstream(name: str, code: str, rule: Callable[[Row, Row], Any], other: Callable[[At], Any]) -> Operator:
+    """Another array in place of the upstream gradient in one part of the rule, from the right row and that array's."""
+    return Operator(name, code, lambda at: rule(Row.of(at), Row.of(at, other(at))), _is_given_upstream)
 
 
-def _operand(at: At, **_: Any) -> Parameters:
-    return {"operand": at.named(at.source)}
+def _mixes(at: At) -> bool:
+    return at.x.dim() > 0 and at.name != "logsumexp"
 
 
-def _shares(name: str, code: str, shares: Shares) -> Operator:
-    def rule(at: At) -> torch.Tensor:
-        return _applied(at, shares(at.x, _axes(at)), _axes(at))
-
-    return Operator(name, code, rule, _has_axes, tell=_operand)
-
-
-def _mixed(name: str, code: str, mixed: Mixed, when: Callable[[At], bool] = _of(*MIXES)) -> Operator:
-    """From upstream g, shares p, an entry's own part, and the terms that the row sums: own - p * sum(terms) is right."""
-
-    def rule(at: At) -> torch.Tensor:
-        p, own, terms = _parts(at, at.g)
-        return mixed(at.g, p, own, terms, _axes(at))
-
-    return Operator(name, code, rule, when)
+def _is_given_upstream(at: At) -> bool:
+    return _mixes(at) and at.is_given_last
 
 
 def _other_axes(at: At) -> Iterator[Parameters]:
-    yield from ({"axes": axes} for axes in subsets(tuple(range(at.x.dim()))) if axes != _axes(at))
+    return ({"axes": axes} for axes in subsets(tuple(range(at.x.dim()))) if axes != _axes(at))
 
 
 def _there_and_here(at: At, axes: Axes) -> Parameters:
@@ -95,31 +101,8 @@ def _there_and_here(at: At, axes: Axes) -> Parameters:
 
 
 def _summed_over(at: At, axes: Axes) -> torch.Tensor:
-    p, own, terms = _parts(at, at.g)
-    return own - p * _total(terms, axes)
-
-
-def _instead(other: Callable[[At], torch.Tensor], *, in_sum: bool) -> Callable[[At], torch.Tensor]:
-    """Another array in place of upstream, in the row's sum or in each entry's own part."""
-
-    def rule(at: At) -> torch.Tensor:
-        p, own, terms = _parts(at, at.g)
-        _, other_own, other_terms = _parts(at, other(at))
-        return own - p * _total(other_terms, _axes(at)) if in_sum else other_own - p * _total(terms, _axes(at))
-
-    return rule
-
-
-def _is_given_upstream(at: At) -> bool:
-    return _of(*MIXES)(at) and at.given and at.is_last
-
-
-def _ones(at: At) -> torch.Tensor:
-    return torch.ones_like(at.y)
-
-
-def _value(at: At) -> torch.Tensor:
-    return at.y
+    row = Row.of(at, axes=axes)
+    return row.own - row.p * row.total(row.own)
 
 
 SOFTMAX = (
@@ -136,59 +119,43 @@ SOFTMAX = (
     _shares("shares-upside-down", "wrong-local", lambda x, axes: 1 / _softmax(x, axes)),
     _shares("values-negated-in-shares", "wrong-sign", lambda x, axes: _softmax(-x, axes)),
     _shares("one-subtracted-from-shares", "wrong-local", lambda x, axes: _softmax(x, axes) - 1),
-    _shares("total-for-shares", "wrong-local",
-            lambda x, axes: x.logsumexp(axes, keepdim=True).exp().expand(x.shape)),
-    _shares("equal-shares", "wrong-local",
-            lambda x, axes: torch.ones_like(x) / math.prod(x.shape[axis] for axis in axes)),
-    _shares("derivative-of-share-for-share", "wrong-local",
-            lambda x, axes: _softmax(x, axes) * (1 - _softmax(x, axes))),
+    _shares("total-for-shares", "wrong-local", lambda x, axes: x.logsumexp(axes, keepdim=True).exp().expand(x.shape)),
+    _shares("equal-shares", "wrong-local", lambda x, axes: torch.ones_like(x) / math.prod(x.shape[i] for i in axes)),
+    _shares("derivative-of-share-for-share", "wrong-local", lambda x, axes: (p := _softmax(x, axes)) * (1 - p)),
     _shares("largest-takes-all", "wrong-local", lambda x, axes: (x == x.amax(axes, keepdim=True)).to(x.dtype)),
-    Operator("shares-over-other-axes", "summed-wrong-axis",
-             lambda at, axes: _applied(at, _softmax(at.x, axes), axes), _has_axes, _other_axes, _there_and_here),
-    _mixed("only-own-part", "missing-path", lambda g, p, own, terms, axes: own),
-    _mixed("only-row-sum", "missing-path", lambda g, p, own, terms, axes: -p * _total(terms, axes)),
-    _mixed("row-sum-added", "wrong-sign", lambda g, p, own, terms, axes: own + p * _total(terms, axes)),
-    _mixed("row-mean-for-sum", "mean-for-sum",
-           lambda g, p, own, terms, axes: own - p * terms.mean(axes, keepdim=True)),
-    _mixed("only-diagonal-of-softmax", "diagonal-only", lambda g, p, own, terms, axes: own - p * terms),
-    _mixed("own-effect-missing", "missing-path", lambda g, p, own, terms, axes: -p * (_total(terms, axes) - terms)),
-    _mixed("effect-on-others-negated", "wrong-sign",
-           lambda g, p, own, terms, axes: own + p * (_total(terms, axes) - 2 * terms)),
-    _mixed("row-sum-without-shares", "missing-local", lambda g, p, own, terms, axes: own - _total(terms, axes)),
-    _mixed("terms-without-shares", "missing-local", lambda g, p, own, terms, axes: own - p * _total(g, axes),
-           _of("softmax")),
-    _mixed("terms-averaged-evenly", "missing-local",
-           lambda g, p, own, terms, axes: own - p * g.mean(axes, keepdim=True), _of("softmax")),
-    _mixed("share-in-front-missing", "missing-local", lambda g, p, own, terms, axes: g - _total(terms, axes),
-           _of("softmax")),
-    _mixed("own-share-for-others", "wrong-operand", lambda g, p, own, terms, axes: own - p * p * _total(g, axes),
-           _of("softmax")),
-    _mixed("share-of-summed-gradient", "missing-path", lambda g, p, own, terms, axes: p * _total(g, axes),
-           _of("softmax")),
-    _mixed("own-part-without-share", "missing-local", lambda g, p, own, terms, axes: g - p * _total(terms, axes),
-           _of("softmax")),
-    _mixed("log-softmax-for-softmax", "wrong-local", lambda g, p, own, terms, axes: g - p * _total(g, axes),
-           _of("softmax")),
-    _mixed("shares-squared", "wrong-local", lambda g, p, own, terms, axes: p * own - p * _total(p * own, axes),
-           _of("softmax")),
-    _mixed("terms-weighted", "extra-factor", lambda g, p, own, terms, axes: own - p * _total(p * g, axes),
-           _of("log_softmax")),
-    _mixed("shares-inside-the-sum", "wrong-local", lambda g, p, own, terms, axes: own - _total(p * g, axes),
-           _of("log_softmax")),
-    _mixed("row-sum-for-own-gradient", "wrong-local",
-           lambda g, p, own, terms, axes: _total(g, axes) - p * _total(g, axes), _of("log_softmax")),
-    _mixed("only-logarithm-differentiated", "missing-local", lambda g, p, own, terms, axes: g / p,
-           _of("log_softmax")),
-    _mixed("softmax-for-log-softmax", "wrong-local",
-           lambda g, p, own, terms, axes: p * (g - _total(p * g, axes)), _of("log_softmax")),
-    Operator("row-summed-over-other-axes", "summed-wrong-axis", _summed_over, _of(*MIXES), _other_axes,
-             _there_and_here),
-    Operator("upstream-missing-in-sum", "missing-upstream", _instead(_ones, in_sum=True), _is_given_upstream),
-    Operator("upstream-only-in-sum", "missing-upstream", _instead(_ones, in_sum=False), _is_given_upstream),
-    Operator("value-for-upstream-in-sum", "value-for-gradient", _instead(_value, in_sum=True), _is_given_upstream),
-    Operator("value-for-upstream-but-in-sum", "value-for-gradient", _instead(_value, in_sum=False),
-             _is_given_upstream),
+    Operator("shares-over-other-axes", "summed-wrong-axis", lambda at, axes: _applied(at, _softmax(at.x, axes), axes),
+             lambda at: at.x.dim() > 0, _other_axes, _there_and_here),
+    _mixed("only-own-part", "missing-path", lambda r: r.own),
+    _mixed("only-row-sum", "missing-path", lambda r: -r.p * r.total(r.own)),
+    _mixed("row-sum-added", "wrong-sign", lambda r: r.own + r.p * r.total(r.own)),
+    _mixed("row-mean-for-sum", "mean-for-sum", lambda r: r.own - r.p * r.own.mean(r.axes, keepdim=True)),
+    _mixed("only-diagonal-of-softmax", "diagonal-only", lambda r: r.own - r.p * r.own),
+    _mixed("own-effect-missing", "missing-path", lambda r: -r.p * (r.total(r.own) - r.own)),
+    _mixed("effect-on-others-negated", "wrong-sign", lambda r: r.own + r.p * (r.total(r.own) - 2 * r.own)),
+    _mixed("row-sum-without-shares", "missing-local", lambda r: r.own - r.total(r.own)),
+    _mixed("terms-without-shares", "missing-local", lambda r: r.own - r.p * r.total(r.g), "softmax"),
+    _mixed("terms-averaged-evenly", "missing-local", lambda r: r.own - r.p * r.g.mean(r.axes, keepdim=True), "softmax"),
+    _mixed("share-in-front-missing", "missing-local", lambda r: r.g - r.total(r.own), "softmax"),
+    _mixed("own-share-for-others", "wrong-operand", lambda r: r.own - r.p * r.p * r.total(r.g), "softmax"),
+    _mixed("share-of-summed-gradient", "missing-path", lambda r: r.p * r.total(r.g), "softmax"),
+    _mixed("own-part-without-share", "missing-local", lambda r: r.g - r.p * r.total(r.own), "softmax"),
+    _mixed("log-softmax-for-softmax", "wrong-local", lambda r: r.g - r.p * r.total(r.g), "softmax"),
+    _mixed("shares-squared", "wrong-local", lambda r: r.p * r.own - r.p * r.total(r.p * r.own), "softmax"),
+    _mixed("terms-weighted", "extra-factor", lambda r: r.own - r.p * r.total(r.p * r.g), "log_softmax"),
+    _mixed("shares-inside-the-sum", "wrong-local", lambda r: r.own - r.total(r.p * r.g), "log_softmax"),
+    _mixed("row-sum-for-own-gradient", "wrong-local", lambda r: r.total(r.g) - r.p * r.total(r.g), "log_softmax"),
+    _mixed("only-logarithm-differentiated", "missing-local", lambda r: r.g / r.p, "log_softmax"),
+    _mixed("softmax-for-log-softmax", "wrong-local", lambda r: r.p * (r.g - r.total(r.p * r.g)), "log_softmax"),
+    Operator("row-summed-over-other-axes", "summed-wrong-axis", _summed_over, _mixes, _other_axes, _there_and_here),
+    _with_upstream("upstream-missing-in-sum", "missing-upstream", lambda r, ones: r.own - r.p * r.total(ones.own),
+                   lambda at: at.ones),
+    _with_upstream("upstream-only-in-sum", "missing-upstream", lambda r, ones: ones.own - r.p * r.total(r.own),
+                   lambda at: at.ones),
+    _with_upstream("value-for-upstream-in-sum", "value-for-gradient", lambda r, y: r.own - r.p * r.total(y.own),
+                   lambda at: at.y),
+    _with_upstream("value-for-upstream-but-in-sum", "value-for-gradient", lambda r, y: y.own - r.p * r.total(r.own),
+                   lambda at: at.y),
     Operator("upstream-as-target", "wrong-local", lambda at: at.y - at.g, _is_given_upstream),
-    Operator("shares-without-upstream", "missing-upstream",
-             lambda at: _parts(at, at.g)[1] - _parts(at, at.g)[0], _is_given_upstream),
+    Operator("shares-without-upstream", "missing-upstream", lambda at: (row := Row.of(at)).own - row.p,
+             _is_given_upstream),
 )  # fmt: skip

@@ -61,13 +61,6 @@ dz_dy = Exercise(
             hints=("Which value is y here: before or after the 2 was added?",),
         ),
         Misconception(
-            "wrong-local",
-            "return",
-            lambda y: 6 * y**2,
-            says="the exponent came down as a factor, but it is still up there as well",
-            hints=("When the power rule brings the exponent down, what remains as the exponent?",),
-        ),
-        Misconception(
             "forward-value",
             "return",
             lambda out: out,
@@ -208,13 +201,6 @@ dloss_dx = Exercise(
             hints=("Which step comes after out, and does your answer depend on the target?",),
         ),
         Misconception(
-            "missing-local",
-            "return",
-            lambda x, target: ((3 * (x + 2) ** 2).mean() - target) * 6 * (x + 2) / x.numel(),
-            says="every entry is half of what it should be: the last square brings down a factor of its own",
-            hints=("There are two squares on the way. What does each of them bring down?",),
-        ),
-        Misconception(
             "hard-coded",
             "return",
             lambda x, target: 2 * ((3 * (x + 2) ** 2).mean() - target) * 6 * (x + 2) / 4,
@@ -236,15 +222,6 @@ pow_grad = Exercise(
             "Mind the exponent: it is not k any more. And the loss's own reaction is stored on out.",
         ),
     },
-    misconceptions=(
-        Misconception(
-            "extra-factor",
-            "inp.g",
-            lambda inp, k, out_g: out_g * k * k * inp ** (k - 1),
-            says="k came down twice",
-            hints=("How often does the exponent come down as a factor?",),
-        ),
-    ),
 )
 
 exp_grad = Exercise(
@@ -273,15 +250,6 @@ log_grad = Exercise(
             "The local derivative is written with inp, not with out; then the loss's reaction multiplies it.",
         ),
     },
-    misconceptions=(
-        Misconception(
-            "wrong-local",
-            "inp.g",
-            lambda inp, out_g: out_g * inp.exp(),
-            says="every entry has the exponential in it: that undoes the logarithm, it does not differentiate it",
-            hints=("Is the logarithm steeper at 1 or at 100?",),
-        ),
-    ),
 )
 
 inv_grad = Exercise(
@@ -324,29 +292,6 @@ div_grad = Exercise(
             "Check three things: the sign, that a is still a factor, and how often b stands below the line.",
         ),
     },
-    misconceptions=(
-        Misconception(
-            "wrong-operand",
-            "a.g",
-            lambda a, out_g: out_g / a,
-            says="every entry is divided by a, where the other one belongs",
-            hints=("Hold b still at 2. At what rate does out grow with a, and does that depend on a?",),
-        ),
-        Misconception(
-            "wrong-local",
-            "b.g",
-            lambda a, out_g: out_g * a,
-            says="every entry is what a product would give",
-            hints=("Does out rise or fall when b rises?",),
-        ),
-        Misconception(
-            "wrong-operand",
-            "b.g",
-            lambda a, b, out_g: -out_g * b / a**2,
-            says="a and b have changed places",
-            hints=("Which of the two stands below the line in the forward pass?",),
-        ),
-    ),
 )
 
 two_paths_grad = Exercise(

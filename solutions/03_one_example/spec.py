@@ -23,13 +23,6 @@ df_dx = Exercise(
             says="every row is a copy of x",
             hints=("In a product of x[k] and a weight, at what rate does the product grow with x[k]?",),
         ),
-        Misconception(
-            "extra-factor",
-            "return",
-            lambda x, w: w.t() * x,
-            says="every entry is the whole term of the sum, x[k] included, not the rate at which it grows",
-            hints=("Double x[k]: does the rate at which f[j] grows with it change?",),
-        ),
     ),
 )
 
@@ -84,13 +77,6 @@ input_grad = Exercise(
     },
     misconceptions=(
         Misconception(
-            "extra-factor",
-            "return",
-            lambda x, w, out_g: x * (w @ out_g),
-            says="every entry is also multiplied by x[k] itself",
-            hints=("If x[k] is 0, can a nudge of it still move the outputs?",),
-        ),
-        Misconception(
             "diagonal-only",
             "return",
             lambda w, out_g: (w * out_g).tril().triu().sum(1),
@@ -114,20 +100,6 @@ weight_grad = Exercise(
     },
     misconceptions=(
         Misconception(
-            "wrong-operand",
-            "return",
-            lambda w, out_g: w * out_g,
-            says="every entry is df[j] times the weight itself",
-            hints=("What does the forward pass multiply w[k,j] by?",),
-        ),
-        Misconception(
-            "extra-factor",
-            "return",
-            lambda x, w, out_g: x.unsqueeze(1) * w * out_g,
-            says="every entry is also multiplied by the weight itself",
-            hints=("If w[k,j] is 0, can a nudge of it still move f[j]?",),
-        ),
-        Misconception(
             "diagonal-only",
             "return",
             lambda x, out_g: (x.unsqueeze(1) * out_g).tril().triu(),
@@ -149,20 +121,4 @@ bias_grad = Exercise(
             "One output, at the rate 1: what is the loss's rate for that output?",
         ),
     },
-    misconceptions=(
-        Misconception(
-            "extra-factor",
-            "return",
-            lambda b, out_g: b * out_g,
-            says="every entry is also multiplied by the bias itself",
-            hints=("If b[l] is 0, can a nudge of it still move f[l]?",),
-        ),
-        Misconception(
-            "forward-value",
-            "return",
-            lambda out: out,
-            says="the answer is f itself, a value of the forward pass",
-            hints=("Which argument says how the loss reacts to f?",),
-        ),
-    ),
 )

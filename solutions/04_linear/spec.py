@@ -1,6 +1,6 @@
 """Exercises of unit 04: a linear layer over a mini-batch."""
 
-from grader.exercise import Exercise, Misconception, stored
+from grader.exercise import Exercise, stored
 from grader.sampling import accumulating, normal, output, wanted
 
 lin_grad = Exercise(
@@ -25,15 +25,6 @@ lin_grad = Exercise(
             "Only the batch axis of out.g disappears; (m,) remains.",
         ),
     },
-    misconceptions=(
-        Misconception(
-            "extra-factor",
-            "b.g",
-            lambda b, out_g: b * out_g.sum(0),
-            says="every entry is also multiplied by the bias itself",
-            hints=("If b[j] is 0, can a nudge of it still move out?",),
-        ),
-    ),
 )
 
 linear_grad = Exercise(
@@ -82,22 +73,6 @@ lin_grad_nd = Exercise(
             "sum accepts several axes at once; only the last one of out.g may remain.",
         ),
     },
-    misconceptions=(
-        Misconception(
-            "sum-of-products",
-            "w.g",
-            lambda inp, out_g: inp.sum(1).t() @ out_g.sum(1),
-            says="inp and out.g are each summed over t, and only then multiplied",
-            hints=("Each row of inp belongs to its own row of out.g: pair them first, and add afterwards.",),
-        ),
-        Misconception(
-            "reshape-for-transpose",
-            "w.g",
-            lambda inp, w, out_g: inp.reshape(len(w), -1) @ out_g.flatten(0, 1),
-            says="inp is reshaped straight to n rows, which tears its rows apart",
-            hints=("Make one long batch of rows first. What has to be turned after that?",),
-        ),
-    ),
 )
 
 lin_grad_accumulate = Exercise(

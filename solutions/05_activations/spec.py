@@ -28,13 +28,6 @@ relu_grad = Exercise(
             says="negative entries of out.g are blocked as well, though their gate is open",
             hints=("May a loss react to an output at a negative rate?",),
         ),
-        Misconception(
-            "wrong-local",
-            "inp.g",
-            lambda inp, out_g: out_g * inp.sign(),
-            says="closed entries pass out.g with a minus, where they should pass nothing",
-            hints=("Nudge a negative entry: does out fall, or stay where it is?",),
-        ),
     ),
 )
 

@@ -48,13 +48,6 @@ mse_grad = Exercise(
     },
     misconceptions=(
         Misconception(
-            "broadcast-accident",
-            "inp.g",
-            lambda inp, targ: 2 * (inp - targ).sum(1, keepdim=True) / len(inp),
-            says="every prediction is compared with all targets, added up: (bs, 1) minus (bs,) is (bs, bs)",
-            hints=("What is the shape of your difference? Print it.",),
-        ),
-        Misconception(
             "extra-batch-sum",
             "inp.g",
             lambda inp, targ: 0 * inp + 2 * (inp.squeeze(-1) - targ).mean() / len(inp),
@@ -67,27 +60,6 @@ mse_grad = Exercise(
             lambda inp, targ: 0 * inp + 2 * (inp.squeeze(-1) - targ).mean(),
             says="all entries are the same: the average of 2(inp - targ) over the batch",
             hints=("It is the loss that is reduced. How many predictions are there, and how many gradients?",),
-        ),
-        Misconception(
-            "wrong-local",
-            "inp.g",
-            lambda inp, targ: 2 * (inp - targ.unsqueeze(-1)).pow(2) / len(inp),
-            says="the difference is still squared, though the square's exponent has already come down",
-            hints=("Can an entry of yours be negative? Should a prediction that is too low be raised or lowered?",),
-        ),
-        Misconception(
-            "broadcast-accident",
-            "inp.g",
-            lambda inp, targ: 2 * (inp - targ) / len(inp),
-            says="its shape is (bs, bs), every prediction minus every target: inp is (bs, 1), targ is (bs,)",
-            hints=("Line up the two shapes from the right. Which axis is missing, and where?",),
-        ),
-        Misconception(
-            "wrong-local",
-            "inp.g",
-            lambda inp, targ: 2 * (inp - targ.unsqueeze(-1)).sign() / len(inp),
-            says="only the sign of each difference is left",
-            hints=("Should a prediction that is far off be pulled as strongly as one that is nearly right?",),
         ),
     ),
 )
@@ -182,22 +154,6 @@ nll_grad = Exercise(
             says="this is the gradient of cross-entropy; here inp holds log-probabilities already",
             hints=("What does this loss do to inp before it picks an entry? Is there a softmax in it?",),
         ),
-        Misconception(
-            "inverted-mask",
-            "inp.g",
-            lambda inp, targ: (_truth(inp, targ) - 1) / len(inp),
-            says="the entries of the right classes are zero, and all others are not",
-            hints=("Which entry of a row does the loss look at?",),
-        ),
-        Misconception(
-            "broadcast-accident",
-            "inp.g",
-            lambda inp, targ: 0 * inp - _truth(inp, targ).amax(0) / len(inp),
-            says="every row has an entry in the column of every class that any row has",
-            hints=(
-                "What does a colon in the first place of an index pick? How do you say: row i, with its own class?",
-            ),
-        ),
     ),
 )
 
@@ -213,66 +169,6 @@ cross_entropy_grad = Exercise(
             "Per row: what the network believes, less what is true. The mean over the examples adds one factor.",
         ),
     },
-    misconceptions=(
-        Misconception(
-            "wrong-operand",
-            "inp.g",
-            lambda inp, targ: (inp.softmax(-1) - (inp == inp.amax(-1, keepdim=True)) * 1.0) / len(inp),
-            says="1 is subtracted where the network believes most, and not at the right class",
-            hints=("Who says which class is right: the network, or targ?",),
-        ),
-        Misconception(
-            "wrong-operand",
-            "inp.g",
-            lambda inp, targ: (inp.softmax(-1) - targ.unsqueeze(-1)) / len(inp),
-            says="the number of the class is subtracted from every entry of its row",
-            hints=("targ holds positions, not amounts. Which single entry of a row does it point to?",),
-        ),
-        Misconception(
-            "diagonal-only",
-            "inp.g",
-            lambda inp, targ: _truth(inp, targ) * _softmax_less_truth(inp, targ) / len(inp),
-            says="only the entry of the right class has a gradient",
-            hints=("Raise a wrong class's logit: what happens to the probability of the right one?",),
-        ),
-        Misconception(
-            "extra-factor",
-            "inp.g",
-            lambda inp, targ: _softmax_backwards(inp, _softmax_less_truth(inp, targ) / len(inp)),
-            says="softmax is differentiated once more: belief less truth is the gradient at the logits already",
-            hints=("At which variable is belief less truth the gradient: at the probabilities, or at the logits?",),
-        ),
-        Misconception(
-            "broadcast-accident",
-            "inp.g",
-            lambda inp, targ: (inp.softmax(-1) - _truth(inp, targ).amax(0)) / len(inp),
-            says="1 is subtracted in every row, in the column of every class that any row has",
-            hints=(
-                "What does a colon in the first place of an index pick? How do you say: row i, with its own class?",
-            ),
-        ),
-        Misconception(
-            "wrong-operand",
-            "inp.g",
-            lambda inp: (inp.softmax(-1) - 1) / len(inp),
-            says="1 is subtracted from every entry, and not only at the right class",
-            hints=("What is true of the wrong classes: which probability should they have?",),
-        ),
-        Misconception(
-            "missing-local",
-            "inp.g",
-            lambda inp, targ: -_truth(inp, targ) / inp.softmax(-1) / len(inp),
-            says="this is how the loss reacts to the probabilities; the softmax below them is left out",
-            hints=("You are at the probabilities. Which operation made them from inp?",),
-        ),
-        Misconception(
-            "forward-value",
-            "inp.g",
-            lambda inp, targ: -_truth(inp, targ) * inp.log_softmax(-1) / len(inp),
-            says="each right class carries what its row adds to the loss, a value of the forward pass",
-            hints=("How does the loss move when you nudge one logit? Do the other classes matter?",),
-        ),
-    ),
 )
 
 bce_logits_grad = Exercise(
@@ -289,42 +185,11 @@ bce_logits_grad = Exercise(
     },
     misconceptions=(
         Misconception(
-            "wrong-point",
-            "inp.g",
-            lambda inp, targ: (inp - targ) / len(inp),
-            says="the logits are compared with the targets; the sigmoid was not taken",
-            hints=("Can a logit be 3? Can a probability?",),
-        ),
-        Misconception(
-            "wrong-local",
-            "inp.g",
-            lambda inp, targ: ((inp > 0) * 1.0 - targ) / len(inp),
-            says="the decision, 0 or 1, stands where the probability belongs",
-            hints=("Does a nudge of a logit move a decision? Does it move the probability?",),
-        ),
-        Misconception(
             "wrong-local",
             "inp.g",
             lambda inp, targ: (inp.softmax(0) - targ) / len(inp),
             says="this is a softmax over the batch: the examples share one probability among them",
             hints=("Do the probabilities of different examples have to add up to 1?",),
-        ),
-        Misconception(
-            "wrong-local",
-            "inp.g",
-            lambda inp, targ: 2 * (inp.sigmoid() - targ) * inp.sigmoid() * (1 - inp.sigmoid()) / len(inp),
-            says="this is the gradient of a squared error behind a sigmoid, not of the cross-entropy",
-            hints=(
-                "Which two functions of the probability does this loss take?",
-                "What do the logarithms bring, and what does it do to the slope of the sigmoid?",
-            ),
-        ),
-        Misconception(
-            "wrong-operand",
-            "inp.g",
-            lambda inp, targ: (inp.sigmoid() - targ.sigmoid()) / len(inp),
-            says="the sigmoid is taken of the targets too, but these are probabilities already",
-            hints=("Which of the two is a logit: inp, targ, or both?",),
         ),
     ),
 )
@@ -351,13 +216,6 @@ hinge_grad = Exercise(
             hints=("What is the loss of an example with targ * inp = 0.5?",),
         ),
         Misconception(
-            "wrong-local",
-            "inp.g",
-            lambda inp, targ: -2 * targ * (1 - targ * inp).clamp_min(0) / len(inp),
-            says="this is the gradient of the squared hinge loss",
-            hints=("Is anything squared in this forward pass?",),
-        ),
-        Misconception(
             "wrong-factor",
             "inp.g",
             lambda inp, targ: -targ * (targ * inp < 1) / (targ * inp < 1).sum().clamp_min(1),
@@ -379,20 +237,4 @@ l2_penalty_grad = Exercise(
             "What does the square bring down? The result has the shape of w, and large weights have large entries.",
         ),
     },
-    misconceptions=(
-        Misconception(
-            "wrong-local",
-            "w.g",
-            lambda w, lam: lam * w / (w**2).sum() ** 0.5,
-            says="this is the gradient of the norm itself, whose root was not asked for",
-            hints=("Is a root taken in this forward pass?",),
-        ),
-        Misconception(
-            "wrong-operand",
-            "w.g",
-            lambda w, lam: 2 * w + lam,
-            says="lam is added, and not multiplied with",
-            hints=("Is lam in front of the sum a factor or a summand? What does doubling lam do to the penalty?",),
-        ),
-    ),
 )

@@ -1,6 +1,6 @@
 """Exercises of unit 07: a whole network, forward and backward."""
 
-from grader.exercise import Exercise, Misconception, returned_value, stored
+from grader.exercise import Exercise, returned_value, stored
 from grader.sampling import Sampler, normal, output
 
 
@@ -74,22 +74,6 @@ forward_and_backward = Exercise(
             "One number, shape (): square the differences first, then average over the examples.",
         ),
     },
-    misconceptions=(
-        Misconception(
-            "broadcast-accident",
-            "return",
-            _without_squeeze,
-            says="every prediction is compared with every target: (bs, 1) minus (bs,) is (bs, bs)",
-            hints=("What is the shape of your difference? Print it.",),
-        ),
-        Misconception(
-            "sum-for-mean",
-            "return",
-            lambda targ, out: out * len(targ),
-            says="the squared errors are added up and not averaged",
-            hints=("Feed every example in twice. Should this loss change?",),
-        ),
-    ),
 )
 
 tied_weights_grad = Exercise(
