@@ -7,10 +7,11 @@ from grader.picture.svg_drawing import Picture
 FRONT_ENDS = (
     (("commands", "the handgrad command"), ("nbgrader", "its commands, its gradebook"),
      ("batch", "a class into a folder"), ("notebook", "cells that check")),
-    (("report", "a page on a class"), ("learner", "pytest, terminal, hints"),
-     ("authoring", "audit, derived files"), ("picture", "heat maps, marked graph")),
+    (("report", "a page on a class"), ("learner", "pytest, hints"),
+     ("authoring", "audit, derived files"), ("picture", "heat maps, graphs"),
+     ("explanation", "anybody's own code")),
 )  # fmt: skip
-WIDTH, HEIGHT, LEFT, RIGHT = 198, 50, 24, 876
+WIDTH, HEIGHT, LEFT, RIGHT, GAP = 198, 50, 24, 876, 20
 Point = tuple[float, float]
 
 
@@ -24,11 +25,12 @@ def packages() -> Picture:
         "child, in another process where learner code runs, and gets back arrays or an exception, never a verdict.",
     )
     for row, boxes in enumerate(FRONT_ENDS):
+        width = (RIGHT - LEFT + GAP) / len(boxes) - GAP
         for column, (name, says) in enumerate(boxes):
-            _package(picture, (LEFT + column * (WIDTH + 20), 44 + row * 62), WIDTH, name, says)
+            _package(picture, (LEFT + column * (width + GAP), 44 + row * 62), width, name, says)
     picture.text(LEFT, 30, "front ends: for learners, instructors, authors", "faint small", "start")
     _package(picture, (LEFT, 206), 852, "judging", "from a learner's code to a verdict on every answer")
-    for x in (341, 559, 777):
+    for x in (276, 450, 624, 799):
         picture.arrow((x, 160), (x, 202), "forward")
     _package(picture, (LEFT, 306), WIDTH, "diagnosis", "which mistake it is")
     _package(picture, (LEFT + 218, 306), WIDTH, "quiz", "questions and formulas")
@@ -65,8 +67,8 @@ def _other_process(picture: Picture) -> None:
 
 
 STEPS: tuple[tuple[str, Point], ...] = (
-    ("1", (260, 131)), ("2", (42, 431)), ("3", (616, 331)), ("4", (616, 451)), ("5", (858, 331)),
-    ("6", (42, 231)), ("7", (42, 331)), ("8", (422, 131)),
+    ("1", (216, 131)), ("2", (42, 431)), ("3", (616, 331)), ("4", (616, 451)), ("5", (858, 331)),
+    ("6", (42, 231)), ("7", (42, 331)), ("8", (336, 131)),
 )  # fmt: skip
 
 

@@ -231,9 +231,9 @@ class Problem:
         if not isinstance(self.exercise, Exercise):
             yield from itertools.starmap(_whole, quotient.quotient_choices(self.first))
             return
-        trace = self.trace(self.first)
         if self.wrt and not self.has_graph:
             return
+        trace = self.trace(self.first)
         yield from itertools.starmap(_whole, forward.input_choices(trace, self.wrt))
         if not self.wrt:
             yield from self._in_forward(trace, plain=True)
@@ -254,14 +254,14 @@ class Problem:
     def _rarer(self) -> Iterator[Candidate]:
         if not isinstance(self.exercise, Exercise):
             return
-        trace = self.trace(self.first)
         if not self.wrt:
-            yield from self._in_forward(trace, plain=False)
+            yield from self._in_forward(self.trace(self.first), plain=False)
             yield from self._at_end(right_answer.VALUES)
             return
         yield from self._at_end((*right_answer.STRAYS, *right_answer.PRODUCTS, *right_answer.MOVED))
         if not self.has_graph:
             return
+        trace = self.trace(self.first)
         yield from self._in_forward(trace, plain=False)
         if self.answer.kind == "gradient":
             yield from itertools.starmap(_whole, forward.rarer_input_choices(trace, self.wrt))

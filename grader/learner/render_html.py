@@ -58,7 +58,7 @@ class Report:
         about, is_formula = formula_or_words(self.exercise)
         what = f"<code>{_text(about)}</code>" if is_formula else f"<span>{_text(about)}</span>"
         title = f"<b>{_text(self.exercise.id)}</b>&ensp;{what}"
-        groups = [_group(group, self.hints) for group in group_alike(self.result)]
+        groups = [answers_html(group, self.hints) for group in group_alike(self.result)]
         said = self._noise(WIDEST)
         noise = [_div(f"<pre>{escape(said)}</pre>", "margin-top: 0.5em; overflow-x: auto")] if said else []
         step = next_step(self.result) if self.of_notebook else ""
@@ -100,7 +100,7 @@ def next_step(result: ExerciseResult) -> str:
     return SAYS_TODO if {answer.status for answer in result.answers} <= {"todo", "passed"} else ""
 
 
-def _group(answers: Sequence[AnswerResult], shown: int) -> str:
+def answers_html(answers: Sequence[AnswerResult], shown: int) -> str:
     """One line for answers of which the same is to be said, and under it what helps."""
     first = answers[0]
     names = ", ".join(f"<b>{_text(answer.name)}</b>" for answer in answers)

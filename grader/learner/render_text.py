@@ -62,7 +62,7 @@ def hint_lines(
 
 def first_steps(exercise: CourseExercise, width: int) -> Iterator[Line]:
     """What to do with an exercise that nobody has touched, while its file is being watched."""
-    yield from _wrapped(exercise.declaration.title, width, "  ", "")
+    yield from wrapped(exercise.declaration.title, width, "  ", "")
     yield ()
     steps = (
         f"Read the lesson: {lesson_file(exercise)}",
@@ -70,7 +70,7 @@ def first_steps(exercise: CourseExercise, width: int) -> Iterator[Line]:
         "Save the file: it is checked at once, and what was found is shown here.",
     )
     for number, step in enumerate(steps, 1):
-        yield from _wrapped(step, width, f"  {number}. ", "", indent=5)
+        yield from wrapped(step, width, f"  {number}. ", "", indent=5)
 
 
 def exercise_report(
@@ -98,9 +98,10 @@ def exercise_report(
     gap = width - len(title) - len(text)
     yield ((title, "bold"), (" " * gap + text if gap > 1 else "", "dim"))
     if gap <= 1:
-        yield from _wrapped(text, width, "  ", "dim")
+        yield from wrapped(text, width, "  ", "dim")
     for group in group_alike(result):
-        yield from _answers(exercise, group, width, seen, step)
+        shown = seen.get(group[0].name, 1)
+        yield from answer_lines(group, width, shown, step(exercise, group[0], shown))
 
 
 def group_alike(result: ExerciseResult) -> list[list[AnswerResult]]:
@@ -109,9 +110,8 @@ def group_alike(result: ExerciseResult) -> list[list[AnswerResult]]:
     return [list(group) for _, group in groups]
 
 
-def _answers(
-    exercise: CourseExercise, answers: Sequence[AnswerResult], width: int, seen: dict[str, int], step: Step
-) -> Iterator[Line]:
+def answer_lines(answers: Sequence[AnswerResult], width: int, hints: int = 0, then: str = "") -> Iterator[Line]:
+    """Answers of which the same is to be said: their names, the fact, the evidence, some hints, and what to do next."""
     first = answers[0]
     *many, names = textwrap.wrap(", ".join(answer.name for answer in answers), width - LABEL, break_on_hyphens=False)
     yield from (((f"  {line}", ""),) for line in many)
@@ -121,15 +121,15 @@ def _answers(
         yield ((label, ""), ("ok", "good"))
         return
     style: Style = "todo" if first.status == "todo" else "bad"
-    yield from _wrapped(first.message, width, label, style, indent=indent)
+    yield from wrapped(first.message, width, label, style, indent=indent)
     if first.status == "todo":
         return
     if first.evidence:
-        yield from _wrapped(first.evidence, width, " " * indent, "", indent=indent)
-    for number, hint in enumerate(first.hints[: seen.get(first.name, 1)], 1):
-        yield from _wrapped(f"hint {number}/{len(first.hints)}: {hint}", width, " " * indent, "bold", indent=indent)
-    if then := step(exercise, first, seen.get(first.name, 1)):
-        yield from _wrapped(then, width, " " * indent, "dim", indent=indent)
+        yield from wrapped(first.evidence, width, " " * indent, "", indent=indent)
+    for number, hint in enumerate(first.hints[:hints], 1):
+        yield from wrapped(f"hint {number}/{len(first.hints)}: {hint}", width, " " * indent, "bold", indent=indent)
+    if then:
+        yield from wrapped(then, width, " " * indent, "dim", indent=indent)
 
 
 def answer_in_need(result: ExerciseResult, name: str = "") -> AnswerResult | None:
@@ -164,7 +164,7 @@ def differences(exercise: CourseExercise) -> Iterator[Line]:
 def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
     """What of the learner's source was passed over, and what it printed, if anything."""
     for note in result.notes[:MOST_PRINTED]:
-        yield from _wrapped(note, width, "  ", "dim")
+        yield from wrapped(note, width, "  ", "dim")
     if result.printed.strip():
         yield (("  your code printed:", "dim"),)
         lines = plain(result.printed).splitlines()
@@ -214,12 +214,13 @@ def as_text(lines: Iterable[Line]) -> str:
 
 
 def _labelled(label: str, text: str, width: int, style: Style = "") -> Iterator[Line]:
-    yield from _wrapped(text, width, f"{label:<{LABEL}} ", style, indent=LABEL + 1, label_style="dim")
+    yield from wrapped(text, width, f"{label:<{LABEL}} ", style, indent=LABEL + 1, label_style="dim")
 
 
-def _wrapped(
+def wrapped(
     text: str, width: int, first: str, style: Style, *, indent: int = 2, label_style: Style = ""
 ) -> Iterator[Line]:
+    """Text in lines of this width, behind `first` on its first line and indented on the others."""
     room = max(width - indent, 20)
     parts = textwrap.wrap(plain(text), room, break_long_words=False, break_on_hyphens=False) or [""]
     if len(first) > indent:

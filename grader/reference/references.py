@@ -79,6 +79,12 @@ def _with_other_upstream(exercise: Exercise, trial: Trial, index: int, rng: np.r
     """The same inputs with another upstream gradient: what an answer makes of it can be seen entry by entry."""
     assert trial.out is not None
     upstream = _upstream(exercise, trial.setting, tuple(trial.out.shape), rng)
+    return with_upstream(exercise, trial, upstream, replace(trial.setting, index=index, kind=OTHER_UPSTREAM_KIND))
+
+
+def with_upstream(exercise: Exercise, trial: Trial, upstream: np.ndarray, setting: Setting) -> Trial:
+    """The same inputs with this upstream gradient, shaped like the output."""
+    assert trial.out is not None
     arguments = dict(trial.arguments)
     for name, argument in exercise.inputs.items():
         if isinstance(argument, Marker) and name in arguments:
@@ -91,7 +97,6 @@ def _with_other_upstream(exercise: Exercise, trial: Trial, index: int, rng: np.r
         answer.name: right_answer(exercise, answer, arguments, trial.inputs, out_g, trial.out)
         for answer in exercise.answers
     }
-    setting = replace(trial.setting, index=index, kind=OTHER_UPSTREAM_KIND)
     return replace(trial, setting=setting, arguments=arguments, expected=expected, out_g=out_g, memo={})
 
 

@@ -1,0 +1,242 @@
+"""Runs somebody's backward pass in this process, and reports what it did: gradients, an error, changed arguments."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .forward_pass import floating, is_floating, outputs_of
+
+OWN = Path(__file__).parent.parent
+TORCH = Path(torch.__file__).parent
+UPSTREAM = "out_g"
+Gradients = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the code under test, in its own dtype.
+
+    Args:
+        inputs: the inputs by name, in order.
+        out_g: the upstream gradient of each floating-point output, shaped like it.
+        wrt: the inputs that require a gradient.
+    """
+
+    inputs: Mapping[str, Any]
+    out_g: tuple[torch.Tensor, ...]
+    wrt: tuple[str, ...]
+
+    def copy(self) -> Call:
+        """The same call with tensors of its own."""
+        inputs = {name: copied(value) for name, value in self.inputs.items()}
+        return replace(self, inputs=inputs, out_g=tuple(one.clone() for one in self.out_g))
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of a call.
+
+    Args:
+        gradients: what was given for each input; none where it raised.
+        error: the exception, with its line; empty where there was none.
+        changed: the arguments that were not the same afterwards.
+        outputs: what the code under test computed in its own forward pass, if it has one.
+        unasked: the inputs whose gradient was computed although they do not require one.
+    """
+
+    gradients: Gradients = field(default_factory=dict)
+    error: str = ""
+    changed: tuple[str, ...] = ()
+    outputs: tuple[torch.Tensor, ...] = ()
+    unasked: tuple[str, ...] = ()
+
+
+Run = Callable[[Call, Call | None], Report]
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code under test.
+
+    Args:
+        name: what its author calls it.
+        run: calls it once, where there is another call with that one between its forward and its backward pass.
+        upstream_name: what its author calls the upstream gradient.
+        runs_forward: it has a forward pass of its own.
+    """
+
+    name: str
+    run: Run
+    upstream_name: str = UPSTREAM
+    runs_forward: bool = False
+
+    def observe(self, call: Call, between: Call | None = None) -> Report:
+        """What a call does, on copies of its arguments, whatever it raises.
+
+        Args:
+            between: another forward pass that is run before the backward pass of this one.
+
+        Raises:
+            TypeError: it returns what no gradients can be read from.
+        """
+        used = call.copy()
+        try:
+            report = self.run(used, between and between.copy())
+        except WrongUse:
+            raise
+        except Exception as error:
+            return Report(error=_said(error))
+        pairs = [(name, call.inputs[name], value) for name, value in used.inputs.items()]
+        pairs += [(self.upstream_name, before, after) for before, after in zip(call.out_g, used.out_g, strict=True)]
+        changed = tuple(dict.fromkeys(name for name, before, after in pairs if _differs(before, after)))
+        return Report(report.gradients, "", changed, report.outputs, report.unasked)
+
+
+class WrongUse(TypeError):
+    """The code under test cannot be used in this way at all."""
+
+
+def from_backward(forward: Callable[..., Any], backward: Callable[..., Any]) -> Code:
+    """`backward(out, out_g, **inputs)`, which returns a dict of gradients; it gets tuples for several outputs."""
+
+    def run(call: Call, _: Call | None) -> Report:
+        with torch.no_grad():
+            out = forward(**{name: copied(value) for name, value in call.inputs.items()})
+        several = isinstance(out, (tuple, list))
+        arrive = iter(call.out_g)
+        out_g: Any = tuple(next(arrive) if is_floating(one) else None for one in out) if several else call.out_g[0]
+        check_signature("backward", backward, "out", "out_g", named=call.inputs)
+        found = backward(tuple(out) if several else out, out_g, **call.inputs)
+        if not isinstance(found, Mapping):
+            example = next(iter(floating(call.inputs)))
+            raise WrongUse(
+                f'backward must return a dict such as {{"{example}": gradient}}; it returns {type(found).__name__}'
+            )
+        if strange := [str(name) for name in found if name not in floating(call.inputs)]:
+            known = ", ".join(floating(call.inputs))
+            raise WrongUse(f"backward returns a gradient of {strange[0]!r}; the floating-point inputs are {known}")
+        return Report(dict(found))
+
+    return Code("backward", run)
+
+
+def from_numbers(gradients: Gradients) -> Code:
+    """The gradients that one call gave."""
+    return Code("the call", lambda call, between: Report(dict(gradients)), "upstream")
+
+
+def from_function(function: Any) -> Code:
+    """A `torch.autograd.Function` or a callable, whose own backward pass is run by torch.
+
+    What `backward` of a Function returns is judged as it is: torch would sum, stretch and cast it without a word.
+    """
+    is_class = isinstance(function, type) and issubclass(function, torch.autograd.Function)
+    if not is_class and not callable(function):
+        raise TypeError(f"function must be a torch.autograd.Function or a callable; it is {type(function).__name__}")
+    name = getattr(function, "__name__", type(function).__name__)
+    taking = (f"{name}.forward", function.forward) if is_class else ("function", function)
+    context = ("ctx",) if is_class and function.setup_context is torch.autograd.Function.setup_context else ()
+
+    def run(call: Call, between: Call | None) -> Report:
+        returned: list[Any] = []
+        apply = _watched(function, returned).apply if is_class else function
+        check_signature(*taking, *context, *call.inputs)
+        outputs = _run_forward(apply, call)
+        if between:
+            _run_forward(apply, between)
+        return _run_backward(call, outputs, returned)
+
+    return Code(name, run, _upstream_name(function) if is_class else UPSTREAM, runs_forward=True)
+
+
+def _run_forward(apply: Callable[..., Any], call: Call) -> tuple[torch.Tensor, ...]:
+    """The outputs of a function, with a graph behind them."""
+    for name, value in call.inputs.items():
+        if is_floating(value):
+            value.requires_grad_(name in call.wrt)
+    with torch.enable_grad():
+        outputs = outputs_of(apply(*call.inputs.values()), "function")
+    if len(outputs) != len(call.out_g):
+        raise WrongUse(f"function returns {len(outputs)} floating-point outputs, and forward {len(call.out_g)}")
+    for out, g in zip(outputs, call.out_g, strict=True):
+        if out.shape != g.shape:
+            raise WrongUse(f"function returns an output of shape {tuple(out.shape)}, and forward of {tuple(g.shape)}")
+    return outputs
+
+
+def _run_backward(call: Call, outputs: tuple[torch.Tensor, ...], returned: list[Any]) -> Report:
+    """What torch makes of the outputs; where the backward pass was watched, what that returned."""
+    pairs = [(out, g) for out, g in zip(outputs, call.out_g, strict=True) if out.requires_grad]
+    leaves = [call.inputs[name] for name in call.wrt]
+    found: tuple[Any, ...] = (None,) * len(leaves)
+    if pairs:
+        outs, arrive = zip(*pairs, strict=True)
+        found = torch.autograd.grad(outs, leaves, arrive, allow_unused=True)
+    values = tuple(out.detach() for out in outputs)
+    if not returned:
+        return Report(dict(zip(call.wrt, found, strict=True)), outputs=values)
+    last = returned[-1] if isinstance(returned[-1], tuple) else (returned[-1],)
+    own = dict(zip(call.inputs, last, strict=False))
+    unasked = tuple(n for n in floating(call.inputs) if n not in call.wrt and own.get(n) is not None)
+    return Report({name: own.get(name) for name in call.wrt}, outputs=values, unasked=unasked)
+
+
+def _watched(function: Any, returned: list[Any]) -> Any:
+    """The same Function, whose backward pass also leaves what it returns."""
+    if function.backward is torch.autograd.Function.backward:
+        return function
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        returned.append(function.backward(ctx, *grads))
+        return returned[-1]
+
+    return type(function.__name__, (function,), {"backward": staticmethod(backward)})
+
+
+def _upstream_name(function: Any) -> str:
+    """What the backward pass of a Function calls the one gradient that arrives."""
+    try:
+        _, *names = inspect.signature(function.backward).parameters.values()
+    except (TypeError, ValueError):
+        return UPSTREAM
+    plain = len(names) == 1 and names[0].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return str(names[0].name) if plain else UPSTREAM
+
+
+def check_signature(who: str, function: Callable[..., Any], *positional: str, named: Iterable[str] = ()) -> None:
+    """Raises `WrongUse` where the function cannot be called with arguments of these names."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # of what is written in C nothing is known
+    try:
+        signature.bind(*positional, **dict.fromkeys(named))
+    except TypeError as error:
+        shown = ", ".join([*positional, *(f"{name}=" for name in named)])
+        raise WrongUse(f"{who} is called with ({shown}), and does not take that: {error}") from None
+
+
+def copied(value: Any) -> Any:
+    """A tensor of its own, without a graph; anything else as it is."""
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value
+
+
+def _differs(before: Any, after: Any) -> bool:
+    if not isinstance(before, torch.Tensor):
+        return False
+    return before.shape != after.shape or before.dtype != after.dtype or not torch.equal(before, after)
+
+
+def _said(error: Exception) -> str:
+    """The exception on one line, and where in its author's code it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [f for f in frames if not any(Path(f.filename).is_relative_to(ours) for ours in (OWN, TORCH))]
+    where = f", line {theirs[-1].lineno} of {Path(theirs[-1].filename).name}" if theirs else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{where}"

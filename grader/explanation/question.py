@@ -1,0 +1,103 @@
+"""What `explain` is asked: a forward pass, the inputs of one call, and the code under test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from grader.diagnosis.words import listed
+
+from .axes import Axis, Shapes, axes_of_inputs, changed, find_axes
+from .code_under_test import Call, Code, copied
+from .forward_pass import exercise_of, floating, outputs_of, resized
+from .trials import Drawing
+
+INDICES = (torch.int64, torch.int32)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A forward pass, the inputs of one call, the code under test, and what everything further is drawn from."""
+
+    forward: Callable[..., Any]
+    given: Mapping[str, Any]
+    rng: np.random.Generator
+    code: Code
+
+    @property
+    def wrt(self) -> tuple[str, ...]:
+        """The inputs that require a gradient in a call."""
+        return marked(self.given) or floating(self.given)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the tensors among the inputs."""
+        return {name: tuple(value.shape) for name, value in self.given.items() if isinstance(value, torch.Tensor)}
+
+    def call(self, inputs: Mapping[str, Any]) -> Call:
+        """A call with random upstream gradients."""
+        outputs = self._outputs(inputs)
+        drawn = [np.asarray(self.rng.standard_normal(tuple(out.shape))) for out in outputs]
+        return Call(inputs, tuple(torch.from_numpy(g).to(out) for g, out in zip(drawn, outputs, strict=True)), self.wrt)
+
+    def axes(self, *, runs: bool = True) -> list[Axis]:
+        """The axes of the inputs.
+
+        Args:
+            runs: the code under test can be run at all.
+        """
+
+        def out_shape(shapes: Shapes) -> tuple[int, ...] | None:
+            try:
+                return tuple(self._outputs(self._resized(shapes))[0].shape)
+            except Exception:
+                return None
+
+        def takes(shapes: Shapes) -> bool:
+            return runs and self._error_at(shapes) == ""
+
+        tensors = {name: self.given[name] for name in self.shapes}
+        whole = {name: value for name, value in tensors.items() if value.dtype in INDICES and value.numel()}
+        return find_axes(self.shapes, out_shape, takes, {name: int(value.max()) + 1 for name, value in whole.items()})
+
+    def refusal(self, axes: list[Axis]) -> str:
+        """Which sizes the code under test does not take and the forward pass does; empty where it takes all of them."""
+        refused = [axis for axis in axes if axis.refused]
+        if not refused:
+            return ""
+        first, (name, place) = refused[0], refused[0].places[0]
+        error = self._error_at(changed(self.shapes, {first.places: first.refused}))
+        names = listed(f"{axis.name} = {axis.size}" for axis in refused)
+        where = f"where {name}.shape[{place}] is {first.refused}" + (f" ({error})" if error else "")
+        return f"{self.code.name} was tried with {names} alone: it raises {where}, and forward does not"
+
+    def drawing(self, axes: list[Axis], asked: tuple[str, ...]) -> Drawing:
+        """What trials are drawn from, with the gradients of `asked` to judge."""
+        names = axes_of_inputs(axes, self.shapes)
+        exercise = exercise_of(self.forward, self.given, names, asked, self.code.upstream_name)
+        double = all(self.given[name].dtype == torch.float64 for name in floating(self.given))
+        return Drawing(exercise, self.forward, self.given, axes, self.wrt, "float64" if double else "float32")
+
+    def _error_at(self, shapes: Shapes) -> str | None:
+        """What the code under test raises with inputs of other shapes; `None` where the forward pass raises."""
+        try:
+            call = self.call(self._resized(shapes))
+        except Exception:
+            return None
+        return self.code.observe(call).error
+
+    def _outputs(self, inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
+        with torch.no_grad():
+            return outputs_of(self.forward(**{name: copied(value) for name, value in inputs.items()}))
+
+    def _resized(self, shapes: Shapes) -> dict[str, Any]:
+        return resized(self.given, shapes, self.rng)
+
+
+def marked(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The inputs that ask for a gradient."""
+    return tuple(name for name in floating(given) if given[name].requires_grad)

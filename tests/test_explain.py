@@ -1,0 +1,624 @@
+"""`explain`: right backward passes are right, wrong ones get their code, and what cannot be judged is said."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.autograd import Function
+
+from grader import explain
+from grader.results import CODES
+
+NORMAL = torch.Generator().manual_seed(7)
+
+
+def normal(*shape, dtype=torch.float32):
+    return torch.randn(*shape, generator=NORMAL, dtype=dtype)
+
+
+def linear(x, w, b):
+    return x @ w + b
+
+
+def softmax(x):
+    return torch.softmax(x, -1)
+
+
+def mse(x, y):
+    return ((x - y) ** 2).mean()
+
+
+def layer_norm(x, gain, eps):
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * gain
+
+
+def layer_norm_backward(out, out_g, x, gain, eps):
+    centred = x - x.mean(-1, keepdim=True)
+    root = (centred.square().mean(-1, keepdim=True) + eps).sqrt()
+    unit, g = centred / root, out_g * gain
+    x_g = (g - g.mean(-1, keepdim=True) - unit * (g * unit).mean(-1, keepdim=True)) / root
+    return {"x": x_g, "gain": (out_g * unit).flatten(0, -2).sum(0)}
+
+
+def attention(q, k, v, mask):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    return torch.softmax(scores.masked_fill(~mask, float("-inf")), -1) @ v
+
+
+def attention_backward(out, out_g, q, k, v, mask, scale=True):
+    root = q.shape[-1] ** 0.5
+    shares = torch.softmax((q @ k.mT / root).masked_fill(~mask, float("-inf")), -1)
+    g = out_g @ v.mT
+    g = shares * (g - (g * shares).sum(-1, keepdim=True)) / (root if scale else 1)
+    return {"q": g @ k, "k": g.mT @ q, "v": shares.mT @ out_g}
+
+
+def recurrence(x, h, w):
+    for row in x:
+        h = torch.tanh(row + h @ w)
+    return h
+
+
+class Linear(Function):
+    """Three inputs; computes only what is asked for."""
+
+    @staticmethod
+    def forward(ctx, x, w, b):
+        ctx.save_for_backward(x, w)
+        return x @ w + b
+
+    @staticmethod
+    def backward(ctx, out_g):
+        x, w = ctx.saved_tensors
+        x_g = out_g @ w.T if ctx.needs_input_grad[0] else None
+        w_g = x.T @ out_g if ctx.needs_input_grad[1] else None
+        return x_g, w_g, out_g.sum(0) if ctx.needs_input_grad[2] else None
+
+
+class SumAndProduct(Function):
+    """Two inputs, two outputs."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a + b, a * b
+
+    @staticmethod
+    def backward(ctx, sum_g, product_g):
+        a, b = ctx.saved_tensors
+        return sum_g + product_g * b, sum_g + product_g * a
+
+
+class WithSetup(Function):
+    """The newer style, with a number among the inputs."""
+
+    @staticmethod
+    def forward(x, power):
+        return x**power
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.power = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    def backward(ctx, out_g):
+        (x,) = ctx.saved_tensors
+        return out_g * ctx.power * x ** (ctx.power - 1), None
+
+
+def max_backward(out, out_g, x):
+    return {"x": torch.zeros_like(x).scatter(1, out[1][:, None], out_g[0][:, None])}
+
+
+def embedding_backward(out, out_g, table, index):
+    return {"table": torch.zeros_like(table).index_add(0, index.flatten(), out_g.flatten(0, -2))}
+
+
+def cross_entropy_backward(out, out_g, logits, target):
+    return {"logits": out_g * (logits.softmax(-1) - target) / len(logits)}
+
+
+RIGHT = {
+    "a linear layer as a Function": (
+        linear,
+        {"x": normal(7, 5), "w": normal(5, 3), "b": normal(3)},
+        {"function": Linear},
+    ),
+    "two outputs": (lambda a, b: (a + b, a * b), {"a": normal(4, 3), "b": normal(4, 3)}, {"function": SumAndProduct}),
+    "a Function with setup_context": (lambda x, power: x**power, {"x": normal(4), "power": 3}, {"function": WithSetup}),
+    "softmax in float64": (
+        softmax,
+        {"x": normal(4, 6, dtype=torch.float64)},
+        {"backward": lambda out, out_g, x: {"x": out * (out_g - (out * out_g).sum(-1, keepdim=True))}},
+    ),
+    "layer norm": (
+        layer_norm,
+        {"x": normal(2, 3, 8), "gain": torch.ones(8), "eps": 1e-5},
+        {"backward": layer_norm_backward},
+    ),
+    "attention under a causal mask": (
+        attention,
+        {"q": normal(2, 6, 4), "k": normal(2, 6, 4), "v": normal(2, 6, 4), "mask": torch.ones(6, 6).tril().bool()},
+        {"backward": attention_backward},
+    ),
+    "an embedding": (
+        lambda table, index: table[index],
+        {"table": normal(10, 4), "index": torch.tensor([[1, 9, 1], [0, 2, 5]])},
+        {"backward": embedding_backward},
+    ),
+    "a row's largest entry, and where it is": (lambda x: x.max(1), {"x": normal(4, 6)}, {"backward": max_backward}),
+    "cross-entropy of one-hot rows": (
+        lambda logits, target: -(target * logits.log_softmax(-1)).sum(-1).mean(),
+        {"logits": normal(8, 5), "target": torch.eye(5)[[0, 2, 2, 1, 4, 3, 0, 1]]},
+        {"backward": cross_entropy_backward},
+    ),
+    "torch's own convolution": (
+        lambda x, w, b: F.conv2d(x, w, b, padding=1),
+        {"x": normal(2, 3, 5, 5), "w": normal(4, 3, 3, 3), "b": normal(4)},
+        {"function": lambda x, w, b: F.conv2d(x, w, b, padding=1)},
+    ),
+    "a list among the inputs": (
+        lambda parts, w: torch.stack(parts).sum(0) * w,
+        {"parts": [normal(3), normal(3)], "w": normal(3)},
+        {"backward": lambda out, out_g, parts, w: {"w": out_g * (parts[0] + parts[1])}},
+    ),
+    "a Cholesky factor": (
+        torch.linalg.cholesky,
+        {"input": torch.eye(4) + torch.ones(4, 4) / 2},
+        {"function": torch.linalg.cholesky},
+    ),
+    "a single number, learnt": (
+        lambda x, scale: torch.tanh(x) * scale,
+        {"x": normal(4, 3), "scale": torch.tensor(0.5)},
+        {"function": lambda x, scale: torch.tanh(x) * scale},
+    ),
+    "the numbers of one call": (
+        linear,
+        {"x": torch.ones(7, 5), "w": torch.ones(5, 3), "b": torch.zeros(3)},
+        {"gradients": {"w": torch.full((5, 3), 7.0), "b": torch.full((3,), 7.0)}, "upstream": torch.ones(7, 3)},
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("case", RIGHT)
+def test_no_mistake_is_found_in_a_right_backward_pass(case, seed):
+    forward, inputs, under_test = RIGHT[case]
+    explanation = explain(forward, inputs, **under_test, seed=seed)
+    assert explanation.ok, str(explanation)
+    assert explanation.mistakes == ()
+    explanation.assert_ok()
+
+
+def wrong_linear(**wrong):
+    """A linear layer of which some gradients are replaced."""
+    right = {"x": lambda x, w, g: g @ w.T, "w": lambda x, w, g: x.T @ g, "b": lambda x, w, g: g.sum(0)}
+
+    def backward(out, out_g, x, w, b):
+        return {name: rule(x, w, out_g) for name, rule in {**right, **wrong}.items()}
+
+    return linear, {"x": normal(7, 5), "w": normal(5, 3), "b": normal(3)}, {"backward": backward}
+
+
+class OnlyOneOutput(SumAndProduct):
+    @staticmethod
+    def backward(ctx, sum_g, product_g):
+        a, b = ctx.saved_tensors
+        return sum_g + product_g * b, product_g * a
+
+
+class ScaleTwice(Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return x.tanh() * scale
+
+    @staticmethod
+    def backward(ctx, out_g):
+        (x,) = ctx.saved_tensors
+        return out_g * ctx.scale * (1 - x.tanh() ** 2) * ctx.scale, None
+
+
+class KeptOnTheClass(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        KeptOnTheClass.x = x
+        ctx.save_for_backward(w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, out_g):
+        (w,) = ctx.saved_tensors
+        return out_g @ w.T, KeptOnTheClass.x.T @ out_g
+
+
+class SavesWhatIsNeeded(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x if ctx.needs_input_grad[1] else None, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, out_g):
+        x, w = ctx.saved_tensors
+        return out_g @ w.T, x.T @ out_g
+
+
+class WrongIndex(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, out_g):
+        x, w = ctx.saved_tensors
+        return out_g @ w.T, x.T @ out_g if ctx.needs_input_grad[0] else None
+
+
+class BiasNotSummed(Linear):
+    @staticmethod
+    def backward(ctx, out_g):
+        x, w = ctx.saved_tensors
+        return out_g @ w.T, x.T @ out_g, out_g
+
+
+def recurrence_backward(out, out_g, x, h, w):
+    kept = [h]
+    for row in x:
+        kept.append(torch.tanh(row + kept[-1] @ w))
+    x_g, w_g, g = torch.zeros_like(x), torch.zeros_like(w), out_g
+    for t in reversed(range(len(x))):
+        x_g[t] = g * (1 - kept[t + 1])
+        w_g += kept[t].T @ x_g[t]
+        g = x_g[t] @ w.T
+    return {"x": x_g, "h": g, "w": w_g}
+
+
+def changes_upstream(out, out_g, x):
+    return {"x": out_g.mul_(2 * x)}
+
+
+SQUARE = (lambda x: x**2, {"x": normal(4, 3)})
+MATMUL = (lambda x, w: x @ w, {"x": normal(4, 3), "w": normal(3, 2)})
+WRONG = {
+    "averaged over the batch": (*wrong_linear(w=lambda x, w, g: x.T @ g / len(x)), {"w": "mean-for-sum"}),
+    "the batch not summed": (*wrong_linear(b=lambda x, w, g: g), {"b": "missing-batch-sum"}),
+    "a transpose missing": (
+        *MATMUL[:1],
+        {"x": normal(4, 3), "w": normal(3, 3)},
+        {"backward": lambda out, out_g, x, w: {"x": out_g @ w, "w": x.T @ out_g}},
+        {"x": "transposed"},
+    ),
+    "the path through one of two outputs": (
+        lambda a, b: (a + b, a * b),
+        {"a": normal(4, 3), "b": normal(4, 3)},
+        {"function": OnlyOneOutput},
+        {"b": "missing-path"},
+    ),
+    "a scale applied twice": (
+        lambda x, scale: x.tanh() * scale,
+        {"x": normal(4, 3), "scale": 0.3},
+        {"function": ScaleTwice},
+        {"x": "extra-factor"},
+    ),
+    "kept on the class": (*MATMUL, {"function": KeptOnTheClass}, {"w": "not-repeatable"}),
+    "saved for the other gradient only": (*MATMUL, {"function": SavesWhatIsNeeded}, {"x": "error"}),
+    "asks whether another gradient is needed": (*MATMUL, {"function": WrongIndex}, {"w": "missing-answer"}),
+    "a bias that torch would sum": (
+        *wrong_linear()[:2],
+        {"function": BiasNotSummed},
+        {"b": "missing-batch-sum"},
+    ),
+    "the scale of attention missing": (
+        attention,
+        {"q": normal(2, 6, 4), "k": normal(2, 6, 4), "v": normal(2, 6, 4), "mask": torch.ones(6, 6).tril().bool()},
+        {"backward": lambda *args, **inputs: attention_backward(*args, **inputs, scale=False)},
+        {"q": "missing-local", "k": "missing-local"},
+    ),
+    "one line of a loop": (
+        recurrence,
+        {"x": normal(3, 2, 4), "h": normal(2, 4), "w": normal(4, 4)},
+        {"backward": recurrence_backward},
+        {"x": "wrong-local", "h": "wrong-local", "w": "wrong-local"},
+    ),
+    "rows that are written, not added": (
+        lambda table, index: table[index],
+        {"table": normal(6, 4), "index": torch.tensor([1, 5, 1, 0])},
+        {"backward": lambda out, out_g, table, index: {"table": torch.zeros_like(table).index_copy(0, index, out_g)}},
+        {"table": "overwritten"},
+    ),
+    "none where one is due": (
+        mse,
+        {"x": normal(4, 3), "y": normal(4, 3)},
+        {"backward": lambda out, out_g, x, y: {"x": out_g * 2 * (x - y) / x.numel(), "y": None}},
+        {"y": "missing-answer"},
+    ),
+    "float32 inside": (
+        SQUARE[0],
+        {"x": normal(4, 3, dtype=torch.float64)},
+        {"backward": lambda out, out_g, x: {"x": (out_g.float() * 2 * x.float()).double()}},
+        {"x": "imprecise"},
+    ),
+    "upstream changed": (*SQUARE, {"backward": changes_upstream}, {"x": "mutated-input"}),
+    "another dtype": (
+        *SQUARE,
+        {"backward": lambda out, out_g, x: {"x": (2 * x * out_g).double()}},
+        {"x": "wrong-dtype"},
+    ),
+    "another shape": (
+        *SQUARE,
+        {"backward": lambda out, out_g, x: {"x": (2 * x * out_g).flatten()}},
+        {"x": "wrong-shape"},
+    ),
+    "not finite": (*SQUARE, {"backward": lambda out, out_g, x: {"x": 2 * x * out_g / 0}}, {"x": "not-finite"}),
+    "random": (
+        *SQUARE,
+        {"backward": lambda out, out_g, x: {"x": 2 * x * out_g + torch.rand(())}},
+        {"x": "not-repeatable"},
+    ),
+    "no tensor": (*SQUARE, {"backward": lambda out, out_g, x: {"x": 2.0}}, {"x": "wrong-type"}),
+    "raises": (*MATMUL, {"backward": lambda out, out_g, x, w: {"x": out_g @ w}}, {"x": "error", "w": "error"}),
+    "a factor in the numbers of one call": (
+        *wrong_linear()[:2],
+        {"gradients": {"b": torch.full((3,), 35.0)}, "upstream": torch.ones(7, 3)},
+        {"b": "wrong-factor"},
+    ),
+    "the numbers of one call": (
+        *wrong_linear()[:2],
+        {"gradients": {"b": torch.ones(3)}, "upstream": torch.ones(7, 3)},
+        {"b": "mean-for-sum"},
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_backward_pass_gets_its_code(case, seed):
+    forward, inputs, under_test, codes = WRONG[case]
+    explanation = explain(forward, inputs, **under_test, seed=seed)
+    assert {one.answer: one.code for one in explanation.mistakes} == codes, str(explanation)
+    assert not explanation.ok
+    assert set(codes.values()) <= CODES
+    with pytest.raises(AssertionError, match=next(iter(codes.values()))):
+        explanation.assert_ok()
+
+
+def test_a_finding_has_its_place_its_evidence_and_its_record():
+    forward, inputs, under_test = wrong_linear(b=lambda x, w, g: g.mean(0))
+    (one,) = explain(forward, inputs, **under_test, seed=0).mistakes
+    assert (one.answer, one.code, one.place) == ("b", "mean-for-sum", "+, on the way to b")
+    assert "bs (7 here)" in one.says
+    assert one.evidence.startswith("nudge b[")
+    assert one.mistake.facts[0].parameters["axes"] == [["bs", 7]]
+
+
+def test_the_text_has_the_axes_and_a_line_for_each_gradient():
+    forward, inputs, under_test = wrong_linear(w=lambda x, w, g: x.T @ g / len(x))
+    explanation = explain(forward, inputs, **under_test, seed=0)
+    head, x, w, *_ = str(explanation).splitlines()
+    assert head == "x (bs=7, n=5), w (n=5, m=3), b (m=3,)"
+    assert x == "  x      ok"
+    assert w.startswith("  w      this is the mean over bs (7 here)")
+    assert repr(explanation) == str(explanation)
+
+
+def test_a_notebook_shows_the_same_as_html():
+    forward, inputs, under_test = wrong_linear(w=lambda x, w, g: x.T @ g / len(x))
+    html = explain(forward, inputs, **under_test, seed=0)._repr_html_()
+    assert "<b>x</b>&ensp;ok" in html
+    assert "[mean-for-sum]" in html
+
+
+def test_the_same_seed_gives_the_same_text():
+    forward, inputs, under_test = wrong_linear(w=lambda x, w, g: x.T @ g / len(x))
+    assert str(explain(forward, inputs, **under_test, seed=3)) == str(explain(forward, inputs, **under_test, seed=3))
+
+
+def test_nothing_of_the_callers_is_changed():
+    forward, inputs, under_test = wrong_linear()
+    before = {name: value.clone() for name, value in inputs.items()}
+    state, threads = torch.random.get_rng_state(), torch.get_num_threads()
+    explain(forward, inputs, **under_test)
+    assert all(torch.equal(before[name], value) and value.grad is None for name, value in inputs.items())
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert threads == torch.get_num_threads()
+
+
+def test_it_works_where_gradients_are_switched_off():
+    forward, inputs, under_test = RIGHT["two outputs"]
+    with torch.no_grad():
+        assert explain(forward, inputs, **under_test).ok
+
+
+# --- which gradients are judged ----------------------------------------------------------------------------------
+
+
+class MeanSquaredError(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return ((x - y) ** 2).mean()
+
+    @staticmethod
+    def backward(ctx, out_g):
+        x, y = ctx.saved_tensors
+        return out_g * 2 * (x - y) / x.numel(), None
+
+
+def test_only_inputs_that_require_a_gradient_are_judged_where_some_do():
+    inputs = {"x": normal(4, 3).requires_grad_(), "y": normal(4, 3)}
+    assert explain(mse, inputs, function=MeanSquaredError).ok
+    unmarked = explain(mse, {name: value.detach() for name, value in inputs.items()}, function=MeanSquaredError)
+    assert [one.answer for one in unmarked.mistakes] == ["y"]
+    assert "requires_grad=True" in unmarked.mistakes[0].says
+
+
+def test_a_gradient_that_a_dict_leaves_out_is_not_judged_and_that_is_said():
+    inputs = {"x": normal(4), "y": normal(4)}
+    found = explain(mse, inputs, backward=lambda out, out_g, x, y: {"x": out_g * 2 * (x - y) / len(x)})
+    assert found.ok, str(found)
+    assert found.notes == ("backward returns no gradient for y, so none is judged",)
+
+
+def test_a_gradient_that_is_marked_and_left_out_is_missing():
+    inputs = {"x": normal(4), "y": normal(4).requires_grad_()}
+    found = explain(mse, inputs, backward=lambda out, out_g, x, y: {"x": out_g * 2 * (x - y) / len(x)})
+    assert [(one.answer, one.code) for one in found.mistakes] == [("y", "missing-answer")]
+
+
+def test_none_is_right_where_the_gradient_is_zero():
+    found = explain(
+        lambda x, y: x * 2 + y.round().detach(),
+        {"x": normal(4), "y": normal(4)},
+        backward=lambda out, out_g, x, y: {"x": 2 * out_g, "y": None},
+    )
+    assert found.ok, str(found)
+
+
+# --- what cannot be tried, traced or trusted ---------------------------------------------------------------------
+
+
+class NumpySine(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, out_g):
+        return out_g * ctx.saved_tensors[0].cos()
+
+
+def test_a_kernel_that_leaves_no_trace_falls_back_to_facts():
+    def backward(out, out_g, x):
+        return {"x": out_g * (x.cos() + x**3)}
+
+    found = explain(lambda x: NumpySine.apply(x), {"x": normal(5)}, backward=backward)
+    assert [one.answer for one in found.mistakes] == ["x"]
+    assert "nudge x[" in found.mistakes[0].evidence
+    assert any("cannot be traced" in note for note in found.notes)
+
+
+def test_a_forward_pass_that_branches_on_its_data_is_explained_branch_by_branch():
+    def forward(x):
+        return x.exp() if x.sum() > 0 else x.sin()
+
+    def backward(out, out_g, x):
+        return {"x": out_g * out if x.sum() > 0 else out_g * x}
+
+    found = explain(forward, {"x": torch.tensor([1.0, -1.1, 2.0, -2.05])}, backward=backward, seed=0)
+    assert [one.answer for one in found.mistakes] == ["x"]
+    assert any("other operations for other values" in note for note in found.notes)
+
+
+def test_a_forward_pass_whose_own_gradient_is_not_its_derivative_is_not_trusted():
+    found = explain(lambda x: x.detach() * x, {"x": normal(5)}, backward=lambda out, out_g, x: {"x": out_g * 2 * x})
+    assert not found.ok
+    assert found.mistakes == ()
+    assert "cannot be trusted" in str(found)
+    with pytest.raises(AssertionError, match="cannot be trusted"):
+        found.assert_ok()
+
+
+def test_code_that_takes_the_given_sizes_only_is_tried_with_these_and_that_is_said():
+    def backward(out, out_g, x, w):
+        return {"x": out_g @ w.T, "w": x.reshape(4, 3).T @ out_g}
+
+    found = explain(*MATMUL, backward=backward)
+    assert found.ok, str(found)
+    assert any("tried with n = 4 and m = 3 alone" in note and "x.shape[0] is 5" in note for note in found.notes)
+
+
+def test_what_is_right_for_the_given_inputs_only_is_told_as_such():
+    found = explain(torch.relu, {"input": torch.rand(4) + 0.1}, backward=lambda out, out_g, input: {"input": out_g})
+    assert found.ok
+    inputs = {"x": normal(4), "marks": torch.tensor([True, True, False, True])}
+
+    def backward(out, out_g, x, marks):
+        return {"x": out_g * torch.tensor([1.0, 1.0, 0.0, 1.0])[: len(x)]}
+
+    found = explain(lambda x, marks: x * marks, inputs, backward=backward, seed=0)
+    assert [one.answer for one in found.mistakes] == ["x"]
+    assert any("right at the given inputs, and wrong at others" in note for note in found.notes)
+
+
+def test_a_function_that_computes_another_output_is_told_so():
+    found = explain(lambda a, b: (a + b, a - b), {"a": normal(4), "b": normal(4)}, function=SumAndProduct)
+    assert found.mistakes[0].answer == "out"
+    assert "another output than forward" in found.mistakes[0].says
+
+
+def test_gradients_that_nobody_asked_for_are_no_mistake():
+    found = explain(lambda a, b: (a + b, a * b), {"a": normal(4), "b": normal(4)}, function=SumAndProduct)
+    assert found.ok
+    assert any("ctx.needs_input_grad" in note for note in found.notes)
+    silent = explain(*RIGHT["a linear layer as a Function"][:2], function=Linear)
+    assert silent.notes == ()
+
+
+def test_one_call_says_that_it_is_one():
+    forward, inputs, under_test = RIGHT["the numbers of one call"]
+    assert "one call" in explain(forward, inputs, **under_test).notes[0]
+
+
+# --- what cannot be used -----------------------------------------------------------------------------------------
+
+
+def right_square(out, out_g, x):
+    return {"x": 2 * x * out_g}
+
+
+RIGHT_SQUARE = {"backward": right_square}
+
+
+@pytest.mark.parametrize(
+    ("forward", "inputs", "under_test", "error", "says"),
+    [
+        (*SQUARE, {}, TypeError, "exactly one of backward=, function= and gradients="),
+        (*SQUARE, {"backward": right_square, "function": WithSetup}, TypeError, "exactly one of"),
+        (*SQUARE, {"backward": right_square, "upstream": 1}, TypeError, "upstream= belongs to gradients="),
+        (SQUARE[0], [normal(3)], RIGHT_SQUARE, TypeError, "inputs must be a dict"),
+        (SQUARE[0], {"x": torch.arange(3)}, RIGHT_SQUARE, ValueError, "none of the inputs is a floating"),
+        (SQUARE[0], {"x": normal(3).half()}, RIGHT_SQUARE, TypeError, "x is float16: explain takes"),
+        (SQUARE[0], {"z": normal(3)}, RIGHT_SQUARE, TypeError, r"forward is called with \(z=\)"),
+        (lambda x: x @ x, {"x": normal(4, 3)}, RIGHT_SQUARE, ValueError, "forward cannot be run on the inputs"),
+        (lambda x: x @ torch.ones(3, 2), SQUARE[1], RIGHT_SQUARE, ValueError, "in float64, where the right"),
+        (lambda x: x.log(), {"x": -torch.ones(3)}, RIGHT_SQUARE, ValueError, "gives nan or infinity"),
+        (lambda x: x * torch.rand(()), SQUARE[1], RIGHT_SQUARE, ValueError, "another output when it is called"),
+        (lambda x: x.mul_(2), SQUARE[1], RIGHT_SQUARE, ValueError, "changes its input x in place"),
+        (lambda x: None, SQUARE[1], RIGHT_SQUARE, TypeError, "must return a tensor or a tuple of tensors"),
+        (lambda x: x.argmax(), SQUARE[1], RIGHT_SQUARE, TypeError, "there is no gradient"),
+        (*SQUARE, {"backward": lambda out, x: {}}, TypeError, r"backward is called with \(out, out_g, x=\)"),
+        (*SQUARE, {"backward": lambda out, out_g, x: out_g}, TypeError, "backward must return a dict"),
+        (*SQUARE, {"backward": lambda out, out_g, x: {"z": out_g}}, TypeError, "a gradient of 'z'; the"),
+        (*SQUARE, {"function": "x"}, TypeError, "must be a torch.autograd.Function or a callable"),
+        (*SQUARE, {"function": Linear}, TypeError, r"Linear.forward is called with \(ctx, x\)"),
+        (*SQUARE, {"function": lambda x: x.sum()}, TypeError, "function returns an output of shape"),
+        (*SQUARE, {"function": lambda x: (x, x)}, TypeError, "function returns 2 floating-point outputs"),
+        (*SQUARE, {"gradients": {}, "upstream": normal(4, 3)}, ValueError, "gradients must have gradients of"),
+        (*SQUARE, {"gradients": {"z": normal(4, 3)}, "upstream": normal(4, 3)}, ValueError, r"it has \['z'\]"),
+        (*SQUARE, {"gradients": {"x": normal(4, 3)}}, ValueError, r"upstream must be .*\(4, 3\)"),
+        (*SQUARE, {"gradients": {"x": normal(4, 3)}, "upstream": normal(3)}, ValueError, r"like the output: \(4, 3\)"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_said_in_one_sentence(forward, inputs, under_test, error, says):
+    with pytest.raises(error, match=says) as raised:
+        explain(forward, inputs, **under_test)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.slow
+def test_importing_grader_imports_no_torch():
+    code = "import sys, grader; print('torch' in sys.modules, 'numpy' in sys.modules); "
+    code += "from grader import explain; print(callable(explain))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False", "True"]
