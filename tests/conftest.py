@@ -61,6 +61,10 @@ settings.load_profile("same")
 for name in ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", MODE_VARIABLE):
     os.environ.pop(name, None)
 
+# The processes that share the tests share the processors too: threads that wait for each other take a fifth on top.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
 # nbgrader asks for its database tool by name, which an environment that is not activated does not find.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
