@@ -8,7 +8,7 @@ import shutil
 import signal
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +36,8 @@ OF_ONE_FILE = (
     "nbgrader notebook_kernel class_grading cli isolation large_trial every_forgery every_release real_kernel".split()
 )
 """How the names of files begin, after `test_`, whose tests share what takes long to make."""
+LONGEST = "fifty_kills nbgrader_stock nbgrader_processes random_order undeclared".split()
+"""How the names of the thorough files begin that take longest: whoever begins one last would end alone."""
 SEED = 20240917
 
 Grade = Callable[..., ExerciseResult]
@@ -59,6 +61,10 @@ settings.load_profile("same")
 for name in ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", MODE_VARIABLE):
     os.environ.pop(name, None)
 
+# The processes that share the tests share the processors too: threads that wait for each other take a fifth on top.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
 # nbgrader asks for its database tool by name, which an environment that is not activated does not find.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
@@ -74,13 +80,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The fast ones first, so that a mistake shows within seconds: what needs no process, then what needs a worker."""
+    """The fast ones first, so that a mistake shows within seconds: what needs no process, then what needs a worker.
+
+    The thorough suite begins with its longest.
+    """
     items.sort(key=_cost)
 
 
 def _cost(item: pytest.Item) -> int:
+    if item.path.parent.name == "thorough" and _begins(item.path.name, LONGEST):
+        return -1
     needed = (NEEDS.get(name, 0) for name in getattr(item, "fixturenames", ()))
     return max(needed, default=0) if item.get_closest_marker("slow") is None else max(NEEDS.values()) + 1
+
+
+def _begins(file: str, names: Sequence[str]) -> bool:
+    """Whether a test file's name begins so, after `test_`."""
+    return file.startswith(tuple(f"test_{name}" for name in names))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -97,7 +113,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
                 return "one class"
             if Path(file).name == "test_learners.py":
                 return nodeid.partition(": ")[0]
-            return file if Path(file).name.startswith(tuple(f"test_{name}" for name in OF_ONE_FILE)) else nodeid
+            return file if _begins(Path(file).name, OF_ONE_FILE) else nodeid
 
     return Scheduling(config, log)
 

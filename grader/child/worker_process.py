@@ -14,7 +14,6 @@ import os
 import select
 import signal
 import socket
-import struct
 import sys
 import tempfile
 from os import _exit
@@ -23,28 +22,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from . import protocol, warm_memory
+from .accident_limits import address_space, forbid_accidents, forget_inherited_signals, limit
+from .control_channel import ERROR, JOB, READY, REFUSED, STARTED, STATUS
 from .job_answer import answer
 from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, fork, prctl
 
 if TYPE_CHECKING:
     from .confinement import Confinement
 
-STATUS, ERROR = struct.Struct("<iii"), struct.Struct("<i")
 SPECIALIZED = 24  # times that code runs before Python has specialized it
-READY, JOB, STARTED, REFUSED = b"R", b"J", b"P", b"E"
-FORBIDDEN = frozenset(
-    (
-        "os.fork os.forkpty os.exec os.posix_spawn os.spawn os.system os.startfile subprocess.Popen os.kill os.killpg "
-        "os.remove os.rename os.rmdir os.mkdir os.link os.symlink os.truncate os.chmod os.chown os.utime "
-        "shutil.rmtree shutil.move shutil.copyfile socket.connect socket.bind sqlite3.connect"
-    ).split()
-)
 
 
 def main() -> None:
     """Entry: `fork FD [strict]` with a control socket, or `pipe` with frames on stdin and stdout."""
     strict = sys.argv[3:] == ["strict"]
-    _forget_inherited_signals()
+    forget_inherited_signals()
     null = os.open(os.devnull, os.O_RDWR)  # which the confined may not open
     _settle(strict)
     if sys.argv[1] == "fork":
@@ -60,12 +52,12 @@ def serve_fork(control: socket.socket, confinement: Confinement | None, null: in
         null: the descriptor that its streams become, once it is ready.
     """
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    _forbid_accidents()
+    forbid_accidents()
     if confinement is None:
         gc.freeze()
     else:
         warm_memory.settle()
-    warm, parent = _address_space(), os.getpid()
+    warm, parent = address_space(), os.getpid()
     _silence(null)  # until here, it has words for whatever keeps it from being ready
     control.sendall(READY)
     while True:
@@ -128,7 +120,7 @@ def _child(parent: int, job: int, result: int, warm: int, confinement: Confineme
         frame = mmap.mmap(job, 0, mmap.MAP_PRIVATE)  # arrays can be written to where they lie
         os.close(job)
         header, arrays = protocol.unpack(frame)
-        _limit(header, warm + len(frame))
+        limit(header, warm + len(frame))
         if confinement is not None:
             result = confinement.enter(result)
         gc.enable()
@@ -146,7 +138,7 @@ def serve_pipe(null: int) -> None:
     """
     replies = os.fdopen(os.dup(1), "wb")
     jobs = os.fdopen(os.dup(0), "rb")
-    _forbid_accidents()
+    forbid_accidents()
     if sys.platform == "linux":
         prctl(PR_SET_CHILD_SUBREAPER, 1)
     _silence(null)
@@ -158,7 +150,7 @@ def serve_pipe(null: int) -> None:
     while (frame := protocol.read_frame(jobs)) is not None:
         header, arrays = protocol.unpack(frame)
         if not originals:
-            _limit({**header, "time_limit": None}, _address_space())
+            limit({**header, "time_limit": None}, address_space())
             originals = [(owner, dict(vars(owner))) for owner in _patchable()]
             modules = dict(sys.modules)
         replies.writelines(answer(header, arrays))
@@ -230,68 +222,12 @@ def _rehearse(times: int, *, meter: bool = False) -> None:
         answer(*protocol.unpack(protocol.pack({**_REHEARSAL, "calls": [call]}, [array, array])))
 
 
-def _forget_inherited_signals() -> None:
-    """Unblock every signal, and let none be ignored that a child's end or its clock is heard by."""
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        for number in (signal.SIGCHLD, signal.SIGALRM, signal.SIGXCPU):
-            signal.signal(number, signal.SIG_DFL)
-
-
 def _silence(null: int) -> None:
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     os.close(null)
 
 
-def _limit(header: dict[str, Any], before: int) -> None:
-    """Limits against accidents: processor time, memory, files and processes.
-
-    Args:
-        before: bytes of address space that are in use before learner code runs.
-    """
-    _learners["run"] = True
-    try:
-        import resource
-    except ImportError:  # Windows: the wall clock limit remains
-        return
-    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NPROC: 0}
-    if header["time_limit"] is not None:
-        limits[resource.RLIMIT_CPU] = int(header["time_limit"]) + 2
-    if sys.platform == "linux":
-        limits[resource.RLIMIT_AS] = before + header["memory_limit"] * (1 << 20)
-    for kind, value in limits.items():
-        _, hard = resource.getrlimit(kind)
-        lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (lowered, lowered))
-
-
-def _address_space() -> int:
-    if sys.platform != "linux":
-        return 0  # nor is it limited
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _forbid_accidents() -> None:
-    """Let no learner code start processes, signal them, write files or open connections: it needs none of it."""
-    sys.dont_write_bytecode = True
-    writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-
-    def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        opens_to_write = event == "open" and arguments[2] & writing and arguments[0] != os.devnull
-        if _learners["run"] and (opens_to_write or event in FORBIDDEN):
-            raise PermissionError(f"an exercise may not do this ({event})")
-
-    def refuse(*_args: object, **_kwargs: object) -> NoReturn:
-        raise PermissionError("an exercise may not write files")
-
-    sys.addaudithook(watch)
-    torch: Any = sys.modules["torch"]
-    torch.save = refuse  # its C++ writer raises no audit event
-
-
-_learners = {"run": False}
 _REHEARSAL: dict[str, Any] = {
     "cells": ["import torch\ndef warm(x):\n    x.g = (x.t() @ x.g).sum(0) + torch.ones(1)\n"],
     "cell_limit": None,

@@ -6,12 +6,12 @@ import contextlib
 import os
 import signal
 import socket
-import struct
 import subprocess
 import time
 from dataclasses import replace
 from typing import Literal
 
+from grader.child.control_channel import ERROR, JOB, READY, REFUSED, STARTED, STATUS
 from grader.errors import InfrastructureError
 
 from .isolation import Isolation
@@ -27,7 +27,6 @@ from .warm_process import (
     readable,
 )
 
-STATUS, ERROR = struct.Struct("<iii"), struct.Struct("<i")
 STATUS_LIMIT = 5.0
 PIPE = 1 << 20  # bytes: as much as anybody may ask for
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # no isolated child can send these, not even to itself
@@ -97,7 +96,7 @@ class ForkingWorker(ReplaceableWorker):
         if not readable(self.control.fileno(), seconds):
             return None
         with contextlib.suppress(OSError):
-            return self.control.recv(1) == b"R"
+            return self.control.recv(1) == READY
         return False
 
     def _send(self, job: bytes) -> tuple[int, int]:
@@ -109,7 +108,7 @@ class ForkingWorker(ReplaceableWorker):
         try:
             protocol.write(content, [job])
             os.lseek(content, 0, os.SEEK_SET)
-            socket.send_fds(self.control, [b"J"], [content, theirs])
+            socket.send_fds(self.control, [JOB], [content, theirs])
             message, fds, _, _ = socket.recv_fds(self.control, 1, 1)
         except OSError as error:
             os.close(result)
@@ -117,10 +116,10 @@ class ForkingWorker(ReplaceableWorker):
         finally:
             os.close(content)
             os.close(theirs)
-        if message == b"P":
+        if message == STARTED:
             return fds[0], result
         os.close(result)
-        raise self._refused() if message == b"E" else self._lost()
+        raise self._refused() if message == REFUSED else self._lost()
 
     def _refused(self) -> InfrastructureError:
         """Why the warm process could not fork; it goes on."""

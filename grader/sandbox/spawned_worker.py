@@ -13,7 +13,7 @@ from grader.errors import ProtocolError
 
 from .isolation import Isolation
 from .replaceable_worker import ReplaceableWorker
-from .warm_process import GRACE, LINGER, Reply, WarmProcess, checked, how_it_ended
+from .warm_process import GRACE, LINGER, Reply, WarmProcess, checked
 
 
 class SpawnedWorker(ReplaceableWorker):
@@ -59,7 +59,7 @@ class SpawnedWorker(ReplaceableWorker):
         except OSError:
             frame = None
         if frame is None:
-            return self._replaced(Reply("crash", detail=_how_it_ended(process)))
+            return self._replaced(Reply("crash", detail=process.ending() or "it wrote into the grader's channel"))
         reply = checked(frame, "")
         in_time = time.monotonic() - started < time_limit
         return reply if in_time and reply.end == "answered" else self._replaced(reply)
@@ -74,15 +74,6 @@ class SpawnedWorker(ReplaceableWorker):
         """A reply after which another process takes over; if there can be none, the next job says why."""
         self._replace()
         return reply
-
-
-def _how_it_ended(process: WarmProcess) -> str:
-    """How a process ended; one that only fell silent is about to be killed."""
-    try:
-        code = process.popen.wait(LINGER)
-    except subprocess.TimeoutExpired:
-        return "it wrote into the grader's channel"
-    return how_it_ended(max(code, 0), max(-code, 0))
 
 
 def _pump(stream: Any, replies: queue.Queue[bytes | None]) -> None:

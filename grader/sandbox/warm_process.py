@@ -128,6 +128,16 @@ class WarmProcess:
         if self.words:
             self.words.close()
 
+    def ending(self) -> str:
+        """How the process ended, in words; empty if it only fell silent, and is about to be killed."""
+        try:
+            code = self.popen.wait(LINGER)
+        except subprocess.TimeoutExpired:
+            return ""
+        if self.in_box and code > OF_A_SHELL:
+            code = OF_A_SHELL - code
+        return how_it_ended(max(code, 0), max(-code, 0))
+
     def _children(self) -> list[int]:
         """Handles of its children, where the platform has such handles."""
         found: list[int] = []
@@ -146,16 +156,10 @@ class WarmProcess:
 
     def _why_it_ended(self) -> InfrastructureError:
         """How a process ended that was not ready yet, and its last words."""
-        try:
-            code = self.popen.wait(LINGER)
-        except subprocess.TimeoutExpired:
-            return could_not_start(f"it closed its end of the channel{self._last_words()}")
-        if self.in_box and code > OF_A_SHELL:
-            code = OF_A_SHELL - code
-        said = self._last_words()
-        if "No module named 'torch'" in said:
+        ended, said = self.ending(), self._last_words()
+        if ended and "No module named 'torch'" in said:
             return InfrastructureError(f"torch is not installed for {sys.executable}: run `pip install torch`.")
-        return could_not_start(how_it_ended(max(code, 0), max(-code, 0)) + said)
+        return could_not_start((ended or "it closed its end of the channel") + said)
 
     def _last_words(self) -> str:
         """The last line that it wrote to its stderr, after a colon; empty where there is none."""

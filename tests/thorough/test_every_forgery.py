@@ -1,4 +1,4 @@
-"""Every forgery in one class: the tests are those of the short suite."""
+"""Every forgery, between two honest students: the tests are those of the short suite."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from nbgrader_students import EVERY_FORGERY, make_class
+from nbgrader_class import UNIT, nbgrader, released_folder
+from nbgrader_students import EVERY_FORGERY, hand_in_forgeries
 from test_nbgrader_forgery import (
     test_here_it_scores_nothing,
     test_here_nothing_is_left_behind,
@@ -22,4 +23,7 @@ def forgeries() -> Mapping[str, str]:
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The course graded by our preprocessors."""
-    return make_class(tmp_path_factory.mktemp("forgeries")).folder
+    folder = released_folder(tmp_path_factory.mktemp("forgeries"))
+    hand_in_forgeries(folder, EVERY_FORGERY)
+    nbgrader("autograde", UNIT, cwd=folder)
+    return folder

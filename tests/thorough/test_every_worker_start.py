@@ -18,7 +18,6 @@ from probes import HANG, HONEST, PATIENT, SHORT, X, assert_still_honest
 from processes import PATIENCE
 from test_worker_start import (
     assert_ended_by,
-    assert_refused_for_want_of_descriptors,
     assert_stopped,
     family,
     refusal,
@@ -66,24 +65,6 @@ def test_killed_again_and_again_it_says_so_each_time(mode: str) -> None:
         assert_still_honest(worker)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_refused_for_want_of_descriptors(mode: str) -> None:
-    """It goes on as soon as there are fewer."""
-    with mode_worker(mode) as worker:
-        assert_refused_for_want_of_descriptors(worker)
-        assert_still_honest(worker)
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_refused_for_want_of_memory(mode: str) -> None:
-    """Python starts in so little memory, torch does not."""
-    with mode_worker(mode) as worker:
-        worker.close()
-        start_after(worker, "resource.setrlimit(resource.RLIMIT_AS, (100 << 20, 100 << 20))")
-        assert "could not start: the process" in refusal(worker)
-        assert_still_honest(worker)
-
-
 def start_after(worker: Any, statement: str) -> None:
     """Have the worker's next process, and only that one, begin with a statement of Python."""
     plain = warm_process._command
@@ -93,24 +74,24 @@ def start_after(worker: Any, statement: str) -> None:
         worker._start()
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    ("ends", "why"),
-    [("sys.exit('of no use')", "ended itself with exit code 1: of no use"), ("sys.exit(7)", "with exit code 7.")],
-    ids=["with last words", "without a word"],
-)
-def test_an_interpreter_that_ends_says_how(mode: str, ends: str, why: str) -> None:
-    with mode_worker(mode) as worker:
-        worker.close()
-        start_after(worker, ends)
-        assert why in refusal(worker)
-        assert_still_honest(worker)
+HOW_AN_INTERPRETER_ENDS = {
+    "sys.exit('of no use')": "ended itself with exit code 1: of no use",
+    "sys.exit(7)": "with exit code 7.",
+    # Python starts in so little memory, torch does not.
+    "resource.setrlimit(resource.RLIMIT_AS, (100 << 20, 100 << 20))": "could not start: the process",
+}
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_no_interpreter(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interpreter_that_ends_says_how_and_one_that_is_not_there_too(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after the other: none keeps the next from being told, nor the last from starting."""
     with mode_worker(mode) as worker:
-        worker.close()
+        for statement, why in HOW_AN_INTERPRETER_ENDS.items():
+            worker.close()
+            start_after(worker, statement)
+            assert why in refusal(worker)
         with monkeypatch.context() as patch:
             patch.setattr(warm_process.sys, "executable", "/nowhere/python")
             assert "refuses a new process (No such file or directory)" in refusal(worker)

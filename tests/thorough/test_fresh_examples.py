@@ -5,15 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
 from conftest import ROOT
 
 FILES = "answer_sheet compare formula_parser operators plain_yaml protocol results trace".split()
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_every_property_holds_for_fresh_examples(name: str) -> None:
+def test_every_property_holds_for_fresh_examples() -> None:
+    """All in one process: to start it takes longer than most of them."""
     options = ["-q", "-m", "hypothesis", "--hypothesis-profile", "fresh", "-p", "no:cacheprovider"]
-    words = [sys.executable, "-m", "pytest", f"tests/test_{name}.py", *options]
+    words = [sys.executable, "-m", "pytest", *(f"tests/test_{name}.py" for name in FILES), *options]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-20_000:]

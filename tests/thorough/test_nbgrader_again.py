@@ -11,21 +11,21 @@ from nbgrader_class import (
     UNIT,
     answered,
     comments,
-    copied,
     hand_in,
     nbgrader,
     released,
+    released_folder,
     rows,
     scores,
     small_course,
 )
-from test_nbgrader_autograde import LOOP, a_copy_of, course, extended, fail_at_value_errors, left_to_a_person
+from test_nbgrader_autograde import LOOP, a_copy_of, extended, fail_at_value_errors, left_to_a_person
 
 from grader.child import landlock
 
 
-def test_an_answer_that_hangs_is_stopped_and_named(course: Path, tmp_path: Path):
-    folder = copied(course, tmp_path / "copy")
+def test_an_answer_that_hangs_is_stopped_and_named(tmp_path: Path):
+    folder = released_folder(tmp_path)
     hand_in(folder, "loops", answered(released(folder), lin_grad=LOOP, bmm_grad=BMM))
     soon = small_course(tmp_path / "soon", time_limit=2).root
     nbgrader("autograde", UNIT, f"--SecureExecute.course={soon}", "--SecureExecute.isolation=none", cwd=folder)

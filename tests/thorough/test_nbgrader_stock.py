@@ -6,6 +6,7 @@ them; in the short suite the same cells are graded by the preprocessors.
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from nbgrader_class import (
     released_folder,
     scores,
 )
-from nbgrader_students import FORGERIES, NEIGHBOUR, hand_in_forgeries
+from nbgrader_students import FORGERIES, NEIGHBOUR, OTHER, hand_in_forgeries
 
 from grader.course import load_course
 from grader.nbgrader.course_folder import build_folder
@@ -66,6 +67,7 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "gradebook.db").unlink()
     nbgrader("generate_assignment", UNIT, "--force", cwd=folder)
     hand_in_forgeries(folder, FORGERIES)
+    shutil.rmtree(folder / "submitted" / OTHER)  # each takes a kernel of its own
     nbgrader_process("autograde", UNIT, cwd=folder)
     return folder
 
@@ -87,7 +89,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("stock")
     build_folder(REAL, folder)
     (folder / "nbgrader_config.py").unlink()
-    nbgrader_process("generate_assignment", NETWORK, cwd=folder)
+    nbgrader("generate_assignment", NETWORK, cwd=folder)
     right = read(folder / "source" / NETWORK / f"{NETWORK}.ipynb")
     wrong = read(folder / "source" / NETWORK / f"{NETWORK}.ipynb")
     answer = cell(wrong, "forward_and_backward")
