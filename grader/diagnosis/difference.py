@@ -6,13 +6,14 @@ Whoever knows the form does not go through the operations of the forward pass, s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 
-from grader.reference.trace import Step, Trace
+from grader.reference.trace import Trace
 
-from .operator import Kind, Operator, Parameters, step_name, value_name
+from .operator import At, Kind, Operator, Parameters, step_name
 
 EXACT = 1e-9
 LEAST = 2
@@ -64,35 +65,25 @@ class Truth:
 
 @dataclass(frozen=True)
 class Difference:
-    """The right gradient of one trial: `factor * (p - t)`; `x` is the variable."""
+    """The right gradient of one trial: `factor * (p - t)`; `x` is the variable.
+
+    Args:
+        made: the function that gives the belief, where that is known.
+        numbers: the truth as whole numbers, where it is given so.
+    """
 
     factor: float
     x: torch.Tensor
-    belief: Belief
-    truth: Truth
-
-    @property
-    def p(self) -> torch.Tensor:
-        return self.belief.value
-
-    @property
-    def t(self) -> torch.Tensor:
-        return self.truth.value
+    p: torch.Tensor
+    t: torch.Tensor
+    made: Any
+    numbers: Any
 
     @property
     def decided(self) -> torch.Tensor:
         """The belief as a decision: 1 where it is the largest of its row, or above one half."""
-        chosen = self.p > 0.5 if self.truth.numbers is None else self.p == self.p.amax(-1, keepdim=True)
+        chosen = self.p > 0.5 if self.numbers is None else self.p == self.p.amax(-1, keepdim=True)
         return chosen.to(self.p.dtype)
-
-    @property
-    def numbers(self) -> torch.Tensor:
-        assert self.truth.numbers is not None
-        return self.truth.numbers
-
-    def made(self, x: torch.Tensor) -> torch.Tensor:
-        assert self.belief.made is not None
-        return self.belief.made(x)
 
     def through(self, g: torch.Tensor) -> torch.Tensor:
         """`g` taken back through the function that gives the belief."""
@@ -102,12 +93,19 @@ class Difference:
         return gradient
 
 
-Change = Callable[[Difference], torch.Tensor]
-
-
-def _slip(name: str, code: str, change: Change) -> Operator:
+def _slip(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
     """A wrong difference in the place of the right one; takes its form, the keys of the belief and the truth."""
-    return Operator(name, code, lambda trace, wrt, form: _changed(trace, wrt, form, change), kind=Kind.SWEEP)
+
+    def rule(trace: Trace, wrt: str, form: tuple[str, str], **chosen: Any) -> torch.Tensor:
+        found = _difference(trace, wrt, _beliefs(trace, wrt)[form[0]], _truths(trace, wrt)[form[1]])
+        if found is None:
+            raise ValueError("the gradient is no such difference in this trial")
+        gradient = found.factor * change(found, **chosen)
+        if not bool(gradient.isfinite().all()):
+            raise ValueError("this slip gives no numbers in this trial")
+        return gradient
+
+    return Operator(name, code, rule, kind=Kind.SWEEP)
 
 
 ALWAYS = (
@@ -137,17 +135,10 @@ WHERE_ONE_HOT = (
     _slip("gradient-of-belief", "missing-local", lambda d: -d.t / d.p),
     _slip("loss-of-each-row", "forward-value", lambda d: -d.t * d.p.log()),
 )
-OF_KIN = {
-    name: Operator(
-        "another-function-of-variable",
-        "wrong-local",
-        lambda trace, wrt, form, name: _changed(trace, wrt, form, lambda d: KIN[name](d.x) - d.t),
-        kind=Kind.SWEEP,
-    )
-    for name in KIN
-}
-BESIDE = {name: replace(operator, name="function-beside-truth") for name, operator in OF_KIN.items()}
-DIFFERENCES = (*ALWAYS, *WHERE_MADE, *WHERE_ONE_HOT, *OF_KIN.values(), *BESIDE.values())  # fmt: skip
+OF_KIN, BESIDE_TRUTH = (
+    _slip(name, "wrong-local", lambda d, name: KIN[name](d.x) - d.t)
+    for name in ("another-function-of-variable", "function-beside-truth")
+)
 WITHOUT_BELIEF = {"difference-of-loss-squared", "difference-without-sign", "only-sign-of-difference", "times-belief",
                   "factor-on-belief-only", "factor-on-truth-only", "belief-decided", "variable-for-belief",
                   "function-differentiated-too", "largest-for-marked", "gradient-of-belief"}  # fmt: skip
@@ -155,45 +146,29 @@ WITHOUT_BELIEF = {"difference-of-loss-squared", "difference-without-sign", "only
 
 def difference_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
     """Operator, parameters, what is told; nothing where the right gradient is no such difference."""
-    form = _form(trace, wrt)
+    beliefs, truths = _beliefs(trace, wrt), _truths(trace, wrt)
+    pairs = ((b, t) for b in beliefs for t in truths if _difference(trace, wrt, beliefs[b], truths[t]) is not None)
+    form = next(pairs, None) if trace.inputs[wrt].numel() >= LEAST else None
     if form is None:
         return
-    belief, truth = _beliefs(trace, wrt)[form[0]], _truths(trace, wrt)[form[1]]
+    belief, truth = beliefs[form[0]], truths[form[1]]
     told = {"belief": belief.name, "truth": truth.name, "function": belief.function, "variable": wrt}
     made, one_hot, alone = belief.made is not None, truth.numbers is not None, form[0] == NOTHING
     for operator in (*ALWAYS, *(WHERE_MADE if made else ()), *(WHERE_ONE_HOT if one_hot else ())):
         if not (alone and operator.name in WITHOUT_BELIEF):
             yield operator, {"form": form}, told
-    for name, operator in (BESIDE if alone else OF_KIN).items() if made or alone else ():
-        yield operator, {"form": form, "name": name}, {"there": name, **told}
+    for name in KIN if made or alone else ():
+        yield BESIDE_TRUTH if alone else OF_KIN, {"form": form, "name": name}, {"there": name, **told}
 
 
-def _changed(trace: Trace, wrt: str, form: tuple[str, str], change: Change) -> torch.Tensor:
-    found = _difference(trace, wrt, *form)
-    if found is None:
-        raise ValueError("the gradient is no such difference in this trial")
-    gradient = found.factor * change(found)
-    if not bool(gradient.isfinite().all()):
-        raise ValueError("this slip gives no numbers in this trial")
-    return gradient
-
-
-def _form(trace: Trace, wrt: str) -> tuple[str, str] | None:
-    """The keys of the two values whose difference the gradient is made of, if there are any."""
-    if trace.inputs[wrt].numel() < LEAST:
-        return None
-    pairs = ((belief, truth) for belief in _beliefs(trace, wrt) for truth in _truths(trace, wrt))
-    return next((pair for pair in pairs if _difference(trace, wrt, *pair) is not None), None)
-
-
-def _difference(trace: Trace, wrt: str, belief: str, truth: str) -> Difference | None:
-    p, t = _beliefs(trace, wrt)[belief], _truths(trace, wrt)[truth]
-    right, difference = trace.backward(wrt), p.value - t.value
+def _difference(trace: Trace, wrt: str, belief: Belief, truth: Truth) -> Difference | None:
+    """The right gradient as a difference of these two, if it is one."""
+    right, difference = trace.backward(wrt), belief.value - truth.value
     size = float((difference**2).sum())
     factor = float((right * difference).sum()) / size if size else 0.0
     if not factor or float((right - factor * difference).abs().max()) > EXACT * float(right.abs().max()):
         return None
-    return Difference(factor, trace.inputs[wrt], p, t)
+    return Difference(factor, trace.inputs[wrt], belief.value, truth.value, belief.made, truth.numbers)
 
 
 def _truths(trace: Trace, wrt: str) -> dict[str, Truth]:
@@ -210,28 +185,16 @@ def _truths(trace: Trace, wrt: str) -> dict[str, Truth]:
 
 def _beliefs(trace: Trace, wrt: str) -> dict[str, Belief]:
     """Every value that depends on `wrt` and can be shaped like it, the shares behind a logsumexp, and zero."""
-    variable, relevant = trace.inputs[wrt], trace.depends(wrt)
-    found = {wrt: Belief(variable, wrt)}
-    for step in trace.steps:
-        if step.key not in relevant or not step.operands:
-            continue
-        (position, source), *others = step.operands
-        if step.name == "logsumexp" and source == wrt:
-            found["shares"] = Belief(variable.softmax(-1), f"softmax({wrt})", _softmax, "`softmax`")
-        elif _alike(step.value, variable) and step.key != trace.out:
-            plain = source == wrt and not others and step.operand(position).shape == variable.shape == step.value.shape
-            value, name = step.value.reshape(variable.shape), value_name(trace, step.key)
-            found[step.key] = Belief(value, name, _again(step) if plain else None, step_name(step))
+    variable, found = trace.inputs[wrt], {wrt: Belief(trace.inputs[wrt], wrt)}
+    for at in (At(trace, step) for step in trace.steps if step.key in trace.depends(wrt) and step.operands):
+        if at.name == "logsumexp" and at.source == wrt:
+            found["shares"] = Belief(variable.softmax(-1), f"softmax({wrt})", lambda x: x.softmax(-1), "`softmax`")
+        elif _alike(at.y, variable) and not at.is_last:
+            plain = at.source == wrt and not at.others and at.x.shape == variable.shape == at.y.shape
+            made = (lambda x, at=at: at.step.apply({at.where: x})) if plain else None
+            name, function = at.named(at.step.key), step_name(at.step)
+            found[at.step.key] = Belief(at.y.reshape(variable.shape), name, made, function)
     return {**found, NOTHING: Belief(torch.zeros_like(variable), NOTHING)}
-
-
-def _softmax(x: torch.Tensor) -> torch.Tensor:
-    return x.softmax(-1)
-
-
-def _again(step: Step) -> Function:
-    ((position, _),) = step.operands
-    return lambda x: step.apply({position: x})
 
 
 def _alike(value: torch.Tensor, variable: torch.Tensor) -> bool:

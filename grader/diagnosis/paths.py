@@ -7,20 +7,21 @@ turn, and these uses are one edge.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 
 from grader.reference.trace import Line, Position, Step, Trace, Use
 
-from .operator import AVERAGES, REDUCTIONS, SUMS, Kind, Operator, Parameters, Uses, of_any_turn, step_name, value_name
+from .operator import AVERAGES, SUMS, Kind, Operator, Parameters, Uses, of_any_turn, step_name, value_name
 
 MOST_PATHS = 4
 NOTHING = 1e-9
 LAST_TURNS = (1, 2, 3)
+Choice = tuple[Operator, Parameters, Parameters]  # with what is told
+ChoiceAt = tuple[*Choice, Step | None]  # and the step that it is about
 
 
 @dataclass(frozen=True)
@@ -48,19 +49,15 @@ class Edge:
         ]
 
 
-def source_of(trace: Trace, key: str) -> str | Line:
-    return trace.steps[int(key[1:])].line if key.startswith("%") else key
-
-
 def edges_of(trace: Trace, wrt: str) -> dict[str | Line, list[Edge]]:
     """Every value on the way from `wrt` to the output, with the edges that go on from it."""
     relevant, found = trace.depends(wrt), dict[str | Line, dict[Edge, None]]()
     for step in trace.steps:
-        if step.key in relevant:
-            for where, key in step.operands:
-                if key in relevant:
-                    edge = Edge(source_of(trace, key), step.line, where if len(where) == 1 else None)
-                    found.setdefault(edge.source, {})[edge] = None
+        for where, key in step.operands if step.key in relevant else ():
+            if key in relevant:
+                source = trace.steps[int(key[1:])].line if key.startswith("%") else key
+                edge = Edge(source, step.line, where if len(where) == 1 else None)
+                found.setdefault(source, {})[edge] = None
     return {source: list(edges) for source, edges in found.items()}
 
 
@@ -68,25 +65,26 @@ def used_often(trace: Trace, wrt: str) -> Iterator[tuple[str, list[Edge]]]:
     """Every value that several edges go on from, as a record names it."""
     for source, edges in edges_of(trace, wrt).items():
         if 2 <= len(edges) <= MOST_PATHS:
-            yield name_of_source(trace, source), edges
+            yield _named(trace, source), edges
 
 
-def name_of_source(trace: Trace, source: str | Line) -> str:
-    return source if isinstance(source, str) else of_any_turn(trace, value_name(trace, trace.steps[trace.turns[source][0]].key))
+def _named(trace: Trace, source: str | Line) -> str:
+    if isinstance(source, str):
+        return source
+    return of_any_turn(trace, value_name(trace, f"%{trace.turns[source][0]}"))
+
+
+def _is_carried(trace: Trace, edge: Edge) -> bool:
+    """It hands a value on from one turn of a loop to the next."""
+    for (here, _), (there, where) in itertools.pairwise(edge.uses(trace)):
+        if dict(trace.steps[there].operands)[where] in trace.depends(trace.steps[here].key):
+            return True
+    return False
 
 
 def through(trace: Trace, edges: tuple[Edge, ...]) -> list[str]:
     """The operations that the edges lead to, as a record names them."""
     return [step_name(trace.steps[trace.turns[edge.line][0]]) for edge in edges]
-
-
-def _is_carried(trace: Trace, edge: Edge) -> bool:
-    """It hands a value on from one turn of a loop to the next."""
-    uses = edge.uses(trace)
-    return any(
-        dict(trace.steps[there].operands)[where] in trace.depends(trace.steps[here].key)
-        for (here, _), (there, where) in itertools.pairwise(uses)
-    )
 
 
 def uses_of(trace: Trace, edges: tuple[Edge, ...]) -> Uses:
@@ -98,19 +96,14 @@ def idle_edges(trace: Trace, wrt: str) -> tuple[Edge, ...]:
     right = trace.backward(wrt)
     bound = NOTHING * float(right.abs().max()) if right.numel() else 0.0
     idle: tuple[Edge, ...] = ()
-    for _, edges in used_often(trace, wrt):
-        for edge in edges:
-            skip = uses_of(trace, (*idle, edge))
-            if float((trace.backward(wrt, skip=skip) - right).abs().max()) <= bound:
-                idle = (*idle, edge)
+    for edge in (edge for _, edges in used_often(trace, wrt) for edge in edges):
+        skip = uses_of(trace, (*idle, edge))
+        if float((trace.backward(wrt, skip=skip) - right).abs().max()) <= bound:
+            idle = (*idle, edge)
     return idle
 
 
-def _skipped(trace: Trace, _: Any, edges: tuple[Edge, ...]) -> Uses:
-    return uses_of(trace, edges)
-
-
-def _turned_off(trace: Trace, _: Any, edge: Edge, keep: slice) -> Uses:
+def _turned_off(trace: Trace, _: object, edge: Edge, keep: slice) -> Uses:
     uses = edge.uses(trace)
     kept = uses[keep]
     if not kept and keep != slice(0, 0):
@@ -118,39 +111,40 @@ def _turned_off(trace: Trace, _: Any, edge: Edge, keep: slice) -> Uses:
     return frozenset(uses) - frozenset(kept)
 
 
-def _cut_once(trace: Trace, _: Any, edge: Edge, turn: int) -> Uses:
+def _cut_once(trace: Trace, _: object, edge: Edge, turn: int) -> Uses:
     uses = edge.uses(trace)
     if not -len(uses) <= turn < len(uses) or len(uses) < 2:
         raise ValueError("there is no such turn at these sizes")
     return frozenset([uses[turn]])
 
 
-CUT_ONCE = Operator("cut-once", "missing-path", _cut_once, kind=Kind.EDGES)
-
-
 def _truncated(trace: Trace, wrt: str, edge: Edge, exits: tuple[Edge, ...], turns: int) -> torch.Tensor:
     """What each turn gives to the output goes back through the last few turns only, and no further."""
     carried, found = edge.uses(trace), torch.zeros_like(trace.inputs[wrt])
-    leaving = [use for exit_ in exits for use in exit_.uses(trace)]
+    leaving = [use for one in exits for use in one.uses(trace)]
     if not leaving or len(carried) < 2:
         raise ValueError("there is no loop at these sizes")
-    for use in leaving:
-        source = dict(trace.steps[use[0]].operands)[use[1]]
-        before = [other for other in carried if trace.steps[other[0]].key in trace.reaches(source)]
+    for index, where in leaving:
+        reached = trace.reaches(dict(trace.steps[index].operands)[where])
+        before = [use for use in carried if trace.steps[use[0]].key in reached]
         cut = frozenset(before[: max(len(before) - turns, 0)])
-        found = found + trace.backward(wrt, skip=frozenset(leaving) - {use} | cut)
+        found = found + trace.backward(wrt, skip=frozenset(leaving) - {(index, where)} | cut)
     return found
 
 
+def _off(name: str) -> Operator:
+    return Operator(name, "missing-path", _turned_off, kind=Kind.EDGES)
+
+
+MISSING = Operator("path-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges), kind=Kind.EDGES)
+CUT_ONCE = Operator("cut-once", "missing-path", _cut_once, kind=Kind.EDGES)
 TRUNCATED = Operator("truncated", "missing-path", _truncated, kind=Kind.SWEEP)
-MISSING = Operator("path-missing", "missing-path", _skipped, kind=Kind.EDGES)
-TURNS_MISSING = (
-    (Operator("no-gradient-through-loop", "missing-path", _turned_off, kind=Kind.EDGES), [slice(0, 0)]),
-    (Operator("only-last-turns", "missing-path", _turned_off, kind=Kind.EDGES), [slice(-k, None) for k in LAST_TURNS]),
-    (Operator("only-first-turn", "missing-path", _turned_off, kind=Kind.EDGES), [slice(0, 1)]),
-    (Operator("last-turn-missing", "missing-path", _turned_off, kind=Kind.EDGES), [slice(0, -1)]),
-    (Operator("first-turn-missing", "missing-path", _turned_off, kind=Kind.EDGES), [slice(1, None)]),
-)
+LAST_ONLY, NOT_THROUGH_LOOP = _off("only-last-turns"), _off("no-gradient-through-loop")
+TURNS_KEPT = (
+    (NOT_THROUGH_LOOP, slice(0, 0)), *((LAST_ONLY, slice(-turns, None)) for turns in LAST_TURNS),
+    (_off("only-first-turn"), slice(0, 1)), (_off("last-turn-missing"), slice(0, -1)),
+    (_off("first-turn-missing"), slice(1, None)),
+)  # fmt: skip
 
 
 def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters, tuple[Edge, ...]]]:
@@ -163,52 +157,57 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
                     yield MISSING, {"edges": dropped}, told, dropped
     for edges in edges_of(trace, wrt).values():
         for edge in edges:
-            uses = edge.uses(trace)
-            if len(uses) > 1:
-                cut = len(edges) > 1 and _is_carried(trace, edge)
-                for operator, keeps in TURNS_MISSING:
-                    for keep in keeps if cut or operator.name != "no-gradient-through-loop" else ():
-                        told = {"value": name_of_source(trace, edge.source), "step": through(trace, (edge,))[0],
-                                "turns": len(range(*keep.indices(99)))}  # fmt: skip
-                        yield operator, {"edge": edge, "keep": keep}, told, (edge,)
-                exits = tuple(other for other in edges if other != edge)
-                for turn in range(-len(uses), len(uses)) if exits else ():
-                    told = {"turns": turn, "step": through(trace, (edge,))[0]}
-                    yield CUT_ONCE, {"edge": edge, "turn": turn}, told, (edge,)
-                for turns in LAST_TURNS if exits else ():
-                    told = {"turns": turns, "step": through(trace, (edge,))[0]}
-                    yield TRUNCATED, {"edge": edge, "exits": exits, "turns": turns}, told, (edge,)
+            exits = tuple(other for other in edges if other != edge)
+            for operator, chosen, turns in _loop_choices(trace, edge, exits):
+                yield operator, {"edge": edge, **chosen}, {"step": through(trace, (edge,))[0], **turns}, (edge,)
+
+
+def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator[Choice]:
+    """Of an edge that a loop goes through; where nothing leaves the loop, it cannot go without all of it."""
+    count = len(edge.uses(trace))
+    if count < 2:
+        return
+    for operator, keep in TURNS_KEPT:
+        if operator is not NOT_THROUGH_LOOP or (exits and _is_carried(trace, edge)):
+            turns = len(range(*keep.indices(99)))
+            yield operator, {"keep": keep}, {"value": _named(trace, edge.source), "turns": turns}
+    if exits:
+        yield from ((CUT_ONCE, {"turn": turn}, {"turns": turn}) for turn in range(-count, count))
+        yield from ((TRUNCATED, {"exits": exits, "turns": turns}, {"turns": turns}) for turns in LAST_TURNS)
+
+
+# --- ways of their own to the gradient ---------------------------------------------------------------------------
+
+
+def _whole(name: str, code: str, rule: Callable[..., torch.Tensor]) -> Operator:
+    return Operator(name, code, rule, kind=Kind.SWEEP)
+
+
+def _at_line(name: str, code: str, rule: Callable[[Trace, str, Step], torch.Tensor]) -> Operator:
+    """From a line that is taken once."""
+
+    def at_line(trace: Trace, wrt: str, line: Line) -> torch.Tensor:
+        (index,) = trace.turns[line]
+        return rule(trace, wrt, trace.steps[index])
+
+    return _whole(name, code, at_line)
 
 
 def _derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
     if key == wrt:
         return torch.ones_like(trace.inputs[wrt])
-    value = trace.values()[key]
-    steps = trace.steps[: int(key[1:]) + 1]
-    return replace(trace, steps=steps, out=key, out_g=torch.ones_like(value), memo={}).backward(wrt)
+    steps, ones = trace.steps[: int(key[1:]) + 1], torch.ones_like(trace.values()[key])
+    return replace(trace, steps=steps, out=key, out_g=ones, memo={}).backward(wrt)
 
 
-def _derivatives_multiplied(trace: Trace, wrt: str, line: Line) -> torch.Tensor:
-    (index,) = trace.turns[line]
-    step = trace.steps[index]
-    both = frozenset((index, where) for where, _ in step.operands)
+def _derivatives_multiplied(trace: Trace, wrt: str, step: Step) -> torch.Tensor:
+    both = frozenset((step.index, where) for where, _ in step.operands)
     one, two = (_derivative_of(trace, key, wrt) for _, key in step.operands)
     return trace.backward(wrt, skip=both) + trace.out_g * one * two
 
 
-def _gradient_of(trace: Trace, wrt: str, line: Line) -> torch.Tensor:
-    (index,) = trace.turns[line]
-    return trace.gradients(wrt)[f"%{index}"].expand(trace.inputs[wrt].shape)
-
-
-def _added(trace: Trace, wrt: str, line: Line) -> torch.Tensor:
-    (index,) = trace.turns[line]
-    key = f"%{index}"
-    return (trace.values()[key] * trace.gradients(wrt)[key]).expand(trace.inputs[wrt].shape)
-
-
-def _value(trace: Trace, _: str, line: Line) -> torch.Tensor:
-    return trace.steps[trace.turns[line][-1]].value
+def _gradient_of(trace: Trace, wrt: str, step: Step) -> torch.Tensor:
+    return trace.gradients(wrt)[step.key].expand(trace.inputs[wrt].shape)
 
 
 def _forward_of_upstream(trace: Trace, wrt: str) -> torch.Tensor:
@@ -216,89 +215,68 @@ def _forward_of_upstream(trace: Trace, wrt: str) -> torch.Tensor:
     return other.values()[other.out]
 
 
-DERIVATIVES_MULTIPLIED = Operator("derivatives-multiplied", "wrong-local", _derivatives_multiplied, kind=Kind.SWEEP)
-STOPPED_EARLY = Operator("stopped-early", "missing-local", _gradient_of, kind=Kind.SWEEP)
-TERM_OF_LOSS = Operator("term-of-loss", "forward-value", _added, kind=Kind.SWEEP)
-FORWARD_VALUE = Operator("forward-value", "forward-value", _value, kind=Kind.SWEEP)
-FORWARD_OF_UPSTREAM = Operator("forward-of-upstream", "wrong-local", _forward_of_upstream, kind=Kind.SWEEP)
-
-
 def _times_value(trace: Trace, wrt: str, key: str, divided: bool) -> torch.Tensor:
     right, value = trace.backward(wrt), trace.values()[key]
-    if tuple(np.broadcast_shapes(value.shape, right.shape)) != tuple(right.shape):
+    if np.broadcast_shapes(value.shape, right.shape) != tuple(right.shape):
         raise ValueError("the shapes do not fit in this trial")
     return right / value if divided else right * value
 
 
-TIMES_VALUE = Operator("times-value-of-pass", "extra-factor", _times_value, kind=Kind.SWEEP)
-DIVIDED_BY_VALUE = Operator("divided-by-value-of-pass", "wrong-local", _times_value, kind=Kind.SWEEP)
+DERIVATIVES_MULTIPLIED = _at_line("derivatives-multiplied", "wrong-local", _derivatives_multiplied)
+STOPPED_EARLY = _at_line("stopped-early", "missing-local", _gradient_of)
+TERM_OF_LOSS = _at_line("term-of-loss", "forward-value",
+                        lambda trace, wrt, step: step.value * _gradient_of(trace, wrt, step))  # fmt: skip
+FORWARD_VALUE = _whole("forward-value", "forward-value",
+                       lambda trace, _, line: trace.steps[trace.turns[line][-1]].value)  # fmt: skip
+FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local", _forward_of_upstream)
+TIMES_VALUE = _whole("times-value-of-pass", "extra-factor", _times_value)
+DIVIDED_BY_VALUE = _whole("divided-by-value-of-pass", "wrong-local", _times_value)
 
 
-def factor_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters, Step | None]]:
+def _once(trace: Trace) -> list[Step]:
+    """The steps whose line is taken once."""
+    return [step for step in trace.steps if len(trace.turns[step.line]) == 1]
+
+
+def factor_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
     """The right answer, multiplied or divided by a value of the forward pass."""
-    shape = trace.inputs[wrt].shape
-    for step in trace.steps:
-        wide = step.value.dim() <= len(shape) and step.value.is_floating_point() and step.value.numel() > 1
-        if wide and len(trace.turns[step.line]) == 1:
-            for operator in (TIMES_VALUE, DIVIDED_BY_VALUE):
-                told = {"value": value_name(trace, step.key)}
-                yield operator, {"key": step.key, "divided": operator is DIVIDED_BY_VALUE}, told, None
+    for step in _once(trace):
+        value = step.value
+        if value.dim() <= trace.inputs[wrt].dim() and value.is_floating_point() and value.numel() > 1:
+            told = {"value": value_name(trace, step.key)}
+            yield TIMES_VALUE, {"key": step.key, "divided": False}, told, None
+            yield DIVIDED_BY_VALUE, {"key": step.key, "divided": True}, told, None
 
 
-WHOLE = (
-    TIMES_VALUE,
-    DIVIDED_BY_VALUE,
-    DERIVATIVES_MULTIPLIED,
-    STOPPED_EARLY,
-    TERM_OF_LOSS,
-    FORWARD_VALUE,
-    FORWARD_OF_UPSTREAM,
-)
-PATHS = (MISSING, CUT_ONCE, TRUNCATED, *(operator for operator, _ in TURNS_MISSING))
-
-
-def whole_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters, Step | None]]:
-    """Ways of their own to the gradient: operator, parameters, what is told, and the step that it is about."""
-    relevant, shape = trace.depends(wrt), trace.inputs[wrt].shape
-    single = [step for step in trace.steps if len(trace.turns[step.line]) == 1]
+def whole_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
+    """Ways of their own to the gradient."""
+    relevant, variable, single = trace.depends(wrt), trace.inputs[wrt], _once(trace)
     for step in single:
         within = [key for _, key in step.operands if key in relevant]
-        if step.name == "mul" and len(within) == 2 and step.value.shape == shape:
+        if step.name == "mul" and len(within) == 2 and step.value.shape == variable.shape:
             yield DERIVATIVES_MULTIPLIED, {"line": step.line}, {}, step
-    for key in trace.gradients(wrt):
-        if key in (wrt, trace.out) or not key.startswith("%") or trace.values()[key].numel() not in (1, shape.numel()):
-            continue
-        step = trace.steps[int(key[1:])]
-        if step not in single:
-            continue
-        if not trace.upstream_name and _is_added_up(trace, step, wrt):
-            yield TERM_OF_LOSS, {"line": step.line}, {}, None
-        told = {"value": value_name(trace, key), "variable": wrt}
-        yield STOPPED_EARLY, {"line": step.line}, told, step
-    if trace.upstream_name and trace.out_g.shape == shape:
+    steps = {step.key: step for step in single if step.key != trace.out}
+    for key, gradient in trace.gradients(wrt).items():
+        if key in steps and steps[key].value.numel() in (1, variable.numel()):
+            step = steps[key]
+            if not trace.upstream_name and _is_added_up(step, gradient):
+                yield TERM_OF_LOSS, {"line": step.line}, {}, None
+            yield STOPPED_EARLY, {"line": step.line}, {"value": value_name(trace, key), "variable": wrt}, step
+    if trace.upstream_name and trace.out_g.shape == variable.shape:
         yield FORWARD_OF_UPSTREAM, {}, {"variable": wrt, "upstream": trace.upstream_name}, None
 
 
-def value_choices(trace: Trace) -> Iterator[tuple[Operator, Parameters, Parameters, Step | None]]:
+def _is_added_up(step: Step, gradient: torch.Tensor) -> bool:
+    """A sum of terms, of which each entry counts alike from there on."""
+    return step.name in SUMS and len(step.operands) > 1 and bool((gradient == gradient.flatten()[0]).all())
+
+
+def value_choices(trace: Trace) -> Iterator[ChoiceAt]:
     """Values of the forward pass, which are no gradients."""
     for step in trace.steps:
         yield FORWARD_VALUE, {"line": step.line}, {"value": value_name(trace, step.key)}, step
 
 
-def _is_added_up(trace: Trace, step: Step, wrt: str) -> bool:
-    """A sum of terms, of which each entry counts alike from there on."""
-    gradient = trace.gradients(wrt)[step.key]
-    return step.name in SUMS and len(step.operands) > 1 and bool((gradient == gradient.flatten()[0]).all())
-
-
 def averages(trace: Trace) -> bool:
     """The forward pass takes a mean."""
     return any(step.name in AVERAGES for step in trace.steps)
-
-
-def reduced_along(trace: Trace) -> Iterator[tuple[Step, int | None]]:
-    """Sums and means whose axis is kept, with every other axis, and `None` for all of them."""
-    for step in trace.steps:
-        rank = step.value.dim()
-        if step.name in REDUCTIONS and rank and rank == step.operand(step.operands[0][0]).dim():
-            yield from ((step, axis) for axis in (*range(rank), None))

@@ -273,7 +273,7 @@ BROADCASTING = (
     _one_copy("only-first-copy", 0, broadcast_axes),
     _one_copy("only-last-copy", -1, broadcast_axes),
     _undone("only-largest-copy", "partial-batch",
-            lambda at, terms: (terms.amax(axes, keepdim=True) if (axes := broadcast_axes(at)) else terms).reshape(at.x.shape)),
+            lambda at, terms: (terms.amax(axes) if (axes := broadcast_axes(at)) else terms).reshape(at.x.shape)),
     _one_copy("only-first-in-front", 0, lambda at: summed_axes(at.x.shape, at.y.shape)[0]),
     _one_copy("only-last-in-front", -1, lambda at: summed_axes(at.x.shape, at.y.shape)[0]),
     _one_copy("only-first-stretched", 0, lambda at: summed_axes(at.x.shape, at.y.shape)[1]),

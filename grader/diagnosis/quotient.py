@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,18 @@ class Quotient:
     behind: float = 0
     together: bool = False
 
-    def height(self, place: float, step: Any = None) -> np.ndarray:
+    @classmethod
+    def of(cls, trial: Trial, ahead: float = 0, behind: float = 0) -> Quotient | None:
+        """Of a routine that takes a function, a point, perhaps weights, and a step; `None` of any other."""
+        values = list(trial.inputs.values())
+        if len(values) not in (3, 4) or not callable(values[0]) or type(values[-1]) is not float:
+            return None
+        f, x, *v, h = values
+        if not all(isinstance(value, torch.Tensor) for value in (x, *v)) and (v or type(x) is not float):
+            return None
+        return cls(f, x, v[0] if v else None, h, ahead, behind)
+
+    def height(self, place: float, step: Any = None) -> Any:
         """The function's value with x moved by `place` steps, once for each entry of x; shape: that of x.
 
         Args:
@@ -55,83 +65,68 @@ class Quotient:
         if isinstance(self.x, float):
             return np.asarray(float(self.f(self.x + move)))
         moved = torch.eye(self.x.numel(), dtype=self.x.dtype) * torch.as_tensor(move).flatten()
-        moved = moved.cumsum(0) if self.together else moved
-        heights = [self._number(self.f(self.x + row.view(self.x.shape))) for row in moved]
-        return np.array(heights).reshape(self.x.shape)
+        heights = [self.f(self.x + row.view(self.x.shape)) for row in (moved.cumsum(0) if self.together else moved)]
+        numbers = [float(value if self.v is None else (value * self.v).sum()) for value in heights]
+        return np.array(numbers).reshape(self.x.shape)
 
-    def _number(self, value: Any) -> float:
-        return float(value if self.v is None else (value * self.v).sum())
+    def at(self, place: float) -> float:
+        """The function's value at a number that is not x."""
+        if not isinstance(self.x, float):
+            raise ValueError("this can be done with numbers only")
+        return float(self.f(place))
 
-    def rise(self, ahead: float, behind: float, step: Any = None) -> np.ndarray:
-        rise: np.ndarray = self.height(ahead, step) - self.height(behind, step)
-        return rise
+    def rise(self, ahead: float, behind: float, step: Any = None) -> Any:
+        return self.height(ahead, step) - self.height(behind, step)
+
+    def right_rise(self, step: Any = None) -> Any:
+        return self.rise(self.ahead, self.behind, step)
 
     @property
     def run(self) -> float:
         """How far the right two places are apart."""
         return (self.ahead - self.behind) * self.h
 
+    @property
+    def weights(self) -> np.ndarray:
+        if self.v is None or self.v.shape != self.x.shape:
+            raise ValueError("there are no weights, or not one for each entry of x")
+        return self.v.numpy()
 
-def _slip(name: str, code: str, change: Callable[..., np.ndarray]) -> Operator:
+
+def _slip(name: str, code: str, change: Callable[..., Any]) -> Operator:
     def rule(end: End, right: tuple[float, float], **chosen: Any) -> np.ndarray:
-        known = _arguments(end.trial)
-        if known is None:
+        quotient = Quotient.of(end.trial, *right)
+        if quotient is None:
             raise ValueError("this trial has no function to take a quotient of")
         with np.errstate(all="ignore"):
-            return np.asarray(change(Quotient(*known, *right), **chosen))
+            return np.asarray(change(quotient, **chosen))
 
     return Operator(name, code, rule, kind=Kind.END)
 
 
-def _taken_at(one: Quotient, place: float) -> float:
-    if not isinstance(one.x, float):
-        raise ValueError("this can be done with numbers only")
-    return float(one.f(place))
-
-
-def _bend(scale: float, power: int, one: Quotient) -> np.ndarray:
-    bend: np.ndarray = (one.rise(1, 0) - one.rise(0, -1)) / (scale * one.h**power)
-    return bend
-
-
-def _weighted_again(one: Quotient) -> np.ndarray:
-    if one.v is None or one.v.shape != one.x.shape:
-        raise ValueError("there are no weights, or not one for each entry of x")
-    weighted: np.ndarray = one.rise(one.ahead, one.behind) / one.run * one.v.numpy()
-    return weighted
-
-
-OTHER_PLACES = _slip("function-at-other-places", "wrong-point", lambda one, p, q, run: one.rise(p, q) / (run * one.h))
-OWN_STEP = _slip(
-    "own-step",
-    "hard-coded",
-    lambda one, step: one.rise(one.ahead, one.behind, step) / ((one.ahead - one.behind) * step),
-)
+OTHER_PLACES = _slip("function-at-other-places", "wrong-point", lambda q, p, r, run: q.rise(p, r) / (run * q.h))
+OWN_STEP = _slip("own-step", "hard-coded", lambda q, step: q.right_rise(step) / ((q.ahead - q.behind) * step))
 QUOTIENTS = (
-    OTHER_PLACES,
-    _slip("second-at-h", "wrong-point", lambda one: (one.height(one.ahead) - _taken_at(one, one.h)) / one.run),
-    _slip("h-added-to-value", "wrong-point", lambda one: (one.height(0) + one.h - one.height(one.behind)) / one.run),
-    _slip("first-at-h", "wrong-point", lambda one: (_taken_at(one, one.h) - one.height(one.behind)) / one.run),
-    _slip("step-multiplied", "wrong-point",
-          lambda one: (_taken_at(one, one.x * one.h) - one.height(one.behind)) / one.run),
-    _slip("heights-added", "wrong-sign", lambda one: (one.height(one.ahead) + one.height(one.behind)) / one.run),
-    _slip("sign-of-rise-lost", "wrong-sign", lambda one: abs(one.rise(one.ahead, one.behind)) / one.run),
-    _slip("divided-by-x", "wrong-operand", lambda one: one.rise(one.ahead, one.behind) / np.asarray(one.x)),
-    _slip("divided-by-x-and-h", "wrong-operand",
-          lambda one: one.rise(one.ahead, one.behind) / (np.asarray(one.x) + one.h)),
-    _slip("only-second-divided", "wrong-operand",
-          lambda one: one.height(one.ahead) - one.height(one.behind) / one.run),
-    _slip("only-first-divided", "wrong-operand",
-          lambda one: one.height(one.ahead) / one.run - one.height(one.behind)),
-    *(_slip("change-of-slope", "wrong-local", partial(_bend, scale, power)) for scale in (1.0, 2.0) for power in (1, 2)),
-    _slip("step-never-set-back", "wrong-point",
-          lambda one: replace(one, together=True).rise(one.ahead, one.behind) / one.run),
+    _slip("second-at-h", "wrong-point", lambda q: (q.height(q.ahead) - q.at(q.h)) / q.run),
+    _slip("h-added-to-value", "wrong-point", lambda q: (q.height(0) + q.h - q.height(q.behind)) / q.run),
+    _slip("first-at-h", "wrong-point", lambda q: (q.at(q.h) - q.height(q.behind)) / q.run),
+    _slip("step-multiplied", "wrong-point", lambda q: (q.at(q.x * q.h) - q.height(q.behind)) / q.run),
+    _slip("heights-added", "wrong-sign", lambda q: (q.height(q.ahead) + q.height(q.behind)) / q.run),
+    _slip("sign-of-rise-lost", "wrong-sign", lambda q: abs(q.right_rise()) / q.run),
+    _slip("divided-by-x", "wrong-operand", lambda q: q.right_rise() / np.asarray(q.x)),
+    _slip("divided-by-x-and-h", "wrong-operand", lambda q: q.right_rise() / (np.asarray(q.x) + q.h)),
+    _slip("only-second-divided", "wrong-operand", lambda q: q.height(q.ahead) - q.height(q.behind) / q.run),
+    _slip("only-first-divided", "wrong-operand", lambda q: q.height(q.ahead) / q.run - q.height(q.behind)),
+    _slip("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / q.h),
+    _slip("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / q.h**2),
+    _slip("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / (2 * q.h)),
+    _slip("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / (2 * q.h**2)),
+    _slip("step-never-set-back", "wrong-point", lambda q: replace(q, together=True).right_rise() / q.run),
     OWN_STEP,
-    _slip("step-times-x", "wrong-point", lambda one: one.rise(one.ahead, one.behind, one.h * one.x) / one.run),
-    _slip("step-times-x", "wrong-point",
-          lambda one: one.rise(one.ahead, one.behind, one.h * one.x) / (one.run * np.asarray(one.x))),
-    _slip("weighted-twice", "extra-factor", _weighted_again),
-    _slip("function-itself", "forward-value", lambda one: np.asarray(one.f(one.x), dtype="float64")),
+    _slip("step-times-x", "wrong-point", lambda q: q.right_rise(q.h * q.x) / q.run),
+    _slip("step-times-x", "wrong-point", lambda q: q.right_rise(q.h * q.x) / (q.run * np.asarray(q.x))),
+    _slip("weighted-twice", "extra-factor", lambda q: q.right_rise() / q.run * q.weights),
+    _slip("function-itself", "forward-value", lambda q: np.asarray(q.f(q.x), dtype="float64")),
 )  # fmt: skip
 
 
@@ -141,47 +136,36 @@ def quotient_choices(trial: Trial) -> Iterator[tuple[Operator, Parameters, Param
     Args:
         trial: the first trial.
     """
-    found = _places(trial)
-    if found is None:
+    right = _places(trial)
+    if right is None:
         return
-    ahead, behind = found
-    points = {"ahead": PLACES[ahead], "behind": PLACES[behind]}
-    right = {"right": (ahead, behind)}
-    for p in PLACES:
-        for q in (q for q in PLACES if q < p and (p, q) != (ahead, behind)):
-            told = {"p": PLACES[p], "q": PLACES[q], **points}
-            for run in (p - q, ahead - behind):
-                yield OTHER_PLACES, {"p": p, "q": q, "run": run, **right}, told
-    for operator in QUOTIENTS[1:]:
-        if operator is OWN_STEP:
-            yield from ((operator, {"step": step, **right}, {"number": step}) for step in OWN_STEPS)
-        else:
-            yield operator, right, points
+    points = {"ahead": PLACES[right[0]], "behind": PLACES[right[1]]}
+    for p, r in _pairs():
+        for run in (p - r, right[0] - right[1]) if (p, r) != right else ():
+            told = {"p": PLACES[p], "q": PLACES[r], **points}
+            yield OTHER_PLACES, {"p": p, "r": r, "run": run, "right": right}, told
+    for operator in QUOTIENTS:
+        for step in OWN_STEPS if operator is OWN_STEP else ():
+            yield operator, {"step": step, "right": right}, {"number": step}
+        if operator is not OWN_STEP:
+            yield operator, {"right": right}, points
 
 
-def _arguments(trial: Trial) -> tuple[Callable[[Any], Any], Any, torch.Tensor | None, float] | None:
-    """The function, the point, the weights and the step, if these are what the routine takes."""
-    values = list(trial.inputs.values())
-    if len(values) not in (3, 4) or not callable(values[0]) or type(values[-1]) is not float:
-        return None
-    tensors = all(isinstance(value, torch.Tensor) for value in values[1:-1])
-    if not tensors and (len(values) == 4 or type(values[1]) is not float):
-        return None
-    return values[0], values[1], values[2] if len(values) == 4 else None, values[-1]
+def _pairs() -> Iterator[tuple[float, float]]:
+    """Two places, the one ahead first."""
+    return ((ahead, behind) for ahead in PLACES for behind in PLACES if behind < ahead)
 
 
 def _places(trial: Trial) -> tuple[float, float] | None:
     """Where the right answer takes the function, if it is a difference quotient."""
-    known, right = _arguments(trial), next(iter(trial.expected.values()))
-    if known is None or right is None:
+    quotient, right = Quotient.of(trial), next(iter(trial.expected.values()))
+    if quotient is None or right is None:
         return None
-    one = Quotient(*known)
-    for ahead in PLACES:
-        for behind in (place for place in PLACES if place < ahead):
-            try:
-                quotient = one.rise(ahead, behind) / ((ahead - behind) * one.h)
-            except IMPOSSIBLE:
-                return None
-            if quotient.shape == right.shape and scaled_error(quotient, right) < EXACT:
-                return ahead, behind
+    for ahead, behind in _pairs():
+        try:
+            found = quotient.rise(ahead, behind) / ((ahead - behind) * quotient.h)
+        except IMPOSSIBLE:
+            return None
+        if found.shape == right.shape and scaled_error(found, right) < EXACT:
+            return ahead, behind
     return None

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
 
-from grader.reference.trace import Place, Trace
+from grader.reference.trace import Place, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
 from .mistake import Fact
@@ -21,7 +23,6 @@ from .operator import REDUCTIONS, End, Kind, Operator, Parameters, axis_names
 from .right_answer import MATCH
 
 Weights = Callable[[int], torch.Tensor]
-Split = tuple[Place, int]  # where a gradient is split into rows, and along which of its axes
 Traced = Callable[[Trial], Trace]
 Pair = tuple[Trial, np.ndarray]
 
@@ -29,61 +30,67 @@ LARGEST = {(0, 1): 9, (0, 1, 2): 7}  # how many rows may have every combination 
 FEWEST, LEAST_TRIALS, SPARE = 4, 2, 2
 
 
-def _only(rows: slice) -> Weights:
-    def weights(count: int) -> torch.Tensor:
-        found = torch.zeros(count, dtype=torch.float64)
-        found[rows] = 1
-        return found
-
-    return weights
+def _only(*bounds: int | None) -> Weights:
+    """1 for the rows of a slice, 0 for the others."""
+    return lambda count: torch.zeros(count, dtype=torch.float64).index_fill(0, torch.arange(count)[slice(*bounds)], 1)
 
 
-def _twice(row: int) -> Weights:
-    def weights(count: int) -> torch.Tensor:
-        found = torch.ones(count, dtype=torch.float64)
-        found[row] += 1
-        return found
-
-    return weights
-
-
-def _falling(count: int) -> torch.Tensor:
-    return torch.arange(count, 0, -1, dtype=torch.float64)
+def _groups_of(size: int) -> Weights:
+    return lambda count: _only(0, count // size * size)(count)
 
 
 PATTERNS: Mapping[str, tuple[str, Weights]] = {
-    "all-but-first": ("partial-batch", _only(slice(1, None))),
-    "all-but-last": ("partial-batch", _only(slice(0, -1))),
-    "every-other": ("partial-batch", _only(slice(0, None, 2))),
-    "every-other-not-first": ("partial-batch", _only(slice(1, None, 2))),
-    "first-half": ("partial-batch", lambda count: _only(slice(0, count // 2))(count)),
-    "second-half": ("partial-batch", lambda count: _only(slice(count // 2, None))(count)),
-    "groups-of-2": ("partial-batch", lambda count: _only(slice(0, count // 2 * 2))(count)),
-    "groups-of-3": ("partial-batch", lambda count: _only(slice(0, count // 3 * 3))(count)),
-    "groups-of-4": ("partial-batch", lambda count: _only(slice(0, count // 4 * 4))(count)),
-    "first-2": ("partial-batch", _only(slice(0, 2))),
-    "first-3": ("partial-batch", _only(slice(0, 3))),
-    "first-4": ("partial-batch", _only(slice(0, 4))),
-    "first-twice": ("wrong-factor", _twice(0)),
-    "last-twice": ("wrong-factor", _twice(-1)),
-    "running-from-first": ("wrong-factor", _falling),
-    "running-from-last": ("wrong-factor", lambda count: _falling(count).flip(0)),
+    "all-but-first": ("partial-batch", _only(1, None)),
+    "all-but-last": ("partial-batch", _only(0, -1)),
+    "every-other": ("partial-batch", lambda count: (torch.arange(count) + 1.0) % 2),
+    "every-other-not-first": ("partial-batch", lambda count: torch.arange(count) % 2.0),
+    "first-half": ("partial-batch", lambda count: _only(0, count // 2)(count)),
+    "second-half": ("partial-batch", lambda count: _only(count // 2, None)(count)),
+    "groups-of-2": ("partial-batch", _groups_of(2)),
+    "groups-of-3": ("partial-batch", _groups_of(3)),
+    "groups-of-4": ("partial-batch", _groups_of(4)),
+    "first-2": ("partial-batch", _only(0, 2)),
+    "first-3": ("partial-batch", _only(0, 3)),
+    "first-4": ("partial-batch", _only(0, 4)),
+    "first-twice": ("wrong-factor", lambda count: 1 + _only(0, 1)(count)),
+    "last-twice": ("wrong-factor", lambda count: 1 + _only(-1, None)(count)),
+    "running-from-first": ("wrong-factor", lambda count: torch.arange(count, 0, -1)),
+    "running-from-last": ("wrong-factor", lambda count: torch.arange(count) + 1),
 }
 
 
-def _weighed(trace: Trace, wrt: str, split: Split, weights: Weights) -> torch.Tensor:
-    """The gradient in which the rows of the split one are multiplied by their weights."""
-    (index, where), axis = split
+@dataclass(frozen=True)
+class Split:
+    """Where a gradient is split into rows: what arrives at a step, or at one of its operands, along an axis."""
 
-    def weigh(g: torch.Tensor) -> torch.Tensor:
-        return g * weights(g.shape[axis]).view([-1 if i == axis else 1 for i in range(g.dim())])
+    place: Place
+    axis: int
 
-    rules = {(index, where): lambda trace, step, g: weigh(g) if where is None else weigh(step.vjp(where, g))}
-    return trace.backward(wrt, rules)
+    def rows(self, trace: Trace) -> int:
+        step, where = trace.steps[self.place[0]], self.place[1]
+        return (step.value if where is None else step.operand(where)).shape[self.axis]
+
+    def axes(self, trace: Trace) -> list[list[Any]]:
+        """The axis in a record."""
+        return axis_names([self.rows(trace)], trace.sizes)
+
+    def weighed(self, trace: Trace, wrt: str, weights: Weights) -> torch.Tensor:
+        """The gradient with its rows multiplied by their weights."""
+
+        def weigh(_: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
+            g = g if self.place[1] is None else step.vjp(self.place[1], g)
+            return g * weights(g.shape[self.axis]).view([-1 if i == self.axis else 1 for i in range(g.dim())])
+
+        return trace.backward(wrt, {self.place: weigh})
+
+    def parts(self, trace: Trace, wrt: str) -> np.ndarray:
+        """What each row alone contributes; shape: (rows, entries of the answer)."""
+        alone = [self.weighed(trace, wrt, _only(i, i + 1)).flatten() for i in range(self.rows(trace))]
+        return torch.stack(alone).numpy()
 
 
 def _in_pattern(trace: Trace, wrt: str, split: Split, pattern: str) -> torch.Tensor:
-    return _weighed(trace, wrt, split, PATTERNS[pattern][1])
+    return split.weighed(trace, wrt, PATTERNS[pattern][1])
 
 
 ROWS = {
@@ -93,96 +100,77 @@ ROWS = {
 
 def row_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
     """Every pattern in which rows may count, along every axis: operator, parameters, what is told."""
-    for split in _splits(trace, wrt):
-        for pattern, (code, _) in PATTERNS.items():
-            told = {"pattern": pattern, "axes": _axes(trace, split)}
-            yield ROWS[code], {"split": split, "pattern": pattern}, told
+    for split, (pattern, (code, _)) in itertools.product(_splits(trace, wrt), PATTERNS.items()):
+        yield ROWS[code], {"split": split, "pattern": pattern}, {"pattern": pattern, "axes": split.axes(trace)}
 
 
 def _splits(trace: Trace, wrt: str) -> Iterator[Split]:
     """The upstream gradient along each of its axes; without one, what the last reduction to one number takes."""
     for step in reversed(trace.steps):
         if step.key == trace.out and trace.upstream_name:
-            yield from (((step.index, None), axis) for axis in range(step.value.dim()))
-            return
+            return (Split((step.index, None), axis) for axis in range(step.value.dim()))
         if step.name in REDUCTIONS and not step.value.dim() and step.key in trace.depends(wrt):
             ((where, _), *_) = step.operands
-            yield from (((step.index, where), axis) for axis in range(step.operand(where).dim()))
-            return
+            return (Split((step.index, where), axis) for axis in range(step.operand(where).dim()))
+    return iter(())
 
 
-def _split_array(trace: Trace, split: Split) -> torch.Tensor:
-    (index, where), _ = split
-    step = trace.steps[index]
-    return step.value if where is None else step.operand(where)
+@dataclass(frozen=True)
+class Counted:
+    """One trial's numbers, next to what each row contributes to them.
 
+    Args:
+        parts: shape: (rows, entries).
+        array: the learner's array, flat, without what was stored before.
+    """
 
-def _axes(trace: Trace, split: Split) -> list[list[object]]:
-    return axis_names([_split_array(trace, split).shape[split[1]]], trace.sizes)
+    axes: list[list[Any]]
+    parts: np.ndarray
+    array: np.ndarray
 
 
 def counted(end: End, traced: Traced, pairs: Sequence[Pair]) -> tuple[str, Fact] | None:
     """Code and fact where some rows count and others do not, or otherwise, in no pattern with a name."""
-    wrt = end.answer.wrt
-    for split in _splits(traced(pairs[0][0]), wrt):
-        told = [pair for pair in pairs if _is_told(end, traced, split, pair)]
-        for way in (_in_counts, _in_weights):
-            if found := way(wrt, traced, split, [(trial, _new(end, trial, array)) for trial, array in told]):
-                return found
+    for split in _splits(traced(pairs[0][0]), end.answer.wrt):
+        known = [one for pair in pairs if (one := _counted(end, traced, split, *pair))]
+        if found := _in_counts(known) or _in_weights(known):
+            return found
     return None
 
 
-def _parts(wrt: str, traced: Traced, split: Split, trial: Trial) -> np.ndarray:
-    """What each row alone contributes; shape: (rows, entries of the answer)."""
-    trace = traced(trial)
-
-    def compute() -> np.ndarray:
-        count = _split_array(trace, split).shape[split[1]]
-        alone = [_weighed(trace, wrt, split, _only(slice(i, i + 1))) for i in range(count)]
-        return torch.stack([one.flatten() for one in alone]).numpy()
-
-    found: np.ndarray = trial.remember(("rows", wrt, split), compute)
-    return found
-
-
-def _is_told(end: End, traced: Traced, split: Split, pair: Pair) -> bool:
-    """A trial that is not too large, with an array of the right shape."""
-    trial, array = pair
+def _counted(end: End, traced: Traced, split: Split, trial: Trial, array: np.ndarray) -> Counted | None:
+    """Of a trial that is not too large, with an array of the right shape."""
+    here = End(end.answer, trial)
     try:
-        rows = _split_array(traced(trial), split).shape[split[1]]
+        trace = traced(trial)
+        if array.shape != here.right.shape or split.rows(trace) > max(LARGEST.values()):
+            return None
     except IMPOSSIBLE:
-        return False
-    return array.shape == End(end.answer, trial).right.shape and rows <= max(LARGEST.values())
+        return None
+    parts = trial.remember(("rows", end.answer.wrt, split), lambda: split.parts(trace, end.answer.wrt))
+    return Counted(split.axes(trace), parts, (array if here.prior is None else array - here.prior).flatten())
 
 
-def _new(end: End, trial: Trial, array: np.ndarray) -> np.ndarray:
-    """The learner's array, flat, without what was stored before."""
-    prior = End(end.answer, trial).prior
-    return (array if prior is None else array - prior).flatten()
-
-
-def _in_counts(wrt: str, traced: Traced, split: Split, pairs: Sequence[Pair]) -> tuple[str, Fact] | None:
+def _in_counts(known: Sequence[Counted]) -> tuple[str, Fact] | None:
     """Each row counts or not, or up to twice."""
     for counts, largest in LARGEST.items():
-        found = [_counts(_parts(wrt, traced, split, trial), array, counts, largest) for trial, array in pairs]
-        if not found or any(one is None for one in found):
+        found = [(one, _counts(one, counts)) for one in known if len(one.parts) <= largest]
+        if len(found) < len(known) or any(told is None for _, told in found):
             continue
-        uneven = [(pair, c) for pair, c in zip(pairs, found, strict=True) if c is not None and min(c) != max(c)]
-        if sum(array.size for (_, array), _ in uneven) >= FEWEST and len(uneven) >= LEAST_TRIALS:
-            (trial, _), told = uneven[0]
-            numbers = {n: [i for i, c in enumerate(told) if c == n] for n in (0, 1, 2)}
-            code = "wrong-factor" if numbers[2] else "partial-batch"
-            facts = {"axes": _axes(traced(trial), split), "once": numbers[1], "twice": numbers[2], "never": numbers[0]}
-            return code, Fact("rows-twice" if numbers[2] else "rows-once", facts)
+        uneven = [(one, told) for one, told in found if told is not None and min(told) != max(told)]
+        if sum(one.array.size for one, _ in uneven) >= FEWEST and len(uneven) >= LEAST_TRIALS:
+            one, told = uneven[0]
+            never, once, twice = ([i for i, count in enumerate(told) if count == n] for n in (0, 1, 2))
+            facts = {"axes": one.axes, "once": once, "twice": twice, "never": never}
+            code, name = ("wrong-factor", "rows-twice") if twice else ("partial-batch", "rows-once")
+            return code, Fact(name, facts)
     return None
 
 
-def _counts(parts: np.ndarray, array: np.ndarray, counts: tuple[int, ...], largest: int) -> tuple[int, ...] | None:
+def _counts(one: Counted, counts: tuple[int, ...]) -> tuple[int, ...] | None:
     """How often each row counts in one trial; `None` if no combination gives the learner's numbers."""
-    if len(parts) > largest:
-        return None
-    ways = _ways(counts, len(parts))
-    fits = np.abs(ways @ parts - array).max(axis=1) <= MATCH * np.abs(parts).max()
+    ways = _ways(counts, len(one.parts))
+    fits = np.abs(ways @ one.parts - one.array).max(axis=1) <= MATCH * np.abs(one.parts).max()
     return tuple(int(n) for n in ways[fits.argmax()]) if fits.any() else None
 
 
@@ -192,28 +180,24 @@ def _ways(counts: tuple[int, ...], rows: int) -> np.ndarray:
     return np.array(sorted(itertools.product(counts, repeat=rows), key=lambda way: sum(abs(n - 1) for n in way)))
 
 
-def _in_weights(wrt: str, traced: Traced, split: Split, pairs: Sequence[Pair]) -> tuple[str, Fact] | None:
+def _in_weights(known: Sequence[Counted]) -> tuple[str, Fact] | None:
     """Each row has a weight of its own, where the answer has entries enough to tell."""
-    several = [
-        (trial, array)
-        for trial, array in pairs
-        if 1 < _split_array(traced(trial), split).shape[split[1]] <= array.size - SPARE
-    ]
+    several = [one for one in known if 1 < len(one.parts) <= one.array.size - SPARE]
     if len(several) < LEAST_TRIALS:
         return None
-    parts = [_parts(wrt, traced, split, trial) for trial, _ in several]
-    apart = any(((np.abs(part) > 0).sum(axis=0) <= 1).all() for part in parts)  # each row has entries of its own
-    found = [_weights(part, array) for part, (_, array) in zip(parts, several, strict=True)]
+    found = [_weights(one) for one in several]
     if any(weights is None for weights in found) or found[0] is None:
         return None
-    (trial, _), weights = several[0], found[0]
-    facts = {"axes": _axes(traced(trial), split), "first": float(weights[0]), "last": float(weights[-1])}
-    return "wrong-factor", Fact("rows-scaled" if apart else "rows-weighed", facts)
+    apart = any(((np.abs(one.parts) > 0).sum(axis=0) <= 1).all() for one in several)  # each row has its own entries
+    return "wrong-factor", Fact(
+        "rows-scaled" if apart else "rows-weighed",
+        {"axes": several[0].axes, "first": float(found[0][0]), "last": float(found[0][-1])},
+    )
 
 
-def _weights(parts: np.ndarray, array: np.ndarray) -> np.ndarray | None:
+def _weights(one: Counted) -> np.ndarray | None:
     """The weights with which the parts give the array, if there are any; not all of them alike."""
-    weights, _, rank, _ = np.linalg.lstsq(parts.T, array, rcond=1e-6)
-    off = np.abs(weights @ parts - array).max()
+    weights, _, rank, _ = np.linalg.lstsq(one.parts.T, one.array, rcond=1e-6)
+    off = np.abs(weights @ one.parts - one.array).max()
     uneven = np.ptp(weights) > MATCH * np.abs(weights).max()
-    return weights if rank == len(parts) and off <= MATCH * np.abs(array).max() and uneven else None
+    return weights if rank == len(one.parts) and off <= MATCH * np.abs(one.array).max() and uneven else None

@@ -19,7 +19,7 @@ from grader.reference.references import rounding
 from grader.reference.trace import Place
 from grader.reference.trial import IMPOSSIBLE, Trial, Vague
 
-from . import facts, factors, paths, rows
+from . import factors, facts, paths, rows
 from .candidates import Candidate, Problem, rank, trace_of
 from .facts import Pair, off
 from .mistake import Fact, Mistake
