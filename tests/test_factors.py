@@ -11,13 +11,13 @@ import torch
 from hand_made import ANSWER, Change, pairs
 from verdicts import Rule, named, told, verdict
 
-from grader.diagnosis.facts import Pair, ratios, varying_ratio
 from grader.diagnosis.factors import Factor, decoded
+from grader.diagnosis.facts import Pair, ratios, varying_ratio
 from grader.diagnosis.mistake import Fact
-from grader.diagnosis.words import clause
 from grader.exercise import Exercise, returned, stored
 from grader.reference.trial import Trial
 from grader.sampling import normal, number, output
+from grader.wording.words import clause
 
 
 def size(trial: Trial, axis: str) -> int:

@@ -18,10 +18,10 @@ from grader.diagnosis.facts import Pair
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.operator import End
 from grader.diagnosis.search import Problem, Search
-from grader.diagnosis.words import says
 from grader.exercise import Exercise, Routine, returned_jacobian, stored
 from grader.reference.trial import Trial
 from grader.sampling import away_from, normal, output
+from grader.wording.words import says
 
 NO_GRAPH = Routine("nothing to derive", {"w": normal("bs n")}, lambda w: w)
 

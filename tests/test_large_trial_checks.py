@@ -12,7 +12,6 @@ from corpus import SUBMISSIONS, found_codes
 from measurements import SOURCES
 
 from grader.course import Course
-from grader.diagnosis.words import STEPS
 from grader.exercise import Exercise, returned, stored
 from grader.judging.grading import Grader
 from grader.judging.large_trial_checks import UNSUSPICIOUS, grows_as_a_square
@@ -22,6 +21,7 @@ from grader.reference.trial import Trial
 from grader.results import ExerciseResult
 from grader.sampling import Array, normal, output
 from grader.sandbox.worker import ForkingWorker, Worker
+from grader.wording.words import STEPS
 
 LIMIT = 1.0  # seconds: how large a case is follows from it
 CAREFUL = ("lin_grad", "only one of them")

@@ -16,11 +16,10 @@ from test_trace import Program, forward_of, inputs_of, programs
 from verdicts import problem_of, trials_of
 
 from grader.authoring.audit_words import operators
+from grader.diagnosis.candidates import SPECIFIC, Candidate, Problem
 from grader.diagnosis.facts import Pair, right_in
 from grader.diagnosis.mistake import Mistake
-from grader.diagnosis.candidates import SPECIFIC, Candidate, Problem
 from grader.diagnosis.search import Search
-from grader.diagnosis.words import finding, placeholders, words
 from grader.exercise import Exercise, Routine, returned, returned_jacobian, returned_value, stored
 from grader.reference.compare import agrees, scaled_error
 from grader.reference.references import make_trial
@@ -39,6 +38,7 @@ from grader.sampling import (
     upstream,
 )
 from grader.trial_sizes import Setting
+from grader.wording.words import finding, placeholders, words
 
 X = normal("bs n")
 G = {"out": output()}
@@ -196,7 +196,7 @@ def computed(problem: Problem, candidate: Candidate, trials: list[Trial]) -> Arr
 
 def same(one: Arrays | None, other: Arrays) -> bool:
     return one is not None and all(
-        a is None or b is None or a.shape == b.shape and scaled_error(a, b) < 1e-3
+        a is None or b is None or (a.shape == b.shape and scaled_error(a, b) < 1e-3)
         for a, b in zip(one, other, strict=True)
     )
 
@@ -221,7 +221,11 @@ def is_true(problem: Problem, mistake: Mistake, trials: list[Trial], arrays: Arr
     named = [one for one in candidates_of(problem) if one.mistake() == mistake]
     if not named:
         known = {operator.name for operator in operators()}
-        return len(mistake.facts) > 1 or mistake.facts[0].operator not in known or bool(mistake.facts[0].parameters.get("path"))
+        return (
+            len(mistake.facts) > 1
+            or mistake.facts[0].operator not in known
+            or bool(mistake.facts[0].parameters.get("path"))
+        )
     return any(same(computed(problem, one, trials), arrays) for one in named)
 
 

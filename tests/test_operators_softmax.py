@@ -8,10 +8,11 @@ import pytest
 import torch
 from verdicts import Rule, named
 
-from grader.diagnosis.operator import NORMALISING, At
+from grader.diagnosis.operator import At
 from grader.diagnosis.softmax import SOFTMAX as OPERATORS
 from grader.exercise import Exercise, stored
 from grader.reference.operation_recorder import record
+from grader.reference.operations import NORMALISING
 from grader.sampling import normal, output
 
 SOFTMAX, LOG, LSE = (
@@ -31,14 +32,30 @@ CASES: list[tuple[Exercise, Rule, str]] = [
     (SOFTMAX, lambda v: v["out"] * (v["out_g"] + total(v["out"] * v["out_g"])), "wrong-sign: row-sum-added"),
     (SOFTMAX, lambda v: v["out"] * (v["out_g"] - total(v["out_g"])), "missing-local: terms-without-shares"),
     (SOFTMAX, lambda v: v["out"] * v["out_g"] - total(v["out"] * v["out_g"]), "missing-local: row-sum-without-shares"),
-    (SOFTMAX, lambda v: v["out"] * (v["out_g"] - (v["out"] * v["out_g"]).mean(-1, True)), "mean-for-sum: row-mean-for-sum"),
-    (SOFTMAX, lambda v: v["out"] * (v["out_g"] - (v["out"] * v["out_g"]).sum(0)), "summed-wrong-axis: row-summed-over-other-axes"),
-    (SOFTMAX, lambda v: v["out"] * (v["out_g"] - (v["out"] * v["out_g"]).sum()), "summed-wrong-axis: row-summed-over-other-axes"),
+    (
+        SOFTMAX,
+        lambda v: v["out"] * (v["out_g"] - (v["out"] * v["out_g"]).mean(-1, True)),
+        "mean-for-sum: row-mean-for-sum",
+    ),
+    (
+        SOFTMAX,
+        lambda v: v["out"] * (v["out_g"] - (v["out"] * v["out_g"]).sum(0)),
+        "summed-wrong-axis: row-summed-over-other-axes",
+    ),
+    (
+        SOFTMAX,
+        lambda v: v["out"] * (v["out_g"] - (v["out"] * v["out_g"]).sum()),
+        "summed-wrong-axis: row-summed-over-other-axes",
+    ),
     (SOFTMAX, lambda v: soft(v["x"].softmax(0), v["out_g"], 0), "summed-wrong-axis: shares-over-other-axes"),
     (SOFTMAX, lambda v: v["out_g"] - v["out"] * total(v["out_g"]), "wrong-local: log-softmax-for-softmax"),
     (SOFTMAX, lambda v: v["out"] - v["out"] * total(v["out"] * v["out_g"]), "missing-upstream: upstream-only-in-sum"),
     (SOFTMAX, lambda v: 0 * v["x"], "missing-upstream: upstream-missing"),
-    (SOFTMAX, lambda v: -v["out"] * (total(v["out"] * v["out_g"]) - v["out"] * v["out_g"]), "missing-path: own-effect-missing"),
+    (
+        SOFTMAX,
+        lambda v: -v["out"] * (total(v["out"] * v["out_g"]) - v["out"] * v["out_g"]),
+        "missing-path: own-effect-missing",
+    ),
     (SOFTMAX, lambda v: v["out"] * (v["out_g"] - v["out_g"].mean(-1, True)), "missing-local: terms-averaged-evenly"),
     (SOFTMAX, lambda v: v["out"] - v["out_g"], "wrong-local: upstream-as-target"),
     (SOFTMAX, lambda v: v["out_g"].softmax(-1), "wrong-local: forward-of-upstream"),

@@ -9,8 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.diagnosis.operator import along
 from grader.reference.operation_recorder import record
+from grader.reference.operations import along
 from grader.reference.trace import Trace
 
 Forward = Callable[..., torch.Tensor]
@@ -233,7 +233,9 @@ def test_the_turns_of_a_loop_are_steps_of_one_line() -> None:
         return hidden
 
     trace = traced(forward, inputs_of(1))
-    names = {trace.steps[turns[0]].name: turns for line, turns in trace.turns.items() if line == trace.steps[turns[0]].line}
+    names = {
+        trace.steps[turns[0]].name: turns for line, turns in trace.turns.items() if line == trace.steps[turns[0]].line
+    }
     assert names == {"matmul": [0], "tanh": [1, 3, 5], "add": [2, 4, 6]}
 
 

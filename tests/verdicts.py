@@ -11,11 +11,11 @@ from grader.diagnosis.facts import Pair
 from grader.diagnosis.mistake import Diagnosis
 from grader.diagnosis.operator import End
 from grader.diagnosis.search import Problem, find_mistakes
-from grader.diagnosis.words import finding
 from grader.exercise import Answer, Declaration
 from grader.reference.compare import agrees
 from grader.reference.references import make_trials
 from grader.reference.trial import Trial
+from grader.wording.words import finding
 
 Rule = Callable[[dict[str, Any]], Any]
 TRIALS: dict[tuple[int, int], tuple[Declaration, list[Trial]]] = {}  # trials remember what was computed for them

@@ -22,7 +22,7 @@ from .build import is_stale, read_worked, solution_file, stub, worked_text
 LESSON = "README.md"
 ANYWHERE = (LESSON, "*.svg")
 IN_A_UNIT = {"exercises": ANYWHERE, "solutions": (*ANYWHERE, "spec.py")}
-WORDS_FILE = "grader/diagnosis/words.yaml"
+WORDS_FILE = "grader/wording/words.yaml"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import numpy as np
 
 from grader.course import CourseExercise
 from grader.diagnosis.search import Candidate, Problem, find_mistakes
-from grader.diagnosis.words import finding
 from grader.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
 from grader.judging.grading import Grader
 from grader.judging.judge import is_right
@@ -19,6 +18,7 @@ from grader.reference.compare import agrees
 from grader.reference.references import REDRAWS, agrees_with_finite_differences, gradcheck, make_trial
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.sampling import Array
+from grader.wording.words import finding
 
 from .audit_words import check_spoken
 

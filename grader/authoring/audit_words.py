@@ -14,10 +14,10 @@ from grader import diagnosis
 from grader.course import CourseExercise
 from grader.diagnosis.operator import Operator
 from grader.diagnosis.search import Problem
-from grader.diagnosis.words import STEPS, says, words
 from grader.exercise import Answer, Declaration
 from grader.reference.trial import Trial
 from grader.results import CODES, VALUE_CODES
+from grader.wording.words import STEPS, says, words
 
 from .build import Worked, read_worked
 

@@ -14,6 +14,7 @@ import torch
 from grader.exercise import Answer, Declaration, Exercise, Misconception
 from grader.reference.compare import scaled_error
 from grader.reference.operation_recorder import record
+from grader.reference.operations import EXPANSIONS, JOINS, NORMALISING, REDUCTIONS, RESHAPES, of_any_turn, step_name
 from grader.reference.references import right_answer as right_array
 from grader.reference.trace import Place, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
@@ -23,24 +24,7 @@ from .along_axis import CLOSED_FORMS, PICKING, REDUCING, RUNNING, is_picking, is
 from .contraction import PRODUCT, SUMMING, is_contraction
 from .convolution import CONVOLUTION, is_convolution
 from .mistake import Fact, Mistake
-from .operator import (
-    EXPANSIONS,
-    JOINS,
-    NORMALISING,
-    REDUCTIONS,
-    RESHAPES,
-    At,
-    Edit,
-    End,
-    Kind,
-    Operator,
-    Parameters,
-    Pass,
-    Spot,
-    Way,
-    of_any_turn,
-    step_name,
-)
+from .operator import At, Edit, End, Kind, Operator, Parameters, Pass, Spot, Way
 from .paths import Edge, idle_edges, uses_of
 from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
 from .rearranging import MOVING, REARRANGING, UPSTREAM_MOVED

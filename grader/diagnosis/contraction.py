@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import torch
 
+from grader.reference.operations import CONTRACTIONS
 from grader.reference.trial import Vague
 from grader.shapes import PARTS
 
-from .operator import CONTRACTIONS, At, Operator, Parameters
+from .operator import At, Operator, Parameters
 from .pointwise import Axes, broadcast_axes
 
 NEARLY_SINGULAR = 100.0

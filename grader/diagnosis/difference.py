@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 
+from grader.reference.operations import step_name
 from grader.reference.trace import Trace
 
-from .operator import At, Kind, Operator, Parameters, step_name
+from .operator import At, Kind, Operator, Parameters
 
 EXACT = 1e-9
 LEAST = 2

@@ -12,11 +12,7 @@ from typing import Any
 
 import torch
 
-from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Position, Step, Trace
-from grader.reference.trial import IMPOSSIBLE
-
-from .operator import (
+from grader.reference.operations import (
     ALONG_AN_AXIS,
     AVERAGES,
     CONTRACTIONS,
@@ -24,16 +20,16 @@ from .operator import (
     REDUCTIONS,
     RESHAPES,
     SUMS,
-    At,
-    Kind,
-    Operator,
-    Parameters,
-    Way,
     along,
     axis_of,
     step_name,
     value_name,
 )
+from grader.reference.symbolic_numbers import spelling
+from grader.reference.trace import Position, Step, Trace
+from grader.reference.trial import IMPOSSIBLE
+
+from .operator import At, Kind, Operator, Parameters, Way
 from .pointwise import is_pointwise, shaped
 from .rearranging import PERMUTATIONS
 

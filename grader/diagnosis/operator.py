@@ -16,85 +16,13 @@ import numpy as np
 import torch
 
 from grader.exercise import Answer
-from grader.reference.symbolic_numbers import spelling
+from grader.reference.operations import axis_names, axis_of, value_name
 from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
 from grader.reference.trial import Trial, Vague
 from grader.sampling import Array
-from grader.shapes import guess_axes
-
-CONTRACTIONS = {"matmul", "mm", "bmm", "mv", "dot", "__matmul__", "__rmatmul__", "einsum", "linear", "outer"}
-SUMS = {"add", "sub", "__rsub__"}
-PRODUCTS = {"mul", "div"}
-AVERAGES = {"mean"}
-REDUCTIONS = {"sum", *AVERAGES}
-NORMALISING = {"softmax", "log_softmax", "logsumexp"}
-EXPANSIONS = {"expand", "expand_as", "broadcast_to"}
-JOINS = {"cat", "concat", "concatenate", "stack"}
-RESHAPES = {"squeeze", "unsqueeze", "reshape", "view", "flatten", "transpose", "t", "permute", "expand", "__getitem__"}
-ALONG_AN_AXIS = set(
-    "max min amax amin cumsum cumprod logcumsumexp softmax log_softmax logsumexp flip roll var std cat stack".split()
-)
 
 Parameters = Mapping[str, Any]
 Uses = frozenset[Use]
-
-
-def spelt(step: Step) -> str:
-    """An operation as a learner spells it: mean, ** 2, clamp lo, hi."""
-    constants = [value for value in step.args if isinstance(value, (int, float)) and not isinstance(value, bool)]
-    text = step.label
-    if constants and step.name not in RESHAPES | REDUCTIONS | ALONG_AN_AXIS:
-        numbers = ", ".join(map(spelling, constants))
-        text = f"{step.label} {numbers}"
-        if step.name == "pow":
-            text = f"** {numbers}"
-        if step.name == "clamp_min" and constants == [0]:
-            text = "relu"
-        if step.name in {"__rdiv__", "__rtruediv__", "__rsub__"}:
-            text = f"{numbers} {step.label}"
-    return text
-
-
-def step_name(step: Step) -> str:
-    """An operation in a record: `` `mean` ``, or `` `@`#2 `` for the second of its kind."""
-    return f"`{spelt(step)}`#{step.nth}" if step.nth else f"`{spelt(step)}`"
-
-
-def value_name(trace: Trace, key: str) -> str:
-    """A value in a record: `inp`, `out`, `inp.g`, or `` %`@`#2 `` for what an operation gives."""
-    if key == trace.out:
-        return trace.output_name
-    return f"%{step_name(trace.steps[int(key[1:])])}" if key.startswith("%") else key
-
-
-def of_any_turn(trace: Trace, name: str) -> str:
-    """A value of a loop without its number, for every turn has its own."""
-    text, numbered, _ = name.partition("#")
-    made = (step for step in trace.steps if numbered and step_name(step) == name[1:])
-    return text if any(len(trace.turns[step.line]) > 1 for step in made) else name
-
-
-def axis_names(shape: Iterable[int], sizes: Mapping[str, int]) -> list[list[Any]]:
-    """Axes in a record, each with its name, which may be empty, and its size."""
-    shape = list(shape)
-    names = zip(guess_axes(shape, sizes), shape, strict=True)
-    return [["" if name.startswith("_") else name, size] for name, size in names]
-
-
-def axis_of(step: Step) -> int | None:
-    """The one axis that an operation is given."""
-    axis = step.kwargs.get("dim", step.kwargs.get("axis", step.args[1] if len(step.args) > 1 else None))
-    return axis if type(axis) is int else None
-
-
-def along(step: Step, axis: int | tuple[int, ...]) -> Step:
-    """The same operation along another axis, or several."""
-    key = next((name for name in ("dim", "axis") if name in step.kwargs), None)
-    if key is not None:
-        other = replace(step, kwargs={**step.kwargs, key: axis})
-    else:
-        other = replace(step, args=(step.args[0], axis, *step.args[2:]))
-    return replace(other, value=other.apply({}))
 
 
 def unbroadcast(g: torch.Tensor, shape: torch.Size) -> torch.Tensor:

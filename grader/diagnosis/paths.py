@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from grader.reference.operations import AVERAGES, SUMS, of_any_turn, step_name, value_name
 from grader.reference.trace import Line, Position, Step, Trace, Use
 
-from .operator import AVERAGES, SUMS, Kind, Operator, Parameters, Uses, of_any_turn, step_name, value_name
+from .operator import Kind, Operator, Parameters, Uses
 
 MOST_PATHS = 4
 NOTHING = 1e-9

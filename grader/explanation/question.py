@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.diagnosis.words import listed
+from grader.wording.words import listed
 
 from .axes import Axis, Shapes, axes_of_inputs, changed, find_axes
 from .code_under_test import Call, Code, copied

@@ -14,7 +14,6 @@ from grader.diagnosis.candidates import Problem, trace_of
 from grader.diagnosis.factors import one_ratio, spelt
 from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
 from grader.diagnosis.search import find_mistakes
-from grader.diagnosis.words import finding
 from grader.exercise import Answer, Exercise
 from grader.judging.nudge_evidence import evidence_of
 from grader.reference.compare import scaled_error
@@ -22,6 +21,7 @@ from grader.reference.references import autograd_answer
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.results import AnswerResult
 from grader.shapes import describe
+from grader.wording.words import finding
 
 from .code_under_test import Code, Report
 from .trials import Tried

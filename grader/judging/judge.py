@@ -13,7 +13,6 @@ from grader.child import protocol
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis, Mistake
 from grader.diagnosis.search import find_mistakes
-from grader.diagnosis.words import finding, hints_for
 from grader.errors import ProtocolError
 from grader.exercise import Answer, Exercise, Routine
 from grader.reference.compare import agrees, scaled_error
@@ -24,6 +23,7 @@ from grader.results import AnswerResult, ExerciseResult, Status
 from grader.sampling import Array
 from grader.sandbox.checked_reply import Call, Observation, Raised
 from grader.trial_sizes import LARGE_UPSTREAM_KIND
+from grader.wording.words import finding, hints_for
 
 from . import autograd_lint, cost_checks, structure_checks
 from .nudge_evidence import evidence_of, shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from grader.diagnosis.operator import spelt
+from grader.reference.operations import spelt
 from grader.reference.trace import Place, Step, Trace
 from grader.reference.trial import Trial
 from grader.shapes import Sizes, describe, describe_guessed

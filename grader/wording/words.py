@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from .mistake import Diagnosis, Fact, Mistake
+from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
 
 FILE = Path(__file__).with_name("words.yaml")
 STEPS = 3

@@ -1,0 +1,1 @@
+"""The sentences and hints that a learner reads of a mistake, made from its record."""
