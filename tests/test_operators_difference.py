@@ -11,8 +11,9 @@ from verdicts import Rule, named, told, verdict
 
 from grader.diagnosis.difference import difference_choices
 from grader.diagnosis.operator import Edit, End
-from grader.diagnosis.quotient import Quotient, quotient_choices
+from grader.diagnosis.quotient import quotient_choices
 from grader.exercise import Answer, Exercise, stored
+from grader.reference.difference_quotient import Quotient
 from grader.reference.operation_recorder import record
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.sampling import indices, normal, uniform
