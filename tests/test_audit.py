@@ -176,7 +176,9 @@ def test_words_of_mistakes_that_hold_the_formula_or_belong_to_nothing_are_found(
         Finding(WORDS_FILE, "a hint of wrong-sign is there twice: write another one."),
         Finding(WORDS_FILE, "no-code is no known code: correct its name."),
         Finding(WORDS_FILE, "the operator negated has no words: write them."),
-        Finding(WORDS_FILE, "there are words for no-operator, which nothing is called: correct the name, or remove them."),
+        Finding(
+            WORDS_FILE, "there are words for no-operator, which nothing is called: correct the name, or remove them."
+        ),
         Finding(WORDS_FILE, "there are hints for no-fact, which nothing is called: correct the name, or remove them."),
         Finding(WORDS_FILE, "a hint of transposed is empty: write it."),
         Finding(WORDS_FILE, "a hint of transposed is there twice: write another one."),
@@ -190,7 +192,9 @@ def test_words_that_speak_of_what_a_mistake_does_not_bring_are_found(findings: C
     known = words_module.words()
     changed = {**known, "says": {**known["says"], "mask-inverted": "the mask of {stop} is inverted"}}
     monkeypatch.setattr(words_module, "words", lambda: changed)
-    says = "relu_grad: the words of mask-inverted cannot be said of inp.g (KeyError: 'stop'): correct them in words.yaml."
+    says = (
+        "relu_grad: the words of mask-inverted cannot be said of inp.g (KeyError: 'stop'): correct them in words.yaml."
+    )
     assert says in [finding.says for finding in findings()]
 
 

@@ -11,8 +11,8 @@ import torch
 from hand_made import ANSWER, Change, pairs
 from verdicts import Rule, named, told, verdict
 
-from grader.diagnosis.facts import Pair, ratios, varying_ratio
 from grader.diagnosis.factors import Factor, decoded
+from grader.diagnosis.facts import Pair, ratios, varying_ratio
 from grader.diagnosis.mistake import Fact
 from grader.diagnosis.words import clause
 from grader.exercise import Exercise, returned, stored

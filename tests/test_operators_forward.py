@@ -97,9 +97,7 @@ def gate_of_out(v: dict[str, Any]) -> torch.Tensor:
         (SILU, gate_of_out, "wrong-point: taken-of-another-value", {"step": "`sigmoid`", "there": "out", "here": "x"}),
     ],
 )
-def test_another_forward_pass_is_named(
-    exercise: Exercise, rule: Rule, name: str, parameters: dict[str, Any]
-) -> None:
+def test_another_forward_pass_is_named(exercise: Exercise, rule: Rule, name: str, parameters: dict[str, Any]) -> None:
     assert named(exercise, rule) == name
     assert parameters.items() <= told(verdict(exercise, rule)).items()
 

@@ -139,7 +139,12 @@ def test_the_gradient_by_hand_is_right() -> None:
         ("w.g", swept("w", state=lambda s, i: s[i + 1]), "wrong-point: value-of-another-turn", {"by": 1}),
         ("w.g", swept("w", slope=lambda h, a: 1 + 0 * h), "missing-local: derivative-missing", {"turn": "every"}),
         ("x.g", swept("x", slope=lambda h, a: 1 + 0 * h), "missing-local: derivative-missing", {"turn": "every"}),
-        ("u.g", swept("u", slope=lambda h, a: 1 - h.tanh() ** 2), "wrong-point: derivative-at-own-output", {"turn": "every"}),
+        (
+            "u.g",
+            swept("u", slope=lambda h, a: 1 - h.tanh() ** 2),
+            "wrong-point: derivative-at-own-output",
+            {"turn": "every"},
+        ),
     ],
 )
 def test_a_slip_in_a_loop_is_one_mistake_made_at_its_turns(

@@ -66,7 +66,7 @@ LEFT, SQUARES, CUBE, CHAIN = (
         (CLAMP, lambda v: v["out_g"].clamp(-0.5, 1.0), "wrong-local: function-of-gradient"),
         (TANH, lambda v: v["out_g"].tanh(), "wrong-local: function-of-gradient"),
         (RELU, lambda v: v["x"].sign() * v["out_g"], "wrong-local: closed-entries-negative"),
-        (ERF, lambda v: (-v["x"] ** 2).exp() * v["out_g"], "missing-local: constant-of-erf-missing"),
+        (ERF, lambda v: (-(v["x"] ** 2)).exp() * v["out_g"], "missing-local: constant-of-erf-missing"),
         (LEFT, lambda v: 3 * torch.ones_like(v["x"]), "hard-coded: constant"),
         (SCALED, lambda v: v["out_g"] * (1 - v["q"]), "wrong-factor: divided-by-derivative"),
         (TANH, lambda v: v["out_g"] / (1 - v["out"] ** 2), "wrong-local: divided-by-derivative"),

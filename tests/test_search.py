@@ -112,7 +112,9 @@ def explains(given: list[Pair], rule: Callable[..., Any]) -> bool:
 
 
 def test_a_mistake_that_is_right_everywhere_is_never_told() -> None:
-    right = [(replace(t, expected={"w.g": t.inputs["w"].numpy()}), t.inputs["w"].numpy() * (1 + 3e-5)) for t in trials()]
+    right = [
+        (replace(t, expected={"w.g": t.inputs["w"].numpy()}), t.inputs["w"].numpy() * (1 + 3e-5)) for t in trials()
+    ]
     assert not explains(right, lambda w: w)
 
 

@@ -233,7 +233,9 @@ def test_the_turns_of_a_loop_are_steps_of_one_line() -> None:
         return hidden
 
     trace = traced(forward, inputs_of(1))
-    names = {trace.steps[turns[0]].name: turns for line, turns in trace.turns.items() if line == trace.steps[turns[0]].line}
+    names = {
+        trace.steps[turns[0]].name: turns for line, turns in trace.turns.items() if line == trace.steps[turns[0]].line
+    }
     assert names == {"matmul": [0], "tanh": [1, 3, 5], "add": [2, 4, 6]}
 
 

@@ -71,7 +71,9 @@ def used_often(trace: Trace, wrt: str) -> Iterator[tuple[str, list[Edge]]]:
 
 
 def name_of_source(trace: Trace, source: str | Line) -> str:
-    return source if isinstance(source, str) else of_any_turn(trace, value_name(trace, trace.steps[trace.turns[source][0]].key))
+    if isinstance(source, str):
+        return source
+    return of_any_turn(trace, value_name(trace, trace.steps[trace.turns[source][0]].key))
 
 
 def through(trace: Trace, edges: tuple[Edge, ...]) -> list[str]:

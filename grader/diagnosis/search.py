@@ -436,7 +436,8 @@ def _edits_at(at: At, operators: Iterable[Operator], line: Line | None = None, t
             spot, where = Spot(line, turn, position), tuple((i, position) for i in places)
             for chosen in operator.each(at):
                 spoken = operator.tell(at, **chosen)
-                yield Edit(operator, spot, chosen, {**told, **(_in_every_turn(at.trace, spoken) if len(turns) > 1 else spoken)}, where)
+                spoken = _in_every_turn(at.trace, spoken) if len(turns) > 1 else spoken
+                yield Edit(operator, spot, chosen, {**told, **spoken}, where)
 
 
 def _in_every_turn(trace: Trace, told: Parameters) -> Parameters:
