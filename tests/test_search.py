@@ -173,50 +173,20 @@ def stepped(v: dict[str, Any]) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("exercise", "rule", "name", "text"),
     [
-        (
-            LAYER,
-            lambda v: v["w"] - 0.1 * v["x"].T @ v["out_g"],
-            "wrong-local: step-of-training",
-            "this is w less 0.1 times its gradient",
-        ),
-        (
-            LAYER,
-            lambda v: v["w"] + 0.01 * v["x"].T @ v["out_g"],
-            "wrong-local: step-of-training",
-            "this is w plus 0.01 times its gradient",
-        ),
-        (
-            LAYER,
-            lambda v: v["out_g"].T @ v["x"] / len(v["x"]),
-            "transposed: transposed + factor-divided",
-            "besides, every entry is 1/3 of that",
-        ),
-        (
-            LAYER,
-            lambda v: -2 * v["x"].T @ v["out"],
-            "value-for-gradient: value-for-gradient + factor-number",
-            "besides, every entry is -2 times that",
-        ),
-        (
-            BENT,
-            stepped,
-            "wrong-operand: mixed-in",
-            "0.1 times v.g is subtracted from v, which alone belongs there",
-        ),
-        (
-            ROWS,
-            lambda v: (v["x"].softmax(-1) - 0.9 * v["t"] - 0.1 * v["t"].mean(-1, keepdim=True)) / len(v["x"]),
-            "wrong-local: spread-out",
-            "0.1 of the path through `*` is spread evenly over its row",
-        ),
-        (
-            ROWS,
-            last_row_left_out,
-            "partial-batch: path-for-some-rows",
-            "the path through `*` does not count for row 2",
-        ),
+        (LAYER, lambda v: v["w"] - 0.1 * v["x"].T @ v["out_g"], "wrong-local: step-of-training",
+         "this is w less 0.1 times its gradient"),
+        (LAYER, lambda v: v["w"] + 0.01 * v["x"].T @ v["out_g"], "wrong-local: step-of-training",
+         "this is w plus 0.01 times its gradient"),
+        (LAYER, lambda v: v["out_g"].T @ v["x"] / len(v["x"]), "transposed: transposed + factor-divided",
+         "besides, every entry is 1/3 of that"),
+        (LAYER, lambda v: -2 * v["x"].T @ v["out"], "value-for-gradient: value-for-gradient + factor-number",
+         "besides, every entry is -2 times that"),
+        (BENT, stepped, "wrong-operand: mixed-in", "0.1 times v.g is subtracted from v, which alone belongs there"),
+        (ROWS, lambda v: (v["x"].softmax(-1) - 0.9 * v["t"] - 0.1 * v["t"].mean(-1, keepdim=True)) / len(v["x"]),
+         "wrong-local: spread-out", "0.1 of the path through `*` is spread evenly over its row"),
+        (ROWS, last_row_left_out, "partial-batch: path-for-some-rows", "the path through `*` does not count for row 2"),
     ],
-)
+)  # fmt: skip
 def test_two_things_at_once_are_both_told(exercise: Exercise, rule: Rule, name: str, text: str) -> None:
     """A step of training; a mistake with a name times a factor with a name; a share spread over the row."""
     assert named(exercise, rule) == name
