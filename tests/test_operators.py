@@ -240,17 +240,23 @@ def is_true(problem: Problem, mistake: Mistake, trials: list[Trial], arrays: Arr
 @pytest.mark.parametrize(("name", "answer"), QUICK)
 def test_what_is_named_gives_the_learners_numbers(name: str, answer: int) -> None:
     trials = [t for t in trials_of(PASSES[name]) if t.expected[PASSES[name].answers[answer].name] is not None]
-    assert list(untrue_names(PASSES[name], answer, trials, most=3)) == []
+    assert list(untrue_names(PASSES[name], answer, trials, most=2)) == []
 
 
-@pytest.mark.parametrize(("name", "answer"), EVERY)
+@pytest.mark.parametrize(("name", "answer"), QUICK)
 def test_nothing_explains_the_right_answer(name: str, answer: int) -> None:
     """Neither the reference itself nor an answer that only rounding tells from it."""
+    assert explaining_the_right_answer(name, answer, every=11) == []
+
+
+def explaining_the_right_answer(name: str, answer: int, every: int) -> list[Any]:
     problem = problem_of(PASSES[name], answer)
     trials = [t for t in trials_of(PASSES[name]) if t.expected[problem.answer.name] is not None]
+    found = []
     for blur in (0.0, 5e-5):
         right: list[Pair] = [(trial, right_in(problem.answer, trial) * (1 + blur)) for trial in trials]
-        assert [one.facts for one in candidates_of(problem)[::5] if Search(problem, right).explains(one)] == []
+        found += [one.facts for one in candidates_of(problem)[::every] if Search(problem, right).explains(one)]
+    return found
 
 
 # --- any forward pass --------------------------------------------------------------------------------------------
