@@ -21,7 +21,7 @@ from grader.diagnosis.facts import Pair, right_in
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.search import Search
 from grader.exercise import Exercise, Routine, returned, returned_jacobian, returned_value, stored
-from grader.reference.compare import agrees, scaled_error
+from grader.reference.compare import agrees
 from grader.reference.references import make_trial
 from grader.reference.trial import IMPOSSIBLE, Trial, Vague
 from grader.results import VALUE_CODES
@@ -107,7 +107,9 @@ PASSES: dict[str, Exercise | Routine] = {
     "a loop": of_x(recurrent, normal("t bs n"), w=normal("n n")),
     "the last state": of_x(lambda x, w: recurrent(x, w)[-1], normal("t bs n"), w=normal("n n")),
     "waves": of_x(lambda x: torch.cat((x.sin(), x.cos()), -1)),
-    "a Jacobian": Exercise("", lambda w, x: (w @ x).tanh(), {"w": normal("m n"), "x": normal("n")}, returned_jacobian("x")),
+    "a Jacobian": Exercise(
+        "", lambda w, x: (w @ x).tanh(), {"w": normal("m n"), "x": normal("n")}, returned_jacobian("x")
+    ),
     "a value": Exercise("", lambda x, b: ((x + b) ** 2).mean(), {"x": X, "b": normal("n")}, returned_value()),
     "squeezed": Exercise(
         "", lambda x, t: (x.squeeze(-1) - t).pow(2).mean(), {"x": normal("bs 1"), "t": normal("bs")}, returned("x")
@@ -115,6 +117,7 @@ PASSES: dict[str, Exercise | Routine] = {
     "two at once": Exercise("", lambda x: x * x.sin(), {"x": X, "out_g": upstream()}, returned("x")),
 }  # fmt: skip
 EVERY = [(name, i) for name, one in PASSES.items() for i in range(len(one.answers))]
+QUICK = [(name, i) for name, i in EVERY if name not in ("attention", "a convolution")]
 
 
 def candidates_of(problem: Problem) -> list[Candidate]:
@@ -182,7 +185,7 @@ Arrays = list[np.ndarray | None]
 
 
 def computed(problem: Problem, candidate: Candidate, trials: list[Trial]) -> Arrays | None:
-    """What a candidate gives in each trial, `None` where it cannot be told; `None` altogether where it cannot be made."""
+    """What a candidate gives in each trial, `None` where it cannot be told; `None` for all where it cannot be made."""
     found: Arrays = []
     for trial in trials:
         try:
@@ -194,11 +197,18 @@ def computed(problem: Problem, candidate: Candidate, trials: list[Trial]) -> Arr
     return found
 
 
-def same(one: Arrays | None, other: Arrays) -> bool:
+def same(one: Arrays | None, other: Arrays, rights: list[np.ndarray]) -> bool:
+    """The same arrays but for rounding, which is told by the size of the right ones."""
     return one is not None and all(
-        a is None or b is None or (a.shape == b.shape and scaled_error(a, b) < 1e-3)
-        for a, b in zip(one, other, strict=True)
+        a is None
+        or b is None
+        or (a.shape == b.shape and np.abs(a - b).max(initial=0) <= 1e-3 * largest(b) + 1e-5 * largest(r))
+        for a, b, r in zip(one, other, rights, strict=True)
     )
+
+
+def largest(array: np.ndarray) -> float:
+    return float(np.abs(array).max(initial=0))
 
 
 def untrue_names(exercise: Exercise | Routine, answer: int, trials: list[Trial], most: int) -> Iterator[str]:
@@ -226,23 +236,30 @@ def is_true(problem: Problem, mistake: Mistake, trials: list[Trial], arrays: Arr
             or mistake.facts[0].operator not in known
             or bool(mistake.facts[0].parameters.get("path"))
         )
-    return any(same(computed(problem, one, trials), arrays) for one in named)
+    rights = [right_in(problem.answer, trial) for trial in trials]
+    return any(same(computed(problem, one, trials), arrays, rights) for one in named)
 
 
-@pytest.mark.parametrize(("name", "answer"), EVERY)
+@pytest.mark.parametrize(("name", "answer"), QUICK)
 def test_what_is_named_gives_the_learners_numbers(name: str, answer: int) -> None:
     trials = [t for t in trials_of(PASSES[name]) if t.expected[PASSES[name].answers[answer].name] is not None]
-    assert list(untrue_names(PASSES[name], answer, trials, most=4)) == []
+    assert list(untrue_names(PASSES[name], answer, trials, most=2)) == []
 
 
-@pytest.mark.parametrize(("name", "answer"), EVERY)
+@pytest.mark.parametrize(("name", "answer"), QUICK)
 def test_nothing_explains_the_right_answer(name: str, answer: int) -> None:
     """Neither the reference itself nor an answer that only rounding tells from it."""
+    assert explaining_the_right_answer(name, answer, every=11) == []
+
+
+def explaining_the_right_answer(name: str, answer: int, every: int) -> list[Any]:
     problem = problem_of(PASSES[name], answer)
     trials = [t for t in trials_of(PASSES[name]) if t.expected[problem.answer.name] is not None]
+    found = []
     for blur in (0.0, 5e-5):
         right: list[Pair] = [(trial, right_in(problem.answer, trial) * (1 + blur)) for trial in trials]
-        assert [one.mistake() for one in candidates_of(problem)[::5] if Search(problem, right).explains(one)] == []
+        found += [one.mistake() for one in candidates_of(problem)[::every] if Search(problem, right).explains(one)]
+    return found
 
 
 # --- any forward pass --------------------------------------------------------------------------------------------

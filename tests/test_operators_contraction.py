@@ -29,11 +29,7 @@ LINEAR = Exercise("inp @ w + b", lambda inp, w, b: inp @ w + b, GIVEN, stored("i
         ("w.g", lambda v: outer(v["inp"].sum(0), v["out_g"].sum(0)), "sum-of-products: factors-summed-first"),
         ("w.g", lambda v: outer(v["inp"].mean(0), v["out_g"].sum(0)), "sum-of-products: factors-reduced-first"),
         ("w.g", lambda v: outer(v["inp"][0], v["out_g"][0]), "partial-batch: only-some-terms"),
-        (
-            "w.g",
-            lambda v: v["inp"].unsqueeze(-1) * v["out_g"].unsqueeze(1),
-            "missing-batch-sum: products-not-summed",
-        ),
+        ("w.g", lambda v: v["inp"].unsqueeze(-1) * v["out_g"].unsqueeze(1), "missing-batch-sum: products-not-summed"),
         ("w.g", lambda v: v["w"], "forward-value: input-itself"),
         ("b.g", lambda v: v["out_g"].sum(1), "summed-wrong-axis: summed-over-others"),
         ("b.g", lambda v: v["out_g"], "missing-batch-sum: axes-not-summed"),

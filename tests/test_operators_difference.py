@@ -56,25 +56,17 @@ def curve(v: dict[str, Any]) -> torch.Tensor:
         (TWO, lambda v: curve(v) - v["t"].sigmoid(), "wrong-operand: function-of-truth", ""),
         (TWO, lambda v: (v["x"] > 0) * 1.0 - v["t"], "wrong-local: belief-decided", ""),
         (TWO, lambda v: v["x"].tanh() - v["t"], "wrong-local: another-function-of-variable", "tanh"),
-        (
-            TWO,
-            lambda v: 2 * (curve(v) - v["t"]) * curve(v) * (1 - curve(v)),
-            "wrong-local: squared-error-behind-function",
-            "",
-        ),
+        (TWO, lambda v: 2 * (curve(v) - v["t"]) * curve(v) * (1 - curve(v)),
+         "wrong-local: squared-error-behind-function", ""),
         (MANY, lambda v: share(v) * (share(v) - marks(v)), "extra-factor: times-belief", ""),
         (MANY, lambda v: share(v) - v["t"].unsqueeze(1), "wrong-operand: numbers-for-marks", ""),
         (MANY, lambda v: marks(v) * (share(v) - 1), "diagonal-only: only-marked-entries", ""),
         (MANY, lambda v: -marks(v) / share(v), "missing-local: gradient-of-belief", ""),
         (MANY, lambda v: v["x"].tanh() - marks(v), "wrong-local: another-function-of-variable", "tanh"),
-        (
-            PICKED,
-            lambda v: (share(v) - marks(v)) * len(v["x"]),
-            "wrong-local: function-beside-truth",
-            "softmax along the last axis",
-        ),
+        (PICKED, lambda v: (share(v) - marks(v)) * len(v["x"]), "wrong-local: function-beside-truth",
+         "softmax along the last axis"),
     ],
-)
+)  # fmt: skip
 def test_a_slip_in_belief_less_truth_is_named(exercise: Exercise, rule: Rule, name: str, there: str) -> None:
     count = len if exercise is not TWO else torch.numel
 

@@ -70,24 +70,16 @@ def gate_of_out(v: dict[str, Any]) -> torch.Tensor:
         (PRODUCT, lambda v: 2 * v["x"] * v["s"] ** 2, "wrong-point: input-as-zero", {"name": "t"}),
         (PRODUCT, lambda v: 2 * (v["x"] - v["t"]), "missing-local: input-as-one", {"name": "s"}),
         (PICKED, lambda v: hit(v, -1) * (1 - v["x"].tanh() ** 2), "wrong-operand: counted-from-one", {"name": "t"}),
-        (
-            MARGIN,
-            lambda v: -v["s"] * (v["x"] * v["s"] < 0) / v["x"].numel(),
-            "wrong-point: constant-missing",
-            {"step": "`1 -`"},
-        ),
+        (MARGIN, lambda v: -v["s"] * (v["x"] * v["s"] < 0) / v["x"].numel(), "wrong-point: constant-missing",
+         {"step": "`1 -`"}),
         (
             PAIRED,  # divided by the batch size, or by all the pairs, as the mean of the broadcast differences would be
             lambda v: 2 * (v["x"] - v["t"]).sum(1, keepdim=True) / len(v["x"]),
             "broadcast-accident: broadcast-and-added-up",
             {"step": "`squeeze`"},
         ),
-        (
-            PAIRED,
-            lambda v: 2 * (v["x"] - v["t"]).sum(1, keepdim=True) / len(v["x"]) ** 2,
-            "broadcast-accident: shapes-not-in-line",
-            {"step": "`squeeze`"},
-        ),
+        (PAIRED, lambda v: 2 * (v["x"] - v["t"]).sum(1, keepdim=True) / len(v["x"]) ** 2,
+         "broadcast-accident: shapes-not-in-line", {"step": "`squeeze`"}),
         (
             SPREAD,  # without the path through the mean, which contributes nothing
             lambda v: 2 * v["s"] * (v["x"] + v["x"].mean(-1, keepdim=True)),
@@ -96,7 +88,7 @@ def gate_of_out(v: dict[str, Any]) -> torch.Tensor:
         ),
         (SILU, gate_of_out, "wrong-point: taken-of-another-value", {"step": "`sigmoid`", "there": "out", "here": "x"}),
     ],
-)
+)  # fmt: skip
 def test_another_forward_pass_is_named(exercise: Exercise, rule: Rule, name: str, parameters: dict[str, Any]) -> None:
     assert named(exercise, rule) == name
     assert parameters.items() <= told(verdict(exercise, rule)).items()
@@ -167,31 +159,16 @@ def mse(difference: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("exercise", "answer", "rule", "name", "parameters"),
     [
-        (
-            LINEAR,
-            "x.g",
-            lambda v: (v["out_g"] - v["out"]) @ v["w"].T,
-            "wrong-operand: added-to-upstream",
-            {"value": "out", "verb": "subtracted from"},
-        ),
-        (
-            LINEAR,
-            "w.g",
-            lambda v: v["x"].T @ (v["out_g"] + v["out"]),
-            "wrong-operand: added-to-upstream",
-            {"value": "out", "verb": "added to"},
-        ),
-        (
-            LINEAR,
-            "x.g",
-            lambda v: (v["out_g"] * (v["out"] > 0)) @ v["w"].T,
-            "wrong-local: gated-upstream",
-            {"value": "out"},
-        ),
+        (LINEAR, "x.g", lambda v: (v["out_g"] - v["out"]) @ v["w"].T, "wrong-operand: added-to-upstream",
+         {"value": "out", "verb": "subtracted from"}),
+        (LINEAR, "w.g", lambda v: v["x"].T @ (v["out_g"] + v["out"]), "wrong-operand: added-to-upstream",
+         {"value": "out", "verb": "added to"}),
+        (LINEAR, "x.g", lambda v: (v["out_g"] * (v["out"] > 0)) @ v["w"].T, "wrong-local: gated-upstream",
+         {"value": "out"}),
         (BENT, "v.g", bent_twice, "wrong-local: function-applied-as-well", {"function": "`tanh`", "value": "out"}),
         (POWER, "x.g", lambda v: 2 * v["x"] * v["out_g"], "hard-coded: fixed-option", {"name": "k", "value": 2}),
     ],
-)
+)  # fmt: skip
 def test_each_rarer_mistake_is_named(
     exercise: Exercise, answer: str, rule: Rule, name: str, parameters: dict[str, Any]
 ) -> None:

@@ -25,22 +25,14 @@ HALF = Exercise("half of x + x**2", lambda x: (x + x**2) / 2, {"x": normal("bs n
         (TWICE, lambda v: v["out_g"] * v["x"] * v["x"].cos(), "missing-path: path-missing", ["`*`"]),
         (TWICE, lambda v: v["out_g"] * v["x"].cos(), "wrong-local: derivatives-multiplied", None),
         (TWICE, lambda v: v["x"].sin() + v["x"] * v["x"].cos(), "missing-upstream: upstream-missing", None),
-        (
-            TWICE,
-            lambda v: v["x"].sin() + v["out_g"] * v["x"] * v["x"].cos(),
-            "missing-upstream: upstream-missing-on-one-side",
-            None,
-        ),
-        (
-            MEAN,
-            lambda v: (v["x"].sin() + v["x"] * v["x"].cos()) / v["x"].numel() + 3 * v["x"] ** 2,
-            "sum-for-mean: mean-not-divided",
-            ["`** 3`"],
-        ),
+        (TWICE, lambda v: v["x"].sin() + v["out_g"] * v["x"] * v["x"].cos(),
+         "missing-upstream: upstream-missing-on-one-side", None),
+        (MEAN, lambda v: (v["x"].sin() + v["x"] * v["x"].cos()) / v["x"].numel() + 3 * v["x"] ** 2,
+         "sum-for-mean: mean-not-divided", ["`** 3`"]),
         (HALF, lambda v: v["out_g"] * (1 + v["x"]), "missing-local: derivative-missing", ["`+`"]),
         (HALF, lambda v: v["out_g"] * (0.5 + 2 * v["x"]), "missing-local: derivative-missing", ["`** 2`"]),
     ],
-)
+)  # fmt: skip
 def test_a_slip_on_one_of_several_paths_is_named(
     exercise: Exercise, rule: Rule, name: str, path: list[str] | None
 ) -> None:
@@ -139,14 +131,10 @@ def test_the_gradient_by_hand_is_right() -> None:
         ("w.g", swept("w", state=lambda s, i: s[i + 1]), "wrong-point: value-of-another-turn", {"by": 1}),
         ("w.g", swept("w", slope=lambda h, a: 1 + 0 * h), "missing-local: derivative-missing", {"turn": "every"}),
         ("x.g", swept("x", slope=lambda h, a: 1 + 0 * h), "missing-local: derivative-missing", {"turn": "every"}),
-        (
-            "u.g",
-            swept("u", slope=lambda h, a: 1 - h.tanh() ** 2),
-            "wrong-point: derivative-at-own-output",
-            {"turn": "every"},
-        ),
+        ("u.g", swept("u", slope=lambda h, a: 1 - h.tanh() ** 2), "wrong-point: derivative-at-own-output",
+         {"turn": "every"}),
     ],
-)
+)  # fmt: skip
 def test_a_slip_in_a_loop_is_one_mistake_made_at_its_turns(
     answer: str, rule: Rule, name: str, parameters: dict[str, Any]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Relations to the right answer that need no graph: transposes, sums, other entries, products, what was stored before."""
+"""Relations to the right answer that need no graph: transposes, sums, other entries, and what was stored before."""
 
 from __future__ import annotations
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from grader.diagnosis.candidates import Problem
 from grader.diagnosis.facts import Pair
 from grader.diagnosis.mistake import Diagnosis
 from grader.diagnosis.operator import End
-from grader.diagnosis.search import Problem, find_mistakes
+from grader.diagnosis.search import find_mistakes
 from grader.exercise import Answer, Declaration
 from grader.reference.compare import agrees
 from grader.reference.references import make_trials

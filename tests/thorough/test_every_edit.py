@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_operators import EVERY, PASSES, small_exercise, small_trials, untrue_names
+from test_operators import EVERY, PASSES, explaining_the_right_answer, small_exercise, small_trials, untrue_names
 from test_trace import Program, programs
 
 from grader.reference.references import make_trials
@@ -20,6 +20,11 @@ def test_what_is_named_gives_the_learners_numbers(name: str, answer: int) -> Non
     every = make_trials(exercise, np.random.default_rng(11))
     trials = [trial for trial in every if trial.expected[exercise.answers[answer].name] is not None]
     assert list(untrue_names(exercise, answer, trials, MOST)) == []
+
+
+@pytest.mark.parametrize(("name", "answer"), EVERY)
+def test_nothing_explains_the_right_answer(name: str, answer: int) -> None:
+    assert explaining_the_right_answer(name, answer, every=1) == []
 
 
 @settings(max_examples=12, deadline=None)
