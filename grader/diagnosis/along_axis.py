@@ -11,12 +11,10 @@ from .operator import AVERAGES, At, Operator, Parameters, along, axis_of
 
 PICKS = {"max", "min", "amax", "amin"}
 COUNTS: dict[str, Callable[[At], int]] = {
-    "all": lambda at: at.x.numel(),
-    "left": lambda at: at.y.numel(),
-    "first": lambda at: at.x.shape[0],
-    "last": lambda at: at.x.shape[-1],
+    "all": lambda at: at.x.numel(), "left": lambda at: at.y.numel(),
+    "first": lambda at: at.x.shape[0], "last": lambda at: at.x.shape[-1],
     "less-one": lambda at: max(at.n - 1, 1),
-}
+}  # fmt: skip
 
 
 def _axis(at: At) -> int:
@@ -43,19 +41,16 @@ def _averages(at: At) -> bool:
 
 
 def _counts(at: At) -> Iterator[Parameters]:
-    for name in COUNTS:
-        if _averages(at) if name == "less-one" else at.y.numel() > 1:
-            yield {"count": name}
+    fits = {"less-one": _averages(at)}
+    return ({"count": count} for count in COUNTS if fits.get(count, at.y.numel() > 1))
 
 
 def _counted(at: At, count: str) -> Parameters:
     return {"count": count, "size": COUNTS[count](at), "n": at.n}
 
 
-def _only_at(at: At, place: int) -> torch.Tensor:
-    gradient, alone = at.back(), torch.zeros_like(at.x)
-    alone.select(_axis(at), place).copy_(gradient.select(_axis(at), place))
-    return alone
+def _without(at: At, places: slice) -> torch.Tensor:
+    return at.back().index_fill(_axis(at), torch.arange(at.x.shape[_axis(at)])[places], 0)
 
 
 def _root(value: torch.Tensor) -> torch.Tensor:
@@ -69,8 +64,8 @@ REDUCING = (
     Operator("mean-divided-twice", "extra-factor", lambda at: at.back() / at.n, _averages, tell=lambda at: {"n": at.n}),
     Operator("sum-divided", "mean-for-sum", lambda at: at.back() / at.n, lambda at: not _averages(at),
              tell=lambda at: {"n": at.n}),
-    Operator("only-first-reduced", "partial-batch", lambda at: _only_at(at, 0), _has_axis),
-    Operator("only-last-reduced", "partial-batch", lambda at: _only_at(at, -1), _has_axis),
+    Operator("only-first-reduced", "partial-batch", lambda at: _without(at, slice(1, None)), _has_axis),
+    Operator("only-last-reduced", "partial-batch", lambda at: _without(at, slice(0, -1)), _has_axis),
     Operator("terms-squared", "wrong-local", lambda at: at.back() * 2 * at.x),
     Operator("root-of-reduction", "wrong-local", lambda at: at.back(at.g / (2 * _root(at.y)))),
     Operator("divided-by-another-count", "wrong-factor", lambda at, count: at.back() * at.n / COUNTS[count](at),
@@ -164,35 +159,31 @@ RUNNING = (
 )  # fmt: skip
 
 
-def _from_start(at: At, terms: torch.Tensor) -> torch.Tensor:
-    return terms.cumsum(_axis(at))
+def _late(terms: torch.Tensor, axis: int) -> torch.Tensor:
+    """Running sums from the end."""
+    return terms.flip(axis).cumsum(axis).flip(axis)
 
 
-def _from_end(at: At, terms: torch.Tensor) -> torch.Tensor:
-    return terms.flip(_axis(at)).cumsum(_axis(at)).flip(_axis(at))
-
-
-def _closed(function: str, name: str, code: str, rule: Callable[[At], torch.Tensor]) -> Operator:
-    return Operator(name, code, rule, lambda at: at.name == function)
+def _closed(function: str, name: str, code: str, rule: Callable[..., torch.Tensor]) -> Operator:
+    """From operand, value, upstream gradient and axis."""
+    return Operator(name, code, lambda at: rule(at.x, at.y, at.g, _axis(at)), lambda at: at.name == function)
 
 
 # The closed form of cumprod is sum(g y) / x, that of logcumsumexp exp(x) sum(g exp(-y)), both sums from the end.
 CLOSED_FORMS = (
-    _closed("cumprod", "sum-not-reversed", "wrong-local", lambda at: _from_start(at, at.g * at.y) / at.x),
-    _closed("cumprod", "summed-before-multiplied", "sum-of-products", lambda at: _from_end(at, at.g) * at.y / at.x),
-    _closed("cumprod", "divided-by-output", "wrong-operand", lambda at: _from_end(at, at.g * at.y) / at.y),
-    _closed("cumprod", "output-missing", "missing-local", lambda at: _from_end(at, at.g) / at.x),
-    _closed("cumprod", "not-divided-by-operand", "missing-local", lambda at: _from_end(at, at.g * at.y)),
-    _closed("logcumsumexp", "sum-not-reversed", "wrong-local",
-            lambda at: at.x.exp() * _from_start(at, at.g * (-at.y).exp())),
+    _closed("cumprod", "sum-not-reversed", "wrong-local", lambda x, y, g, i: (g * y).cumsum(i) / x),
+    _closed("cumprod", "summed-before-multiplied", "sum-of-products", lambda x, y, g, i: _late(g, i) * y / x),
+    _closed("cumprod", "divided-by-output", "wrong-operand", lambda x, y, g, i: _late(g * y, i) / y),
+    _closed("cumprod", "output-missing", "missing-local", lambda x, y, g, i: _late(g, i) / x),
+    _closed("cumprod", "not-divided-by-operand", "missing-local", lambda x, y, g, i: _late(g * y, i)),
+    _closed("logcumsumexp", "sum-not-reversed", "wrong-local", lambda x, y, g, i: x.exp() * (g * (-y).exp()).cumsum(i)),
     _closed("logcumsumexp", "summed-before-multiplied", "sum-of-products",
-            lambda at: (at.x - at.y).exp() * _from_end(at, at.g)),
-    _closed("logcumsumexp", "not-divided-by-running-sum", "missing-local", lambda at: at.x.exp() * _from_end(at, at.g)),
+            lambda x, y, g, i: (x - y).exp() * _late(g, i)),
+    _closed("logcumsumexp", "not-divided-by-running-sum", "missing-local", lambda x, y, g, i: x.exp() * _late(g, i)),
     _closed("logcumsumexp", "exponential-of-operand-missing", "missing-local",
-            lambda at: _from_end(at, at.g * (-at.y).exp())),
+            lambda x, y, g, i: _late(g * (-y).exp(), i)),
+    _closed("logcumsumexp", "share-of-whole-row", "wrong-local", lambda x, y, g, i: x.softmax(i) * _late(g, i)),
     _closed("logcumsumexp", "share-of-whole-row", "wrong-local",
-            lambda at: at.x.softmax(_axis(at)) * _from_end(at, at.g)),
-    _closed("logcumsumexp", "share-of-whole-row", "wrong-local",
-            lambda at: at.x.softmax(_axis(at)) * at.g.sum(_axis(at), keepdim=True)),
-    _closed("logcumsumexp", "own-share-only", "diagonal-only", lambda at: at.g * (at.x - at.y).exp()),
+            lambda x, y, g, i: x.softmax(i) * g.sum(i, keepdim=True)),
+    _closed("logcumsumexp", "own-share-only", "diagonal-only", lambda x, y, g, i: g * (x - y).exp()),
 )  # fmt: skip

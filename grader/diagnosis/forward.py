@@ -50,17 +50,12 @@ FUNCTIONS: Mapping[str, Change] = {
     "cos": torch.cos, "sin": torch.sin, "softmax": lambda x: x.softmax(-1), "log_softmax": lambda x: x.log_softmax(-1),
 }  # fmt: skip
 OTHER_CONSTANTS: Mapping[str, Callable[[float], float]] = {  # the constant itself, where it has no other
-    "rooted": lambda c: math.sqrt(c) if c > 0 else c,
-    "squared": lambda c: c * c,
-    "inverted": lambda c: 1 / c if c else c,
-    "negated": lambda c: -c,
-    "halved": lambda c: c / 2,
-    "doubled": lambda c: 2 * c,
-    "one-more": lambda c: c + 1,
-    "one-less": lambda c: c - 1,
-    "one-minus": lambda c: 1 - c,
-    "one": lambda c: 1.0,
-}
+    "rooted": lambda c: math.sqrt(c) if c > 0 else c, "squared": lambda c: c * c,
+    "inverted": lambda c: 1 / c if c else c, "negated": lambda c: -c,
+    "halved": lambda c: c / 2, "doubled": lambda c: 2 * c,
+    "one-more": lambda c: c + 1, "one-less": lambda c: c - 1,
+    "one-minus": lambda c: 1 - c, "one": lambda c: 1.0,
+}  # fmt: skip
 
 
 # --- another step ------------------------------------------------------------------------------------------------
@@ -115,31 +110,15 @@ def _other_constants(at: At) -> Iterator[Parameters]:
     return ({"how": how} for how, change in OTHER_CONSTANTS.items() if not math.isclose(change(constant), constant))
 
 
-def _other_constant(step: Step, how: str) -> Step:
-    return _with_constant(step, OTHER_CONSTANTS[how])
-
-
-def _swapped(step: Step) -> Step:
-    """`b - a` for `a - b`, and so for a quotient."""
-    a, b, *rest = step.args
-    return replace(step, args=(b, a, *rest))
-
-
-def _reduced_otherwise(step: Step) -> Step:
-    return replace(step, func=torch.sum if step.name in AVERAGES else torch.mean)
-
-
 def _less_one(step: Step) -> Step:
     """A mean that is divided by the number of its entries less one."""
     n = step.args[0].numel() / max(step.value.numel(), 1)
     return _then(step, lambda mean: mean * n / (n - 1))
 
 
-def _is_left_out_easily(at: At) -> bool:
-    """A function of one value that is not the whole pass; what would be left has the same shapes."""
-    if at.others or len(at.trace.steps) == 1 or at.name in RESHAPES | SUMS | PRODUCTS:
-        return False
-    return at.y.shape == at.x.shape and at.y.dim() > 0
+def _is_function(at: At) -> bool:
+    """Of one value, and more than a sum or a product with a number."""
+    return not at.others and at.name not in RESHAPES | SUMS | PRODUCTS and at.y.dim() > 0
 
 
 def _broadcasts_unless_reshaped(at: At) -> bool:
@@ -172,21 +151,12 @@ def _is_power(at: At) -> bool:
     return at.name == "pow" and not at.others and isinstance(at.step.args[1], (int, float))
 
 
-def _reshaped(step: Step) -> Step:
-    """Reshaped to the shape that a permutation of the axes would give."""
-    return replace(step, func=lambda x, *args, **kwargs: x.reshape(step.func(x, *args, **kwargs).shape))
-
-
 def _other_end(step: Step) -> Step:
-    for names, option, default in ((("topk",), "largest", True), (("sort", "argsort"), "descending", False)):
-        if step.name in names:
-            return replace(step, kwargs={**step.kwargs, option: not step.kwargs.get(option, default)})
-
-    def other(value: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        found = step.func(-value, *args, **kwargs)
-        return -found if isinstance(found, torch.Tensor) and found.is_floating_point() else found
-
-    return replace(step, func=other)
+    option = {"topk": "largest", "sort": "descending", "argsort": "descending"}.get(step.name)
+    if option:
+        return replace(step, kwargs={**step.kwargs, option: not step.kwargs.get(option, option == "largest")})
+    other = replace(step, func=lambda value, *args, **kwargs: step.func(-value, *args, **kwargs))
+    return _then(other, lambda found: -found if torch.is_tensor(found) and found.is_floating_point() else found)
 
 
 def _first_ones(step: Step) -> Step:
@@ -230,16 +200,11 @@ def _masks(at: At, rank: int = 0) -> bool:
     return isinstance(mask, torch.Tensor) and mask.dim() >= rank
 
 
-def _activation(at: At) -> bool:
-    """A function of one value, entry by entry, that is more than a sum or a product with a number."""
-    if at.others or at.name in RESHAPES | SUMS | PRODUCTS | {"pow"}:
-        return False
-    return at.y.dim() > 0 and is_pointwise(at)
-
-
 def _activations(at: At) -> Iterator[Parameters]:
-    others = (other for other in at.trace.steps if other.index != at.step.index and other.operands)
-    return ({"function": one} for one in others if one.operands[0][1] != at.step.key and _activation(At(at.trace, one)))
+    """The functions that the pass applies entry by entry, elsewhere."""
+    for one in (At(at.trace, step) for step in at.trace.steps if step.operands and step.index != at.step.index):
+        if one.source != at.step.key and _is_function(one) and one.name != "pow" and is_pointwise(one):
+            yield {"function": one.step}
 
 
 def _followed_by(step: Step, function: Step) -> Step:
@@ -265,7 +230,7 @@ def _step(name: str, code: str, rule: Callable[..., Step], when: Callable[[At], 
     return Operator(name, code, rule, when, kind=Kind.FORWARD, **{"tell": lambda at, **chosen: chosen, **more})
 
 
-# What another step may be, the likeliest first; `FORWARD_ONLY` and `BACK_ONLY` of them may change one direction alone.
+# The likeliest first; `FORWARD_ONLY` and `BACK_ONLY` of them may change one direction alone.
 STEPS = (
     _step("constant-missing", "wrong-point", lambda step: _with_constant(step, lambda c: 0.0),
           lambda at: _is_with_number(at, SUMS), tell=_number),
@@ -273,23 +238,28 @@ STEPS = (
           lambda at: _is_with_number(at, PRODUCTS), tell=_number),
     _step("sign-turned", "wrong-sign", lambda step: replace(step, func=TURNED[step.name]),
           lambda at: at.name in TURNED),
-    _step("sum-of-mean", "sum-for-mean", _reduced_otherwise, lambda at: at.name in AVERAGES and not at.is_last),
-    _step("mean-of-sum", "mean-for-sum", _reduced_otherwise, lambda at: at.name == "sum" and not at.is_last),
+    _step("sum-of-mean", "sum-for-mean", lambda step: replace(step, func=torch.sum),
+          lambda at: at.name in AVERAGES and not at.is_last),
+    _step("mean-of-sum", "mean-for-sum", lambda step: replace(step, func=torch.mean),
+          lambda at: at.name == "sum" and not at.is_last),
     _step("reduced-along-another-axis", "summed-wrong-axis", _along,
           lambda at: at.name in REDUCTIONS and 0 < at.y.dim() == at.x.dim(),
           each=lambda at: (*_other_axes(at), {"axis": None}),
           tell=lambda at, axis: {"axis": "all" if axis is None else axis}),
-    _step("operation-left-out", "missing-local", _identity, _is_left_out_easily),
+    _step("operation-left-out", "missing-local", _identity,
+          lambda at: _is_function(at) and at.y.shape == at.x.shape and len(at.trace.steps) > 1),
     _step("along-another-axis", "summed-wrong-axis", _along,  # of an operation that keeps the shape
           lambda at: axis_of(at.step) is not None and at.y.shape == at.x.shape and at.x.dim() > 1 and not at.others,
           each=_other_axes),
     _step("shapes-not-in-line", "broadcast-accident", _identity, _broadcasts_unless_reshaped),
-    _step("another-constant", "wrong-point", _other_constant, lambda at: _has_number(at) and at.name not in PRODUCTS,
-          each=_other_constants, tell=_number),
-    _step("another-constant", "wrong-factor", _other_constant, lambda at: _has_number(at) and at.name in PRODUCTS,
-          each=_other_constants, tell=_number),
+    _step("another-constant", "wrong-point", lambda step, how: _with_constant(step, OTHER_CONSTANTS[how]),
+          lambda at: _has_number(at) and at.name not in PRODUCTS, each=_other_constants, tell=_number),
+    _step("another-constant", "wrong-factor", lambda step, how: _with_constant(step, OTHER_CONSTANTS[how]),
+          lambda at: _has_number(at) and at.name in PRODUCTS, each=_other_constants, tell=_number),
     _step("mean-less-one", "wrong-factor", _less_one, lambda at: at.name in AVERAGES),
-    _step("reshaped-in-forward", "reshape-for-transpose", _reshaped, lambda at: at.name in PERMUTATIONS),
+    _step("reshaped-in-forward", "reshape-for-transpose",  # to the shape that the permutation would give
+          lambda step: replace(step, func=lambda x, *args, **kwargs: x.reshape(step.func(x, *args, **kwargs).shape)),
+          lambda at: at.name in PERMUTATIONS),
     _step("other-end-selected", "wrong-operand", _other_end,
           lambda at: at.name in {"topk", "sort", "argsort", "max", "min", "amax", "amin"}),
     _step("first-ones-selected", "wrong-operand", _first_ones, lambda at: at.name == "topk"),
@@ -304,8 +274,10 @@ STEPS = (
     _step("mask-shifted", "wrong-local", _other_mask(_shifted_mask(-1)), lambda at: _masks(at, rank=2)),
     _step("mask-transposed", "inverted-mask", _other_mask(lambda mask: mask.mT), lambda at: _masks(at, rank=2)),
     _step("another-option", "wrong-local", _with_option, lambda at: True, each=_options),
-    _step("parts-exchanged", "wrong-sign", _swapped, lambda at: at.name == "sub" and len(at.others) == 1),
-    _step("parts-exchanged", "wrong-operand", _swapped, lambda at: at.name == "div" and len(at.others) == 1),
+    _step("parts-exchanged", "wrong-sign", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
+          lambda at: at.name == "sub" and len(at.others) == 1),
+    _step("parts-exchanged", "wrong-operand", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
+          lambda at: at.name == "div" and len(at.others) == 1),
 )  # fmt: skip
 FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
                 "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
@@ -328,11 +300,7 @@ def is_constant_to_sweep(step: Step) -> bool:
 
 
 def _next(trace: Trace, step: Step) -> Step:
-    """The one step that uses its value, where that takes nothing else and keeps the shape.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """The one step that uses its value, where there is one that takes nothing else and keeps the shape."""
     uses = trace.uses(step.key)
     after = trace.steps[uses[0][0]] if len(uses) == 1 else None
     if after is None or len(after.operands) != 1 or after.value.shape != step.value.shape:
@@ -363,14 +331,11 @@ def _masked_later(trace: Trace, spot: Any) -> Trace:
     return _with_next(trace, trace.steps[index], lambda value: value.masked_fill(trace.steps[index].args[1], 0.0))
 
 
-def _after(at: At) -> Parameters:
-    return {"after": step_name(_next(at.trace, at.step))}
-
-
 TRACES = (
-    Operator("order-exchanged", "wrong-point", _order_exchanged, _can_be_exchanged, tell=_after, kind=Kind.TRACE),
+    Operator("order-exchanged", "wrong-point", _order_exchanged, _can_be_exchanged, kind=Kind.TRACE,
+             tell=lambda at: {"after": step_name(_next(at.trace, at.step))}),
     Operator("masked-later", "wrong-local", _masked_later, lambda at: _fills(at) and bool(_next(at.trace, at.step)),
-             tell=_after, kind=Kind.TRACE),
+             kind=Kind.TRACE, tell=lambda at: {"after": step_name(_next(at.trace, at.step))}),
 )  # fmt: skip
 
 
@@ -419,26 +384,19 @@ def taken_of_another(trace: Trace) -> Iterator[tuple[Operator, Step, Position, s
 # --- other inputs, another upstream gradient ---------------------------------------------------------------------
 
 # What may be used in the place of an input or of the upstream gradient.
-INSTEAD: dict[str, tuple[str, Change]] = {
-    "mean-of-rows": ("wrong-operand", lambda x: x.mean(0, keepdim=True).expand(x.shape)),
-    "mean": ("wrong-operand", lambda x: x.mean().expand(x.shape)),
-    "sum-of-rows": ("wrong-operand", lambda x: x.sum(0, keepdim=True).expand(x.shape)),
-    "sum": ("wrong-operand", lambda x: x.sum().expand(x.shape)),
-    "first-row": ("partial-batch", lambda x: x[:1].expand(x.shape)),
-    "last-row": ("partial-batch", lambda x: x[-1:].expand(x.shape)),
-    "row-before": ("wrong-operand", lambda x: x.roll(1, 0)),
-    "row-behind": ("wrong-operand", lambda x: x.roll(-1, 0)),
-    "row-before-or-none": ("wrong-operand", lambda x: torch.cat((torch.zeros_like(x[:1]), x[:-1]))),
-    "row-behind-or-none": ("wrong-operand", lambda x: torch.cat((x[1:], torch.zeros_like(x[:1])))),
-    "rows-turned-round": ("wrong-operand", lambda x: x.flip(0)),
-    "sorted": ("wrong-operand", lambda x: x.sort(0).values),
-    "less-mean": ("wrong-operand", lambda x: x - x.mean(0)),
-    "without-sign": ("wrong-operand", torch.abs),
-    "rounded": ("wrong-operand", torch.round),
-    "squared": ("wrong-operand", torch.square),
-}
+INSTEAD: dict[str, Change] = {
+    "mean-of-rows": lambda x: x.mean(0, keepdim=True).expand(x.shape), "mean": lambda x: x.mean().expand(x.shape),
+    "sum-of-rows": lambda x: x.sum(0, keepdim=True).expand(x.shape), "sum": lambda x: x.sum().expand(x.shape),
+    "first-row": lambda x: x[:1].expand(x.shape), "last-row": lambda x: x[-1:].expand(x.shape),
+    "row-before": lambda x: x.roll(1, 0), "row-behind": lambda x: x.roll(-1, 0),
+    "row-before-or-none": lambda x: torch.cat((torch.zeros_like(x[:1]), x[:-1])),
+    "row-behind-or-none": lambda x: torch.cat((x[1:], torch.zeros_like(x[:1]))),
+    "rows-turned-round": lambda x: x.flip(0), "sorted": lambda x: x.sort(0).values,
+    "less-mean": lambda x: x - x.mean(0), "without-sign": torch.abs, "rounded": torch.round, "squared": torch.square,
+}  # fmt: skip
 OF_PLACES = ("first-row", "last-row", "row-before", "row-behind", "rows-turned-round")
-OF_UPSTREAM = INSTEAD | {"sign": ("not-linear", torch.sign), "cut-off": ("not-linear", lambda g: g.clamp(-1, 1))}
+OF_UPSTREAM = INSTEAD | {"sign": torch.sign, "cut-off": lambda g: g.clamp(-1, 1)}
+CODES = {"first-row": "partial-batch", "last-row": "partial-batch", "sign": "not-linear", "cut-off": "not-linear"}
 
 
 def _input(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
@@ -457,7 +415,7 @@ OF_NUMBERS = (
     _input("input-not-asked", "wrong-operand", lambda places: torch.arange(places.numel()).view(places.shape)),
 )
 REARRANGED = {
-    code: _input("input-rearranged", code, lambda x, how: INSTEAD[how][1](x))
+    code: _input("input-rearranged", code, lambda x, how: INSTEAD[how](x))
     for code in ("wrong-operand", "partial-batch", "wrong-point")
 }
 
@@ -484,9 +442,8 @@ def rarer_input_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Para
     """Other rows of an input, or its numbers changed; another value of the variable itself is another point."""
     for name, value in trace.inputs.items():
         for how in (INSTEAD if value.is_floating_point() else OF_PLACES) if value.dim() else ():
-            code, _ = INSTEAD[how]
-            operator = REARRANGED["wrong-point" if name == wrt and code == "wrong-operand" else code]
-            yield operator, {"names": (name,), "how": how}, {"name": name, "how": how}
+            code = CODES.get(how, "wrong-point" if name == wrt else "wrong-operand")
+            yield REARRANGED[code], {"names": (name,), "how": how}, {"name": name, "how": how}
 
 
 def _upstream(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
@@ -502,7 +459,7 @@ def _upstream(name: str, code: str, change: Callable[..., torch.Tensor]) -> Oper
 ADDED_TO_UPSTREAM = _upstream("added-to-upstream", "wrong-operand", lambda g, value, sign: g + sign * value)
 GATED = _upstream("gated-upstream", "wrong-local", lambda g, value: g * (value > 0))
 REARRANGED_UPSTREAM = {
-    code: _upstream("upstream-rearranged", code, lambda g, how: OF_UPSTREAM[how][1](g))
+    code: _upstream("upstream-rearranged", code, lambda g, how: OF_UPSTREAM[how](g))
     for code in ("wrong-operand", "partial-batch", "not-linear")
 }
 
@@ -517,5 +474,5 @@ def rarer_upstream_choices(trace: Trace) -> Iterator[tuple[Operator, Parameters,
         for sign, verb in ((1, "added to"), (-1, "subtracted from")):
             yield ADDED_TO_UPSTREAM, {"key": key, "sign": sign}, {"verb": verb, **told}
         yield GATED, {"key": key}, told
-    for how, (code, _) in OF_UPSTREAM.items() if trace.out_g.dim() else ():
-        yield REARRANGED_UPSTREAM[code], {"how": how}, {"how": how, **upstream}
+    for how in OF_UPSTREAM if trace.out_g.dim() else ():
+        yield REARRANGED_UPSTREAM[CODES.get(how, "wrong-operand")], {"how": how}, {"how": how, **upstream}

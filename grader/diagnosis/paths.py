@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -26,27 +27,17 @@ ChoiceAt = tuple[*Choice, Step | None]  # and the step that it is about
 
 @dataclass(frozen=True)
 class Edge:
-    """One line of the forward pass that uses a value.
+    """One line of the forward pass that uses a value."""
 
-    Args:
-        source: an input's name, or the line that the value comes from.
-        line: the line that uses it.
-        position: as which operand; `None` where it is one of a list.
-    """
-
-    source: str | Line
-    line: Line
-    position: Position | None
+    source: str | Line  # an input's name, or the line that the value comes from
+    line: Line  # the line that uses it
+    position: Position | None  # as which operand; `None` where it is one of a list
 
     def uses(self, trace: Trace) -> list[Use]:
         """Every use in a trace, in the order of the forward pass."""
         keys = {self.source} if isinstance(self.source, str) else {f"%{i}" for i in trace.turns.get(self.source, [])}
-        return [
-            (i, where)
-            for i in trace.turns.get(self.line, [])
-            for where, key in trace.steps[i].operands
-            if key in keys and (self.position is None or where == self.position)
-        ]
+        operands = ((i, *operand) for i in trace.turns.get(self.line, []) for operand in trace.steps[i].operands)
+        return [(i, where) for i, where, key in operands if key in keys and self.position in (None, where)]
 
 
 def edges_of(trace: Trace, wrt: str) -> dict[str | Line, list[Edge]]:
@@ -168,20 +159,6 @@ def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator
 # --- ways of their own to the gradient ---------------------------------------------------------------------------
 
 
-def _whole(name: str, code: str, rule: Callable[..., torch.Tensor]) -> Operator:
-    return Operator(name, code, rule, kind=Kind.SWEEP)
-
-
-def _at_line(name: str, code: str, rule: Callable[[Trace, str, Step], torch.Tensor]) -> Operator:
-    """From a line that is taken once."""
-
-    def at_line(trace: Trace, wrt: str, line: Line) -> torch.Tensor:
-        (index,) = trace.turns[line]
-        return rule(trace, wrt, trace.steps[index])
-
-    return _whole(name, code, at_line)
-
-
 def _derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
     if key == wrt:
         return torch.ones_like(trace.inputs[wrt])
@@ -189,14 +166,17 @@ def _derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
     return replace(trace, steps=steps, out=key, out_g=ones, memo={}).backward(wrt)
 
 
-def _derivatives_multiplied(trace: Trace, wrt: str, step: Step) -> torch.Tensor:
-    both = frozenset((step.index, where) for where, _ in step.operands)
-    one, two = (_derivative_of(trace, key, wrt) for _, key in step.operands)
+def _derivatives_multiplied(trace: Trace, wrt: str, line: Line) -> torch.Tensor:
+    (index,) = trace.turns[line]
+    both = frozenset((index, where) for where, _ in trace.steps[index].operands)
+    one, two = (_derivative_of(trace, key, wrt) for _, key in trace.steps[index].operands)
     return trace.backward(wrt, skip=both) + trace.out_g * one * two
 
 
-def _gradient_of(trace: Trace, wrt: str, step: Step) -> torch.Tensor:
-    return trace.gradients(wrt)[step.key].expand(trace.inputs[wrt].shape)
+def _gradient_of(trace: Trace, wrt: str, line: Line, *, times_value: bool = False) -> torch.Tensor:
+    (index,) = trace.turns[line]
+    gradient = trace.gradients(wrt)[f"%{index}"]
+    return (gradient * trace.steps[index].value if times_value else gradient).expand(trace.inputs[wrt].shape)
 
 
 def _forward_of_upstream(trace: Trace, wrt: str) -> torch.Tensor:
@@ -211,12 +191,14 @@ def _times_value(trace: Trace, wrt: str, key: str, divided: bool) -> torch.Tenso
     return right / value if divided else right * value
 
 
-DERIVATIVES_MULTIPLIED = _at_line("derivatives-multiplied", "wrong-local", _derivatives_multiplied)
-STOPPED_EARLY = _at_line("stopped-early", "missing-local", _gradient_of)
-TERM_OF_LOSS = _at_line("term-of-loss", "forward-value",
-                        lambda trace, wrt, step: step.value * _gradient_of(trace, wrt, step))  # fmt: skip
-FORWARD_VALUE = _whole("forward-value", "forward-value",
-                       lambda trace, _, line: trace.steps[trace.turns[line][-1]].value)  # fmt: skip
+def _whole(name: str, code: str, rule: Callable[..., torch.Tensor]) -> Operator:
+    return Operator(name, code, rule, kind=Kind.SWEEP)
+
+
+DERIVATIVES_MULTIPLIED = _whole("derivatives-multiplied", "wrong-local", _derivatives_multiplied)
+STOPPED_EARLY = _whole("stopped-early", "missing-local", _gradient_of)
+TERM_OF_LOSS = _whole("term-of-loss", "forward-value", partial(_gradient_of, times_value=True))
+FORWARD_VALUE = _whole("forward-value", "forward-value", lambda trace, _, at: trace.steps[trace.turns[at][-1]].value)
 FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local", _forward_of_upstream)
 TIMES_VALUE = _whole("times-value-of-pass", "extra-factor", _times_value)
 DIVIDED_BY_VALUE = _whole("divided-by-value-of-pass", "wrong-local", _times_value)
@@ -263,7 +245,7 @@ def _is_added_up(step: Step, gradient: torch.Tensor) -> bool:
 def value_choices(trace: Trace) -> Iterator[ChoiceAt]:
     """Values of the forward pass, which are no gradients."""
     for step in trace.steps:
-        yield FORWARD_VALUE, {"line": step.line}, {"value": value_name(trace, step.key)}, step
+        yield FORWARD_VALUE, {"at": step.line}, {"value": value_name(trace, step.key)}, step
 
 
 def averages(trace: Trace) -> bool:

@@ -19,30 +19,21 @@ EXACT = 1e-9
 PLACES: Mapping[float, str] = {
     -2: "x - 2h", -1: "x - h", -0.5: "x - h / 2", 0: "x", 0.5: "x + h / 2", 1: "x + h", 2: "x + 2h",
 }  # fmt: skip
+PAIRS = tuple((ahead, behind) for ahead in PLACES for behind in PLACES if behind < ahead)
 OWN_STEPS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
 class Quotient:
-    """A difference quotient in one trial: its arguments, and the two places of the right one.
-
-    Args:
-        f: takes what `x` is.
-        x: a float, or a tensor that is moved entry by entry.
-        v: weights of the function's values, if there are any.
-        h: the step.
-        ahead: the place of the first height, in steps from `x`.
-        behind: the place of the second.
-        together: with each entry those before it are moved, too.
-    """
+    """A difference quotient in one trial: its arguments, and the two places of the right one."""
 
     f: Callable[[Any], Any]
-    x: Any
-    v: torch.Tensor | None
+    x: Any  # a float, or a tensor that is moved entry by entry
+    v: torch.Tensor | None  # weights of the function's values, if there are any
     h: float
-    ahead: float = 0
-    behind: float = 0
-    together: bool = False
+    ahead: float = 0  # where the first height is taken, in steps from x
+    behind: float = 0  # where the second is
+    together: bool = False  # with each entry those before it are moved, too
 
     @classmethod
     def of(cls, trial: Trial, ahead: float = 0, behind: float = 0) -> Quotient | None:
@@ -56,11 +47,7 @@ class Quotient:
         return cls(f, x, v[0] if v else None, h, ahead, behind)
 
     def height(self, place: float, step: Any = None) -> Any:
-        """The function's value with x moved by `place` steps, once for each entry of x; shape: that of x.
-
-        Args:
-            step: instead of `h`, a number, or one for each entry of x.
-        """
+        """The function's value with x moved by `place` steps, each `h` or `step`, once for each entry of x."""
         move = place * (self.h if step is None else step)
         if isinstance(self.x, float):
             return np.asarray(float(self.f(self.x + move)))
@@ -131,16 +118,12 @@ QUOTIENTS = (
 
 
 def quotient_choices(trial: Trial) -> Iterator[tuple[Operator, Parameters, Parameters]]:
-    """Operator, parameters, what is told; nothing where the right answer is no difference quotient.
-
-    Args:
-        trial: the first trial.
-    """
+    """Operator, parameters, what is told; nothing where the right answer is no difference quotient."""
     right = _places(trial)
     if right is None:
         return
     points = {"ahead": PLACES[right[0]], "behind": PLACES[right[1]]}
-    for p, r in _pairs():
+    for p, r in PAIRS:
         for run in (p - r, right[0] - right[1]) if (p, r) != right else ():
             told = {"p": PLACES[p], "q": PLACES[r], **points}
             yield OTHER_PLACES, {"p": p, "r": r, "run": run, "right": right}, told
@@ -151,17 +134,12 @@ def quotient_choices(trial: Trial) -> Iterator[tuple[Operator, Parameters, Param
             yield operator, {"right": right}, points
 
 
-def _pairs() -> Iterator[tuple[float, float]]:
-    """Two places, the one ahead first."""
-    return ((ahead, behind) for ahead in PLACES for behind in PLACES if behind < ahead)
-
-
 def _places(trial: Trial) -> tuple[float, float] | None:
     """Where the right answer takes the function, if it is a difference quotient."""
     quotient, right = Quotient.of(trial), next(iter(trial.expected.values()))
     if quotient is None or right is None:
         return None
-    for ahead, behind in _pairs():
+    for ahead, behind in PAIRS:
         try:
             found = quotient.rise(ahead, behind) / ((ahead - behind) * quotient.h)
         except IMPOSSIBLE:

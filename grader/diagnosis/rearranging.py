@@ -15,18 +15,6 @@ PERMUTATIONS = {"permute", "movedim", "moveaxis", "transpose", "swapaxes", "swap
 MOST_OUTPUTS = 400
 
 
-def _permutes(at: At) -> bool:
-    return at.name in PERMUTATIONS
-
-
-def _joins(at: At) -> bool:
-    return at.name in JOINS
-
-
-def _again(at: At) -> torch.Tensor:
-    return at.step.apply({at.where: at.g})
-
-
 def _place(at: At) -> int:
     """Which of the joined parts the operand is."""
     place = at.where[-1]
@@ -87,15 +75,17 @@ def _one_write(name: str, order: Callable[[torch.Tensor], torch.Tensor]) -> Oper
 
 
 REARRANGING = (
-    Operator("permuted-again", "transposed", _again, _permutes),
-    Operator("reshaped-for-permuted", "reshape-for-transpose", lambda at: at.g.reshape(at.x.shape), _permutes),
-    Operator("permuted-again-and-reshaped", "reshape-for-transpose", lambda at: _again(at).reshape(at.x.shape),
-             _permutes),
-    Operator("cut-from-other-end", "wrong-operand", _from_the_other_end, _joins),
-    Operator("cut-into-equal-parts", "shape-special", _equal_parts, _joins,
+    Operator("permuted-again", "transposed", lambda at: at.step.apply({at.where: at.g}),
+             lambda at: at.name in PERMUTATIONS),
+    Operator("reshaped-for-permuted", "reshape-for-transpose", lambda at: at.g.reshape(at.x.shape),
+             lambda at: at.name in PERMUTATIONS),
+    Operator("permuted-again-and-reshaped", "reshape-for-transpose",
+             lambda at: at.step.apply({at.where: at.g}).reshape(at.x.shape), lambda at: at.name in PERMUTATIONS),
+    Operator("cut-from-other-end", "wrong-operand", _from_the_other_end, lambda at: at.name in JOINS),
+    Operator("cut-into-equal-parts", "shape-special", _equal_parts, lambda at: at.name in JOINS,
              lambda at: ({"first_is_larger": True}, {"first_is_larger": False})),
-    Operator("cut-too-early", "wrong-operand", lambda at: _cut_beside(at, -1), _joins),
-    Operator("cut-too-late", "wrong-operand", lambda at: _cut_beside(at, 1), _joins),
+    Operator("cut-too-early", "wrong-operand", lambda at: _cut_beside(at, -1), lambda at: at.name in JOINS),
+    Operator("cut-too-late", "wrong-operand", lambda at: _cut_beside(at, 1), lambda at: at.name in JOINS),
     _carries("carries-values", lambda value: value),
     _carries("carries-one-over-values", lambda value: 1 / value),
     _carries("carries-exponentials", lambda value: value.exp()),

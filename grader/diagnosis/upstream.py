@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import torch
 
-from grader.reference.trace import Position, Step, Trace
+from grader.reference.trace import Position, Trace
 
 from .operator import CONTRACTIONS, JOINS, RESHAPES, SUMS, At, Kind, Operator, Parameters, step_name
 from .pointwise import is_pointwise, keys_like, shaped
@@ -59,12 +58,8 @@ def _on_one_side(at: At) -> bool:
     return at.given and bool(at.others)
 
 
-def _side(at: At, **_: Any) -> Parameters:
+def _side(at: At) -> Parameters:
     return {"operand": at.named(at.source), "value": at.named(at.step.key)}
-
-
-def _inputs_like_value(at: At) -> Iterator[Parameters]:
-    return ({"key": key} for key, value in at.trace.inputs.items() if value.shape == at.y.shape)
 
 
 def _computes(at: At) -> bool:
@@ -78,7 +73,8 @@ ONE_SIDE = (
     Operator("value-for-gradient-on-one-side", "value-for-gradient", lambda at: at.back(at.y), _on_one_side,
              tell=_side),
     Operator("input-for-upstream-on-one-side", "wrong-operand", lambda at, key: at.back(at.trace.inputs[key]),
-             lambda at: _on_one_side(at) and at.is_last, _inputs_like_value,
+             lambda at: _on_one_side(at) and at.is_last,
+             lambda at: ({"key": key} for key, value in at.trace.inputs.items() if value.shape == at.y.shape),
              lambda at, key: {"there": key, **_side(at)}),
     Operator("times-input", "extra-factor", lambda at: at.back() * at.x,  # of an input that is no factor
              lambda at: at.source in at.trace.inputs and (at.name in SUMS or not is_pointwise(at)), tell=_side),
@@ -169,9 +165,9 @@ def _of_another_turn(at: At, where: Position, by: int) -> torch.Tensor:
     """The value that the turn before or after takes; behind the last, what that one hands on."""
     steps = at.trace.turns[at.step.line]
     taken = [at.trace.steps[i].operand(where) for i in steps]
-    maker = _maker(At(at.trace, at.trace.steps[steps[-1]]), where)
-    if maker is not None:
-        taken.append(at.trace.steps[at.trace.turns[maker.line][-1]].value)
+    last = At(at.trace, at.trace.steps[steps[-1]])
+    if last.key(where).startswith("%"):
+        taken.append(at.trace.steps[at.trace.turns[_maker(last, where).step.line][-1]].value)
     turn = steps.index(at.step.index) + by
     return at.back(replaced={where: taken[max(0, min(turn, len(taken) - 1))]})
 
@@ -184,37 +180,27 @@ TURNS = (
 )  # fmt: skip
 
 
-def _maker(at: At, where: Position) -> Step | None:
-    """The step that an operand comes from; `None` where it is an input."""
-    key = at.key(where)
-    return at.trace.steps[int(key[1:])] if key.startswith("%") else None
-
-
-def _rearranged(at: At, where: Position) -> At | None:
-    """The step that a partner comes from, where that only rearranges one value."""
-    made = _maker(at, where)
-    return At(at.trace, made) if made and made.name in RESHAPES and len(made.operands) == 1 else None
+def _maker(at: At, where: Position) -> At:
+    """The step that an operand comes from, which is no input."""
+    return At(at.trace, at.trace.steps[int(at.key(where)[1:])])
 
 
 def _through_same(at: At) -> Iterator[Parameters]:
     """Partners that are rearranged values, with other values of the shape that these had before."""
     for where in at.others:
-        if made := _rearranged(at, where):
-            for key in keys_like(at.trace, made.x):
+        if at.key(where).startswith("%"):
+            made = _maker(at, where)
+            for key in keys_like(at.trace, made.x) if made.name in RESHAPES and not made.others else ():
                 if key not in (made.source, made.step.key):
                     yield {"where": where, "key": key}
 
 
 def _rearranged_alike(at: At, where: Position, key: str) -> torch.Tensor:
-    made = _rearranged(at, where)
-    assert made is not None
+    made = _maker(at, where)
     return at.back(replaced={where: made.step.apply({made.where: shaped(at.trace.values()[key], made.x)})})
 
 
-def _exchanged_before(at: At, where: Position, key: str) -> Parameters:
-    made = _rearranged(at, where)
-    assert made is not None
-    return {"there": at.named(key), "here": at.named(made.source)}
-
-
-THROUGH = (Operator("another-partner", "wrong-operand", _rearranged_alike, each=_through_same, tell=_exchanged_before),)
+THROUGH = (
+    Operator("another-partner", "wrong-operand", _rearranged_alike, each=_through_same,
+             tell=lambda at, where, key: {"there": at.named(key), "here": at.named(_maker(at, where).source)}),
+)  # fmt: skip
