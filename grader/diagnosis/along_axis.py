@@ -28,14 +28,6 @@ def _has_axis(at: At) -> bool:
     return axis_of(at.step) is not None
 
 
-def _along_another(at: At, axis: int) -> At:
-    return At(at.trace, along(at.step, axis), at.position, at.g)
-
-
-def _operand_axes(at: At) -> Iterator[Parameters]:
-    return ({"axis": axis} for axis in range(at.x.dim()))
-
-
 def _averages(at: At) -> bool:
     return at.name in AVERAGES
 
@@ -84,24 +76,20 @@ def _picked(at: At) -> torch.Tensor:
     return at.back(at.ones)
 
 
-def _spread(at: At) -> torch.Tensor:
-    """The upstream gradient at every entry that took part; shape: that of the operand."""
-    axis = axis_of(at.step)
-    return (at.g if axis is None or at.g.dim() == at.x.dim() else at.g.unsqueeze(axis)).expand(at.x.shape)
-
-
-def _extreme(at: At) -> torch.Tensor:
-    """1 at the largest (or smallest) of all entries, 0 elsewhere."""
-    return (at.x == (at.x.max() if "max" in at.name else at.x.min())).to(at.x.dtype)
-
-
 def _ends(at: At) -> Parameters:
     found, wanted = ("smallest", "largest") if "max" in at.name else ("largest", "smallest")
     return {"found": found, "wanted": wanted}
 
 
 def _masked(name: str, code: str, mask: Callable[..., torch.Tensor], **more: Any) -> Operator:
-    return Operator(name, code, lambda at, **chosen: _spread(at) * mask(at, **chosen), **more)
+    """The upstream gradient at every entry that took part, times a mask of them."""
+
+    def rule(at: At, **chosen: Any) -> torch.Tensor:
+        axis = axis_of(at.step)
+        g = at.g if axis is None or at.g.dim() == at.x.dim() else at.g.unsqueeze(axis)
+        return g.expand(at.x.shape) * mask(at, **chosen)
+
+    return Operator(name, code, rule, **more)
 
 
 PICKING = (
@@ -110,9 +98,11 @@ PICKING = (
     _masked("pick-as-mean", "wrong-local", lambda at: torch.full_like(at.x, 1 / at.n), tell=lambda at: {"n": at.n}),
     _masked("values-for-mask", "wrong-local", lambda at: at.x),
     _masked("other-end-picked", "wrong-local", lambda at: at.back(at.ones, {at.where: -at.x}), tell=_ends),
-    _masked("picked-along-another-axis", "summed-wrong-axis", lambda at, axis: _picked(_along_another(at, axis)),
-            each=_operand_axes, tell=lambda at, axis: {"axis": axis}),
-    _masked("picked-of-all", "summed-wrong-axis", _extreme),
+    _masked("picked-along-another-axis", "summed-wrong-axis",
+            lambda at, axis: _picked(At(at.trace, along(at.step, axis), at.position)),
+            each=lambda at: ({"axis": axis} for axis in range(at.x.dim())), tell=lambda at, axis: {"axis": axis}),
+    _masked("picked-of-all", "summed-wrong-axis",
+            lambda at: (at.x == (at.x.max() if "max" in at.name else at.x.min())).to(at.x.dtype)),
     _masked("picked-beside", "wrong-operand", lambda at, by: _picked(at).roll(by, _axis(at)), when=_has_axis,
             each=lambda at: ({"by": 1}, {"by": -1})),
 )  # fmt: skip
@@ -151,8 +141,9 @@ RUNNING = (
     Operator("upstream-turned-round", "wrong-local", lambda at: at.back(at.g.flip(_axis(at))), _has_axis),
     Operator("sum-over-whole-axis", "wrong-local", lambda at: at.g.sum(_axis(at), keepdim=True).expand_as(at.g),
              _has_axis),
-    Operator("runs-along-another-axis", "summed-wrong-axis", lambda at, axis: _along_another(at, axis).back(),
-             _has_axis, _operand_axes, lambda at, axis: {"axis": axis}),
+    Operator("runs-along-another-axis", "summed-wrong-axis",
+             lambda at, axis: At(at.trace, along(at.step, axis), at.position, at.g).back(), _has_axis,
+             lambda at: ({"axis": axis} for axis in range(at.x.dim())), lambda at, axis: {"axis": axis}),
     Operator("differences-of-neighbours", "inverse-for-transpose", _differences, lambda at: at.name == "cumsum",
              lambda at: ({"backwards": False}, {"backwards": True})),
     Operator("own-place-left-out", "missing-path", lambda at: at.back() - at.g, lambda at: at.name == "cumsum"),

@@ -41,11 +41,7 @@ class Contraction:
 
     @classmethod
     def of(cls, at: At) -> Contraction:
-        """Read from the operation's name and the ranks of its operands.
-
-        Raises:
-            ValueError: it is no sum of products of two arrays.
-        """
+        """Read from the operation's name and the ranks of its operands; a ValueError where it is no such sum."""
         *letters, value = _letters(at)
         places = sorted(where for where, _ in at.step.operands)
         if len(places) != len(letters) or len(places) < 2:
@@ -62,11 +58,6 @@ class Contraction:
     def letters(self) -> str:
         """Every axis of the products before any is summed."""
         return "".join(sorted(self.sizes, key=lambda letter: (f"xyzwikj{letter}".index(letter), letter)))
-
-    @property
-    def shape(self) -> list[int]:
-        """That of the products before any is summed."""
-        return [self.sizes[letter] for letter in self.letters]
 
     @property
     def summed(self) -> Axes:
@@ -128,7 +119,7 @@ def _shape(at: At) -> tuple[Sequence[int], Axes]:
     """The shape of the terms, and the axes that they are rightly summed over."""
     if is_contraction(at):
         product = Contraction.of(at)
-        return product.shape, product.summed
+        return [product.sizes[letter] for letter in product.letters], product.summed
     return at.y.shape, broadcast_axes(at)
 
 

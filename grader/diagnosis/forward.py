@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -160,14 +161,11 @@ def _other_end(step: Step) -> Step:
 
 
 def _first_ones(step: Step) -> Step:
-    """The first entries along the axis in place of the selected ones."""
-    index = getattr(step.func, "index", 0)
+    """The first entries along the axis in place of the selected ones, or the places of these."""
 
-    def first(value: torch.Tensor, k: int, dim: int = -1, **_: Any) -> torch.Tensor:
-        places = torch.arange(k).expand(*value.shape[:-1], k)
-        return value.narrow(dim, 0, k) if index == 0 else places
+    def first(x: torch.Tensor, k: int, dim: int = -1, **_: Any) -> torch.Tensor:
+        return torch.arange(k).expand(*x.shape[:-1], k) if getattr(step.func, "index", 0) else x.narrow(dim, 0, k)
 
-    first.index = index  # type: ignore[attr-defined]
     return replace(step, func=first)
 
 
@@ -205,11 +203,6 @@ def _activations(at: At) -> Iterator[Parameters]:
     for one in (At(at.trace, step) for step in at.trace.steps if step.operands and step.index != at.step.index):
         if one.source != at.step.key and _is_function(one) and one.name != "pow" and is_pointwise(one):
             yield {"function": one.step}
-
-
-def _followed_by(step: Step, function: Step) -> Step:
-    ((position, _),) = function.operands
-    return _then(step, lambda value: function.apply({position: value}))
 
 
 def _options(at: At) -> Iterator[Parameters]:
@@ -285,8 +278,9 @@ FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another
 BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "another-option", "another-exponent",
              "another-constant"}  # fmt: skip
 RARER_STEPS = (
-    _step("function-applied-as-well", "wrong-local", _followed_by, lambda at: at.name in CONTRACTIONS | SUMS,
-          each=_activations,
+    _step("function-applied-as-well", "wrong-local",
+          lambda step, function: _then(step, lambda value: function.apply({function.operands[0][0]: value})),
+          lambda at: at.name in CONTRACTIONS | SUMS, each=_activations,
           tell=lambda at, function: {"function": step_name(function), "value": at.named(at.step.key)}),
 )  # fmt: skip
 
@@ -299,54 +293,45 @@ def is_constant_to_sweep(step: Step) -> bool:
 # --- two steps, or the gradient through another one --------------------------------------------------------------
 
 
-def _next(trace: Trace, step: Step) -> Step:
+def _at(trace: Trace, spot: Any) -> At:
+    (index,) = spot.steps(trace)
+    return At(trace, trace.steps[index], spot.position)
+
+
+def _next(at: At) -> Step:
     """The one step that uses its value, where there is one that takes nothing else and keeps the shape."""
-    uses = trace.uses(step.key)
-    after = trace.steps[uses[0][0]] if len(uses) == 1 else None
-    if after is None or len(after.operands) != 1 or after.value.shape != step.value.shape:
+    uses = at.trace.uses(at.step.key)
+    after = at.trace.steps[uses[0][0]] if len(uses) == 1 else None
+    if after is None or len(after.operands) != 1 or after.value.shape != at.y.shape:
         raise ValueError("there is no next step at these sizes")
     return after
 
 
-def _with_next(trace: Trace, step: Step, change: Change) -> Trace:
+def _later(name: str, code: str, change: Callable[[At, torch.Tensor], Any], when: Callable[[At], bool]) -> Operator:
     """The step left out, and something done to what the next one gives."""
-    return trace.with_steps({step.index: _identity, _next(trace, step).index: lambda after: _then(after, change)})
 
+    def rule(trace: Trace, spot: Any) -> Trace:
+        at = _at(trace, spot)
+        do = partial(change, at)
+        return trace.with_steps({at.step.index: _identity, _next(at).index: lambda after: _then(after, do)})
 
-def _order_exchanged(trace: Trace, spot: Any) -> Trace:
-    """The step is made after the next one, not before it."""
-    (index,) = spot.steps(trace)
-    at = At(trace, trace.steps[index])
-    return _with_next(trace, at.step, lambda value: at.step.apply({at.where: value}))
-
-
-def _can_be_exchanged(at: At) -> bool:
-    after = _next(at.trace, at.step)
-    return not at.others and not {at.name, after.name} & RESHAPES and at.y.shape == at.x.shape
-
-
-def _masked_later(trace: Trace, spot: Any) -> Trace:
-    """The entries are set to 0 behind the softmax, and not to -inf in front of it."""
-    (index,) = spot.steps(trace)
-    return _with_next(trace, trace.steps[index], lambda value: value.masked_fill(trace.steps[index].args[1], 0.0))
+    return Operator(name, code, rule, when, tell=lambda at: {"after": step_name(_next(at))}, kind=Kind.TRACE)
 
 
 TRACES = (
-    Operator("order-exchanged", "wrong-point", _order_exchanged, _can_be_exchanged, kind=Kind.TRACE,
-             tell=lambda at: {"after": step_name(_next(at.trace, at.step))}),
-    Operator("masked-later", "wrong-local", _masked_later, lambda at: _fills(at) and bool(_next(at.trace, at.step)),
-             kind=Kind.TRACE, tell=lambda at: {"after": step_name(_next(at.trace, at.step))}),
+    _later("order-exchanged", "wrong-point", lambda at, value: at.step.apply({at.where: value}),
+           lambda at: not at.others and not {at.name, _next(at).name} & RESHAPES and at.y.shape == at.x.shape),
+    _later("masked-later", "wrong-local",  # 0 behind the softmax, and not -inf in front of it
+           lambda at, value: value.masked_fill(at.step.args[1], 0.0), lambda at: _fills(at) and bool(_next(at))),
 )  # fmt: skip
 
 
 def _added_up(trace: Trace, wrt: str, spot: Any) -> torch.Tensor:
     """Where the forward pass averages, it still divides by the right count, not by that of the broadcast entries."""
-    (index,) = spot.steps(trace)
-    other, times = trace.with_steps({index: _identity}), 1.0
+    other, times = trace.with_steps({_at(trace, spot).step.index: _identity}), 1.0
     for here, there in zip(trace.steps, other.steps, strict=True):
         if here.name in AVERAGES:
-            (position, _), *_ = here.operands
-            times *= there.operand(position).numel() / here.operand(position).numel()
+            times *= At(other, there).x.numel() / At(trace, here).x.numel()
     return other.backward(wrt) * times
 
 
@@ -356,16 +341,13 @@ ADDED_UP = Operator("broadcast-and-added-up", "broadcast-accident", _added_up, _
 
 def _of_another(trace: Trace, wrt: str, spot: Any, key: str) -> torch.Tensor:
     """One operation on the way forward is taken of another value, and its result used throughout."""
-    (index,) = spot.steps(trace)
-    value = shaped(trace.values()[key], trace.steps[index].operand(spot.position))
-    other = trace.with_steps({index: lambda step: step.with_operands({spot.position: value})})
+    at = _at(trace, spot)
+    value = shaped(trace.values()[key], at.x)
+    other = trace.with_steps({at.step.index: lambda step: step.with_operands({spot.position: value})})
     return other.backward(wrt) if wrt else other.values()[other.out]
 
 
-TAKEN_OF_ANOTHER = {
-    code: Operator("taken-of-another-value", code, _of_another, kind=Kind.SWEEP)
-    for code in ("wrong-point", "wrong-operand")
-}
+TAKEN_OF_ANOTHER = Operator("taken-of-another-value", "wrong-operand", _of_another, kind=Kind.SWEEP)
 
 
 def taken_of_another(trace: Trace) -> Iterator[tuple[Operator, Step, Position, str, Parameters]]:
@@ -376,9 +358,9 @@ def taken_of_another(trace: Trace) -> Iterator[tuple[Operator, Step, Position, s
             for key in (*trace.inputs, trace.out):
                 like = step.operand(where)
                 if key != source and values[key].shape == like.shape and values[key].dtype == like.dtype:
-                    operator = TAKEN_OF_ANOTHER["wrong-point" if len(step.sources) == 1 else "wrong-operand"]
+                    code = "wrong-point" if len(step.sources) == 1 else "wrong-operand"
                     told = {"there": value_name(trace, key), "here": value_name(trace, source)}
-                    yield operator, step, where, key, told
+                    yield replace(TAKEN_OF_ANOTHER, code=code), step, where, key, told
 
 
 # --- other inputs, another upstream gradient ---------------------------------------------------------------------
@@ -414,10 +396,7 @@ OF_NUMBERS = (
     _input("counted-from-one", "wrong-operand", lambda places: places - 1),
     _input("input-not-asked", "wrong-operand", lambda places: torch.arange(places.numel()).view(places.shape)),
 )
-REARRANGED = {
-    code: _input("input-rearranged", code, lambda x, how: INSTEAD[how](x))
-    for code in ("wrong-operand", "partial-batch", "wrong-point")
-}
+REARRANGED = _input("input-rearranged", "wrong-operand", lambda x, how: INSTEAD[how](x))
 
 
 def _is_bias(trace: Trace, name: str) -> bool:
@@ -443,7 +422,7 @@ def rarer_input_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Para
     for name, value in trace.inputs.items():
         for how in (INSTEAD if value.is_floating_point() else OF_PLACES) if value.dim() else ():
             code = CODES.get(how, "wrong-point" if name == wrt else "wrong-operand")
-            yield REARRANGED[code], {"names": (name,), "how": how}, {"name": name, "how": how}
+            yield replace(REARRANGED, code=code), {"names": (name,), "how": how}, {"name": name, "how": how}
 
 
 def _upstream(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
@@ -458,10 +437,7 @@ def _upstream(name: str, code: str, change: Callable[..., torch.Tensor]) -> Oper
 
 ADDED_TO_UPSTREAM = _upstream("added-to-upstream", "wrong-operand", lambda g, value, sign: g + sign * value)
 GATED = _upstream("gated-upstream", "wrong-local", lambda g, value: g * (value > 0))
-REARRANGED_UPSTREAM = {
-    code: _upstream("upstream-rearranged", code, lambda g, how: OF_UPSTREAM[how](g))
-    for code in ("wrong-operand", "partial-batch", "not-linear")
-}
+REARRANGED_UPSTREAM = _upstream("upstream-rearranged", "wrong-operand", lambda g, how: OF_UPSTREAM[how](g))
 
 
 def rarer_upstream_choices(trace: Trace) -> Iterator[tuple[Operator, Parameters, Parameters]]:
@@ -475,4 +451,5 @@ def rarer_upstream_choices(trace: Trace) -> Iterator[tuple[Operator, Parameters,
             yield ADDED_TO_UPSTREAM, {"key": key, "sign": sign}, {"verb": verb, **told}
         yield GATED, {"key": key}, told
     for how in OF_UPSTREAM if trace.out_g.dim() else ():
-        yield REARRANGED_UPSTREAM[CODES.get(how, "wrong-operand")], {"how": how}, {"how": how, **upstream}
+        code = CODES.get(how, "wrong-operand")
+        yield replace(REARRANGED_UPSTREAM, code=code), {"how": how}, {"how": how, **upstream}

@@ -20,7 +20,7 @@ from .operator import AVERAGES, SUMS, Kind, Operator, Parameters, Uses, step_nam
 
 MOST_PATHS = 4
 NOTHING = 1e-9
-LAST_TURNS = (1, 2, 3)
+LAST_TURNS, NO_TURN = (1, 2, 3), slice(0, 0)
 Choice = tuple[Operator, Parameters, Parameters]  # with what is told
 ChoiceAt = tuple[*Choice, Step | None]  # and the step that it is about
 
@@ -87,7 +87,7 @@ def idle_edges(trace: Trace, wrt: str) -> tuple[Edge, ...]:
 def _turned_off(trace: Trace, _: object, edge: Edge, keep: slice) -> Uses:
     uses = edge.uses(trace)
     kept = uses[keep]
-    if not kept and keep != slice(0, 0):
+    if not kept and keep != NO_TURN:
         raise ValueError("there are no such turns at these sizes")
     return frozenset(uses) - frozenset(kept)
 
@@ -113,18 +113,15 @@ def _truncated(trace: Trace, wrt: str, edge: Edge, exits: tuple[Edge, ...], turn
     return found
 
 
-def _off(name: str) -> Operator:
-    return Operator(name, "missing-path", _turned_off, kind=Kind.EDGES)
-
-
 MISSING = Operator("path-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges), kind=Kind.EDGES)
 CUT_ONCE = Operator("cut-once", "missing-path", _cut_once, kind=Kind.EDGES)
 TRUNCATED = Operator("truncated", "missing-path", _truncated, kind=Kind.SWEEP)
-LAST_ONLY, NOT_THROUGH_LOOP = _off("only-last-turns"), _off("no-gradient-through-loop")
-TURNS_KEPT = (
-    *((LAST_ONLY, slice(-turns, None)) for turns in LAST_TURNS), (_off("only-first-turn"), slice(0, 1)),
-    (_off("last-turn-missing"), slice(0, -1)), (_off("first-turn-missing"), slice(1, None)),
-    (NOT_THROUGH_LOOP, slice(0, 0)),
+TURNS_KEPT = tuple(
+    (Operator(name, "missing-path", _turned_off, kind=Kind.EDGES), turns) for name, turns in (
+        *(("only-last-turns", slice(-turns, None)) for turns in LAST_TURNS), ("only-first-turn", slice(0, 1)),
+        ("last-turn-missing", slice(0, -1)), ("first-turn-missing", slice(1, None)),
+        ("no-gradient-through-loop", NO_TURN),
+    )
 )  # fmt: skip
 
 
@@ -148,7 +145,7 @@ def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator
     if count < 2:
         return
     for operator, keep in TURNS_KEPT:
-        if exits or operator is not NOT_THROUGH_LOOP:
+        if exits or keep != NO_TURN:
             turns = len(range(*keep.indices(99)))
             yield operator, {"keep": keep}, {"value": _named(trace, edge.source), "turns": turns}
     if exits:
@@ -179,11 +176,6 @@ def _gradient_of(trace: Trace, wrt: str, line: Line, *, times_value: bool = Fals
     return (gradient * trace.steps[index].value if times_value else gradient).expand(trace.inputs[wrt].shape)
 
 
-def _forward_of_upstream(trace: Trace, wrt: str) -> torch.Tensor:
-    other = trace.again({wrt: trace.out_g})
-    return other.values()[other.out]
-
-
 def _times_value(trace: Trace, wrt: str, key: str, divided: bool) -> torch.Tensor:
     right, value = trace.backward(wrt), trace.values()[key]
     if np.broadcast_shapes(value.shape, right.shape) != tuple(right.shape):
@@ -199,7 +191,8 @@ DERIVATIVES_MULTIPLIED = _whole("derivatives-multiplied", "wrong-local", _deriva
 STOPPED_EARLY = _whole("stopped-early", "missing-local", _gradient_of)
 TERM_OF_LOSS = _whole("term-of-loss", "forward-value", partial(_gradient_of, times_value=True))
 FORWARD_VALUE = _whole("forward-value", "forward-value", lambda trace, _, at: trace.steps[trace.turns[at][-1]].value)
-FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local", _forward_of_upstream)
+FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local",
+    lambda trace, wrt: (other := trace.again({wrt: trace.out_g})).values()[other.out])  # fmt: skip
 TIMES_VALUE = _whole("times-value-of-pass", "extra-factor", _times_value)
 DIVIDED_BY_VALUE = _whole("divided-by-value-of-pass", "wrong-local", _times_value)
 
@@ -229,17 +222,12 @@ def whole_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
     steps = {step.key: step for step in single if step.key != trace.out}
     for key, gradient in trace.gradients(wrt).items():
         if key in steps and steps[key].value.numel() in (1, variable.numel()):
-            step = steps[key]
-            if not trace.upstream_name and _is_added_up(step, gradient):
-                yield TERM_OF_LOSS, {"line": step.line}, {}, None
+            step, is_sum = steps[key], steps[key].name in SUMS and len(steps[key].operands) > 1
+            if not trace.upstream_name and is_sum and bool((gradient == gradient.flatten()[0]).all()):
+                yield TERM_OF_LOSS, {"line": step.line}, {}, None  # of which each entry counts alike from there on
             yield STOPPED_EARLY, {"line": step.line}, {"value": value_name(trace, key), "variable": wrt}, step
     if trace.upstream_name and trace.out_g.shape == variable.shape:
         yield FORWARD_OF_UPSTREAM, {}, {"variable": wrt, "upstream": trace.upstream_name}, None
-
-
-def _is_added_up(step: Step, gradient: torch.Tensor) -> bool:
-    """A sum of terms, of which each entry counts alike from there on."""
-    return step.name in SUMS and len(step.operands) > 1 and bool((gradient == gradient.flatten()[0]).all())
 
 
 def value_choices(trace: Trace) -> Iterator[ChoiceAt]:

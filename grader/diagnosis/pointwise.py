@@ -150,11 +150,9 @@ POINTWISE = (
 # Derivatives that are written with a function's output, as a sum of terms; the output may stand in two places.
 # (For 1 / x, -y**2 with x for y is the derivative taken at y.)
 FORMS: dict[str, Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, ...]]] = {
-    "sigmoid": lambda y, again: (y, -y * again),
-    "tanh": lambda y, again: (torch.ones_like(y), -y * again),
-    "exp": lambda y, again: (y,),
-    "sqrt": lambda y, again: (0.5 / y,),
-}
+    "sigmoid": lambda y, again: (y, -y * again), "tanh": lambda y, again: (torch.ones_like(y), -y * again),
+    "exp": lambda y, again: (y,), "sqrt": lambda y, again: (0.5 / y,),
+}  # fmt: skip
 OF_TWO_TERMS = {"sigmoid", "tanh"}
 
 

@@ -17,9 +17,7 @@ MOST_OUTPUTS = 400
 
 def _place(at: At) -> int:
     """Which of the joined parts the operand is."""
-    place = at.where[-1]
-    assert isinstance(place, int)
-    return place
+    return int(at.where[-1])
 
 
 def _equal_parts(at: At, first_is_larger: bool) -> torch.Tensor:

@@ -56,14 +56,6 @@ SUMMED: Mapping[str, Callable[..., Any]] = {"sum": np.sum, "mean": np.mean}
 KEPT = ("gone", "one", "filled")  # what becomes of an axis that is summed over
 
 
-def _has_batch(end: End) -> bool:
-    return 0 < end.right.ndim == len(end.axes) and end.axes[0] in (BATCH, FIRST_OF_ANY)
-
-
-def _has_no_batch(end: End) -> bool:
-    return end.is_gradient and not {BATCH, FIRST_OF_ANY} & set(end.axes)
-
-
 def _summed(end: End, how: str, axis: int | None, kept: str) -> np.ndarray:
     if how == "mean" and not np.ptp(end.right):
         raise Vague("a mean of equal numbers is one of them, which may be there for another reason")
@@ -80,10 +72,6 @@ def _axis_told(end: End, how: str, axis: int | None, kept: str) -> Parameters:
 
 def _several_rows(end: End) -> bool:
     return end.is_gradient and end.right.ndim > 0 and len(end.right) > 1
-
-
-def _gives_upstream(end: End) -> bool:
-    return end.is_gradient and end.trial.out_g is not None
 
 
 def _ends(_: End) -> tuple[Parameters, ...]:
@@ -121,11 +109,6 @@ def _other_answer(end: End, other: str) -> np.ndarray:
     return expected
 
 
-def _numbers(end: End) -> Iterator[Parameters]:
-    floats = [name for name, value in end.trial.inputs.items() if type(value) is float]
-    return ({"name": name, "sign": sign} for name in floats for sign in (1, -1))
-
-
 def _inputs(end: End) -> Iterator[Parameters]:
     return ({"name": name} for name, value in end.trial.inputs.items() if hasattr(value, "numpy"))
 
@@ -134,11 +117,6 @@ def _lines(end: End) -> Iterator[Parameters]:
     for chosen in _inputs(end):
         if np.asarray(end.trial.inputs[chosen["name"]]).ndim == 1 < end.right.ndim:
             yield from ({**chosen, "line": line} for line in ("row", "column"))
-
-
-def _repeated(end: End, name: str, line: str) -> np.ndarray:
-    value = np.asarray(end.trial.inputs[name])
-    return np.broadcast_to(value if line == "row" else value[:, None], end.right.shape)
 
 
 RIGHT_ANSWER = (
@@ -152,7 +130,8 @@ RIGHT_ANSWER = (
     _end("first-line-everywhere", "wrong-operand",
          lambda end, line: np.broadcast_to(end.right[:1] if line == "row" else end.right[:, :1], end.right.shape),
          lambda end: end.answer.kind == "jacobian", each=lambda end: ({"line": "row"}, {"line": "column"})),
-    _end("summed-over-batch", "extra-batch-sum", _summed, _has_batch, tell=_axis_told,
+    _end("summed-over-batch", "extra-batch-sum", _summed,
+         lambda end: 0 < end.right.ndim == len(end.axes) and end.axes[0] in (BATCH, FIRST_OF_ANY), tell=_axis_told,
          each=lambda end: ({"how": how, "axis": axis, "kept": kept}
                            for how, axis, kept in itertools.product(SUMMED, (0, None), KEPT))),
     _end("only-some-examples", "partial-batch", _rows_only, _several_rows,
@@ -161,24 +140,29 @@ RIGHT_ANSWER = (
     _end("one-example-for-all", "partial-batch",
          lambda end, which: np.broadcast_to(end.right[:1] if which == "first" else end.right[-1:], end.right.shape),
          _several_rows, each=_ends),
-    _end("summed-over-own-axis", "summed-wrong-axis", _summed, _has_no_batch, tell=_axis_told,
+    _end("summed-over-own-axis", "summed-wrong-axis", _summed,
+         lambda end: end.is_gradient and not {BATCH, FIRST_OF_ANY} & set(end.axes), tell=_axis_told,
          each=lambda end: ({"how": how, "axis": axis, "kept": "filled"}
                            for axis, how in itertools.product((*range(end.right.ndim), None), SUMMED))),
     _end("entry-missing", "partial-batch", _without_entry, lambda end: end.right.size > len(PARTS), each=_ends),
     _end("entry-alone", "partial-batch", lambda end, which: end.right - _without_entry(end, which),
          lambda end: end.right.size > len(PARTS), each=_ends),
-    _end("upstream-itself", "missing-local", lambda end: end.trial.out_g, _gives_upstream,
+    _end("upstream-itself", "missing-local", lambda end: end.trial.out_g,
+         lambda end: end.is_gradient and end.trial.out_g is not None,
          tell=lambda end: {"upstream": end.upstream_name or "1"}),
     _end("output-everywhere", "forward-value", lambda end: np.broadcast_to(np.asarray(end.trial.out), end.right.shape),
-         _gives_upstream, tell=lambda end: {"output": end.output_name}),
+         lambda end: end.is_gradient and end.trial.out_g is not None, tell=lambda end: {"output": end.output_name}),
     _right("marks-inverted", "inverted-mask", _marks_inverted,
            lambda end: bool(_one_number(end.right)) and not end.right.all()),
     _end("summand-for-factor", "wrong-operand",
          lambda end, name, sign: end.right / (factor := end.trial.inputs[name]) + sign * factor,
-         lambda end: end.is_gradient, each=_numbers,
+         lambda end: end.is_gradient,
+         each=lambda end: ({"name": name, "sign": sign} for name, value in end.trial.inputs.items()
+                           if type(value) is float for sign in (1, -1)),
          tell=lambda end, name, sign: {"name": name, "verb": "added" if sign > 0 else "subtracted"}),
     _end("input-itself", "forward-value", lambda end, name: end.trial.inputs[name], each=_inputs),
-    _end("input-repeated", "forward-value", _repeated, each=_lines),
+    _end("input-repeated", "forward-value", each=_lines, rule=lambda end, name, line: np.broadcast_to(
+         np.asarray(end.trial.inputs[name])[slice(None) if line == "row" else (slice(None), None)], end.right.shape)),
 )  # fmt: skip
 
 
@@ -189,15 +173,11 @@ def _shape(compute: Callable[..., Any], *arguments: Any) -> tuple[int, ...] | No
         return None
 
 
-def _fitting(end: End) -> Iterator[Parameters]:
-    arrays = {name: value for name, value in end.arrays.items() if value.ndim}
-    return ({"name": name} for name, value in arrays.items() if _shape(np.broadcast_to, value, end.right.shape))
-
-
 def _together(name: str, code: str, change: Callable[[Any, Any], Any]) -> Operator:
     """The right answer and a value that fits it."""
     return _end(name, code, lambda end, name: change(end.right, np.broadcast_to(end.arrays[name], end.right.shape)),
-                each=_fitting)  # fmt: skip
+                each=lambda end: ({"name": name} for name, value in end.arrays.items()
+                                  if value.ndim and _shape(np.broadcast_to, value, end.right.shape)))  # fmt: skip
 
 
 # Of a derivative, which other numbers may be mixed with.

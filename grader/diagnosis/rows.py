@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -35,18 +35,17 @@ def _only(*bounds: int | None) -> Weights:
     return lambda count: torch.zeros(count, dtype=torch.float64).index_fill(0, torch.arange(count)[slice(*bounds)], 1)
 
 
-PARTIAL: Mapping[str, Weights] = {
+PATTERNS: Mapping[str, Weights] = {
     "all-but-first": _only(1, None), "all-but-last": _only(0, -1),
     "every-other": _only(0, None, 2), "every-other-not-first": _only(1, None, 2),
     "first-half": lambda n: _only(0, n // 2)(n), "second-half": lambda n: _only(n // 2, None)(n),
     "groups-of-2": lambda n: _only(0, n // 2 * 2)(n), "groups-of-3": lambda n: _only(0, n // 3 * 3)(n),
     "groups-of-4": lambda n: _only(0, n // 4 * 4)(n),
     "first-2": _only(0, 2), "first-3": _only(0, 3), "first-4": _only(0, 4),
-}  # fmt: skip
-UNEVEN: Mapping[str, Weights] = {
     "first-twice": lambda n: 1 + _only(0, 1)(n), "last-twice": lambda n: 1 + _only(-1, None)(n),
     "running-from-first": lambda n: torch.arange(n, 0, -1), "running-from-last": lambda n: torch.arange(n) + 1,
 }  # fmt: skip
+UNEVEN = {"first-twice", "last-twice", "running-from-first", "running-from-last"}
 
 
 @dataclass(frozen=True)
@@ -79,19 +78,15 @@ class Split:
         return torch.stack(alone).numpy()
 
 
-def _rows(code: str, patterns: Mapping[str, Weights]) -> Operator:
-    return Operator("rows-in-pattern", code, kind=Kind.SWEEP,
-                    rule=lambda trace, wrt, split, pattern: split.weighed(trace, wrt, patterns[pattern]))  # fmt: skip
-
-
-PATTERNS = {_rows("partial-batch", PARTIAL): PARTIAL, _rows("wrong-factor", UNEVEN): UNEVEN}
+ROWS = Operator("rows-in-pattern", "partial-batch", kind=Kind.SWEEP,
+                rule=lambda trace, wrt, split, pattern: split.weighed(trace, wrt, PATTERNS[pattern]))  # fmt: skip
 
 
 def row_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
     """Every pattern in which rows may count, along every axis: operator, parameters, what is told."""
-    for split, (operator, patterns) in itertools.product(_splits(trace, wrt), PATTERNS.items()):
-        for name in patterns:
-            yield operator, {"split": split, "pattern": name}, {"pattern": name, "axes": split.axes(trace)}
+    for split, name in itertools.product(_splits(trace, wrt), PATTERNS):
+        operator = replace(ROWS, code="wrong-factor") if name in UNEVEN else ROWS
+        yield operator, {"split": split, "pattern": name}, {"pattern": name, "axes": split.axes(trace)}
 
 
 def _splits(trace: Trace, wrt: str) -> Iterator[Split]:

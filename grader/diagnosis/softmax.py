@@ -75,12 +75,8 @@ def _in_two(own: Row, summed: Row) -> torch.Tensor:
     return own.own - own.p * summed.total(summed.own)
 
 
-def _mixes(at: At) -> bool:
-    return at.x.dim() > 0 and at.name != "logsumexp"
-
-
 def _is_given_upstream(at: At) -> bool:
-    return _mixes(at) and at.is_given_last
+    return at.x.dim() > 0 and at.name != "logsumexp" and at.is_given_last
 
 
 def _other_axes(at: At) -> Iterator[Parameters]:
@@ -134,7 +130,8 @@ SOFTMAX = (
     _mixed("only-logarithm-differentiated", "missing-local", lambda r: r.g / r.p, "log_softmax"),
     _mixed("softmax-for-log-softmax", "wrong-local", lambda r: r.p * (r.g - r.total(r.p * r.g)), "log_softmax"),
     Operator("row-summed-over-other-axes", "summed-wrong-axis",
-             lambda at, axes: _in_two(Row.of(at), Row.of(at, axes=axes)), _mixes, _other_axes, _there_and_here),
+             lambda at, axes: _in_two(Row.of(at), Row.of(at, axes=axes)),
+             lambda at: at.x.dim() > 0 and at.name != "logsumexp", _other_axes, _there_and_here),
     Operator("upstream-missing-in-sum", "missing-upstream", lambda at: _in_two(Row.of(at), Row.of(at, at.ones)),
              _is_given_upstream),
     Operator("upstream-only-in-sum", "missing-upstream", lambda at: _in_two(Row.of(at, at.ones), Row.of(at)),

@@ -195,12 +195,9 @@ def _through_same(at: At) -> Iterator[Parameters]:
                     yield {"where": where, "key": key}
 
 
-def _rearranged_alike(at: At, where: Position, key: str) -> torch.Tensor:
-    made = _maker(at, where)
-    return at.back(replaced={where: made.step.apply({made.where: shaped(at.trace.values()[key], made.x)})})
-
-
 THROUGH = (
-    Operator("another-partner", "wrong-operand", _rearranged_alike, each=_through_same,
+    Operator("another-partner", "wrong-operand", lambda at, where, key: at.back(replaced={
+             where: (made := _maker(at, where)).step.apply({made.where: shaped(at.trace.values()[key], made.x)})}),
+             each=_through_same,
              tell=lambda at, where, key: {"there": at.named(key), "here": at.named(_maker(at, where).source)}),
 )  # fmt: skip
