@@ -76,11 +76,6 @@ def _picked(at: At) -> torch.Tensor:
     return at.back(at.ones)
 
 
-def _ends(at: At) -> Parameters:
-    found, wanted = ("smallest", "largest") if "max" in at.name else ("largest", "smallest")
-    return {"found": found, "wanted": wanted}
-
-
 def _masked(name: str, code: str, mask: Callable[..., torch.Tensor], **more: Any) -> Operator:
     """The upstream gradient at every entry that took part, times a mask of them."""
 
@@ -97,7 +92,9 @@ PICKING = (
     _masked("picked-mask-inverted", "inverted-mask", lambda at: 1 - _picked(at)),
     _masked("pick-as-mean", "wrong-local", lambda at: torch.full_like(at.x, 1 / at.n), tell=lambda at: {"n": at.n}),
     _masked("values-for-mask", "wrong-local", lambda at: at.x),
-    _masked("other-end-picked", "wrong-local", lambda at: at.back(at.ones, {at.where: -at.x}), tell=_ends),
+    _masked("other-end-picked", "wrong-local", lambda at: at.back(at.ones, {at.where: -at.x}),
+            tell=lambda at: {"found": "smallest" if "max" in at.name else "largest",
+                             "wanted": "largest" if "max" in at.name else "smallest"}),
     _masked("picked-along-another-axis", "summed-wrong-axis",
             lambda at, axis: _picked(At(at.trace, along(at.step, axis), at.position)),
             each=lambda at: ({"axis": axis} for axis in range(at.x.dim())), tell=lambda at, axis: {"axis": axis}),

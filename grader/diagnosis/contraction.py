@@ -137,8 +137,7 @@ def _count(at: At, axes: Axes) -> int:
 
 
 def _parts(at: At) -> Iterator[Parameters]:
-    shape, summed = _shape(at)
-    several = [axes for axes in subsets(summed) if any(shape[axis] > 1 for axis in axes)]
+    several = (axes for axes in subsets(_shape(at)[1]) if _count(at, axes) > 1)
     return ({"axes": axes, "part": part} for axes in several for part in PARTS)
 
 

@@ -160,8 +160,7 @@ def _beliefs(trace: Trace, wrt: str) -> dict[str, Value]:
         elif _alike(at.y, variable) and not at.is_last:
             plain = at.source == wrt and not at.others and at.x.shape == variable.shape == at.y.shape
             made = (lambda x, at=at: at.step.apply({at.where: x})) if plain else None
-            name, function = at.named(at.step.key), step_name(at.step)
-            found[at.step.key] = Value(at.y.reshape(variable.shape), name, made, function)
+            found[at.step.key] = Value(at.y.reshape(variable.shape), at.named(at.step.key), made, step_name(at.step))
     return {**found, NOTHING: Value(torch.zeros_like(variable), NOTHING)}
 
 

@@ -37,10 +37,8 @@ from .operator import (
 from .pointwise import is_pointwise, shaped
 from .rearranging import PERMUTATIONS
 
-Change = Callable[[torch.Tensor], torch.Tensor]
-TURNED: Mapping[str, Callable[..., torch.Tensor]] = {
-    "add": torch.sub, "sub": torch.add, "__rsub__": lambda x, constant: constant + x,
-}  # fmt: skip
+Change = Callable[..., torch.Tensor]
+TURNED: Mapping[str, Change] = {"add": torch.sub, "sub": torch.add, "__rsub__": lambda x, constant: constant + x}
 # Functions that may be taken for one another.
 KIN: tuple[tuple[str, str], ...] = (
     ("sigmoid", "tanh"), ("softmax", "sigmoid"), ("exp", "sigmoid"), ("relu", "sigmoid"), ("tanh", "relu"),
@@ -59,20 +57,12 @@ OTHER_CONSTANTS: Mapping[str, Callable[[float], float]] = {  # the constant itse
 }  # fmt: skip
 
 
-# --- another step ------------------------------------------------------------------------------------------------
-
-
 def _with_argument(step: Step, place: int, value: Any) -> Step:
     return replace(step, args=(*step.args[:place], value, *step.args[place + 1 :]))
 
 
-def _function_of_first(step: Step, function: Change) -> Step:
-    """A function of the first argument alone in place of the operation."""
-    return replace(step, func=lambda value, *_, **__: function(value))
-
-
 def _identity(step: Step) -> Step:
-    return _function_of_first(step, lambda value: value)
+    return replace(step, func=lambda value, *_, **__: value)
 
 
 def _then(step: Step, change: Change) -> Step:
@@ -256,7 +246,8 @@ STEPS = (
     _step("other-end-selected", "wrong-operand", _other_end,
           lambda at: at.name in {"topk", "sort", "argsort", "max", "min", "amax", "amin"}),
     _step("first-ones-selected", "wrong-operand", _first_ones, lambda at: at.name == "topk"),
-    _step("another-function", "wrong-local", lambda step, name: _function_of_first(step, FUNCTIONS[name]),
+    _step("another-function", "wrong-local",
+          lambda step, name: replace(step, func=lambda value, *_, **__: FUNCTIONS[name](value)),
           lambda at: at.y.dim() > 0 and not at.others, each=_kin),
     _step("another-exponent", "wrong-local", lambda step: _with_argument(step, 1, step.args[1] - 1), _is_power),
     _step("another-exponent", "wrong-local", lambda step: _with_argument(step, 1, step.args[1] + 1), _is_power),
@@ -288,9 +279,6 @@ RARER_STEPS = (
 def is_constant_to_sweep(step: Step) -> bool:
     """A mask, a place, a number: nothing that a gradient goes through, and yet a part of the forward pass."""
     return not step.operands
-
-
-# --- two steps, or the gradient through another one --------------------------------------------------------------
 
 
 def _at(trace: Trace, spot: Any) -> At:
@@ -362,8 +350,6 @@ def taken_of_another(trace: Trace) -> Iterator[tuple[Operator, Step, Position, s
                     told = {"there": value_name(trace, key), "here": value_name(trace, source)}
                     yield replace(TAKEN_OF_ANOTHER, code=code), step, where, key, told
 
-
-# --- other inputs, another upstream gradient ---------------------------------------------------------------------
 
 # What may be used in the place of an input or of the upstream gradient.
 INSTEAD: dict[str, Change] = {

@@ -153,9 +153,6 @@ def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator
         yield from ((TRUNCATED, {"exits": exits, "turns": turns}, {"turns": turns}) for turns in LAST_TURNS)
 
 
-# --- ways of their own to the gradient ---------------------------------------------------------------------------
-
-
 def _derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
     if key == wrt:
         return torch.ones_like(trace.inputs[wrt])

@@ -158,8 +158,7 @@ OF_TWO_TERMS = {"sigmoid", "tanh"}
 
 def keys_like(trace: Trace, like: torch.Tensor) -> Iterator[str]:
     """The keys of floating-point values of one shape."""
-    values = trace.values().items()
-    return (key for key, value in values if value.shape == like.shape and value.is_floating_point())
+    return (key for key, value in trace.values().items() if value.shape == like.shape and value.is_floating_point())
 
 
 def shaped(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:

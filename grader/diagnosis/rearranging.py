@@ -47,16 +47,11 @@ def _carries(name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Opera
     return Operator(name, "wrong-local", lambda at: at.back(at.g * change(at.y)), lambda at: at.name in SELECTIONS)
 
 
-def _copies(at: At) -> torch.Tensor:
-    """How often each entry of the operand is in the value; shape: that of the operand."""
-    return at.back(at.ones)
-
-
 def _moves_copies(at: At) -> bool:
     """Every entry of the value is one of the operand's, and some of these are there several times."""
     if at.others or at.y.numel() > MOST_OUTPUTS or not bool(torch.isin(at.y, at.x).all()):
         return False
-    return bool((_copies(at) > 1).any())
+    return bool((at.back(at.ones) > 1).any())
 
 
 def _one_write(name: str, order: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
@@ -90,7 +85,8 @@ REARRANGING = (
     _carries("carries-one-over-exponentials", lambda value: (-value).exp()),
     _one_write("last-write-stays", lambda places: places),
     _one_write("first-write-stays", lambda places: places.flip(0)),
-    Operator("contributions-averaged", "mean-for-sum", lambda at: at.back() / _copies(at).clamp_min(1), _moves_copies),
+    Operator("contributions-averaged", "mean-for-sum", lambda at: at.back() / at.back(at.ones).clamp_min(1),
+             _moves_copies),
 )  # fmt: skip
 
 

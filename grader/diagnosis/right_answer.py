@@ -51,7 +51,6 @@ PRIOR = (
     _stored("new-twice-without-prior", "wrong-factor", lambda end: end.right, lambda end: 2 * end.right),
 )  # fmt: skip
 
-
 SUMMED: Mapping[str, Callable[..., Any]] = {"sum": np.sum, "mean": np.mean}
 KEPT = ("gone", "one", "filled")  # what becomes of an axis that is summed over
 
@@ -72,10 +71,6 @@ def _axis_told(end: End, how: str, axis: int | None, kept: str) -> Parameters:
 
 def _several_rows(end: End) -> bool:
     return end.is_gradient and end.right.ndim > 0 and len(end.right) > 1
-
-
-def _ends(_: End) -> tuple[Parameters, ...]:
-    return {"which": "first"}, {"which": "last"}
 
 
 def _rows_only(end: End, part: str) -> np.ndarray:
@@ -109,14 +104,8 @@ def _other_answer(end: End, other: str) -> np.ndarray:
     return expected
 
 
-def _inputs(end: End) -> Iterator[Parameters]:
-    return ({"name": name} for name, value in end.trial.inputs.items() if hasattr(value, "numpy"))
-
-
-def _lines(end: End) -> Iterator[Parameters]:
-    for chosen in _inputs(end):
-        if np.asarray(end.trial.inputs[chosen["name"]]).ndim == 1 < end.right.ndim:
-            yield from ({**chosen, "line": line} for line in ("row", "column"))
+def _inputs(end: End) -> Iterator[tuple[str, np.ndarray]]:
+    return ((name, np.asarray(value)) for name, value in end.trial.inputs.items() if hasattr(value, "numpy"))
 
 
 RIGHT_ANSWER = (
@@ -139,14 +128,15 @@ RIGHT_ANSWER = (
     _right("first-example-alone", "partial-batch", lambda r: r[0], _several_rows),
     _end("one-example-for-all", "partial-batch",
          lambda end, which: np.broadcast_to(end.right[:1] if which == "first" else end.right[-1:], end.right.shape),
-         _several_rows, each=_ends),
+         _several_rows, each=lambda end: ({"which": "first"}, {"which": "last"})),
     _end("summed-over-own-axis", "summed-wrong-axis", _summed,
          lambda end: end.is_gradient and not {BATCH, FIRST_OF_ANY} & set(end.axes), tell=_axis_told,
          each=lambda end: ({"how": how, "axis": axis, "kept": "filled"}
                            for axis, how in itertools.product((*range(end.right.ndim), None), SUMMED))),
-    _end("entry-missing", "partial-batch", _without_entry, lambda end: end.right.size > len(PARTS), each=_ends),
+    _end("entry-missing", "partial-batch", _without_entry, lambda end: end.right.size > len(PARTS),
+         each=lambda end: ({"which": "first"}, {"which": "last"})),
     _end("entry-alone", "partial-batch", lambda end, which: end.right - _without_entry(end, which),
-         lambda end: end.right.size > len(PARTS), each=_ends),
+         lambda end: end.right.size > len(PARTS), each=lambda end: ({"which": "first"}, {"which": "last"})),
     _end("upstream-itself", "missing-local", lambda end: end.trial.out_g,
          lambda end: end.is_gradient and end.trial.out_g is not None,
          tell=lambda end: {"upstream": end.upstream_name or "1"}),
@@ -160,9 +150,12 @@ RIGHT_ANSWER = (
          each=lambda end: ({"name": name, "sign": sign} for name, value in end.trial.inputs.items()
                            if type(value) is float for sign in (1, -1)),
          tell=lambda end, name, sign: {"name": name, "verb": "added" if sign > 0 else "subtracted"}),
-    _end("input-itself", "forward-value", lambda end, name: end.trial.inputs[name], each=_inputs),
-    _end("input-repeated", "forward-value", each=_lines, rule=lambda end, name, line: np.broadcast_to(
-         np.asarray(end.trial.inputs[name])[slice(None) if line == "row" else (slice(None), None)], end.right.shape)),
+    _end("input-itself", "forward-value", lambda end, name: end.trial.inputs[name],
+         each=lambda end: ({"name": name} for name, _ in _inputs(end))),
+    _end("input-repeated", "forward-value", lambda end, name, line: np.broadcast_to(
+         np.asarray(end.trial.inputs[name]).reshape(-1 if line == "row" else (-1, 1)), end.right.shape),
+         each=lambda end: ({"name": name, "line": line} for name, value in _inputs(end)
+                           if value.ndim == 1 < end.right.ndim for line in ("row", "column"))),
 )  # fmt: skip
 
 

@@ -163,10 +163,8 @@ def _ways(counts: tuple[int, ...], rows: int) -> np.ndarray:
 def _in_weights(known: Sequence[Counted]) -> tuple[str, Fact] | None:
     """Each row has a weight of its own, where the answer has entries enough to tell."""
     several = [one for one in known if 1 < len(one.parts) <= one.array.size - SPARE]
-    if len(several) < LEAST_TRIALS:
-        return None
-    if any(((np.abs(one.parts) > 0).sum(axis=0) <= 1).all() for one in several):
-        return None  # each row has entries of its own: what is off is no sum over rows
+    if len(several) < LEAST_TRIALS or any(((np.abs(one.parts) > 0).sum(axis=0) <= 1).all() for one in several):
+        return None  # where each row has entries of its own, what is off is no sum over rows
     found = [_weights(one) for one in several]
     if any(weights is None for weights in found) or found[0] is None:
         return None

@@ -27,10 +27,6 @@ def _softmax(x: torch.Tensor, axes: Axes) -> torch.Tensor:
     return (x - x.logsumexp(axes, keepdim=True)).exp()
 
 
-def _over_total(x: torch.Tensor, axes: Axes) -> torch.Tensor:
-    return x / x.logsumexp(axes, keepdim=True).exp()
-
-
 def _applied(at: At, shares: torch.Tensor, axes: Axes) -> torch.Tensor:
     """The step's rule with these shares, and with the sums over these axes."""
     if at.name == "logsumexp":
@@ -90,12 +86,12 @@ def _there_and_here(at: At, axes: Axes) -> Parameters:
 
 SOFTMAX = (
     _shares("exponentials-not-divided", "missing-local", lambda x, axes: x.exp()),
-    _shares("exponential-missing", "missing-local", lambda x, axes: _over_total(x, axes) / x),
+    _shares("exponential-missing", "missing-local", lambda x, axes: x / x.logsumexp(axes, keepdim=True).exp() / x),
     _shares("shares-missing", "missing-local", lambda x, axes: torch.ones_like(x)),
     _shares("operand-for-shares", "wrong-point", lambda x, axes: x),
     _shares("logarithms-for-shares", "wrong-point", lambda x, axes: x - x.logsumexp(axes, keepdim=True)),
     _shares("divided-by-logsumexp", "wrong-point", lambda x, axes: x.exp() / x.logsumexp(axes, keepdim=True)),
-    _shares("values-over-exponentials", "wrong-point", _over_total),
+    _shares("values-over-exponentials", "wrong-point", lambda x, axes: x / x.logsumexp(axes, keepdim=True).exp()),
     _shares("values-over-sum", "missing-local", lambda x, axes: x / x.sum(axes, keepdim=True)),
     _shares("softmax-twice", "wrong-point", lambda x, axes: _softmax(_softmax(x, axes), axes)),
     _shares("sigmoid-for-softmax", "wrong-local", lambda x, axes: x.sigmoid()),

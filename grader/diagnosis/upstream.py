@@ -32,10 +32,6 @@ def _other_values(at: At, *, inputs: bool) -> Iterator[Parameters]:
                 yield {"key": key}
 
 
-def _value(at: At, key: str) -> torch.Tensor:
-    return at.trace.values()[key].expand(at.g.shape)
-
-
 def _there(at: At, key: str) -> Parameters:
     return {"there": at.named(key), **_arriving(at)}
 
@@ -45,17 +41,13 @@ ARRIVING = (
              tell=_arriving, kind=Kind.UPSTREAM),
     Operator("upstream-missing", "missing-local", lambda at: torch.ones_like(at.g),
              lambda at: not at.given and not at.is_last, tell=_arriving, kind=Kind.UPSTREAM),
-    Operator("input-for-upstream", "wrong-operand", _value, _usable, lambda at: _other_values(at, inputs=True), _there,
-             Kind.UPSTREAM),
-    Operator("result-for-upstream", "value-for-gradient", _value, _usable,
-             lambda at: _other_values(at, inputs=False), _there, Kind.UPSTREAM),
+    Operator("input-for-upstream", "wrong-operand", lambda at, key: at.trace.values()[key].expand(at.g.shape), _usable,
+             lambda at: _other_values(at, inputs=True), _there, Kind.UPSTREAM),
+    Operator("result-for-upstream", "value-for-gradient", lambda at, key: at.trace.values()[key].expand(at.g.shape),
+             _usable, lambda at: _other_values(at, inputs=False), _there, Kind.UPSTREAM),
     Operator("value-for-gradient", "value-for-gradient", lambda at: at.y, _usable, tell=_arriving, kind=Kind.UPSTREAM),
     Operator("upstream-twice", "extra-factor", lambda at: at.g * at.g, lambda at: at.is_given_last, kind=Kind.UPSTREAM),
 )  # fmt: skip
-
-
-def _on_one_side(at: At) -> bool:
-    return at.given and bool(at.others)
 
 
 def _side(at: At) -> Parameters:
@@ -69,11 +61,11 @@ def _computes(at: At) -> bool:
 
 ONE_SIDE = (
     Operator("upstream-missing-on-one-side", "missing-upstream", lambda at: at.back(torch.ones_like(at.g)),
-             _on_one_side, tell=_side),
-    Operator("value-for-gradient-on-one-side", "value-for-gradient", lambda at: at.back(at.y), _on_one_side,
-             tell=_side),
+             lambda at: at.given and bool(at.others), tell=_side),
+    Operator("value-for-gradient-on-one-side", "value-for-gradient", lambda at: at.back(at.y),
+             lambda at: at.given and bool(at.others), tell=_side),
     Operator("input-for-upstream-on-one-side", "wrong-operand", lambda at, key: at.back(at.trace.inputs[key]),
-             lambda at: _on_one_side(at) and at.is_last,
+             lambda at: at.is_given_last and bool(at.others),
              lambda at: ({"key": key} for key, value in at.trace.inputs.items() if value.shape == at.y.shape),
              lambda at, key: {"there": key, **_side(at)}),
     Operator("times-input", "extra-factor", lambda at: at.back() * at.x,  # of an input that is no factor
@@ -92,11 +84,8 @@ def pool(trace: Trace) -> dict[str, torch.Tensor]:
 
 
 def _exchanges(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
-    """Other values of an operand's shape; the forward pass's own first.
-
-    The derivative of a square at its own value is what comes of an exponent that was not lowered: the likelier slip.
-    """
-    own = at.step.key if at.name == "pow" and at.step.args[1:] == (2,) else ""
+    """Other values of an operand's shape; the forward pass's own first."""
+    own = at.step.key if at.name == "pow" and at.step.args[1:] == (2,) else ""  # there, its exponent was not lowered
     for where in places:
         for key, value in pool(at.trace).items():
             if value.shape == at.step.operand(where).shape and key not in (at.key(where), own):
@@ -123,15 +112,8 @@ def _partner(at: At, where: Position) -> Parameters:
 
 def _functions(at: At) -> Iterator[Parameters]:
     """The functions of one value that the forward pass applies."""
-    for where in at.others:
-        for other in at.trace.steps:
-            if len(other.operands) == 1 and other.name not in RESHAPES and is_pointwise(At(at.trace, other)):
-                yield {"where": where, "index": other.index}
-
-
-def _through(at: At, where: Position, index: int) -> torch.Tensor:
-    other = At(at.trace, at.trace.steps[index])
-    return at.back(replaced={where: other.step.apply({other.where: at.step.operand(where)})})
+    plain = [At(at.trace, step) for step in at.trace.steps if len(step.operands) == 1 and step.name not in RESHAPES]
+    return ({"where": where, "index": one.step.index} for where in at.others for one in plain if is_pointwise(one))
 
 
 EXCHANGED = (
@@ -145,7 +127,9 @@ EXCHANGED = (
     Operator("own-value-for-partner", "wrong-operand",
              lambda at, where: at.back(replaced={where: at.x.expand(at.g.shape)}),
              lambda at: _computes(at) and is_pointwise(at), lambda at: _partners(at, alike=False), _partner),
-    Operator("function-of-partner", "wrong-operand", _through, lambda at: at.name in CONTRACTIONS, _functions,
+    Operator("function-of-partner", "wrong-operand", lambda at, where, index: at.back(replaced={
+             where: (of := at.trace.steps[index]).apply({of.operands[0][0]: at.step.operand(where)})}),
+             lambda at: at.name in CONTRACTIONS, _functions,
              lambda at, where, index: {"function": step_name(at.trace.steps[index]), **_partner(at, where)}),
     Operator("partner-missing", "missing-local",
              lambda at, where: at.back(replaced={where: torch.ones_like(at.step.operand(where))}), _computes,
