@@ -13,12 +13,10 @@ from .operator import At, Operator, Parameters
 
 PICKS = {"max", "min", "amax", "amin"}
 COUNTS: dict[str, Callable[[At], int]] = {
-    "all": lambda at: at.x.numel(),
-    "left": lambda at: at.y.numel(),
-    "first": lambda at: at.x.shape[0],
-    "last": lambda at: at.x.shape[-1],
+    "all": lambda at: at.x.numel(), "left": lambda at: at.y.numel(),
+    "first": lambda at: at.x.shape[0], "last": lambda at: at.x.shape[-1],
     "less-one": lambda at: max(at.n - 1, 1),
-}
+}  # fmt: skip
 
 
 def _axis(at: At) -> int:
@@ -32,32 +30,21 @@ def _has_axis(at: At) -> bool:
     return axis_of(at.step) is not None
 
 
-def _along_another(at: At, axis: int) -> At:
-    return At(at.trace, along(at.step, axis), at.position, at.g)
-
-
-def _operand_axes(at: At) -> Iterator[Parameters]:
-    return ({"axis": axis} for axis in range(at.x.dim()))
-
-
 def _averages(at: At) -> bool:
     return at.name in AVERAGES
 
 
 def _counts(at: At) -> Iterator[Parameters]:
-    for name in COUNTS:
-        if _averages(at) if name == "less-one" else at.y.numel() > 1:
-            yield {"count": name}
+    fits = {"less-one": _averages(at)}
+    return ({"count": count} for count in COUNTS if fits.get(count, at.y.numel() > 1))
 
 
 def _counted(at: At, count: str) -> Parameters:
     return {"count": count, "size": COUNTS[count](at), "n": at.n}
 
 
-def _only_at(at: At, place: int) -> torch.Tensor:
-    gradient, alone = at.back(), torch.zeros_like(at.x)
-    alone.select(_axis(at), place).copy_(gradient.select(_axis(at), place))
-    return alone
+def _without(at: At, places: slice) -> torch.Tensor:
+    return at.back().index_fill(_axis(at), torch.arange(at.x.shape[_axis(at)])[places], 0)
 
 
 def _root(value: torch.Tensor) -> torch.Tensor:
@@ -71,8 +58,8 @@ REDUCING = (
     Operator("mean-divided-twice", "extra-factor", lambda at: at.back() / at.n, _averages, tell=lambda at: {"n": at.n}),
     Operator("sum-divided", "mean-for-sum", lambda at: at.back() / at.n, lambda at: not _averages(at),
              tell=lambda at: {"n": at.n}),
-    Operator("only-first-reduced", "partial-batch", lambda at: _only_at(at, 0), _has_axis),
-    Operator("only-last-reduced", "partial-batch", lambda at: _only_at(at, -1), _has_axis),
+    Operator("only-first-reduced", "partial-batch", lambda at: _without(at, slice(1, None)), _has_axis),
+    Operator("only-last-reduced", "partial-batch", lambda at: _without(at, slice(0, -1)), _has_axis),
     Operator("terms-squared", "wrong-local", lambda at: at.back() * 2 * at.x),
     Operator("root-of-reduction", "wrong-local", lambda at: at.back(at.g / (2 * _root(at.y)))),
     Operator("divided-by-another-count", "wrong-factor", lambda at, count: at.back() * at.n / COUNTS[count](at),
@@ -91,24 +78,15 @@ def _picked(at: At) -> torch.Tensor:
     return at.back(at.ones)
 
 
-def _spread(at: At) -> torch.Tensor:
-    """The upstream gradient at every entry that took part; shape: that of the operand."""
-    axis = axis_of(at.step)
-    return (at.g if axis is None or at.g.dim() == at.x.dim() else at.g.unsqueeze(axis)).expand(at.x.shape)
-
-
-def _extreme(at: At) -> torch.Tensor:
-    """1 at the largest (or smallest) of all entries, 0 elsewhere."""
-    return (at.x == (at.x.max() if "max" in at.name else at.x.min())).to(at.x.dtype)
-
-
-def _ends(at: At) -> Parameters:
-    found, wanted = ("smallest", "largest") if "max" in at.name else ("largest", "smallest")
-    return {"found": found, "wanted": wanted}
-
-
 def _masked(name: str, code: str, mask: Callable[..., torch.Tensor], **more: Any) -> Operator:
-    return Operator(name, code, lambda at, **chosen: _spread(at) * mask(at, **chosen), **more)
+    """The upstream gradient at every entry that took part, times a mask of them."""
+
+    def rule(at: At, **chosen: Any) -> torch.Tensor:
+        axis = axis_of(at.step)
+        g = at.g if axis is None or at.g.dim() == at.x.dim() else at.g.unsqueeze(axis)
+        return g.expand(at.x.shape) * mask(at, **chosen)
+
+    return Operator(name, code, rule, **more)
 
 
 PICKING = (
@@ -116,10 +94,14 @@ PICKING = (
     _masked("picked-mask-inverted", "inverted-mask", lambda at: 1 - _picked(at)),
     _masked("pick-as-mean", "wrong-local", lambda at: torch.full_like(at.x, 1 / at.n), tell=lambda at: {"n": at.n}),
     _masked("values-for-mask", "wrong-local", lambda at: at.x),
-    _masked("other-end-picked", "wrong-local", lambda at: at.back(at.ones, {at.where: -at.x}), tell=_ends),
-    _masked("picked-along-another-axis", "summed-wrong-axis", lambda at, axis: _picked(_along_another(at, axis)),
-            each=_operand_axes, tell=lambda at, axis: {"axis": axis}),
-    _masked("picked-of-all", "summed-wrong-axis", _extreme),
+    _masked("other-end-picked", "wrong-local", lambda at: at.back(at.ones, {at.where: -at.x}),
+            tell=lambda at: {"found": "smallest" if "max" in at.name else "largest",
+                             "wanted": "largest" if "max" in at.name else "smallest"}),
+    _masked("picked-along-another-axis", "summed-wrong-axis",
+            lambda at, axis: _picked(At(at.trace, along(at.step, axis), at.position)),
+            each=lambda at: ({"axis": axis} for axis in range(at.x.dim())), tell=lambda at, axis: {"axis": axis}),
+    _masked("picked-of-all", "summed-wrong-axis",
+            lambda at: (at.x == (at.x.max() if "max" in at.name else at.x.min())).to(at.x.dtype)),
     _masked("picked-beside", "wrong-operand", lambda at, by: _picked(at).roll(by, _axis(at)), when=_has_axis,
             each=lambda at: ({"by": 1}, {"by": -1})),
 )  # fmt: skip
@@ -158,43 +140,40 @@ RUNNING = (
     Operator("upstream-turned-round", "wrong-local", lambda at: at.back(at.g.flip(_axis(at))), _has_axis),
     Operator("sum-over-whole-axis", "wrong-local", lambda at: at.g.sum(_axis(at), keepdim=True).expand_as(at.g),
              _has_axis),
-    Operator("runs-along-another-axis", "summed-wrong-axis", lambda at, axis: _along_another(at, axis).back(),
-             _has_axis, _operand_axes, lambda at, axis: {"axis": axis}),
+    Operator("runs-along-another-axis", "summed-wrong-axis",
+             lambda at, axis: At(at.trace, along(at.step, axis), at.position, at.g).back(), _has_axis,
+             lambda at: ({"axis": axis} for axis in range(at.x.dim())), lambda at, axis: {"axis": axis}),
     Operator("differences-of-neighbours", "inverse-for-transpose", _differences, lambda at: at.name == "cumsum",
              lambda at: ({"backwards": False}, {"backwards": True})),
     Operator("own-place-left-out", "missing-path", lambda at: at.back() - at.g, lambda at: at.name == "cumsum"),
 )  # fmt: skip
 
 
-def _from_start(at: At, terms: torch.Tensor) -> torch.Tensor:
-    return terms.cumsum(_axis(at))
+def _late(terms: torch.Tensor, axis: int) -> torch.Tensor:
+    """Running sums from the end."""
+    return terms.flip(axis).cumsum(axis).flip(axis)
 
 
-def _from_end(at: At, terms: torch.Tensor) -> torch.Tensor:
-    return terms.flip(_axis(at)).cumsum(_axis(at)).flip(_axis(at))
-
-
-def _closed(function: str, name: str, code: str, rule: Callable[[At], torch.Tensor]) -> Operator:
-    return Operator(name, code, rule, lambda at: at.name == function)
+def _closed(function: str, name: str, code: str, rule: Callable[..., torch.Tensor]) -> Operator:
+    """From operand, value, upstream gradient and axis."""
+    return Operator(name, code, lambda at: rule(at.x, at.y, at.g, _axis(at)), lambda at: at.name == function)
 
 
 # The closed form of cumprod is sum(g y) / x, that of logcumsumexp exp(x) sum(g exp(-y)), both sums from the end.
 CLOSED_FORMS = (
-    _closed("cumprod", "sum-not-reversed", "wrong-local", lambda at: _from_start(at, at.g * at.y) / at.x),
-    _closed("cumprod", "summed-before-multiplied", "sum-of-products", lambda at: _from_end(at, at.g) * at.y / at.x),
-    _closed("cumprod", "divided-by-output", "wrong-operand", lambda at: _from_end(at, at.g * at.y) / at.y),
-    _closed("cumprod", "output-missing", "missing-local", lambda at: _from_end(at, at.g) / at.x),
-    _closed("cumprod", "not-divided-by-operand", "missing-local", lambda at: _from_end(at, at.g * at.y)),
-    _closed("logcumsumexp", "sum-not-reversed", "wrong-local",
-            lambda at: at.x.exp() * _from_start(at, at.g * (-at.y).exp())),
+    _closed("cumprod", "sum-not-reversed", "wrong-local", lambda x, y, g, i: (g * y).cumsum(i) / x),
+    _closed("cumprod", "summed-before-multiplied", "sum-of-products", lambda x, y, g, i: _late(g, i) * y / x),
+    _closed("cumprod", "divided-by-output", "wrong-operand", lambda x, y, g, i: _late(g * y, i) / y),
+    _closed("cumprod", "output-missing", "missing-local", lambda x, y, g, i: _late(g, i) / x),
+    _closed("cumprod", "not-divided-by-operand", "missing-local", lambda x, y, g, i: _late(g * y, i)),
+    _closed("logcumsumexp", "sum-not-reversed", "wrong-local", lambda x, y, g, i: x.exp() * (g * (-y).exp()).cumsum(i)),
     _closed("logcumsumexp", "summed-before-multiplied", "sum-of-products",
-            lambda at: (at.x - at.y).exp() * _from_end(at, at.g)),
-    _closed("logcumsumexp", "not-divided-by-running-sum", "missing-local", lambda at: at.x.exp() * _from_end(at, at.g)),
+            lambda x, y, g, i: (x - y).exp() * _late(g, i)),
+    _closed("logcumsumexp", "not-divided-by-running-sum", "missing-local", lambda x, y, g, i: x.exp() * _late(g, i)),
     _closed("logcumsumexp", "exponential-of-operand-missing", "missing-local",
-            lambda at: _from_end(at, at.g * (-at.y).exp())),
+            lambda x, y, g, i: _late(g * (-y).exp(), i)),
+    _closed("logcumsumexp", "share-of-whole-row", "wrong-local", lambda x, y, g, i: x.softmax(i) * _late(g, i)),
     _closed("logcumsumexp", "share-of-whole-row", "wrong-local",
-            lambda at: at.x.softmax(_axis(at)) * _from_end(at, at.g)),
-    _closed("logcumsumexp", "share-of-whole-row", "wrong-local",
-            lambda at: at.x.softmax(_axis(at)) * at.g.sum(_axis(at), keepdim=True)),
-    _closed("logcumsumexp", "own-share-only", "diagonal-only", lambda at: at.g * (at.x - at.y).exp()),
+            lambda x, y, g, i: x.softmax(i) * g.sum(i, keepdim=True)),
+    _closed("logcumsumexp", "own-share-only", "diagonal-only", lambda x, y, g, i: g * (x - y).exp()),
 )  # fmt: skip

@@ -33,27 +33,16 @@ def transposed(q: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Contraction:
-    """The gradient of a sum of products with respect to one operand, as an einsum.
+    """The gradient of a sum of products with respect to one operand, as an einsum."""
 
-    Args:
-        own: the operand's axes as letters.
-        axes: those of its factors.
-        factors: the upstream gradient, then the operand's partners.
-        sizes: by letter.
-    """
-
-    own: str
-    axes: tuple[str, ...]
-    factors: tuple[torch.Tensor, ...]
+    own: str  # the operand's axes as letters
+    axes: tuple[str, ...]  # those of its factors
+    factors: tuple[torch.Tensor, ...]  # the upstream gradient, then the operand's partners
     sizes: dict[str, int]
 
     @classmethod
     def of(cls, at: At) -> Contraction:
-        """Read from the operation's name and the ranks of its operands.
-
-        Raises:
-            ValueError: it is no sum of products of two arrays.
-        """
+        """Read from the operation's name and the ranks of its operands; a ValueError where it is no such sum."""
         *letters, value = _letters(at)
         places = sorted(where for where, _ in at.step.operands)
         if len(places) != len(letters) or len(places) < 2:
@@ -70,11 +59,6 @@ class Contraction:
     def letters(self) -> str:
         """Every axis of the products before any is summed."""
         return "".join(sorted(self.sizes, key=lambda letter: (f"xyzwikj{letter}".index(letter), letter)))
-
-    @property
-    def shape(self) -> list[int]:
-        """That of the products before any is summed."""
-        return [self.sizes[letter] for letter in self.letters]
 
     @property
     def summed(self) -> Axes:
@@ -136,7 +120,7 @@ def _shape(at: At) -> tuple[Sequence[int], Axes]:
     """The shape of the terms, and the axes that they are rightly summed over."""
     if is_contraction(at):
         product = Contraction.of(at)
-        return product.shape, product.summed
+        return [product.sizes[letter] for letter in product.letters], product.summed
     return at.y.shape, broadcast_axes(at)
 
 
@@ -149,16 +133,13 @@ def _named(at: At, axes: Axes | None = None, **more: str) -> Parameters:
     return {"axes": at.axes(shape[i] for i in (summed if axes is None else axes)), **more}
 
 
-def _mean(at: At, axes: Axes) -> torch.Tensor:
-    shape, summed = _shape(at)
-    return _terms(at).sum(summed) / math.prod(shape[axis] for axis in axes)
+def _count(at: At, axes: Axes) -> int:
+    return math.prod(_shape(at)[0][axis] for axis in axes)
 
 
 def _parts(at: At) -> Iterator[Parameters]:
-    shape, summed = _shape(at)
-    for axes in subsets(summed):
-        if any(shape[axis] > 1 for axis in axes):
-            yield from ({"axes": axes, "part": part} for part in PARTS)
+    several = (axes for axes in subsets(_shape(at)[1]) if _count(at, axes) > 1)
+    return ({"axes": axes, "part": part} for axes in several for part in PARTS)
 
 
 def _part(at: At, axes: Axes, part: str) -> torch.Tensor:
@@ -167,7 +148,7 @@ def _part(at: At, axes: Axes, part: str) -> torch.Tensor:
 
 
 def _sum(name: str, code: str, choice: Callable[[set[int], set[int], bool], bool]) -> Operator:
-    """A sum over every wrong choice of axes of which `choice` is true: these, the right ones, is the batch among these."""
+    """A sum over other axes, those of which `choice` is true: these, the right ones, whether the batch is gone."""
 
     def each(at: At) -> Iterator[Parameters]:
         shape, summed = _shape(at)
@@ -194,7 +175,8 @@ SUMMING = (
     _sum("summed-over-others", "summed-wrong-axis", lambda axes, right, batch: not (axes < right or axes > right)),
     Operator("only-largest-term", "partial-batch", lambda at: _terms(at).amax(_shape(at)[1]), _is_sum, tell=_named),
     Operator("only-some-terms", "partial-batch", _part, _is_sum, _parts, _named),
-    Operator("mean-of-terms", "mean-for-sum", _mean, _is_sum, _of_summed, _named),
+    Operator("mean-of-terms", "mean-for-sum", lambda at, axes: _terms(at).sum(_shape(at)[1]) / _count(at, axes),
+             _is_sum, _of_summed, _named),
 )  # fmt: skip
 
 
@@ -214,12 +196,8 @@ def _products(code: str, when: Callable[[At], bool]) -> Operator:
 
 def _factors_first(name: str, power: int) -> Operator:
     """The factors summed each on its own, and divided by the number of summands to some power."""
-
-    def rule(at: At, axes: Axes) -> torch.Tensor:
-        count = math.prod(_shape(at)[0][axis] for axis in axes)
-        return Contraction.of(at).summed_first(axes) / float(count) ** power
-
-    return Operator(name, "sum-of-products", rule, each=_of_summed, tell=_named)
+    return Operator(name, "sum-of-products", each=_of_summed, tell=_named, rule=lambda at, axes:
+                    Contraction.of(at).summed_first(axes) / _count(at, axes) ** power)  # fmt: skip
 
 
 def _partner(name: str, code: str, change: Callable[[torch.Tensor], torch.Tensor], rank: int = 2) -> Operator:

@@ -23,62 +23,33 @@ Function = Callable[[torch.Tensor], torch.Tensor]
 
 # Functions that may be taken for one another.
 KIN: Mapping[str, Function] = {
-    "sigmoid": torch.sigmoid,
-    "tanh": torch.tanh,
-    "exp": torch.exp,
-    "softmax along the last axis": lambda x: x.softmax(-1),
-    "softmax along the first axis": lambda x: x.softmax(0),
+    "sigmoid": torch.sigmoid, "tanh": torch.tanh, "exp": torch.exp,
+    "softmax along the last axis": lambda x: x.softmax(-1), "softmax along the first axis": lambda x: x.softmax(0),
     "log-softmax": lambda x: x.log_softmax(-1),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Belief:
-    """A value that depends on the variable.
+class Value:
+    """What the gradient may be a difference of: a belief, which depends on the variable, and the truth, an input."""
 
-    Args:
-        value: shaped like the variable.
-        name: what a learner calls it.
-        made: the function of the variable that gives it, if it is a plain one.
-        function: what a learner calls that.
-    """
-
-    value: torch.Tensor
-    name: str
-    made: Function | None = None
-    function: str = ""
-
-
-@dataclass(frozen=True)
-class Truth:
-    """An input that the belief is compared with.
-
-    Args:
-        value: shaped like the variable; where the input is whole numbers, their one-hot.
-        name: what a learner calls it.
-        numbers: the whole numbers, with an axis of size 1 at the end.
-    """
-
-    value: torch.Tensor
-    name: str
-    numbers: torch.Tensor | None = None
+    value: torch.Tensor  # shaped like the variable; of whole numbers, their one-hot
+    name: str  # what a learner calls it
+    made: Function | None = None  # the function of the variable that gives it, if it is a plain one
+    function: str = ""  # what a learner calls that
+    numbers: torch.Tensor | None = None  # the whole numbers, with an axis of size 1 at the end
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The right gradient of one trial: `factor * (p - t)`; `x` is the variable.
-
-    Args:
-        made: the function that gives the belief, where that is known.
-        numbers: the truth as whole numbers, where it is given so.
-    """
+    """The right gradient of one trial: `factor * (p - t)`, of belief and truth; `x` is the variable."""
 
     factor: float
     x: torch.Tensor
     p: torch.Tensor
     t: torch.Tensor
-    made: Any
-    numbers: Any
+    made: Any  # the function that gives the belief, where that is known
+    numbers: Any  # the truth as whole numbers, where it is given so
 
     @property
     def decided(self) -> torch.Tensor:
@@ -162,7 +133,7 @@ def difference_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Param
         yield BESIDE_TRUTH if alone else OF_KIN, {"form": form, "name": name}, {"there": name, **told}
 
 
-def _difference(trace: Trace, wrt: str, belief: Belief, truth: Truth) -> Difference | None:
+def _difference(trace: Trace, wrt: str, belief: Value, truth: Value) -> Difference | None:
     """The right gradient as a difference of these two, if it is one."""
     right, difference = trace.backward(wrt), belief.value - truth.value
     size = float((difference**2).sum())
@@ -172,30 +143,29 @@ def _difference(trace: Trace, wrt: str, belief: Belief, truth: Truth) -> Differe
     return Difference(factor, trace.inputs[wrt], belief.value, truth.value, belief.made, truth.numbers)
 
 
-def _truths(trace: Trace, wrt: str) -> dict[str, Truth]:
+def _truths(trace: Trace, wrt: str) -> dict[str, Value]:
     """Every other input that can be shaped like `wrt`, or point to one place in each of its rows."""
     variable, found = trace.inputs[wrt], {}
     for name, value in trace.inputs.items():
         if name != wrt and value.is_floating_point() and _alike(value, variable):
-            found[name] = Truth(value.reshape(variable.shape), name)
+            found[name] = Value(value.reshape(variable.shape), name)
         elif value.dtype == torch.int64 and value.shape == variable.shape[:-1]:
             marks = torch.zeros_like(variable).scatter(-1, value.unsqueeze(-1), 1.0)
-            found[name] = Truth(marks, f"one_hot({name})", value.unsqueeze(-1))
+            found[name] = Value(marks, f"one_hot({name})", numbers=value.unsqueeze(-1))
     return found
 
 
-def _beliefs(trace: Trace, wrt: str) -> dict[str, Belief]:
+def _beliefs(trace: Trace, wrt: str) -> dict[str, Value]:
     """Every value that depends on `wrt` and can be shaped like it, the shares behind a logsumexp, and zero."""
-    variable, found = trace.inputs[wrt], {wrt: Belief(trace.inputs[wrt], wrt)}
+    variable, found = trace.inputs[wrt], {wrt: Value(trace.inputs[wrt], wrt)}
     for at in (At(trace, step) for step in trace.steps if step.key in trace.depends(wrt) and step.operands):
         if at.name == "logsumexp" and at.source == wrt:
-            found["shares"] = Belief(variable.softmax(-1), f"softmax({wrt})", lambda x: x.softmax(-1), "`softmax`")
+            found["shares"] = Value(variable.softmax(-1), f"softmax({wrt})", lambda x: x.softmax(-1), "`softmax`")
         elif _alike(at.y, variable) and not at.is_last:
             plain = at.source == wrt and not at.others and at.x.shape == variable.shape == at.y.shape
             made = (lambda x, at=at: at.step.apply({at.where: x})) if plain else None
-            name, function = at.named(at.step.key), step_name(at.step)
-            found[at.step.key] = Belief(at.y.reshape(variable.shape), name, made, function)
-    return {**found, NOTHING: Belief(torch.zeros_like(variable), NOTHING)}
+            found[at.step.key] = Value(at.y.reshape(variable.shape), at.named(at.step.key), made, step_name(at.step))
+    return {**found, NOTHING: Value(torch.zeros_like(variable), NOTHING)}
 
 
 def _alike(value: torch.Tensor, variable: torch.Tensor) -> bool:

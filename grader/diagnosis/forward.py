@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -33,10 +34,8 @@ from .operator import At, Kind, Operator, Parameters, Way
 from .pointwise import is_pointwise, shaped
 from .rearranging import PERMUTATIONS
 
-Change = Callable[[torch.Tensor], torch.Tensor]
-TURNED: Mapping[str, Callable[..., torch.Tensor]] = {
-    "add": torch.sub, "sub": torch.add, "__rsub__": lambda x, constant: constant + x,
-}  # fmt: skip
+Change = Callable[..., torch.Tensor]
+TURNED: Mapping[str, Change] = {"add": torch.sub, "sub": torch.add, "__rsub__": lambda x, constant: constant + x}
 # Functions that may be taken for one another.
 KIN: tuple[tuple[str, str], ...] = (
     ("sigmoid", "tanh"), ("softmax", "sigmoid"), ("exp", "sigmoid"), ("relu", "sigmoid"), ("tanh", "relu"),
@@ -47,33 +46,20 @@ FUNCTIONS: Mapping[str, Change] = {
     "cos": torch.cos, "sin": torch.sin, "softmax": lambda x: x.softmax(-1), "log_softmax": lambda x: x.log_softmax(-1),
 }  # fmt: skip
 OTHER_CONSTANTS: Mapping[str, Callable[[float], float]] = {  # the constant itself, where it has no other
-    "rooted": lambda c: math.sqrt(c) if c > 0 else c,
-    "squared": lambda c: c * c,
-    "inverted": lambda c: 1 / c if c else c,
-    "negated": lambda c: -c,
-    "halved": lambda c: c / 2,
-    "doubled": lambda c: 2 * c,
-    "one-more": lambda c: c + 1,
-    "one-less": lambda c: c - 1,
-    "one-minus": lambda c: 1 - c,
-    "one": lambda c: 1.0,
-}
-
-
-# --- another step ------------------------------------------------------------------------------------------------
+    "rooted": lambda c: math.sqrt(c) if c > 0 else c, "squared": lambda c: c * c,
+    "inverted": lambda c: 1 / c if c else c, "negated": lambda c: -c,
+    "halved": lambda c: c / 2, "doubled": lambda c: 2 * c,
+    "one-more": lambda c: c + 1, "one-less": lambda c: c - 1,
+    "one-minus": lambda c: 1 - c, "one": lambda c: 1.0,
+}  # fmt: skip
 
 
 def _with_argument(step: Step, place: int, value: Any) -> Step:
     return replace(step, args=(*step.args[:place], value, *step.args[place + 1 :]))
 
 
-def _function_of_first(step: Step, function: Change) -> Step:
-    """A function of the first argument alone in place of the operation."""
-    return replace(step, func=lambda value, *_, **__: function(value))
-
-
 def _identity(step: Step) -> Step:
-    return _function_of_first(step, lambda value: value)
+    return replace(step, func=lambda value, *_, **__: value)
 
 
 def _then(step: Step, change: Change) -> Step:
@@ -112,31 +98,15 @@ def _other_constants(at: At) -> Iterator[Parameters]:
     return ({"how": how} for how, change in OTHER_CONSTANTS.items() if not math.isclose(change(constant), constant))
 
 
-def _other_constant(step: Step, how: str) -> Step:
-    return _with_constant(step, OTHER_CONSTANTS[how])
-
-
-def _swapped(step: Step) -> Step:
-    """`b - a` for `a - b`, and so for a quotient."""
-    a, b, *rest = step.args
-    return replace(step, args=(b, a, *rest))
-
-
-def _reduced_otherwise(step: Step) -> Step:
-    return replace(step, func=torch.sum if step.name in AVERAGES else torch.mean)
-
-
 def _less_one(step: Step) -> Step:
     """A mean that is divided by the number of its entries less one."""
     n = step.args[0].numel() / max(step.value.numel(), 1)
     return _then(step, lambda mean: mean * n / (n - 1))
 
 
-def _is_left_out_easily(at: At) -> bool:
-    """A function of one value that is not the whole pass; what would be left has the same shapes."""
-    if at.others or len(at.trace.steps) == 1 or at.name in RESHAPES | SUMS | PRODUCTS:
-        return False
-    return at.y.shape == at.x.shape and at.y.dim() > 0
+def _is_function(at: At) -> bool:
+    """Of one value, and more than a sum or a product with a number."""
+    return not at.others and at.name not in RESHAPES | SUMS | PRODUCTS and at.y.dim() > 0
 
 
 def _broadcasts_unless_reshaped(at: At) -> bool:
@@ -169,32 +139,20 @@ def _is_power(at: At) -> bool:
     return at.name == "pow" and not at.others and isinstance(at.step.args[1], (int, float))
 
 
-def _reshaped(step: Step) -> Step:
-    """Reshaped to the shape that a permutation of the axes would give."""
-    return replace(step, func=lambda x, *args, **kwargs: x.reshape(step.func(x, *args, **kwargs).shape))
-
-
 def _other_end(step: Step) -> Step:
-    for names, option, default in ((("topk",), "largest", True), (("sort", "argsort"), "descending", False)):
-        if step.name in names:
-            return replace(step, kwargs={**step.kwargs, option: not step.kwargs.get(option, default)})
-
-    def other(value: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        found = step.func(-value, *args, **kwargs)
-        return -found if isinstance(found, torch.Tensor) and found.is_floating_point() else found
-
-    return replace(step, func=other)
+    option = {"topk": "largest", "sort": "descending", "argsort": "descending"}.get(step.name)
+    if option:
+        return replace(step, kwargs={**step.kwargs, option: not step.kwargs.get(option, option == "largest")})
+    other = replace(step, func=lambda value, *args, **kwargs: step.func(-value, *args, **kwargs))
+    return _then(other, lambda found: -found if torch.is_tensor(found) and found.is_floating_point() else found)
 
 
 def _first_ones(step: Step) -> Step:
-    """The first entries along the axis in place of the selected ones."""
-    index = getattr(step.func, "index", 0)
+    """The first entries along the axis in place of the selected ones, or the places of these."""
 
-    def first(value: torch.Tensor, k: int, dim: int = -1, **_: Any) -> torch.Tensor:
-        places = torch.arange(k).expand(*value.shape[:-1], k)
-        return value.narrow(dim, 0, k) if index == 0 else places
+    def first(x: torch.Tensor, k: int, dim: int = -1, **_: Any) -> torch.Tensor:
+        return torch.arange(k).expand(*x.shape[:-1], k) if getattr(step.func, "index", 0) else x.narrow(dim, 0, k)
 
-    first.index = index  # type: ignore[attr-defined]
     return replace(step, func=first)
 
 
@@ -227,21 +185,11 @@ def _masks(at: At, rank: int = 0) -> bool:
     return isinstance(mask, torch.Tensor) and mask.dim() >= rank
 
 
-def _activation(at: At) -> bool:
-    """A function of one value, entry by entry, that is more than a sum or a product with a number."""
-    if at.others or at.name in RESHAPES | SUMS | PRODUCTS | {"pow"}:
-        return False
-    return at.y.dim() > 0 and is_pointwise(at)
-
-
 def _activations(at: At) -> Iterator[Parameters]:
-    others = (other for other in at.trace.steps if other.index != at.step.index and other.operands)
-    return ({"function": one} for one in others if one.operands[0][1] != at.step.key and _activation(At(at.trace, one)))
-
-
-def _followed_by(step: Step, function: Step) -> Step:
-    ((position, _),) = function.operands
-    return _then(step, lambda value: function.apply({position: value}))
+    """The functions that the pass applies entry by entry, elsewhere."""
+    for one in (At(at.trace, step) for step in at.trace.steps if step.operands and step.index != at.step.index):
+        if one.source != at.step.key and _is_function(one) and one.name != "pow" and is_pointwise(one):
+            yield {"function": one.step}
 
 
 def _options(at: At) -> Iterator[Parameters]:
@@ -262,7 +210,7 @@ def _step(name: str, code: str, rule: Callable[..., Step], when: Callable[[At], 
     return Operator(name, code, rule, when, kind=Kind.FORWARD, **{"tell": lambda at, **chosen: chosen, **more})
 
 
-# What another step may be, the likeliest first; `FORWARD_ONLY` and `BACK_ONLY` of them may change one direction alone.
+# The likeliest first; `FORWARD_ONLY` and `BACK_ONLY` of them may change one direction alone.
 STEPS = (
     _step("constant-missing", "wrong-point", lambda step: _with_constant(step, lambda c: 0.0),
           lambda at: _is_with_number(at, SUMS), tell=_number),
@@ -270,27 +218,33 @@ STEPS = (
           lambda at: _is_with_number(at, PRODUCTS), tell=_number),
     _step("sign-turned", "wrong-sign", lambda step: replace(step, func=TURNED[step.name]),
           lambda at: at.name in TURNED),
-    _step("sum-of-mean", "sum-for-mean", _reduced_otherwise, lambda at: at.name in AVERAGES and not at.is_last),
-    _step("mean-of-sum", "mean-for-sum", _reduced_otherwise, lambda at: at.name == "sum" and not at.is_last),
+    _step("sum-of-mean", "sum-for-mean", lambda step: replace(step, func=torch.sum),
+          lambda at: at.name in AVERAGES and not at.is_last),
+    _step("mean-of-sum", "mean-for-sum", lambda step: replace(step, func=torch.mean),
+          lambda at: at.name == "sum" and not at.is_last),
     _step("reduced-along-another-axis", "summed-wrong-axis", _along,
           lambda at: at.name in REDUCTIONS and 0 < at.y.dim() == at.x.dim(),
           each=lambda at: (*_other_axes(at), {"axis": None}),
           tell=lambda at, axis: {"axis": "all" if axis is None else axis}),
-    _step("operation-left-out", "missing-local", _identity, _is_left_out_easily),
+    _step("operation-left-out", "missing-local", _identity,
+          lambda at: _is_function(at) and at.y.shape == at.x.shape and len(at.trace.steps) > 1),
     _step("along-another-axis", "summed-wrong-axis", _along,  # of an operation that keeps the shape
           lambda at: axis_of(at.step) is not None and at.y.shape == at.x.shape and at.x.dim() > 1 and not at.others,
           each=_other_axes),
     _step("shapes-not-in-line", "broadcast-accident", _identity, _broadcasts_unless_reshaped),
-    _step("another-constant", "wrong-point", _other_constant, lambda at: _has_number(at) and at.name not in PRODUCTS,
-          each=_other_constants, tell=_number),
-    _step("another-constant", "wrong-factor", _other_constant, lambda at: _has_number(at) and at.name in PRODUCTS,
-          each=_other_constants, tell=_number),
+    _step("another-constant", "wrong-point", lambda step, how: _with_constant(step, OTHER_CONSTANTS[how]),
+          lambda at: _has_number(at) and at.name not in PRODUCTS, each=_other_constants, tell=_number),
+    _step("another-constant", "wrong-factor", lambda step, how: _with_constant(step, OTHER_CONSTANTS[how]),
+          lambda at: _has_number(at) and at.name in PRODUCTS, each=_other_constants, tell=_number),
     _step("mean-less-one", "wrong-factor", _less_one, lambda at: at.name in AVERAGES),
-    _step("reshaped-in-forward", "reshape-for-transpose", _reshaped, lambda at: at.name in PERMUTATIONS),
+    _step("reshaped-in-forward", "reshape-for-transpose",  # to the shape that the permutation would give
+          lambda step: replace(step, func=lambda x, *args, **kwargs: x.reshape(step.func(x, *args, **kwargs).shape)),
+          lambda at: at.name in PERMUTATIONS),
     _step("other-end-selected", "wrong-operand", _other_end,
           lambda at: at.name in {"topk", "sort", "argsort", "max", "min", "amax", "amin"}),
     _step("first-ones-selected", "wrong-operand", _first_ones, lambda at: at.name == "topk"),
-    _step("another-function", "wrong-local", lambda step, name: _function_of_first(step, FUNCTIONS[name]),
+    _step("another-function", "wrong-local",
+          lambda step, name: replace(step, func=lambda value, *_, **__: FUNCTIONS[name](value)),
           lambda at: at.y.dim() > 0 and not at.others, each=_kin),
     _step("another-exponent", "wrong-local", lambda step: _with_argument(step, 1, step.args[1] - 1), _is_power),
     _step("another-exponent", "wrong-local", lambda step: _with_argument(step, 1, step.args[1] + 1), _is_power),
@@ -301,8 +255,10 @@ STEPS = (
     _step("mask-shifted", "wrong-local", _other_mask(_shifted_mask(-1)), lambda at: _masks(at, rank=2)),
     _step("mask-transposed", "inverted-mask", _other_mask(lambda mask: mask.mT), lambda at: _masks(at, rank=2)),
     _step("another-option", "wrong-local", _with_option, lambda at: True, each=_options),
-    _step("parts-exchanged", "wrong-sign", _swapped, lambda at: at.name == "sub" and len(at.others) == 1),
-    _step("parts-exchanged", "wrong-operand", _swapped, lambda at: at.name == "div" and len(at.others) == 1),
+    _step("parts-exchanged", "wrong-sign", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
+          lambda at: at.name == "sub" and len(at.others) == 1),
+    _step("parts-exchanged", "wrong-operand", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
+          lambda at: at.name == "div" and len(at.others) == 1),
 )  # fmt: skip
 FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
                 "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
@@ -310,8 +266,9 @@ FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another
 BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "another-option", "another-exponent",
              "another-constant"}  # fmt: skip
 RARER_STEPS = (
-    _step("function-applied-as-well", "wrong-local", _followed_by, lambda at: at.name in CONTRACTIONS | SUMS,
-          each=_activations,
+    _step("function-applied-as-well", "wrong-local",
+          lambda step, function: _then(step, lambda value: function.apply({function.operands[0][0]: value})),
+          lambda at: at.name in CONTRACTIONS | SUMS, each=_activations,
           tell=lambda at, function: {"function": step_name(function), "value": at.named(at.step.key)}),
 )  # fmt: skip
 
@@ -321,55 +278,35 @@ def is_constant_to_sweep(step: Step) -> bool:
     return not step.operands
 
 
-# --- two steps, or the gradient through another one --------------------------------------------------------------
+def _at(trace: Trace, spot: Any) -> At:
+    (index,) = spot.steps(trace)
+    return At(trace, trace.steps[index], spot.position)
 
 
-def _next(trace: Trace, step: Step) -> Step:
-    """The one step that uses its value, where that takes nothing else and keeps the shape.
-
-    Raises:
-        ValueError: there is none.
-    """
-    uses = trace.uses(step.key)
-    after = trace.steps[uses[0][0]] if len(uses) == 1 else None
-    if after is None or len(after.operands) != 1 or after.value.shape != step.value.shape:
+def _next(at: At) -> Step:
+    """The one step that uses its value, where there is one that takes nothing else and keeps the shape."""
+    uses = at.trace.uses(at.step.key)
+    after = at.trace.steps[uses[0][0]] if len(uses) == 1 else None
+    if after is None or len(after.operands) != 1 or after.value.shape != at.y.shape:
         raise ValueError("there is no next step at these sizes")
     return after
 
 
-def _with_next(trace: Trace, step: Step, change: Change) -> Trace:
+def _later(name: str, code: str, change: Callable[[At, torch.Tensor], Any], when: Callable[[At], bool]) -> Operator:
     """The step left out, and something done to what the next one gives."""
-    return trace.with_steps({step.index: _identity, _next(trace, step).index: lambda after: _then(after, change)})
 
+    def rule(trace: Trace, spot: Any) -> Trace:
+        at = _at(trace, spot)
+        do = partial(change, at)
+        return trace.with_steps({at.step.index: _identity, _next(at).index: lambda after: _then(after, do)})
 
-def _order_exchanged(trace: Trace, spot: Any) -> Trace:
-    """The step is made after the next one, not before it."""
-    (index,) = spot.steps(trace)
-    at = At(trace, trace.steps[index])
-    return _with_next(trace, at.step, lambda value: at.step.apply({at.where: value}))
-
-
-def _can_be_exchanged(at: At) -> bool:
-    after = _next(at.trace, at.step)
-    return not at.others and not {at.name, after.name} & RESHAPES and at.y.shape == at.x.shape
-
-
-def _masked_later(trace: Trace, spot: Any) -> Trace:
-    """The entries are set to 0 behind the softmax, and not to -inf in front of it."""
-    (index,) = spot.steps(trace)
-    return _with_next(trace, trace.steps[index], lambda value: value.masked_fill(trace.steps[index].args[1], 0.0))
-
-
-def _after(at: At) -> Parameters:
-    return {"after": step_name(_next(at.trace, at.step))}
+    return Operator(name, code, rule, when, tell=lambda at: {"after": step_name(_next(at))}, kind=Kind.TRACE)
 
 
 SAVED: Mapping[str, Callable[[Step], torch.Tensor]] = {
-    "complement": lambda step: 1 - step.value,
-    "operand": lambda step: step.operand(step.operands[0][0]),
-    "negated": lambda step: -step.value,
-    "squared": lambda step: step.value**2,
-}
+    "complement": lambda step: 1 - step.value, "operand": lambda step: step.operand(step.operands[0][0]),
+    "negated": lambda step: -step.value, "squared": lambda step: step.value**2,
+}  # fmt: skip
 
 
 def _with_saved(trace: Trace, spot: Any, how: str) -> Trace:
@@ -387,20 +324,19 @@ TRACES = (
              lambda at: not at.others and at.y.dim() > 0 and at.name not in RESHAPES and not at.is_last,
              lambda at: ({"how": how} for how in SAVED),
              lambda at, how: {"how": how, "value": at.named(at.step.key)}, Kind.TRACE),
-    Operator("order-exchanged", "wrong-point", _order_exchanged, _can_be_exchanged, tell=_after, kind=Kind.TRACE),
-    Operator("masked-later", "wrong-local", _masked_later, lambda at: _fills(at) and bool(_next(at.trace, at.step)),
-             tell=_after, kind=Kind.TRACE),
+    _later("order-exchanged", "wrong-point", lambda at, value: at.step.apply({at.where: value}),
+           lambda at: not at.others and not {at.name, _next(at).name} & RESHAPES and at.y.shape == at.x.shape),
+    _later("masked-later", "wrong-local",  # 0 behind the softmax, and not -inf in front of it
+           lambda at, value: value.masked_fill(at.step.args[1], 0.0), lambda at: _fills(at) and bool(_next(at))),
 )  # fmt: skip
 
 
 def _added_up(trace: Trace, wrt: str, spot: Any) -> torch.Tensor:
     """Where the forward pass averages, it still divides by the right count, not by that of the broadcast entries."""
-    (index,) = spot.steps(trace)
-    other, times = trace.with_steps({index: _identity}), 1.0
+    other, times = trace.with_steps({_at(trace, spot).step.index: _identity}), 1.0
     for here, there in zip(trace.steps, other.steps, strict=True):
         if here.name in AVERAGES:
-            (position, _), *_ = here.operands
-            times *= there.operand(position).numel() / here.operand(position).numel()
+            times *= At(other, there).x.numel() / At(trace, here).x.numel()
     return other.backward(wrt) * times
 
 
@@ -410,16 +346,13 @@ ADDED_UP = Operator("broadcast-and-added-up", "broadcast-accident", _added_up, _
 
 def _of_another(trace: Trace, wrt: str, spot: Any, key: str) -> torch.Tensor:
     """One operation on the way forward is taken of another value, and its result used throughout."""
-    (index,) = spot.steps(trace)
-    value = shaped(trace.values()[key], trace.steps[index].operand(spot.position))
-    other = trace.with_steps({index: lambda step: step.with_operands({spot.position: value})})
+    at = _at(trace, spot)
+    value = shaped(trace.values()[key], at.x)
+    other = trace.with_steps({at.step.index: lambda step: step.with_operands({spot.position: value})})
     return other.backward(wrt) if wrt else other.values()[other.out]
 
 
-TAKEN_OF_ANOTHER = {
-    code: Operator("taken-of-another-value", code, _of_another, kind=Kind.SWEEP)
-    for code in ("wrong-point", "wrong-operand")
-}
+TAKEN_OF_ANOTHER = Operator("taken-of-another-value", "wrong-operand", _of_another, kind=Kind.SWEEP)
 
 
 def taken_of_another(trace: Trace) -> Iterator[tuple[Operator, Step, Position, str, Parameters]]:
@@ -430,34 +363,25 @@ def taken_of_another(trace: Trace) -> Iterator[tuple[Operator, Step, Position, s
             for key in (*trace.inputs, trace.out):
                 like = step.operand(where)
                 if key != source and values[key].shape == like.shape and values[key].dtype == like.dtype:
-                    operator = TAKEN_OF_ANOTHER["wrong-point" if len(step.sources) == 1 else "wrong-operand"]
+                    code = "wrong-point" if len(step.sources) == 1 else "wrong-operand"
                     told = {"there": value_name(trace, key), "here": value_name(trace, source)}
-                    yield operator, step, where, key, told
+                    yield replace(TAKEN_OF_ANOTHER, code=code), step, where, key, told
 
-
-# --- other inputs, another upstream gradient ---------------------------------------------------------------------
 
 # What may be used in the place of an input or of the upstream gradient.
-INSTEAD: dict[str, tuple[str, Change]] = {
-    "mean-of-rows": ("wrong-operand", lambda x: x.mean(0, keepdim=True).expand(x.shape)),
-    "mean": ("wrong-operand", lambda x: x.mean().expand(x.shape)),
-    "sum-of-rows": ("wrong-operand", lambda x: x.sum(0, keepdim=True).expand(x.shape)),
-    "sum": ("wrong-operand", lambda x: x.sum().expand(x.shape)),
-    "first-row": ("partial-batch", lambda x: x[:1].expand(x.shape)),
-    "last-row": ("partial-batch", lambda x: x[-1:].expand(x.shape)),
-    "row-before": ("wrong-operand", lambda x: x.roll(1, 0)),
-    "row-behind": ("wrong-operand", lambda x: x.roll(-1, 0)),
-    "row-before-or-none": ("wrong-operand", lambda x: torch.cat((torch.zeros_like(x[:1]), x[:-1]))),
-    "row-behind-or-none": ("wrong-operand", lambda x: torch.cat((x[1:], torch.zeros_like(x[:1])))),
-    "rows-turned-round": ("wrong-operand", lambda x: x.flip(0)),
-    "sorted": ("wrong-operand", lambda x: x.sort(0).values),
-    "less-mean": ("wrong-operand", lambda x: x - x.mean(0)),
-    "without-sign": ("wrong-operand", torch.abs),
-    "rounded": ("wrong-operand", torch.round),
-    "squared": ("wrong-operand", torch.square),
-}
+INSTEAD: dict[str, Change] = {
+    "mean-of-rows": lambda x: x.mean(0, keepdim=True).expand(x.shape), "mean": lambda x: x.mean().expand(x.shape),
+    "sum-of-rows": lambda x: x.sum(0, keepdim=True).expand(x.shape), "sum": lambda x: x.sum().expand(x.shape),
+    "first-row": lambda x: x[:1].expand(x.shape), "last-row": lambda x: x[-1:].expand(x.shape),
+    "row-before": lambda x: x.roll(1, 0), "row-behind": lambda x: x.roll(-1, 0),
+    "row-before-or-none": lambda x: torch.cat((torch.zeros_like(x[:1]), x[:-1])),
+    "row-behind-or-none": lambda x: torch.cat((x[1:], torch.zeros_like(x[:1]))),
+    "rows-turned-round": lambda x: x.flip(0), "sorted": lambda x: x.sort(0).values,
+    "less-mean": lambda x: x - x.mean(0), "without-sign": torch.abs, "rounded": torch.round, "squared": torch.square,
+}  # fmt: skip
 OF_PLACES = ("first-row", "last-row", "row-before", "row-behind", "rows-turned-round")
-OF_UPSTREAM = INSTEAD | {"sign": ("not-linear", torch.sign), "cut-off": ("not-linear", lambda g: g.clamp(-1, 1))}
+OF_UPSTREAM = INSTEAD | {"sign": torch.sign, "cut-off": lambda g: g.clamp(-1, 1)}
+CODES = {"first-row": "partial-batch", "last-row": "partial-batch", "sign": "not-linear", "cut-off": "not-linear"}
 
 
 def _input(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
@@ -475,10 +399,7 @@ OF_NUMBERS = (
     _input("counted-from-one", "wrong-operand", lambda places: places - 1),
     _input("input-not-asked", "wrong-operand", lambda places: torch.arange(places.numel()).view(places.shape)),
 )
-REARRANGED = {
-    code: _input("input-rearranged", code, lambda x, how: INSTEAD[how][1](x))
-    for code in ("wrong-operand", "partial-batch", "wrong-point")
-}
+REARRANGED = _input("input-rearranged", "wrong-operand", lambda x, how: INSTEAD[how](x))
 
 
 def _is_bias(trace: Trace, name: str) -> bool:
@@ -503,9 +424,8 @@ def rarer_input_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Para
     """Other rows of an input, or its numbers changed; another value of the variable itself is another point."""
     for name, value in trace.inputs.items():
         for how in (INSTEAD if value.is_floating_point() else OF_PLACES) if value.dim() else ():
-            code, _ = INSTEAD[how]
-            operator = REARRANGED["wrong-point" if name == wrt and code == "wrong-operand" else code]
-            yield operator, {"names": (name,), "how": how}, {"name": name, "how": how}
+            code = CODES.get(how, "wrong-point" if name == wrt else "wrong-operand")
+            yield replace(REARRANGED, code=code), {"names": (name,), "how": how}, {"name": name, "how": how}
 
 
 def _upstream(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
@@ -520,10 +440,7 @@ def _upstream(name: str, code: str, change: Callable[..., torch.Tensor]) -> Oper
 
 ADDED_TO_UPSTREAM = _upstream("added-to-upstream", "wrong-operand", lambda g, value, sign: g + sign * value)
 GATED = _upstream("gated-upstream", "wrong-local", lambda g, value: g * (value > 0))
-REARRANGED_UPSTREAM = {
-    code: _upstream("upstream-rearranged", code, lambda g, how: OF_UPSTREAM[how][1](g))
-    for code in ("wrong-operand", "partial-batch", "not-linear")
-}
+REARRANGED_UPSTREAM = _upstream("upstream-rearranged", "wrong-operand", lambda g, how: OF_UPSTREAM[how](g))
 
 
 def rarer_upstream_choices(trace: Trace) -> Iterator[tuple[Operator, Parameters, Parameters]]:
@@ -536,8 +453,9 @@ def rarer_upstream_choices(trace: Trace) -> Iterator[tuple[Operator, Parameters,
         for sign, verb in ((1, "added to"), (-1, "subtracted from")):
             yield ADDED_TO_UPSTREAM, {"key": key, "sign": sign}, {"verb": verb, **told}
         yield GATED, {"key": key}, told
-    for how, (code, _) in OF_UPSTREAM.items() if trace.out_g.dim() else ():
-        yield REARRANGED_UPSTREAM[code], {"how": how}, {"how": how, **upstream}
+    for how in OF_UPSTREAM if trace.out_g.dim() else ():
+        code = CODES.get(how, "wrong-operand")
+        yield replace(REARRANGED_UPSTREAM, code=code), {"how": how}, {"how": how, **upstream}
 
 
 # The ways in which a step is more often another one; the other ways are rarer.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -20,34 +21,24 @@ from .operator import Kind, Operator, Parameters, Uses
 
 MOST_PATHS = 4
 NOTHING = 1e-9
-LAST_TURNS = (1, 2, 3)
+LAST_TURNS, NO_TURN = (1, 2, 3), slice(0, 0)
 Choice = tuple[Operator, Parameters, Parameters]  # with what is told
 ChoiceAt = tuple[*Choice, Step | None]  # and the step that it is about
 
 
 @dataclass(frozen=True)
 class Edge:
-    """One line of the forward pass that uses a value.
+    """One line of the forward pass that uses a value."""
 
-    Args:
-        source: an input's name, or the line that the value comes from.
-        line: the line that uses it.
-        position: as which operand; `None` where it is one of a list.
-    """
-
-    source: str | Line
-    line: Line
-    position: Position | None
+    source: str | Line  # an input's name, or the line that the value comes from
+    line: Line  # the line that uses it
+    position: Position | None  # as which operand; `None` where it is one of a list
 
     def uses(self, trace: Trace) -> list[Use]:
         """Every use in a trace, in the order of the forward pass."""
         keys = {self.source} if isinstance(self.source, str) else {f"%{i}" for i in trace.turns.get(self.source, [])}
-        return [
-            (i, where)
-            for i in trace.turns.get(self.line, [])
-            for where, key in trace.steps[i].operands
-            if key in keys and (self.position is None or where == self.position)
-        ]
+        operands = ((i, *operand) for i in trace.turns.get(self.line, []) for operand in trace.steps[i].operands)
+        return [(i, where) for i, where, key in operands if key in keys and self.position in (None, where)]
 
 
 def edges_of(trace: Trace, wrt: str) -> dict[str | Line, list[Edge]]:
@@ -107,7 +98,7 @@ def idle_edges(trace: Trace, wrt: str) -> tuple[Edge, ...]:
 def _turned_off(trace: Trace, _: object, edge: Edge, keep: slice) -> Uses:
     uses = edge.uses(trace)
     kept = uses[keep]
-    if not kept and keep != slice(0, 0):
+    if not kept and keep != NO_TURN:
         raise ValueError("there are no such turns at these sizes")
     return frozenset(uses) - frozenset(kept)
 
@@ -133,18 +124,14 @@ def _truncated(trace: Trace, wrt: str, edge: Edge, exits: tuple[Edge, ...], turn
     return found
 
 
-def _off(name: str) -> Operator:
-    return Operator(name, "missing-path", _turned_off, kind=Kind.EDGES)
-
-
 MISSING = Operator("path-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges), kind=Kind.EDGES)
 CUT_ONCE = Operator("cut-once", "missing-path", _cut_once, kind=Kind.EDGES)
 TRUNCATED = Operator("truncated", "missing-path", _truncated, kind=Kind.SWEEP)
-LAST_ONLY, NOT_THROUGH_LOOP = _off("only-last-turns"), _off("no-gradient-through-loop")
-TURNS_KEPT = (
-    (NOT_THROUGH_LOOP, slice(0, 0)), *((LAST_ONLY, slice(-turns, None)) for turns in LAST_TURNS),
-    (_off("only-first-turn"), slice(0, 1)), (_off("last-turn-missing"), slice(0, -1)),
-    (_off("first-turn-missing"), slice(1, None)),
+TURNS_KEPT = tuple(
+    (Operator(name, "missing-path", _turned_off, kind=Kind.EDGES), turns) for name, turns in (
+        ("no-gradient-through-loop", NO_TURN), *(("only-last-turns", slice(-turns, None)) for turns in LAST_TURNS),
+        ("only-first-turn", slice(0, 1)), ("last-turn-missing", slice(0, -1)), ("first-turn-missing", slice(1, None)),
+    )
 )  # fmt: skip
 
 
@@ -169,29 +156,12 @@ def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator
     if count < 2:
         return
     for operator, keep in TURNS_KEPT:
-        if operator is not NOT_THROUGH_LOOP or (exits and _is_carried(trace, edge)):
+        if keep != NO_TURN or (exits and _is_carried(trace, edge)):
             turns = len(range(*keep.indices(99)))
             yield operator, {"keep": keep}, {"value": _named(trace, edge.source), "turns": turns}
     if exits:
         yield from ((CUT_ONCE, {"turn": turn}, {"turns": turn}) for turn in range(-count, count))
         yield from ((TRUNCATED, {"exits": exits, "turns": turns}, {"turns": turns}) for turns in LAST_TURNS)
-
-
-# --- ways of their own to the gradient ---------------------------------------------------------------------------
-
-
-def _whole(name: str, code: str, rule: Callable[..., torch.Tensor]) -> Operator:
-    return Operator(name, code, rule, kind=Kind.SWEEP)
-
-
-def _at_line(name: str, code: str, rule: Callable[[Trace, str, Step], torch.Tensor]) -> Operator:
-    """From a line that is taken once."""
-
-    def at_line(trace: Trace, wrt: str, line: Line) -> torch.Tensor:
-        (index,) = trace.turns[line]
-        return rule(trace, wrt, trace.steps[index])
-
-    return _whole(name, code, at_line)
 
 
 def _derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
@@ -201,19 +171,17 @@ def _derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
     return replace(trace, steps=steps, out=key, out_g=ones, memo={}).backward(wrt)
 
 
-def _derivatives_multiplied(trace: Trace, wrt: str, step: Step) -> torch.Tensor:
-    both = frozenset((step.index, where) for where, _ in step.operands)
-    one, two = (_derivative_of(trace, key, wrt) for _, key in step.operands)
+def _derivatives_multiplied(trace: Trace, wrt: str, line: Line) -> torch.Tensor:
+    (index,) = trace.turns[line]
+    both = frozenset((index, where) for where, _ in trace.steps[index].operands)
+    one, two = (_derivative_of(trace, key, wrt) for _, key in trace.steps[index].operands)
     return trace.backward(wrt, skip=both) + trace.out_g * one * two
 
 
-def _gradient_of(trace: Trace, wrt: str, step: Step) -> torch.Tensor:
-    return trace.gradients(wrt)[step.key].expand(trace.inputs[wrt].shape)
-
-
-def _forward_of_upstream(trace: Trace, wrt: str) -> torch.Tensor:
-    other = trace.again({wrt: trace.out_g})
-    return other.values()[other.out]
+def _gradient_of(trace: Trace, wrt: str, line: Line, *, times_value: bool = False) -> torch.Tensor:
+    (index,) = trace.turns[line]
+    gradient = trace.gradients(wrt)[f"%{index}"]
+    return (gradient * trace.steps[index].value if times_value else gradient).expand(trace.inputs[wrt].shape)
 
 
 def _times_value(trace: Trace, wrt: str, key: str, divided: bool) -> torch.Tensor:
@@ -223,13 +191,16 @@ def _times_value(trace: Trace, wrt: str, key: str, divided: bool) -> torch.Tenso
     return right / value if divided else right * value
 
 
-DERIVATIVES_MULTIPLIED = _at_line("derivatives-multiplied", "wrong-local", _derivatives_multiplied)
-STOPPED_EARLY = _at_line("stopped-early", "missing-local", _gradient_of)
-TERM_OF_LOSS = _at_line("term-of-loss", "forward-value",
-                        lambda trace, wrt, step: step.value * _gradient_of(trace, wrt, step))  # fmt: skip
-FORWARD_VALUE = _whole("forward-value", "forward-value",
-                       lambda trace, _, line: trace.steps[trace.turns[line][-1]].value)  # fmt: skip
-FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local", _forward_of_upstream)
+def _whole(name: str, code: str, rule: Callable[..., torch.Tensor]) -> Operator:
+    return Operator(name, code, rule, kind=Kind.SWEEP)
+
+
+DERIVATIVES_MULTIPLIED = _whole("derivatives-multiplied", "wrong-local", _derivatives_multiplied)
+STOPPED_EARLY = _whole("stopped-early", "missing-local", _gradient_of)
+TERM_OF_LOSS = _whole("term-of-loss", "forward-value", partial(_gradient_of, times_value=True))
+FORWARD_VALUE = _whole("forward-value", "forward-value", lambda trace, _, at: trace.steps[trace.turns[at][-1]].value)
+FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local",
+    lambda trace, wrt: (other := trace.again({wrt: trace.out_g})).values()[other.out])  # fmt: skip
 TIMES_VALUE = _whole("times-value-of-pass", "extra-factor", _times_value)
 DIVIDED_BY_VALUE = _whole("divided-by-value-of-pass", "wrong-local", _times_value)
 
@@ -259,23 +230,18 @@ def whole_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
     steps = {step.key: step for step in single if step.key != trace.out}
     for key, gradient in trace.gradients(wrt).items():
         if key in steps and steps[key].value.numel() in (1, variable.numel()):
-            step = steps[key]
-            if not trace.upstream_name and _is_added_up(step, gradient):
-                yield TERM_OF_LOSS, {"line": step.line}, {}, None
+            step, is_sum = steps[key], steps[key].name in SUMS and len(steps[key].operands) > 1
+            if not trace.upstream_name and is_sum and bool((gradient == gradient.flatten()[0]).all()):
+                yield TERM_OF_LOSS, {"line": step.line}, {}, None  # of which each entry counts alike from there on
             yield STOPPED_EARLY, {"line": step.line}, {"value": value_name(trace, key), "variable": wrt}, step
     if trace.upstream_name and trace.out_g.shape == variable.shape:
         yield FORWARD_OF_UPSTREAM, {}, {"variable": wrt, "upstream": trace.upstream_name}, None
 
 
-def _is_added_up(step: Step, gradient: torch.Tensor) -> bool:
-    """A sum of terms, of which each entry counts alike from there on."""
-    return step.name in SUMS and len(step.operands) > 1 and bool((gradient == gradient.flatten()[0]).all())
-
-
 def value_choices(trace: Trace) -> Iterator[ChoiceAt]:
     """Values of the forward pass, which are no gradients."""
     for step in trace.steps:
-        yield FORWARD_VALUE, {"line": step.line}, {"value": value_name(trace, step.key)}, step
+        yield FORWARD_VALUE, {"at": step.line}, {"value": value_name(trace, step.key)}, step
 
 
 def averages(trace: Trace) -> bool:

@@ -34,17 +34,9 @@ def is_pointwise(at: At) -> bool:
     return not bool(moved.nan_to_num().flatten()[:-1].any())
 
 
-def _is_minus(at: At) -> bool:
-    return bool((at.slopes == -1).all())
-
-
-def _is_mask(at: At) -> bool:
-    slopes = at.slopes
-    return bool(((slopes == 0) | (slopes == 1)).all()) and not bool((slopes == 1).all())
-
-
-def _is_constant(at: At) -> bool:
-    return bool((at.slopes == at.slopes.flatten()[0]).all())
+def _slopes(at: At) -> set[float]:
+    """Every number that the derivative is somewhere."""
+    return set(at.slopes.flatten().tolist())
 
 
 def _is_power(at: At) -> bool:
@@ -78,18 +70,12 @@ def _power(name: str, code: str, slope: Callable[[torch.Tensor, float], torch.Te
                     tell=lambda at: {"k": spelling(at.step.args[1])})  # fmt: skip
 
 
-def _bare_power(change: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Operator:
-    """`n * x ** n - 1`, with the upstream gradient before it, behind it or around it."""
-    return Operator("brackets-of-exponent-missing", "wrong-local",
-                    lambda at: change(at.step.args[1] * at.y, at.g), _is_power)  # fmt: skip
-
-
 POINTWISE = (
-    _slope("mask-inverted", "inverted-mask", lambda at: 1 - at.d, _is_mask),
-    _slope("minus-missing", "wrong-sign", lambda at: at.ones, _is_minus),
+    _slope("mask-inverted", "inverted-mask", lambda at: 1 - at.d, lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0}),
+    _slope("minus-missing", "wrong-sign", lambda at: at.ones, lambda at: _slopes(at) == {-1.0}),
     _slope("derivative-missing", "missing-local", lambda at: at.ones,  # more than a sign or the partner in a product
-           lambda at: not _is_minus(at) and (at.name != "mul" or not at.others)),
-    _slope("derivative-twice", "extra-factor", lambda at: at.d * at.d, lambda at: not _is_minus(at)),
+           lambda at: _slopes(at) != {-1.0} and (at.name != "mul" or not at.others)),
+    _slope("derivative-twice", "extra-factor", lambda at: at.d * at.d, lambda at: _slopes(at) != {-1.0}),
     _function("power-rule-for-exp", "wrong-local", "exp", lambda x, y: x * (x - 1).exp()),
     _function("exp-times-x", "wrong-local", "exp", lambda x, y: y * x),
     _function("exp-for-derivative-of-log", "wrong-local", "log", lambda x, y: x.exp()),
@@ -130,9 +116,9 @@ POINTWISE = (
     _power("new-exponent-as-factor", "wrong-local", lambda x, n: (n - 1) * x ** (n - 1)),
     _power("next-higher-power", "wrong-local", lambda x, n: (n + 1) * x**n),
     _power("factor-raised-too", "wrong-local", lambda x, n: (n * x) ** (n - 1)),
-    _bare_power(lambda power, g: power - g),
-    _bare_power(lambda power, g: power * g - 1),
-    _bare_power(lambda power, g: (power - 1) * g),
+    Operator("brackets-of-exponent-missing", "wrong-local", lambda at: at.step.args[1] * at.y - at.g, _is_power),
+    Operator("brackets-of-exponent-missing", "wrong-local", lambda at: at.step.args[1] * at.y * at.g - 1, _is_power),
+    Operator("brackets-of-exponent-missing", "wrong-local", lambda at: (at.step.args[1] * at.y - 1) * at.g, _is_power),
     _power("factor-of-power-twice", "extra-factor", lambda x, n: n * n * x ** (n - 1)),
     _power("absolute-value-for-power", "wrong-local", lambda x, n: x.sign()),
     _power("sign-lost-in-power", "wrong-local", lambda x, n: n * x.abs() ** (n - 1)),
@@ -155,28 +141,25 @@ POINTWISE = (
              lambda at: unbroadcast(at.step.apply({at.where: at.g}), at.g.shape)),
     _slope("value-for-derivative", "wrong-local", lambda at: at.y),
     Operator("derivative-added", "wrong-local", lambda at: at.fitted(at.g + at.d), lambda at: at.name not in SUMS),
-    _slope("divided-by-derivative", "wrong-factor", lambda at: 1 / at.d, _is_constant),
-    _slope("divided-by-derivative", "wrong-local", lambda at: 1 / at.d, lambda at: not _is_constant(at)),
+    _slope("divided-by-derivative", "wrong-factor", lambda at: 1 / at.d, lambda at: len(_slopes(at)) == 1),
+    _slope("divided-by-derivative", "wrong-local", lambda at: 1 / at.d, lambda at: len(_slopes(at)) > 1),
     _slope("derivative-at-upstream", "wrong-point", lambda at: at.derivative_at(at.g),
-           lambda at: at.is_given_last and not _is_constant(at) and at.x.shape == at.y.shape),
+           lambda at: at.is_given_last and len(_slopes(at)) > 1 and at.x.shape == at.y.shape),
 )  # fmt: skip
 
 
 # Derivatives that are written with a function's output, as a sum of terms; the output may stand in two places.
 # (For 1 / x, -y**2 with x for y is the derivative taken at y.)
 FORMS: dict[str, Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, ...]]] = {
-    "sigmoid": lambda y, again: (y, -y * again),
-    "tanh": lambda y, again: (torch.ones_like(y), -y * again),
-    "exp": lambda y, again: (y,),
-    "sqrt": lambda y, again: (0.5 / y,),
-}
+    "sigmoid": lambda y, again: (y, -y * again), "tanh": lambda y, again: (torch.ones_like(y), -y * again),
+    "exp": lambda y, again: (y,), "sqrt": lambda y, again: (0.5 / y,),
+}  # fmt: skip
 OF_TWO_TERMS = {"sigmoid", "tanh"}
 
 
 def keys_like(trace: Trace, like: torch.Tensor) -> Iterator[str]:
     """The keys of floating-point values of one shape."""
-    values = trace.values().items()
-    return (key for key, value in values if value.shape == like.shape and value.is_floating_point())
+    return (key for key, value in trace.values().items() if value.shape == like.shape and value.is_floating_point())
 
 
 def shaped(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
@@ -231,18 +214,9 @@ def broadcast_axes(at: At) -> Axes:
     return sum(summed_axes(at.x.shape, at.y.shape), ())
 
 
-def _sum_in_front(at: At, terms: torch.Tensor) -> torch.Tensor:
-    added, _ = summed_axes(at.x.shape, terms.shape)
-    return terms.sum(added) if added else terms
-
-
 def _sum_stretched(at: At, terms: torch.Tensor) -> torch.Tensor:
     _, stretched = summed_axes(at.x.shape, terms.shape)
     return terms.sum(stretched, keepdim=True) if stretched else terms
-
-
-def _sum_behind(at: At, terms: torch.Tensor) -> torch.Tensor:
-    return _sum_stretched(at, terms.reshape(*terms.shape[: at.x.dim()], -1).sum(-1))
 
 
 def _undone(name: str, code: str, undo: Callable[[At, torch.Tensor], torch.Tensor]) -> Operator:
@@ -263,9 +237,11 @@ def _one_copy(name: str, place: int, which: Callable[[At], Axes]) -> Operator:
 
 # Told in words that hold for whichever axes a trial broadcasts.
 BROADCASTING = (
-    _undone("stretched-axes-not-summed", "missing-batch-sum", _sum_in_front),
+    _undone("stretched-axes-not-summed", "missing-batch-sum",
+            lambda at, terms: unbroadcast(terms, terms.shape[terms.dim() - at.x.dim() :])),
     _undone("axes-in-front-not-summed", "missing-batch-sum", _sum_stretched),
-    _undone("last-axes-summed", "summed-wrong-axis", _sum_behind),
+    _undone("last-axes-summed", "summed-wrong-axis",
+            lambda at, terms: _sum_stretched(at, terms.reshape(*terms.shape[: at.x.dim()], -1).sum(-1))),
     _undone("all-summed", "summed-wrong-axis", lambda at, terms: terms.sum().expand(at.x.shape)),
     _undone("cut-and-summed", "summed-wrong-axis",
             lambda at, terms: terms.reshape(-1, at.x.numel()).sum(0).reshape(at.x.shape)),

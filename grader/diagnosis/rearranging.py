@@ -17,23 +17,9 @@ PERMUTATIONS = {"permute", "movedim", "moveaxis", "transpose", "swapaxes", "swap
 MOST_OUTPUTS = 400
 
 
-def _permutes(at: At) -> bool:
-    return at.name in PERMUTATIONS
-
-
-def _joins(at: At) -> bool:
-    return at.name in JOINS
-
-
-def _again(at: At) -> torch.Tensor:
-    return at.step.apply({at.where: at.g})
-
-
 def _place(at: At) -> int:
     """Which of the joined parts the operand is."""
-    place = at.where[-1]
-    assert isinstance(place, int)
-    return place
+    return int(at.where[-1])
 
 
 def _equal_parts(at: At, first_is_larger: bool) -> torch.Tensor:
@@ -63,16 +49,11 @@ def _carries(name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Opera
     return Operator(name, "wrong-local", lambda at: at.back(at.g * change(at.y)), lambda at: at.name in SELECTIONS)
 
 
-def _copies(at: At) -> torch.Tensor:
-    """How often each entry of the operand is in the value; shape: that of the operand."""
-    return at.back(at.ones)
-
-
 def _moves_copies(at: At) -> bool:
     """Every entry of the value is one of the operand's, and some of these are there several times."""
     if at.others or at.y.numel() > MOST_OUTPUTS or not bool(torch.isin(at.y, at.x).all()):
         return False
-    return bool((_copies(at) > 1).any())
+    return bool((at.back(at.ones) > 1).any())
 
 
 def _one_write(name: str, order: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
@@ -89,22 +70,25 @@ def _one_write(name: str, order: Callable[[torch.Tensor], torch.Tensor]) -> Oper
 
 
 REARRANGING = (
-    Operator("permuted-again", "transposed", _again, _permutes),
-    Operator("reshaped-for-permuted", "reshape-for-transpose", lambda at: at.g.reshape(at.x.shape), _permutes),
-    Operator("permuted-again-and-reshaped", "reshape-for-transpose", lambda at: _again(at).reshape(at.x.shape),
-             _permutes),
-    Operator("cut-from-other-end", "wrong-operand", _from_the_other_end, _joins),
-    Operator("cut-into-equal-parts", "shape-special", _equal_parts, _joins,
+    Operator("permuted-again", "transposed", lambda at: at.step.apply({at.where: at.g}),
+             lambda at: at.name in PERMUTATIONS),
+    Operator("reshaped-for-permuted", "reshape-for-transpose", lambda at: at.g.reshape(at.x.shape),
+             lambda at: at.name in PERMUTATIONS),
+    Operator("permuted-again-and-reshaped", "reshape-for-transpose",
+             lambda at: at.step.apply({at.where: at.g}).reshape(at.x.shape), lambda at: at.name in PERMUTATIONS),
+    Operator("cut-from-other-end", "wrong-operand", _from_the_other_end, lambda at: at.name in JOINS),
+    Operator("cut-into-equal-parts", "shape-special", _equal_parts, lambda at: at.name in JOINS,
              lambda at: ({"first_is_larger": True}, {"first_is_larger": False})),
-    Operator("cut-too-early", "wrong-operand", lambda at: _cut_beside(at, -1), _joins),
-    Operator("cut-too-late", "wrong-operand", lambda at: _cut_beside(at, 1), _joins),
+    Operator("cut-too-early", "wrong-operand", lambda at: _cut_beside(at, -1), lambda at: at.name in JOINS),
+    Operator("cut-too-late", "wrong-operand", lambda at: _cut_beside(at, 1), lambda at: at.name in JOINS),
     _carries("carries-values", lambda value: value),
     _carries("carries-one-over-values", lambda value: 1 / value),
     _carries("carries-exponentials", lambda value: value.exp()),
     _carries("carries-one-over-exponentials", lambda value: (-value).exp()),
     _one_write("last-write-stays", lambda places: places),
     _one_write("first-write-stays", lambda places: places.flip(0)),
-    Operator("contributions-averaged", "mean-for-sum", lambda at: at.back() / _copies(at).clamp_min(1), _moves_copies),
+    Operator("contributions-averaged", "mean-for-sum", lambda at: at.back() / at.back(at.ones).clamp_min(1),
+             _moves_copies),
 )  # fmt: skip
 
 

@@ -17,20 +17,15 @@ MATCH = 1e-4
 Change = Callable[[np.ndarray], Any]
 
 
-def _end(
-    name: str, code: str, rule: Callable[..., Any], when: Callable[[End], bool] = lambda end: True, **more: Any
-) -> Operator:
+def _end(name: str, code: str, rule: Callable[..., Any], *when: Callable[[End], bool], **more: Any) -> Operator:
     """Told with the parameters as they are."""
-    return Operator(name, code, lambda end, **chosen: np.asarray(rule(end, **chosen)), when, kind=Kind.END,
-                    **{"tell": lambda end, **chosen: chosen, **more})  # fmt: skip
+    more = {"tell": lambda end, **chosen: chosen, **({"when": when[0]} if when else {}), **more}
+    return Operator(name, code, lambda end, **chosen: np.asarray(rule(end, **chosen)), kind=Kind.END, **more)
 
 
-def _right(name: str, code: str, change: Change, when: Callable[[End], bool] = lambda end: True) -> Operator:
+def _right(name: str, code: str, change: Change, *when: Callable[[End], bool]) -> Operator:
     """The right answer, changed."""
-    return _end(name, code, lambda end: change(end.right), when)
-
-
-# --- what was stored before --------------------------------------------------------------------------------------
+    return _end(name, code, lambda end: change(end.right), *when)
 
 
 def _stored(name: str, code: str, rule: Callable[[Any], Any], nothing: Callable[[Any], Any] | None = None) -> Operator:
@@ -56,19 +51,8 @@ PRIOR = (
     _stored("new-twice-without-prior", "wrong-factor", lambda end: end.right, lambda end: 2 * end.right),
 )  # fmt: skip
 
-
-# --- the axes that are summed over -------------------------------------------------------------------------------
-
 SUMMED: Mapping[str, Callable[..., Any]] = {"sum": np.sum, "mean": np.mean}
 KEPT = ("gone", "one", "filled")  # what becomes of an axis that is summed over
-
-
-def _has_batch(end: End) -> bool:
-    return 0 < end.right.ndim == len(end.axes) and end.axes[0] in (BATCH, FIRST_OF_ANY)
-
-
-def _has_no_batch(end: End) -> bool:
-    return end.is_gradient and not {BATCH, FIRST_OF_ANY} & set(end.axes)
 
 
 def _summed(end: End, how: str, axis: int | None, kept: str) -> np.ndarray:
@@ -85,33 +69,14 @@ def _axis_told(end: End, how: str, axis: int | None, kept: str) -> Parameters:
     return {"axis": end.axes[axis] if named else axis, "how": how}
 
 
-# --- other entries, and what is at hand --------------------------------------------------------------------------
-
-
-def _is_jacobian(end: End) -> bool:
-    return end.answer.kind == "jacobian"
-
-
 def _several_rows(end: End) -> bool:
     return end.is_gradient and end.right.ndim > 0 and len(end.right) > 1
-
-
-def _gives_upstream(end: End) -> bool:
-    return end.is_gradient and end.trial.out_g is not None
-
-
-def _ends(_: End) -> tuple[Parameters, ...]:
-    return {"which": "first"}, {"which": "last"}
 
 
 def _rows_only(end: End, part: str) -> np.ndarray:
     rows = np.zeros_like(end.right)
     rows[PARTS[part]] = end.right[PARTS[part]]
     return rows
-
-
-def _same_rows(end: End, which: str) -> np.ndarray:
-    return np.broadcast_to(end.right[:1] if which == "first" else end.right[-1:], end.right.shape)
 
 
 def _without_entry(end: End, which: str) -> np.ndarray:
@@ -127,7 +92,6 @@ def _one_number(right: np.ndarray) -> float:
 
 
 def _marks_inverted(right: np.ndarray) -> np.ndarray:
-    """The number of the right answer in the places of its zeros."""
     if not _one_number(right):
         raise ValueError("the right answer has other numbers as well")
     return np.where(right == 0, _one_number(right), 0.0)
@@ -140,72 +104,59 @@ def _other_answer(end: End, other: str) -> np.ndarray:
     return expected
 
 
-def _other_answers(end: End) -> Iterator[Parameters]:
-    return ({"other": other} for other in end.trial.expected if other != end.answer.name)
-
-
-def _numbers(end: End) -> Iterator[Parameters]:
-    floats = [name for name, value in end.trial.inputs.items() if type(value) is float]
-    return ({"name": name, "sign": sign} for name in floats for sign in (1, -1))
-
-
-def _summand(end: End, name: str, sign: int) -> np.ndarray:
-    factor = end.trial.inputs[name]
-    return np.asarray(end.right / factor + sign * factor)
-
-
-def _inputs(end: End) -> Iterator[Parameters]:
-    return ({"name": name} for name, value in end.trial.inputs.items() if hasattr(value, "numpy"))
-
-
-def _lines(end: End) -> Iterator[Parameters]:
-    for chosen in _inputs(end):
-        if np.asarray(end.trial.inputs[chosen["name"]]).ndim == 1 < end.right.ndim:
-            yield from ({**chosen, "line": line} for line in ("row", "column"))
-
-
-def _repeated(end: End, name: str, line: str) -> np.ndarray:
-    value = np.asarray(end.trial.inputs[name])
-    return np.broadcast_to(value if line == "row" else value[:, None], end.right.shape)
+def _inputs(end: End) -> Iterator[tuple[str, np.ndarray]]:
+    return ((name, np.asarray(value)) for name, value in end.trial.inputs.items() if hasattr(value, "numpy"))
 
 
 RIGHT_ANSWER = (
     _right("negated", "wrong-sign", np.negative),
-    _end("another-answer", "wrong-operand", _other_answer, lambda end: end.is_gradient, each=_other_answers),
+    _end("another-answer", "wrong-operand", _other_answer, lambda end: end.is_gradient,
+         each=lambda end: ({"other": other} for other in end.trial.expected if other != end.answer.name)),
     _right("transposed", "transposed", lambda r: r.swapaxes(-1, -2), lambda end: end.right.ndim > 1),
     _right("transpose-reshaped", "reshape-for-transpose", lambda r: r.swapaxes(-1, -2).reshape(r.shape),
            lambda end: end.right.ndim > 1),
-    _right("only-diagonal", "diagonal-only", np.diagonal, _is_jacobian),
+    _right("only-diagonal", "diagonal-only", np.diagonal, lambda end: end.answer.kind == "jacobian"),
     _end("first-line-everywhere", "wrong-operand",
          lambda end, line: np.broadcast_to(end.right[:1] if line == "row" else end.right[:, :1], end.right.shape),
-         _is_jacobian, each=lambda end: ({"line": "row"}, {"line": "column"})),
-    _end("summed-over-batch", "extra-batch-sum", _summed, _has_batch, tell=_axis_told,
+         lambda end: end.answer.kind == "jacobian", each=lambda end: ({"line": "row"}, {"line": "column"})),
+    _end("summed-over-batch", "extra-batch-sum", _summed,
+         lambda end: 0 < end.right.ndim == len(end.axes) and end.axes[0] in (BATCH, FIRST_OF_ANY), tell=_axis_told,
          each=lambda end: ({"how": how, "axis": axis, "kept": kept}
                            for how, axis, kept in itertools.product(SUMMED, (0, None), KEPT))),
     _end("only-some-examples", "partial-batch", _rows_only, _several_rows,
          each=lambda end: ({"part": part} for part in PARTS)),
     _right("first-example-alone", "partial-batch", lambda r: r[0], _several_rows),
-    _end("one-example-for-all", "partial-batch", _same_rows, _several_rows, each=_ends),
-    _end("summed-over-own-axis", "summed-wrong-axis", _summed, _has_no_batch, tell=_axis_told,
+    _end("one-example-for-all", "partial-batch",
+         lambda end, which: np.broadcast_to(end.right[:1] if which == "first" else end.right[-1:], end.right.shape),
+         _several_rows, each=lambda end: ({"which": "first"}, {"which": "last"})),
+    _end("summed-over-own-axis", "summed-wrong-axis", _summed,
+         lambda end: end.is_gradient and not {BATCH, FIRST_OF_ANY} & set(end.axes), tell=_axis_told,
          each=lambda end: ({"how": how, "axis": axis, "kept": "filled"}
                            for axis, how in itertools.product((*range(end.right.ndim), None), SUMMED))),
-    _end("entry-missing", "partial-batch", _without_entry, lambda end: end.right.size > len(PARTS), each=_ends),
+    _end("entry-missing", "partial-batch", _without_entry, lambda end: end.right.size > len(PARTS),
+         each=lambda end: ({"which": "first"}, {"which": "last"})),
     _end("entry-alone", "partial-batch", lambda end, which: end.right - _without_entry(end, which),
-         lambda end: end.right.size > len(PARTS), each=_ends),
-    _end("upstream-itself", "missing-local", lambda end: end.trial.out_g, _gives_upstream,
+         lambda end: end.right.size > len(PARTS), each=lambda end: ({"which": "first"}, {"which": "last"})),
+    _end("upstream-itself", "missing-local", lambda end: end.trial.out_g,
+         lambda end: end.is_gradient and end.trial.out_g is not None,
          tell=lambda end: {"upstream": end.upstream_name or "1"}),
     _end("output-everywhere", "forward-value", lambda end: np.broadcast_to(np.asarray(end.trial.out), end.right.shape),
-         _gives_upstream, tell=lambda end: {"output": end.output_name}),
+         lambda end: end.is_gradient and end.trial.out_g is not None, tell=lambda end: {"output": end.output_name}),
     _right("marks-inverted", "inverted-mask", _marks_inverted,
            lambda end: bool(_one_number(end.right)) and not end.right.all()),
-    _end("summand-for-factor", "wrong-operand", _summand, lambda end: end.is_gradient, each=_numbers,
+    _end("summand-for-factor", "wrong-operand",
+         lambda end, name, sign: end.right / (factor := end.trial.inputs[name]) + sign * factor,
+         lambda end: end.is_gradient,
+         each=lambda end: ({"name": name, "sign": sign} for name, value in end.trial.inputs.items()
+                           if type(value) is float for sign in (1, -1)),
          tell=lambda end, name, sign: {"name": name, "verb": "added" if sign > 0 else "subtracted"}),
-    _end("input-itself", "forward-value", lambda end, name: end.trial.inputs[name], each=_inputs),
-    _end("input-repeated", "forward-value", _repeated, each=_lines),
+    _end("input-itself", "forward-value", lambda end, name: end.trial.inputs[name],
+         each=lambda end: ({"name": name} for name, _ in _inputs(end))),
+    _end("input-repeated", "forward-value", lambda end, name, line: np.broadcast_to(
+         np.asarray(end.trial.inputs[name]).reshape(-1 if line == "row" else (-1, 1)), end.right.shape),
+         each=lambda end: ({"name": name, "line": line} for name, value in _inputs(end)
+                           if value.ndim == 1 < end.right.ndim for line in ("row", "column"))),
 )  # fmt: skip
-
-
-# --- rarer -------------------------------------------------------------------------------------------------------
 
 
 def _shape(compute: Callable[..., Any], *arguments: Any) -> tuple[int, ...] | None:
@@ -215,16 +166,11 @@ def _shape(compute: Callable[..., Any], *arguments: Any) -> tuple[int, ...] | No
         return None
 
 
-def _fitting(end: End) -> Iterator[Parameters]:
-    for name, value in end.arrays.items():
-        if value.ndim and _shape(np.broadcast_to, value, end.right.shape) is not None:
-            yield {"name": name}
-
-
 def _together(name: str, code: str, change: Callable[[Any, Any], Any]) -> Operator:
     """The right answer and a value that fits it."""
     return _end(name, code, lambda end, name: change(end.right, np.broadcast_to(end.arrays[name], end.right.shape)),
-                each=_fitting)  # fmt: skip
+                each=lambda end: ({"name": name} for name, value in end.arrays.items()
+                                  if value.ndim and _shape(np.broadcast_to, value, end.right.shape)))  # fmt: skip
 
 
 # Of a derivative, which other numbers may be mixed with.
@@ -250,11 +196,9 @@ MOVED = (
 )  # fmt: skip
 
 MATRIX_PRODUCTS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "a @ b": lambda a, b: a @ b,
-    "a.T @ b": lambda a, b: a.T @ b,
-    "a @ b.T": lambda a, b: a @ b.T,
-    "(b @ a).T": lambda a, b: (b @ a).T,
-}
+    "a @ b": lambda a, b: a @ b, "a.T @ b": lambda a, b: a.T @ b,
+    "a @ b.T": lambda a, b: a @ b.T, "(b @ a).T": lambda a, b: (b @ a).T,
+}  # fmt: skip
 
 
 def _all_arrays(end: End) -> dict[str, np.ndarray]:
@@ -273,11 +217,6 @@ def _multiplications(end: End) -> Iterator[Parameters]:
             yield {"a": a, "b": b, "summed": True}
 
 
-def _multiplied(end: End, a: str, b: str, summed: bool) -> np.ndarray:
-    found = np.asarray(_all_arrays(end)[a] * _all_arrays(end)[b])
-    return found.sum(0) if summed else found
-
-
 def _reductions(end: End) -> Iterator[Parameters]:
     for name, array in _all_arrays(end).items():
         for axis in range(array.ndim):
@@ -294,7 +233,9 @@ def _matrix_products(end: End) -> Iterator[Parameters]:
 
 
 PRODUCTS = (
-    _end("a-product", "wrong-operand", _multiplied, each=_multiplications,
+    _end("a-product", "wrong-operand",
+         lambda end, a, b, summed: (_all_arrays(end)[a] * _all_arrays(end)[b]).sum(axis=0 if summed else ()),
+         each=_multiplications,
          tell=lambda end, a, b, summed: {"formula": f"({a} * {b}).sum(0)" if summed else f"{a} * {b}"}),
     _end("a-product", "wrong-operand", lambda end, name, axis, how: SUMMED[how](_all_arrays(end)[name], axis=axis),
          each=_reductions, tell=lambda end, name, axis, how: {"formula": f"{name}.{how}({axis})"}),
@@ -305,11 +246,9 @@ PRODUCTS = (
 )  # fmt: skip
 
 OF_VALUES: Mapping[str, Change] = {
-    "the root": lambda right: np.sqrt(np.abs(right)),
-    "the square": np.square,
-    "the logarithm": lambda right: np.log(np.abs(right)),
-    "the exponential": np.exp,
-}
+    "the root": lambda right: np.sqrt(np.abs(right)), "the square": np.square,
+    "the logarithm": lambda right: np.log(np.abs(right)), "the exponential": np.exp,
+}  # fmt: skip
 VALUES = (
     _end("function-of-value", "wrong-local", lambda end, what: OF_VALUES[what](end.right),
          each=lambda end: ({"what": what} for what in OF_VALUES)),

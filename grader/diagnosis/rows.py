@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -36,28 +36,17 @@ def _only(*bounds: int | None) -> Weights:
     return lambda count: torch.zeros(count, dtype=torch.float64).index_fill(0, torch.arange(count)[slice(*bounds)], 1)
 
 
-def _groups_of(size: int) -> Weights:
-    return lambda count: _only(0, count // size * size)(count)
-
-
-PATTERNS: Mapping[str, tuple[str, Weights]] = {
-    "all-but-first": ("partial-batch", _only(1, None)),
-    "all-but-last": ("partial-batch", _only(0, -1)),
-    "every-other": ("partial-batch", lambda count: (torch.arange(count) + 1.0) % 2),
-    "every-other-not-first": ("partial-batch", lambda count: torch.arange(count) % 2.0),
-    "first-half": ("partial-batch", lambda count: _only(0, count // 2)(count)),
-    "second-half": ("partial-batch", lambda count: _only(count // 2, None)(count)),
-    "groups-of-2": ("partial-batch", _groups_of(2)),
-    "groups-of-3": ("partial-batch", _groups_of(3)),
-    "groups-of-4": ("partial-batch", _groups_of(4)),
-    "first-2": ("partial-batch", _only(0, 2)),
-    "first-3": ("partial-batch", _only(0, 3)),
-    "first-4": ("partial-batch", _only(0, 4)),
-    "first-twice": ("wrong-factor", lambda count: 1 + _only(0, 1)(count)),
-    "last-twice": ("wrong-factor", lambda count: 1 + _only(-1, None)(count)),
-    "running-from-first": ("wrong-factor", lambda count: torch.arange(count, 0, -1)),
-    "running-from-last": ("wrong-factor", lambda count: torch.arange(count) + 1),
-}
+PATTERNS: Mapping[str, Weights] = {
+    "all-but-first": _only(1, None), "all-but-last": _only(0, -1),
+    "every-other": _only(0, None, 2), "every-other-not-first": _only(1, None, 2),
+    "first-half": lambda n: _only(0, n // 2)(n), "second-half": lambda n: _only(n // 2, None)(n),
+    "groups-of-2": lambda n: _only(0, n // 2 * 2)(n), "groups-of-3": lambda n: _only(0, n // 3 * 3)(n),
+    "groups-of-4": lambda n: _only(0, n // 4 * 4)(n),
+    "first-2": _only(0, 2), "first-3": _only(0, 3), "first-4": _only(0, 4),
+    "first-twice": lambda n: 1 + _only(0, 1)(n), "last-twice": lambda n: 1 + _only(-1, None)(n),
+    "running-from-first": lambda n: torch.arange(n, 0, -1), "running-from-last": lambda n: torch.arange(n) + 1,
+}  # fmt: skip
+UNEVEN = {"first-twice", "last-twice", "running-from-first", "running-from-last"}
 
 
 @dataclass(frozen=True)
@@ -90,19 +79,15 @@ class Split:
         return torch.stack(alone).numpy()
 
 
-def _in_pattern(trace: Trace, wrt: str, split: Split, pattern: str) -> torch.Tensor:
-    return split.weighed(trace, wrt, PATTERNS[pattern][1])
-
-
-ROWS = {
-    code: Operator("rows-in-pattern", code, _in_pattern, kind=Kind.SWEEP) for code in ("partial-batch", "wrong-factor")
-}
+ROWS = Operator("rows-in-pattern", "partial-batch", kind=Kind.SWEEP,
+                rule=lambda trace, wrt, split, pattern: split.weighed(trace, wrt, PATTERNS[pattern]))  # fmt: skip
 
 
 def row_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
     """Every pattern in which rows may count, along every axis: operator, parameters, what is told."""
-    for split, (pattern, (code, _)) in itertools.product(_splits(trace, wrt), PATTERNS.items()):
-        yield ROWS[code], {"split": split, "pattern": pattern}, {"pattern": pattern, "axes": split.axes(trace)}
+    for split, name in itertools.product(_splits(trace, wrt), PATTERNS):
+        operator = replace(ROWS, code="wrong-factor") if name in UNEVEN else ROWS
+        yield operator, {"split": split, "pattern": name}, {"pattern": name, "axes": split.axes(trace)}
 
 
 def _splits(trace: Trace, wrt: str) -> Iterator[Split]:
@@ -118,16 +103,11 @@ def _splits(trace: Trace, wrt: str) -> Iterator[Split]:
 
 @dataclass(frozen=True)
 class Counted:
-    """One trial's numbers, next to what each row contributes to them.
-
-    Args:
-        parts: shape: (rows, entries).
-        array: the learner's array, flat, without what was stored before.
-    """
+    """One trial's numbers, next to what each row contributes to them."""
 
     axes: list[list[Any]]
-    parts: np.ndarray
-    array: np.ndarray
+    parts: np.ndarray  # shape: (rows, entries)
+    array: np.ndarray  # the learner's, flat, without what was stored before
 
 
 def counted(end: End, traced: Traced, pairs: Sequence[Pair]) -> tuple[str, Fact] | None:
@@ -189,11 +169,9 @@ def _in_weights(known: Sequence[Counted]) -> tuple[str, Fact] | None:
     found = [_weights(one) for one in several]
     if any(weights is None for weights in found) or found[0] is None:
         return None
+    facts = {"axes": several[0].axes, "first": float(found[0][0]), "last": float(found[0][-1])}
     apart = any(((np.abs(one.parts) > 0).sum(axis=0) <= 1).all() for one in several)  # each row has its own entries
-    return "wrong-factor", Fact(
-        "rows-scaled" if apart else "rows-weighed",
-        {"axes": several[0].axes, "first": float(found[0][0]), "last": float(found[0][-1])},
-    )
+    return "wrong-factor", Fact("rows-scaled" if apart else "rows-weighed", facts)
 
 
 def _weights(one: Counted) -> np.ndarray | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -28,10 +27,6 @@ def _softmax(x: torch.Tensor, axes: Axes) -> torch.Tensor:
     return (x - x.logsumexp(axes, keepdim=True)).exp()
 
 
-def _over_total(x: torch.Tensor, axes: Axes) -> torch.Tensor:
-    return x / x.logsumexp(axes, keepdim=True).exp()
-
-
 def _applied(at: At, shares: torch.Tensor, axes: Axes) -> torch.Tensor:
     """The step's rule with these shares, and with the sums over these axes."""
     if at.name == "logsumexp":
@@ -43,19 +38,12 @@ def _applied(at: At, shares: torch.Tensor, axes: Axes) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Row:
-    """What the rule of a softmax or log-softmax is made of: `own - p * total(own)` is right.
+    """What the rule of a softmax or log-softmax is made of: `own - p * total(own)` is right."""
 
-    Args:
-        g: what arrives.
-        p: the shares.
-        own: what an entry gets of its own, and what its row sums.
-        axes: what it sums that over.
-    """
-
-    g: torch.Tensor
-    p: torch.Tensor
-    own: torch.Tensor
-    axes: Axes
+    g: torch.Tensor  # what arrives
+    p: torch.Tensor  # the shares
+    own: torch.Tensor  # what an entry gets of its own, and what its row sums
+    axes: Axes  # what it sums that over
 
     @classmethod
     def of(cls, at: At, g: torch.Tensor | None = None, axes: Axes | None = None) -> Row:
@@ -78,17 +66,13 @@ def _mixed(name: str, code: str, mixed: Callable[[Row], torch.Tensor], of: str =
     return Operator(name, code, lambda at: mixed(Row.of(at)), lambda at: at.x.dim() > 0 and at.name in of.split())
 
 
-def _with_upstream(name: str, code: str, rule: Callable[[Row, Row], Any], other: Callable[[At], Any]) -> Operator:
-    """Another array in place of the upstream gradient in one part of the rule, from the right row and that array's."""
-    return Operator(name, code, lambda at: rule(Row.of(at), Row.of(at, other(at))), _is_given_upstream)
-
-
-def _mixes(at: At) -> bool:
-    return at.x.dim() > 0 and at.name != "logsumexp"
+def _in_two(own: Row, summed: Row) -> torch.Tensor:
+    """The rule with each entry's own part and the sum of its row made of two rows."""
+    return own.own - own.p * summed.total(summed.own)
 
 
 def _is_given_upstream(at: At) -> bool:
-    return _mixes(at) and at.is_given_last
+    return at.x.dim() > 0 and at.name != "logsumexp" and at.is_given_last
 
 
 def _other_axes(at: At) -> Iterator[Parameters]:
@@ -100,20 +84,15 @@ def _there_and_here(at: At, axes: Axes) -> Parameters:
     return {"there": there, "here": here}
 
 
-def _summed_over(at: At, axes: Axes) -> torch.Tensor:
-    row = Row.of(at, axes=axes)
-    return row.own - row.p * row.total(row.own)
-
-
 SOFTMAX = (
     Operator("operation-ignored", "missing-local", lambda at: at.g, lambda at: at.name == "softmax" and at.x.dim() > 0),
     _shares("exponentials-not-divided", "missing-local", lambda x, axes: x.exp()),
-    _shares("exponential-missing", "missing-local", lambda x, axes: _over_total(x, axes) / x),
+    _shares("exponential-missing", "missing-local", lambda x, axes: x / x.logsumexp(axes, keepdim=True).exp() / x),
     _shares("shares-missing", "missing-local", lambda x, axes: torch.ones_like(x)),
     _shares("operand-for-shares", "wrong-point", lambda x, axes: x),
     _shares("logarithms-for-shares", "wrong-point", lambda x, axes: x - x.logsumexp(axes, keepdim=True)),
     _shares("divided-by-logsumexp", "wrong-point", lambda x, axes: x.exp() / x.logsumexp(axes, keepdim=True)),
-    _shares("values-over-exponentials", "wrong-point", _over_total),
+    _shares("values-over-exponentials", "wrong-point", lambda x, axes: x / x.logsumexp(axes, keepdim=True).exp()),
     _shares("values-over-sum", "missing-local", lambda x, axes: x / x.sum(axes, keepdim=True)),
     _shares("softmax-twice", "wrong-point", lambda x, axes: _softmax(_softmax(x, axes), axes)),
     _shares("sigmoid-for-softmax", "wrong-local", lambda x, axes: x.sigmoid()),
@@ -147,15 +126,17 @@ SOFTMAX = (
     _mixed("row-sum-for-own-gradient", "wrong-local", lambda r: r.total(r.g) - r.p * r.total(r.g), "log_softmax"),
     _mixed("only-logarithm-differentiated", "missing-local", lambda r: r.g / r.p, "log_softmax"),
     _mixed("softmax-for-log-softmax", "wrong-local", lambda r: r.p * (r.g - r.total(r.p * r.g)), "log_softmax"),
-    Operator("row-summed-over-other-axes", "summed-wrong-axis", _summed_over, _mixes, _other_axes, _there_and_here),
-    _with_upstream("upstream-missing-in-sum", "missing-upstream", lambda r, ones: r.own - r.p * r.total(ones.own),
-                   lambda at: at.ones),
-    _with_upstream("upstream-only-in-sum", "missing-upstream", lambda r, ones: ones.own - r.p * r.total(r.own),
-                   lambda at: at.ones),
-    _with_upstream("value-for-upstream-in-sum", "value-for-gradient", lambda r, y: r.own - r.p * r.total(y.own),
-                   lambda at: at.y),
-    _with_upstream("value-for-upstream-but-in-sum", "value-for-gradient", lambda r, y: y.own - r.p * r.total(r.own),
-                   lambda at: at.y),
+    Operator("row-summed-over-other-axes", "summed-wrong-axis",
+             lambda at, axes: _in_two(Row.of(at), Row.of(at, axes=axes)),
+             lambda at: at.x.dim() > 0 and at.name != "logsumexp", _other_axes, _there_and_here),
+    Operator("upstream-missing-in-sum", "missing-upstream", lambda at: _in_two(Row.of(at), Row.of(at, at.ones)),
+             _is_given_upstream),
+    Operator("upstream-only-in-sum", "missing-upstream", lambda at: _in_two(Row.of(at, at.ones), Row.of(at)),
+             _is_given_upstream),
+    Operator("value-for-upstream-in-sum", "value-for-gradient", lambda at: _in_two(Row.of(at), Row.of(at, at.y)),
+             _is_given_upstream),
+    Operator("value-for-upstream-but-in-sum", "value-for-gradient", lambda at: _in_two(Row.of(at, at.y), Row.of(at)),
+             _is_given_upstream),
     Operator("upstream-as-target", "wrong-local", lambda at: at.y - at.g, _is_given_upstream),
     Operator("shares-without-upstream", "missing-upstream", lambda at: (row := Row.of(at)).own - row.p,
              _is_given_upstream),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import torch
 
 from grader.reference.operations import CONTRACTIONS, JOINS, RESHAPES, SUMS, axis_of, step_name
-from grader.reference.trace import Position, Step, Trace
+from grader.reference.trace import Position, Trace
 
 from .operator import At, Kind, Operator, Parameters
 from .pointwise import is_pointwise, keys_like, shaped
@@ -34,10 +33,6 @@ def _other_values(at: At, *, inputs: bool) -> Iterator[Parameters]:
                 yield {"key": key}
 
 
-def _value(at: At, key: str) -> torch.Tensor:
-    return at.trace.values()[key].expand(at.g.shape)
-
-
 def _there(at: At, key: str) -> Parameters:
     return {"there": at.named(key), **_arriving(at)}
 
@@ -48,14 +43,11 @@ def _joins_alike(at: At) -> bool:
     return len(parts) > 1 and len({part.shape for part in parts}) == 1
 
 
-def _parts(at: At, *, turned: bool) -> torch.Tensor:
-    """The upstream gradient with the parts in reverse order, or made of every other entry, and so on."""
+def _in_turns(at: At) -> torch.Tensor:
+    """The first part made of every other entry, and so on."""
     axis, count = axis_of(at.step) or 0, len(at.step.args[0])
-    if turned:
-        return torch.cat(at.g.chunk(count, axis)[::-1], axis)
     size = at.g.shape[axis] // count
-    places = torch.arange(size * count).view(size, count).t().flatten()
-    return at.g.index_select(axis, places)
+    return at.g.index_select(axis, torch.arange(size * count).view(size, count).t().flatten())
 
 
 ARRIVING = (
@@ -63,32 +55,24 @@ ARRIVING = (
              tell=_arriving, kind=Kind.UPSTREAM),
     Operator("upstream-missing", "missing-local", lambda at: torch.ones_like(at.g),
              lambda at: not at.given and not at.is_last, tell=_arriving, kind=Kind.UPSTREAM),
-    Operator("input-for-upstream", "wrong-operand", _value, _usable, lambda at: _other_values(at, inputs=True), _there,
-             Kind.UPSTREAM),
-    Operator("result-for-upstream", "value-for-gradient", _value, _usable,
-             lambda at: _other_values(at, inputs=False), _there, Kind.UPSTREAM),
+    Operator("input-for-upstream", "wrong-operand", lambda at, key: at.trace.values()[key].expand(at.g.shape), _usable,
+             lambda at: _other_values(at, inputs=True), _there, Kind.UPSTREAM),
+    Operator("result-for-upstream", "value-for-gradient", lambda at, key: at.trace.values()[key].expand(at.g.shape),
+             _usable, lambda at: _other_values(at, inputs=False), _there, Kind.UPSTREAM),
     Operator("value-for-gradient", "value-for-gradient", lambda at: at.y, _usable, tell=_arriving, kind=Kind.UPSTREAM),
     Operator("upstream-again", "extra-factor", lambda at: at.g + (0 if at.is_last else at.trace.out_g),
              lambda at: at.given and len(at.trace.turns[at.step.line]) > 1 and at.y.shape == at.trace.out_g.shape,
              kind=Kind.UPSTREAM),
-    Operator("parts-of-upstream-exchanged", "wrong-operand", lambda at: _parts(at, turned=True), _joins_alike,
-             kind=Kind.UPSTREAM),
-    Operator("parts-of-upstream-interleaved", "reshape-for-transpose", lambda at: _parts(at, turned=False),
+    Operator("parts-of-upstream-exchanged", "wrong-operand",
+             lambda at: torch.cat(at.g.chunk(len(at.step.args[0]), axis_of(at.step) or 0)[::-1], axis_of(at.step) or 0),
              _joins_alike, kind=Kind.UPSTREAM),
+    Operator("parts-of-upstream-interleaved", "reshape-for-transpose", _in_turns, _joins_alike, kind=Kind.UPSTREAM),
     Operator("upstream-twice", "extra-factor", lambda at: at.g * at.g, lambda at: at.is_given_last, kind=Kind.UPSTREAM),
 )  # fmt: skip
 
 
-def _on_one_side(at: At) -> bool:
-    return at.given and bool(at.others)
-
-
-def _side(at: At, **_: Any) -> Parameters:
+def _side(at: At) -> Parameters:
     return {"operand": at.named(at.source), "value": at.named(at.step.key)}
-
-
-def _inputs_like_value(at: At) -> Iterator[Parameters]:
-    return ({"key": key} for key, value in at.trace.inputs.items() if value.shape == at.y.shape)
 
 
 def _computes(at: At) -> bool:
@@ -98,11 +82,12 @@ def _computes(at: At) -> bool:
 
 ONE_SIDE = (
     Operator("upstream-missing-on-one-side", "missing-upstream", lambda at: at.back(torch.ones_like(at.g)),
-             _on_one_side, tell=_side),
-    Operator("value-for-gradient-on-one-side", "value-for-gradient", lambda at: at.back(at.y), _on_one_side,
-             tell=_side),
+             lambda at: at.given and bool(at.others), tell=_side),
+    Operator("value-for-gradient-on-one-side", "value-for-gradient", lambda at: at.back(at.y),
+             lambda at: at.given and bool(at.others), tell=_side),
     Operator("input-for-upstream-on-one-side", "wrong-operand", lambda at, key: at.back(at.trace.inputs[key]),
-             lambda at: _on_one_side(at) and at.is_last, _inputs_like_value,
+             lambda at: at.is_given_last and bool(at.others),
+             lambda at: ({"key": key} for key, value in at.trace.inputs.items() if value.shape == at.y.shape),
              lambda at, key: {"there": key, **_side(at)}),
     Operator("times-input", "extra-factor", lambda at: at.back() * at.x,  # of an input that is no factor
              lambda at: at.source in at.trace.inputs and (at.name in SUMS or not is_pointwise(at)), tell=_side),
@@ -120,11 +105,8 @@ def pool(trace: Trace) -> dict[str, torch.Tensor]:
 
 
 def _exchanges(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
-    """Other values of an operand's shape; the forward pass's own first.
-
-    The derivative of a square at its own value is what comes of an exponent that was not lowered: the likelier slip.
-    """
-    own = at.step.key if at.name == "pow" and at.step.args[1:] == (2,) else ""
+    """Other values of an operand's shape; the forward pass's own first."""
+    own = at.step.key if at.name == "pow" and at.step.args[1:] == (2,) else ""  # there, its exponent was not lowered
     for where in places:
         for key, value in pool(at.trace).items():
             if value.shape == at.step.operand(where).shape and key not in (at.key(where), own):
@@ -151,15 +133,8 @@ def _partner(at: At, where: Position) -> Parameters:
 
 def _functions(at: At) -> Iterator[Parameters]:
     """The functions of one value that the forward pass applies."""
-    for where in at.others:
-        for other in at.trace.steps:
-            if len(other.operands) == 1 and other.name not in RESHAPES and is_pointwise(At(at.trace, other)):
-                yield {"where": where, "index": other.index}
-
-
-def _through(at: At, where: Position, index: int) -> torch.Tensor:
-    other = At(at.trace, at.trace.steps[index])
-    return at.back(replaced={where: other.step.apply({other.where: at.step.operand(where)})})
+    plain = [At(at.trace, step) for step in at.trace.steps if len(step.operands) == 1 and step.name not in RESHAPES]
+    return ({"where": where, "index": one.step.index} for where in at.others for one in plain if is_pointwise(one))
 
 
 EXCHANGED = (
@@ -173,7 +148,9 @@ EXCHANGED = (
     Operator("own-value-for-partner", "wrong-operand",
              lambda at, where: at.back(replaced={where: at.x.expand(at.g.shape)}),
              lambda at: _computes(at) and is_pointwise(at), lambda at: _partners(at, alike=False), _partner),
-    Operator("function-of-partner", "wrong-operand", _through, lambda at: at.name in CONTRACTIONS, _functions,
+    Operator("function-of-partner", "wrong-operand", lambda at, where, index: at.back(replaced={
+             where: (of := at.trace.steps[index]).apply({of.operands[0][0]: at.step.operand(where)})}),
+             lambda at: at.name in CONTRACTIONS, _functions,
              lambda at, where, index: {"function": step_name(at.trace.steps[index]), **_partner(at, where)}),
     Operator("partner-missing", "missing-local",
              lambda at, where: at.back(replaced={where: torch.ones_like(at.step.operand(where))}), _computes,
@@ -193,9 +170,9 @@ def _of_another_turn(at: At, where: Position, by: int) -> torch.Tensor:
     """The value that the turn before or after takes; behind the last, what that one hands on."""
     steps = at.trace.turns[at.step.line]
     taken = [at.trace.steps[i].operand(where) for i in steps]
-    maker = _maker(At(at.trace, at.trace.steps[steps[-1]]), where)
-    if maker is not None:
-        taken.append(at.trace.steps[at.trace.turns[maker.line][-1]].value)
+    last = At(at.trace, at.trace.steps[steps[-1]])
+    if last.key(where).startswith("%"):
+        taken.append(at.trace.steps[at.trace.turns[_maker(last, where).step.line][-1]].value)
     turn = steps.index(at.step.index) + by
     return at.back(replaced={where: taken[max(0, min(turn, len(taken) - 1))]})
 
@@ -208,37 +185,24 @@ TURNS = (
 )  # fmt: skip
 
 
-def _maker(at: At, where: Position) -> Step | None:
-    """The step that an operand comes from; `None` where it is an input."""
-    key = at.key(where)
-    return at.trace.steps[int(key[1:])] if key.startswith("%") else None
-
-
-def _rearranged(at: At, where: Position) -> At | None:
-    """The step that a partner comes from, where that only rearranges one value."""
-    made = _maker(at, where)
-    return At(at.trace, made) if made and made.name in RESHAPES and len(made.operands) == 1 else None
+def _maker(at: At, where: Position) -> At:
+    """The step that an operand comes from, which is no input."""
+    return At(at.trace, at.trace.steps[int(at.key(where)[1:])])
 
 
 def _through_same(at: At) -> Iterator[Parameters]:
     """Partners that are rearranged values, with other values of the shape that these had before."""
     for where in at.others:
-        if made := _rearranged(at, where):
-            for key in keys_like(at.trace, made.x):
+        if at.key(where).startswith("%"):
+            made = _maker(at, where)
+            for key in keys_like(at.trace, made.x) if made.name in RESHAPES and not made.others else ():
                 if key not in (made.source, made.step.key):
                     yield {"where": where, "key": key}
 
 
-def _rearranged_alike(at: At, where: Position, key: str) -> torch.Tensor:
-    made = _rearranged(at, where)
-    assert made is not None
-    return at.back(replaced={where: made.step.apply({made.where: shaped(at.trace.values()[key], made.x)})})
-
-
-def _exchanged_before(at: At, where: Position, key: str) -> Parameters:
-    made = _rearranged(at, where)
-    assert made is not None
-    return {"there": at.named(key), "here": at.named(made.source)}
-
-
-THROUGH = (Operator("another-partner", "wrong-operand", _rearranged_alike, each=_through_same, tell=_exchanged_before),)
+THROUGH = (
+    Operator("another-partner", "wrong-operand", lambda at, where, key: at.back(replaced={
+             where: (made := _maker(at, where)).step.apply({made.where: shaped(at.trace.values()[key], made.x)})}),
+             each=_through_same,
+             tell=lambda at, where, key: {"there": at.named(key), "here": at.named(_maker(at, where).source)}),
+)  # fmt: skip
