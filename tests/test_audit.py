@@ -299,13 +299,13 @@ MISCONCEPTIONS = {
         "wrong-local about inp.g gives the right answer in every trial: correct its rule, or remove it.",
     ),
     "under another code": (
-        'Misconception("hard-coded", "inp.g", lambda inp, out_g: out_g * inp.sign())',
-        "wrong-local about inp.g is told as hard-coded (this is what a known slip gives (hard-coded)): "
+        'Misconception("hard-coded", "inp.g", lambda inp, out_g: (inp > 0) * out_g.clamp_min(0))',
+        "wrong-operand about inp.g is told as hard-coded (this is what a known slip gives (hard-coded)): "
         "give it that code, or sharpen its rule.",
     ),
     "told in other words": (
-        'Misconception("wrong-local", "inp.g", lambda inp, out_g: out_g * inp.sign(), says="closed gates pass")',
-        "wrong-local about inp.g is told in other words (closed gates pass): remove it, or the one before it.",
+        'Misconception("wrong-operand", "inp.g", lambda inp, out_g: (inp > 0) * out_g.clamp_min(0), says="gates block")',
+        "wrong-operand about inp.g is told in other words (gates block): remove it, or the one before it.",
     ),
     "for one shape only": (
         'Misconception("wrong-local", "inp.g", lambda inp, out_g: out_g.reshape(3, 5))',

@@ -62,7 +62,7 @@ def test_a_comment_names_the_mistake_and_gives_a_hint(course: Path):
     told = comments(course)
     assert told["right-0"] == {"lin_grad": None, "bmm_grad": None}
     assert re.fullmatch(
-        r"- b\.g: this is the mean over bs \(\d+ here\), and must be the sum \[mean-for-sum\]\n  Hint: Does the .*\?",
+        r"- b\.g: every entry is 1/\d+ of what it should be, and bs = \d+ here \[mean-for-sum\]\n  Hint: Does the .*\?",
         told["wrong-0"]["lin_grad"] or "",
     )
     assert told["untouched-0"]["lin_grad"] == "- inp.g, w.g, b.g: not attempted yet [todo]"

@@ -21,7 +21,7 @@ def packages() -> Picture:
         900,
         520,
         "The packages of grader",
-        "Front ends ask judging. Judging asks diagnosis, quiz, reference and sandbox. Sandbox sends a job of bytes to "
+        "Front ends ask judging. Judging asks wording, diagnosis, quiz, reference and sandbox. Sandbox sends a job of bytes to "
         "child, in another process where learner code runs, and gets back arrays or an exception, never a verdict.",
     )
     for row, boxes in enumerate(FRONT_ENDS):
@@ -29,13 +29,15 @@ def packages() -> Picture:
         for column, (name, says) in enumerate(boxes):
             _package(picture, (LEFT + column * (width + GAP), 44 + row * 62), width, name, says)
     picture.text(LEFT, 30, "front ends: for learners, instructors, authors", "faint small", "start")
-    _package(picture, (LEFT, 206), 852, "judging", "from a learner's code to a verdict on every answer")
-    for x in (276, 450, 624, 799):
+    _package(picture, (LEFT, 206), 634, "judging", "from a learner's code to a verdict on every answer")
+    _package(picture, (682, 206), 194, "wording", "its sentences and hints")
+    picture.arrow((658, 231), (680, 231), "forward")
+    for x in (150, 276, 450, 624):
         picture.arrow((x, 160), (x, 202), "forward")
     _package(picture, (LEFT, 306), WIDTH, "diagnosis", "which mistake it is")
     _package(picture, (LEFT + 218, 306), WIDTH, "quiz", "questions and formulas")
     _package(picture, (598, 306), 278, "sandbox", "worker processes, isolation")
-    for x in (123, 341, 737):
+    for x in (123, 341, 630):
         picture.arrow((x, 260), (x, 302), "forward")
     _package(picture, (LEFT, 406), 534, "reference", "trials, right answers, the traced forward pass")
     picture.arrow((123, 360), (123, 402), "forward")

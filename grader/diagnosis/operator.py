@@ -222,7 +222,7 @@ class Operator:
     Args:
         name: its words stand under it in `words.yaml`.
         code: the mistake's public code.
-        rule: what is computed instead; takes an `At` (or an `End`, a `Step`, a `Trace`, by its kind) and the parameters.
+        rule: what is computed instead; takes an `At` (or an `End`, a `Step`, a `Trace`) and the parameters.
         when: where it can be; takes an `At` (or an `End`, a `Trace`).
         each: every choice of parameters there.
         tell: what else its words speak of; takes the parameters, too.
@@ -350,7 +350,7 @@ class Pass:
                 return self
 
     def _with_other_steps(self, edit: Edit, steps: list[int]) -> Pass:
-        """Another step of the forward pass: with the way back that it has, with that of the right one, or that alone."""
+        """Another step of the forward pass: with its own way back, with that of the right one, or that alone."""
 
         def change(step: Step) -> Step:
             return edit.operator.rule(step, **edit.parameters)  # type: ignore[no-any-return]

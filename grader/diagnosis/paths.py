@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from grader.reference.operations import AVERAGES, SUMS, of_any_turn, step_name, value_name
+from grader.reference.operations import AVERAGES, of_any_turn, step_name, value_name
 from grader.reference.trace import Line, Position, Step, Trace, Use
 
 from .operator import Kind, Operator, Parameters, Uses
@@ -202,7 +202,7 @@ FORWARD_VALUE = _whole("forward-value", "forward-value", lambda trace, _, at: tr
 FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local",
     lambda trace, wrt: (other := trace.again({wrt: trace.out_g})).values()[other.out])  # fmt: skip
 TIMES_VALUE = _whole("times-value-of-pass", "extra-factor", _times_value)
-DIVIDED_BY_VALUE = _whole("divided-by-value-of-pass", "wrong-local", _times_value)
+DIVIDED_BY_VALUE = _whole("divided-by-value-of-pass", "extra-factor", _times_value)
 
 
 def _once(trace: Trace) -> list[Step]:
@@ -230,8 +230,8 @@ def whole_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
     steps = {step.key: step for step in single if step.key != trace.out}
     for key, gradient in trace.gradients(wrt).items():
         if key in steps and steps[key].value.numel() in (1, variable.numel()):
-            step, is_sum = steps[key], steps[key].name in SUMS and len(steps[key].operands) > 1
-            if not trace.upstream_name and is_sum and bool((gradient == gradient.flatten()[0]).all()):
+            step = steps[key]
+            if not trace.upstream_name and bool((gradient == gradient.flatten()[0]).all()):
                 yield TERM_OF_LOSS, {"line": step.line}, {}, None  # of which each entry counts alike from there on
             yield STOPPED_EARLY, {"line": step.line}, {"value": value_name(trace, key), "variable": wrt}, step
     if trace.upstream_name and trace.out_g.shape == variable.shape:

@@ -179,7 +179,7 @@ STRAYS = (
     _together("value-subtracted", "wrong-local", lambda r, v: r - v),
     _together("step-downhill", "wrong-local", lambda r, v: v - r),
     _together("times-value", "extra-factor", lambda r, v: r * v),
-    _together("divided-by-value", "wrong-local", lambda r, v: r / v),
+    _together("divided-by-value", "extra-factor", lambda r, v: r / v),
     _right("sign-lost", "wrong-sign", np.abs),
     _right("only-signs", "wrong-local", np.sign),
     _right("negative-entries-zero", "wrong-local", lambda r: np.maximum(r, 0)),

@@ -254,11 +254,12 @@ class Search:
         excess = [(trial, array - right) for (trial, array), right in zip(self.pairs, self._rights, strict=True)]
         for one in self._plain:
             told = one.edits[0].told
-            if one.code == "wrong-operand" and {"there", "here"} <= set(told):
-                if times := _same([factor for _, factor in self._times(one, excess)]):
-                    verb = "added to" if times > 0 else "subtracted from"
-                    mixed = {"there": told["there"], "here": told["here"], "times": f"{abs(times):.3g}", "verb": verb}
-                    return Mistake(one.code, (Fact("mixed-in", mixed),), one.edits[0].at)
+            if one.code != "wrong-operand" or not {"there", "here"} <= set(told):
+                continue
+            if times := _same([factor for _, factor in self._times(one, excess)]):
+                verb = "added to" if times > 0 else "subtracted from"
+                mixed = {"there": told["there"], "here": told["here"], "times": f"{abs(times):.3g}", "verb": verb}
+                return Mistake(one.code, (Fact("mixed-in", mixed),), one.edits[0].at)
         return None
 
     def _of_two(self) -> Mistake | None:
@@ -291,9 +292,9 @@ class Search:
         alone = self._first(self._plain)
         for one in (*self.problem.plain(), *self.problem.rarer()):
             shared = bool(one.edits) and all(edit.operator.kind in SHARED for edit in one.edits)
-            if shared and not (one.only or one.skip) and (alone is None or rank(one) <= rank(alone)):
-                if self.explains(one):
-                    yield one
+            shared = shared and not (one.only or one.skip) and (alone is None or rank(one) <= rank(alone))
+            if shared and self.explains(one):
+                yield one
 
 
 def _near(array: np.ndarray, other: np.ndarray, right: np.ndarray) -> bool:

@@ -189,8 +189,7 @@ class Judge:
     def _check_shapes(self, answer: Answer) -> Verdict:
         """The shape, then the dtype, then finite; a wrong shape may still be a mistake with a name."""
         pairs = self._pairs(answer)
-        wrong_shape = any(array.shape != trial.expected[answer.name].shape for trial, array in pairs)  # type: ignore[union-attr]
-        if wrong_shape and answer.name in self.mistakes:
+        if self._is_misshapen(answer, pairs):
             return self._named(answer)
         for trial, call in self._trial_calls:
             value = structure_checks.value_of(answer, call)
@@ -205,6 +204,9 @@ class Judge:
                 return Diagnosis("not-finite", f"{count} of {array.size} entries are inf or nan")
         return None
 
+    def _is_misshapen(self, answer: Answer, pairs: Sequence[Pair]) -> bool:
+        return any(array.shape != trial.expected[answer.name].shape for trial, array in pairs)  # type: ignore[union-attr]
+
     def _finite(self, pairs: Sequence[Pair]) -> list[Pair]:
         return [(trial, array) for trial, array in pairs if np.isfinite(array).all()]
 
@@ -217,6 +219,8 @@ class Judge:
         if self._check_structure(answer) is not None:
             return []
         pairs = self._pairs(answer)
+        if self._is_misshapen(answer, pairs):
+            return pairs
         finite = self._finite(pairs)
         kinds = {trial.setting.kind for trial, array in pairs if not np.isfinite(array).all()}
         if kinds - {LARGE_UPSTREAM_KIND}:

@@ -169,6 +169,14 @@ def _paths(told: Mapping[str, Any]) -> str:
     return f"{len(missing)} of the {count} paths from {spoken(told['value'])} {verb} missing: through {through}"
 
 
+def _mean(told: Mapping[str, Any]) -> str:
+    """A mean over one axis is told by its size, which a learner sees in the numbers."""
+    (name, size), *others = told["axes"]
+    if others or not name:
+        return f"this is the mean over {_axes(told['axes'])}, and must be the sum"
+    return f"every entry is 1/{size} of what it should be, and {name} = {size} here"
+
+
 def _left(told: Mapping[str, Any]) -> Sequence[Any]:
     found: Sequence[Any] = told["left" if told.get("left") else "axes"]
     return found
@@ -196,6 +204,7 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "still": lambda told: "is still there" if len(_left(told)) == 1 else "are still there",
     "them": lambda told: "it" if len(_left(told)) == 1 else "them",
     "minus": lambda told: "-" if told.get("negative") else "",
+    "mean": _mean,
     "paths": _paths,
     "part": _part,
     "subject": _subject,
@@ -207,7 +216,7 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "alone": lambda told: ", and none in a batch of one" if told["alone"] else "",
 }
 DERIVED_FROM: Mapping[str, tuple[str, ...]] = {
-    "still": (), "them": (), "minus": (), "paths": ("value", "count", "missing"), "subject": (), "target": (),
+    "still": (), "them": (), "minus": (), "mean": ("axes",), "paths": ("value", "count", "missing"), "subject": (), "target": (),
     "entry": ("name", "place", "value"),
 }  # fmt: skip
 
