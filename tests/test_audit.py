@@ -304,8 +304,8 @@ MISCONCEPTIONS = {
         "give it that code, or sharpen its rule.",
     ),
     "told in other words": (
-        'Misconception("wrong-operand", "inp.g", lambda inp, out_g: (inp > 0) * out_g.clamp_min(0), says="gates block")',
-        "wrong-operand about inp.g is told in other words (gates block): remove it, or the one before it.",
+        'Misconception("wrong-operand", "inp.g", lambda inp, out_g: (inp > 0) * out_g.clamp_min(0), says="blocked")',
+        "wrong-operand about inp.g is told in other words (blocked): remove it, or the one before it.",
     ),
     "for one shape only": (
         'Misconception("wrong-local", "inp.g", lambda inp, out_g: out_g.reshape(3, 5))',

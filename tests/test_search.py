@@ -135,7 +135,8 @@ def test_what_a_mistake_computes_as_zero_may_be_rounding_in_the_answer() -> None
 def test_the_most_specific_mistakes_come_first_and_equals_keep_their_order() -> None:
     ranks = [SPECIFIC.index(one.code) for one in problem_of(LINEAR, 1).plain()]
     assert ranks == sorted(ranks)
-    again = [one.mistake().facts for one in Problem(LINEAR, LINEAR.answers[1], replace(trials_of(LINEAR)[0], memo={})).plain()]
+    forgetful = Problem(LINEAR, LINEAR.answers[1], replace(trials_of(LINEAR)[0], memo={}))
+    again = [one.mistake().facts for one in forgetful.plain()]
     assert again == [one.mistake().facts for one in problem_of(LINEAR, 1).plain()]
 
 

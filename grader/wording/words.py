@@ -216,7 +216,8 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "alone": lambda told: ", and none in a batch of one" if told["alone"] else "",
 }
 DERIVED_FROM: Mapping[str, tuple[str, ...]] = {
-    "still": (), "them": (), "minus": (), "mean": ("axes",), "paths": ("value", "count", "missing"), "subject": (), "target": (),
+    "still": (), "them": (), "minus": (), "mean": ("axes",), "paths": ("value", "count", "missing"), "subject": (),
+    "target": (),
     "entry": ("name", "place", "value"),
 }  # fmt: skip
 
