@@ -187,7 +187,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize("case", RIGHT)
 def test_no_mistake_is_found_in_a_right_backward_pass(case, seed):
     forward, inputs, under_test = RIGHT[case]
@@ -380,7 +380,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_backward_pass_gets_its_code(case, seed):
     forward, inputs, under_test, codes = WRONG[case]
