@@ -17,7 +17,9 @@ from golden import FOLDER, masked
 from test_session import RIGHT, KeptWorker
 
 from grader import cli
+from grader.authoring.audit_words import operators
 from grader.course import Course, load_course
+from grader.diagnosis.operator import Operator
 from grader.judging.grading import Grader
 from grader.learner import workspace
 from grader.sandbox.worker import Worker
@@ -193,7 +195,9 @@ def test_the_exercise_that_authors_are_shown_works_and_its_submissions_get_their
     tmp_path: Path, worker: Worker, grader: Grader
 ) -> None:
     contributing = Document(ROOT / "CONTRIBUTING.md", (ROOT / "CONTRIBUTING.md").read_text("utf-8"))
-    spec, page = (dedent(body) for language, body in contributing.blocks if language == "python")
+    spec, page, operator = (dedent(body) for language, body in contributing.blocks if language == "python")
+    shown = eval(operator.strip().rstrip(","), {"Operator": Operator})
+    assert (shown.name, shown.code) in {(known.name, known.code) for known in operators()}
     unit = tmp_path / "solutions/05_activations"
     unit.mkdir(parents=True)
     imports = "from grader.exercise import Exercise, stored\nfrom grader.sampling import normal, output\n"
