@@ -269,3 +269,10 @@ def test_one_wrong_answer_alone_has_no_other_cause() -> None:
     said = verdict(NETWORK, network(mask=lambda a: a <= 0)["inp.g"], "inp.g")
     assert said.mistake is not None
     assert (said.code, said.mistake.cause) == ("inverted-mask", "")
+
+
+def test_a_pass_of_which_other_trials_take_other_steps_is_searched_through() -> None:
+    """One column at a time: at other sizes the sum has other terms, some of which are no tensors."""
+    exercise = Exercise("columns", lambda x: sum(x.split(1, -1)), {"x": normal("bs n"), "out": output()}, stored("x.g"))
+    assert verdict(exercise, lambda v: torch.sin(3 * v["out_g"].expand(v["x"].shape))).code == "unknown"
+    assert verdict(exercise, lambda v: -v["out_g"].expand(v["x"].shape)).code == "wrong-sign"

@@ -408,16 +408,16 @@ def _edits_at(at: At, operators: Iterable[Operator], spot: Spot | None = None) -
         told["turn"] = TURNS_OF_LOOP[spot.turns] if spot.line == at.step.line else "alike"
     for operator in operators:
         try:
-            possible = operator.when(at)
+            choices = (
+                [(chosen, operator.tell(at, **chosen)) for chosen in operator.each(at)] if operator.when(at) else []
+            )
         except IMPOSSIBLE:
             continue
-        if possible:
-            position = at.position if operator.kind is Kind.OPERAND else None
-            here, where = replace(spot, position=position), tuple((i, position) for i in steps)
-            for chosen in operator.each(at):
-                spoken = operator.tell(at, **chosen)
-                spoken = _in_every_turn(at.trace, spoken) if "turn" in told else spoken
-                yield Edit(operator, here, chosen, {**told, **spoken}, where)
+        position = at.position if operator.kind is Kind.OPERAND else None
+        here, where = replace(spot, position=position), tuple((i, position) for i in steps)
+        for chosen, spoken in choices:
+            spoken = _in_every_turn(at.trace, spoken) if "turn" in told else spoken
+            yield Edit(operator, here, chosen, {**told, **spoken}, where)
 
 
 def _in_every_turn(trace: Trace, told: Parameters) -> Parameters:

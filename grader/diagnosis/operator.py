@@ -414,7 +414,8 @@ def _as_before(here: Step, there: Step) -> Step:
 
 def _softmax_by_value(trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
     axis = axis_of(step)
-    assert axis is not None
+    if axis is None:
+        raise ValueError("the operation has no axis")
     return step.value * (g - (step.value * g).sum(axis, keepdim=True))
 
 

@@ -285,7 +285,7 @@ class Search:
     @property
     def nearness(self) -> int:
         """How late in the forward pass the variable is used."""
-        return max(step for step, _ in self.problem.trace(self.problem.first).uses(self.problem.wrt))
+        return max((step for step, _ in self.problem.trace(self.problem.first).uses(self.problem.wrt)), default=-1)
 
     def shareable(self) -> Iterator[Candidate]:
         """Edits of the traced pass that give the learner's numbers, and say no less than what is said of it alone."""

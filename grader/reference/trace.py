@@ -75,7 +75,8 @@ class Step:
         value: Any = self.kwargs if isinstance(position[0], str) else self.args
         for i in position:
             value = value[i]
-        assert isinstance(value, torch.Tensor)
+        if not isinstance(value, torch.Tensor):
+            raise ValueError("another pass has no tensor there")
         return value
 
     def with_operands(self, replaced: Mapping[Position, torch.Tensor]) -> Step:
