@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-from autograd_roads import ROADS
+from autograd_roads import ABSENT, ACCEPTED, ROADS
 from test_autograd_removal import ENVIRONMENT, HERE, REFUSED, SABOTAGED, UNTESTED, forked, outcomes
 
 from grader.child.autograd_removal import TESTED
@@ -15,6 +15,11 @@ from grader.child.autograd_removal import TESTED
 def test_a_gradient_would_come_by_every_road() -> None:
     """A road that leads nowhere even with autograd would test nothing."""
     assert {road: found for road, found in outcomes("plain", ROADS).items() if found != "right"} == {}
+
+
+def test_no_gradient_comes_by_any_road() -> None:
+    found = outcomes("removed", {**ROADS, **ABSENT, **ACCEPTED})
+    assert {name for name, outcome in found.items() if outcome == "right"} == set(ACCEPTED)
 
 
 def digests(mode: str) -> dict[str, str]:
