@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_operators import EVERY, PASSES, explaining_the_right_answer, small_exercise, small_trials, untrue_names
+from test_every_operator import EVERY, PASSES, explaining_the_right_answer, small_exercise, small_trials, untrue_names
 from test_trace import Program, programs
 
 from grader.reference.references import make_trials
