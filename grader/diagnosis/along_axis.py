@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from grader.reference.operations import AVERAGES, along, axis_of
+from grader.reference.operations import AVERAGES, along, axis_of, sole_axis
 
 from .operator import At, Operator, Parameters
 
@@ -20,10 +20,7 @@ COUNTS: dict[str, Callable[[At], int]] = {
 
 
 def _axis(at: At) -> int:
-    axis = axis_of(at.step)
-    if axis is None:
-        raise ValueError("the operation has no axis")
-    return axis
+    return sole_axis(at.step)
 
 
 def _has_axis(at: At) -> bool:

@@ -67,34 +67,28 @@ def _then(step: Step, change: Change) -> Step:
     return replace(step, func=lambda *args, **kwargs: change(step.func(*args, **kwargs)))
 
 
-def _constants(step: Step) -> list[int]:
-    """The places of the plain numbers among its arguments."""
-    return [i for i, value in enumerate(step.args) if isinstance(value, (int, float)) and type(value) is not bool]
-
-
 def _with_constant(step: Step, change: Callable[[float], float]) -> Step:
-    (place,) = _constants(step)
-    return _with_argument(step, place, change(step.args[place]))
+    ((place, constant),) = step.constants.items()
+    return _with_argument(step, place, change(constant))
 
 
 def _is_with_number(at: At, names: set[str]) -> bool:
     """A sum or product with a plain number."""
-    return at.name in names and not at.others and len(_constants(at.step)) == 1
+    return at.name in names and not at.others and len(at.step.constants) == 1
 
 
 def _has_number(at: At) -> bool:
     """A plain number that is no axis and no exponent."""
-    return len(_constants(at.step)) == 1 and at.name not in RESHAPES | ALONG_AN_AXIS | REDUCTIONS | {"pow"}
+    return len(at.step.constants) == 1 and at.name not in RESHAPES | ALONG_AN_AXIS | REDUCTIONS | {"pow"}
 
 
 def _number(at: At, **chosen: Any) -> Parameters:
-    (place,) = _constants(at.step)
-    return {**chosen, "number": spelling(at.step.args[place])}
+    (constant,) = at.step.constants.values()
+    return {**chosen, "number": spelling(constant)}
 
 
 def _other_constants(at: At) -> Iterator[Parameters]:
-    (place,) = _constants(at.step)
-    constant = float(at.step.args[place])
+    (constant,) = at.step.constants.values()
     return ({"how": how} for how, change in OTHER_CONSTANTS.items() if not math.isclose(change(constant), constant))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from grader.exercise import Answer
-from grader.reference.operations import axis_names, axis_of, value_name
+from grader.reference.operations import axis_names, sole_axis, value_name
 from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
 from grader.reference.trial import Trial, Vague
 from grader.sampling import Array
@@ -413,10 +413,7 @@ def _as_before(here: Step, there: Step) -> Step:
 
 
 def _softmax_by_value(trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
-    axis = axis_of(step)
-    if axis is None:
-        raise ValueError("the operation has no axis")
-    return step.value * (g - (step.value * g).sum(axis, keepdim=True))
+    return step.value * (g - (step.value * g).sum(sole_axis(step), keepdim=True))
 
 
 # What those compute who have the value at hand: it is wrong where the value is.

@@ -26,9 +26,21 @@ ALONG_AN_AXIS = set(
 
 
 def axis_of(step: Step) -> int | None:
-    """The one axis that an operation is given."""
+    """The one axis that an operation is given; None where it is given none, or several."""
     axis = step.kwargs.get("dim", step.kwargs.get("axis", step.args[1] if len(step.args) > 1 else None))
     return axis if type(axis) is int else None
+
+
+def sole_axis(step: Step) -> int:
+    """The one axis that an operation is given.
+
+    Raises:
+        ValueError: it is given none, or several.
+    """
+    axis = axis_of(step)
+    if axis is None:
+        raise ValueError("the operation has no axis")
+    return axis
 
 
 def along(step: Step, axis: int | tuple[int, ...]) -> Step:
@@ -43,7 +55,7 @@ def along(step: Step, axis: int | tuple[int, ...]) -> Step:
 
 def spelt(step: Step) -> str:
     """An operation as a learner spells it: mean, ** 2, clamp lo, hi."""
-    constants = [value for value in step.args if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    constants = list(step.constants.values())
     text = step.label
     if constants and step.name not in RESHAPES | REDUCTIONS | ALONG_AN_AXIS:
         numbers = ", ".join(map(spelling, constants))

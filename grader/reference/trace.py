@@ -70,6 +70,11 @@ class Step:
         """The operation as a learner writes it, such as `@` or `mean`."""
         return SYMBOLS.get(self.name, self.name)
 
+    @property
+    def constants(self) -> dict[int, float]:
+        """The plain numbers among its arguments, by their place."""
+        return {i: arg for i, arg in enumerate(self.args) if isinstance(arg, (int, float)) and type(arg) is not bool}
+
     def operand(self, position: Position) -> torch.Tensor:
         """The tensor at `position` of the arguments."""
         value: Any = self.kwargs if isinstance(position[0], str) else self.args
