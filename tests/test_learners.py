@@ -1,9 +1,12 @@
-"""Check the checker: many small submissions, each with one known outcome; `corpus` says how they are written."""
+"""Check the checker: many small submissions, each with one known outcome; `corpus` says how they are written.
+
+All that are right, and every second wrong one; `thorough/test_every_submission.py` has the others.
+"""
 
 from __future__ import annotations
 
 import pytest
-from corpus import PAGES, RIGHT, SUBMISSIONS, WRONG, Submission, found_codes
+from corpus import LATER, PAGES, RIGHT, SUBMISSIONS, WRONG, found_codes
 
 from grader.course import Course
 from grader.judging.grading import Grader
@@ -12,10 +15,9 @@ from grader.results import CODES
 from grader.sandbox.worker import Worker
 
 
-@pytest.mark.parametrize("submission", SUBMISSIONS.values(), ids=SUBMISSIONS)
-def test_every_answer_gets_its_expected_code(
-    submission: Submission, course: Course, grader: Grader, worker: Worker
-) -> None:
+@pytest.mark.parametrize("name", [name for name in SUBMISSIONS if name not in LATER])
+def test_every_answer_gets_its_expected_code(name: str, course: Course, grader: Grader, worker: Worker) -> None:
+    submission = SUBMISSIONS[name]
     assert submission.mismatches(found_codes(submission, course, grader, worker)) == {}
 
 
