@@ -12,7 +12,7 @@ import sys
 
 from conftest import ROOT
 
-PART = 12  # one file of so many
+PART = 20  # one file of so many
 LONG = ("test_learners.py",)  # two thousand tests of one kind
 
 
