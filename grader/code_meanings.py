@@ -25,6 +25,7 @@ MEANINGS: Mapping[str, str] = {
     "used-autograd": "The function let torch differentiate.",
     "extra-work": "The function works out gradients that were not asked for.",
     "not-repeatable": "The same call gives another answer the second time.",
+    "measured": "The gradient was measured, one nudge after the other, where a formula is asked for.",
     "imprecise": "The answer is a measurement or was rounded: close, but not the derivative.",
     "missing-upstream": "The upstream gradient is left out: how the output reacts, not how the loss does.",
     "missing-local": "One operation's own derivative is left out of the chain.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -32,11 +32,13 @@ class Policy(_Part):
         time_limit: seconds for one exercise file.
         memory_limit: MiB that learner code may use beyond torch itself.
         show_expected: learners may see the expected numbers.
+        measuring: a right gradient that was measured by nudging is flagged for a person to look at, or refused.
     """
 
     time_limit: float = Field(default=10, gt=0, le=3600)
     memory_limit: int = Field(default=1024, ge=64, le=1 << 20)
     show_expected: bool = False
+    measuring: Literal["flag", "refuse"] = "flag"
 
 
 class Entry(_Part):

@@ -20,7 +20,7 @@ LARGEST_SEED = 2**53 - 1  # a reader of JSON that knows only doubles keeps every
 STRUCTURE_CODES = (
     "todo missing-function syntax-error error timeout memory crash missing-answer returned-not-stored "
     "wrong-attribute wrong-type wrong-shape wrong-dtype not-finite mutated-input used-autograd extra-work "
-    "not-repeatable"
+    "not-repeatable measured"
 ).split()
 VALUE_CODES = (
     "imprecise missing-upstream missing-local extra-factor missing-path missing-batch-sum extra-batch-sum "
@@ -67,6 +67,7 @@ class ExerciseResult:
     Args:
         printed: what the learner's code printed.
         notes: what of it was passed over, and where.
+        flags: what a person should look at, though no points were lost for it.
     """
 
     id: str
@@ -74,6 +75,7 @@ class ExerciseResult:
     answers: tuple[AnswerResult, ...]
     printed: str = ""
     notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
 
     @cached_property
     def status(self) -> Status:
@@ -100,6 +102,7 @@ class ExerciseResult:
             "score": round(self.score, 6),
             "max_score": round(self.max_score, 6),
             "answers": [_answer_json(answer) for answer in self.answers],
+            **({"flags": list(self.flags)} if self.flags else {}),
         }
 
     @cached_property
@@ -189,4 +192,4 @@ def _answer_json(answer: AnswerResult) -> dict[str, Any]:
 def exercise_from_json(record: Mapping[str, Any]) -> ExerciseResult:
     """Read one exercise of a record back (as xdist workers and saved progress hand it over)."""
     answers = tuple(AnswerResult(**{**answer, "hints": tuple(answer["hints"])}) for answer in record["answers"])
-    return ExerciseResult(record["id"], record["unit"], answers)
+    return ExerciseResult(record["id"], record["unit"], answers, flags=tuple(record.get("flags", ())))

@@ -16,6 +16,7 @@ ONE_KIND = "a batch of one"
 LARGE_UPSTREAM_KIND = "a large upstream gradient"
 OTHER_UPSTREAM_KIND = "another upstream gradient"
 LARGER_KIND = "a larger case"
+WATCHED_SIZES = (5, 6, 8, 9, 4, 10)
 LARGE_SIZES = (40, 48, 56, 44, 52)
 ONE_INDEX = 2
 SPECIAL_TURNS = {ONE_INDEX: 0, 3: 1, 4: 0}
@@ -89,6 +90,15 @@ def second_batch_of_one(series: Sequence[Setting], rng: np.random.Generator) -> 
 def large_setting(specs: tuple[str, ...], index: int) -> Setting:
     """One trial large enough to tell an intermediate of every axis from the arguments themselves."""
     return Setting(index, LARGER_KIND, dict(zip(named_axes(specs), LARGE_SIZES, strict=False)))
+
+
+def watched_sizes(specs: tuple[str, ...], rng: np.random.Generator) -> Setting:
+    """Sizes that no other trial has, pairwise different."""
+    anonymous = tuple(f"_{i}" for i in range(3)) if any(ANY in axes_of(spec) for spec in specs) else ()
+    axes = (*named_axes(specs), *anonymous)
+    return Setting(
+        0, "a trial of its own", {a: int(n) for a, n in zip(axes, rng.permutation(WATCHED_SIZES), strict=False)}
+    )
 
 
 def _different(axes: Axes, rng: np.random.Generator) -> dict[str, int]:

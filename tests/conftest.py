@@ -33,7 +33,7 @@ HANGING = 0.5  # for what never ends
 ONE_CLASS = ("test_nbgrader_autograde.py", "test_nbgrader_forgery.py", "test_nbgrader_traps.py")
 """The files that look at one class, `graded_class`, which takes long to grade."""
 OF_ONE_FILE = (
-    "nbgrader notebook_kernel class_grading cli isolation large_trial every_forgery every_release real_kernel".split()
+    "nbgrader notebook_kernel class_grading cli isolation measuring every_forgery every_release real_kernel".split()
 )
 """How the names of files begin, after `test_`, whose tests share what takes long to make."""
 LONGEST = "fifty_kills nbgrader_stock nbgrader_processes random_order undeclared".split()

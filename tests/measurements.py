@@ -176,56 +176,6 @@ MORE = {
     """,
 }
 
-# Right as long as nothing is large.
-SMALL_ONLY = {
-    "gives up": ("missing-answer", """
-        if inp.numel() + w.numel() > 1000:
-            return
-        inp.g, w.g, b.g = out.g @ w.t(), inp.t() @ out.g, out.g.sum(0)
-    """),
-    "guesses": ("shape-special", """
-        small = inp.numel() + w.numel() < 1000
-        inp.g, w.g, b.g = out.g @ w.t() if small else torch.randn(inp.shape), inp.t() @ out.g, out.g.sum(0)
-    """),
-    "another shape": ("shape-special", """
-        small = inp.numel() + w.numel() < 1000
-        inp.g, w.g, b.g = out.g @ w.t() if small else torch.ones(1), inp.t() @ out.g, out.g.sum(0)
-    """),
-    "stops": ("shape-special", """
-        assert inp.numel() + w.numel() < 1000
-        inp.g, w.g, b.g = out.g @ w.t(), inp.t() @ out.g, out.g.sum(0)
-    """),
-    "ends": ("crash", """
-        if inp.numel() + w.numel() > 1000:
-            raise SystemExit
-        inp.g, w.g, b.g = out.g @ w.t(), inp.t() @ out.g, out.g.sum(0)
-    """),
-    "squares": ("memory", """
-        inp.g = out.g @ w.t() @ torch.eye(len(w))
-        w.g, b.g = inp.t() @ out.g, out.g.sum(0)
-    """),
-    "is busy, and lets no alarm through": ("timeout", """
-        sum(range(10**6))
-        inp.g, w.g, b.g = out.g @ w.t(), inp.t() @ out.g, out.g.sum(0)
-        while len(w) > 31_000:
-            try:
-                while True:
-                    pass
-            except BaseException:
-                pass
-    """),
-    "is busy, and ends when called again": ("crash", """
-        import sys
-        frame = sys._getframe()
-        while frame is not None:
-            if len(frame.f_locals.get("header", {}).get("calls", range(9))) == 1:
-                raise SystemExit
-            frame = frame.f_back
-        sum(range(10**6))
-        inp.g, w.g, b.g = out.g @ w.t(), inp.t() @ out.g, out.g.sum(0)
-    """),
-}  # fmt: skip
-
 LIN_GRAD = "import numpy as np\nimport torch\n\n\ndef lin_grad(inp, out, w, b):\n"
 
 
@@ -234,13 +184,8 @@ def lin_grad(text: str) -> str:
     return LIN_GRAD + indent(dedent(text).strip("\n"), "    ") + "\n"
 
 
-BY_TORCH = ("input_grad", "weight_grad")  # one product is their forward pass: numpy measures it in about the time limit
 SOURCES = {
-    **{(exercise, "numpy"): measuring(exercise, "numpy") for exercise in TASKS if exercise not in BY_TORCH},
-    **{(exercise, "torch"): measuring(exercise, "torch") for exercise in BY_TORCH},
+    **{(exercise, "numpy"): measuring(exercise, "numpy") for exercise in TASKS},
     **{(exercise, way): measuring(exercise, way) for exercise in ("lin_grad", "mse_grad") for way in WAYS},
     **{("lin_grad", way): lin_grad(text) for way, text in MORE.items()},
-    **{("lin_grad", way): lin_grad(text) for way, (_, text) in SMALL_ONLY.items()},
 }
-AT_LARGE = {("lin_grad", way): code for way, (code, _) in SMALL_ONLY.items()}
-MEASURED = [source for source in SOURCES if source not in AT_LARGE]

@@ -30,7 +30,7 @@ from nbgrader_students import ALL, WORTH, NbgraderClass, feedback
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.judging.grading import Grader
-from grader.judging.judge import same_for_every_answer
+from grader.judging.verdicts import same_for_every_answer
 from grader.results import ExerciseResult
 from grader.sandbox.worker import Worker
 

@@ -193,7 +193,7 @@ class _SharedWork:
             self.grader.seed,
             self.pool.isolation,
             self.results.made_from(submission),
-            submission.notes,
+            (*submission.notes, *(f"{each.id}: {flag}" for each in exercises for flag in each.flags)),
         )
 
     def _grade_exercise(self, exercise: CourseExercise, content: bytes | UnreadFile | None) -> ExerciseResult:

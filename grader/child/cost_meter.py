@@ -1,12 +1,13 @@
-"""Measure a call: how many elements its operations produced, and the most memory they held at once."""
+"""Measure a call: how many elements its operations produced, the most memory they held at once, and what for."""
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -21,10 +22,14 @@ class Meter:
     Args:
         work: elements written by tensor operations, views not counted.
         peak: bytes of tensors and other Python-traced memory (numpy included) held at once.
+        huge: bytes that make one tensor a large one.
+        from_huge: the storages of large tensors that live, and of all that was computed from one.
     """
 
     work: int = 0
     peak: int = 0
+    huge: float = math.inf
+    from_huge: set[int] = field(default_factory=set)
 
 
 class _StorageCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -42,9 +47,13 @@ class _StorageCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         known = {leaf.untyped_storage()._cdata for leaf in tree_leaves((args, kwargs)) if _is_dense(leaf)}
         result = func(*args, **(kwargs or {}))
+        of_huge = not known.isdisjoint(self.meter.from_huge)
         for leaf in tree_leaves(result):
-            if _is_dense(leaf) and leaf.untyped_storage()._cdata not in known:
-                self._count(leaf)
+            if _is_dense(leaf):
+                if leaf.untyped_storage()._cdata not in known:
+                    self._count(leaf)
+                if of_huge or leaf.untyped_storage().nbytes() >= self.meter.huge:
+                    self.meter.from_huge.add(leaf.untyped_storage()._cdata)
         return result
 
     def _count(self, tensor: torch.Tensor) -> None:
@@ -52,16 +61,17 @@ class _StorageCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.meter.work += tensor.numel()
         if storage._cdata not in self.alive:
             self.alive[storage._cdata] = storage.nbytes()
-            weakref.finalize(storage, self.alive.pop, storage._cdata, None)
+            weakref.finalize(storage, self._forget, storage._cdata)
         self.meter.peak = max(self.meter.peak, sum(self.alive.values()))
+
+    def _forget(self, storage: int) -> None:
+        self.alive.pop(storage, None)
+        self.meter.from_huge.discard(storage)
 
 
 @contextmanager
-def measure_cost(meter: Meter, wanted: bool) -> Iterator[None]:
-    """Fill `meter` with the cost of what runs inside, if wanted."""
-    if not wanted:
-        yield
-        return
+def measure_cost(meter: Meter) -> Iterator[None]:
+    """Fill `meter` with the cost of what runs inside."""
     tracemalloc.start()
     try:
         with _StorageCounter(meter):

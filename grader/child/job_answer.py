@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .failures import Clock, OutOfTime, error_facts
 from .function_loading import load_function
 from .linux_calls import give_back_at_once
 from .no_autograd import autograd_forbidden
+from .nudge_watch import NudgeWatch, SeenEnough
 
 MAX_ITEMS, MAX_DEPTH = 16, 2
 MAX_ARRAY = 8 << 20
@@ -62,10 +64,17 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     before = {name: inputs[index].copy() for name, index in given.items() if call.get("after", True)}
     facts: Facts = {}
     returned: Any = None
-    meter = Meter()
+    meter = Meter(huge=call.get("huge") or math.inf)
+    watch = NudgeWatch(before if call.get("nudges") else {})
     torch.set_default_dtype(_dtype_of(arguments.values()))
     try:
-        with warnings.catch_warnings(), autograd_forbidden(), measure_cost(meter, call["meter"]):
+        with (
+            warnings.catch_warnings(),
+            autograd_forbidden(),
+            measure_cost(meter) if call["meter"] else nullcontext(),
+            watch if call.get("nudges") else nullcontext(),
+            suppress(SeenEnough),
+        ):
             warnings.simplefilter("ignore")
             returned = function(*arguments.values())
     except BaseException as error:  # whatever learner code raises is a fact to report
@@ -75,8 +84,16 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     facts["returned"] = _describe(returned, results)
     facts["stored"] = {name: _attributes(arguments[name], results) for name in given}
     facts["after"] = {name: now for name in before if (now := _changed(arguments[name], before[name], results))}
-    facts["work"], facts["peak"] = meter.work, meter.peak
+    facts["work"], facts["peak"], facts["nudged"] = meter.work, meter.peak, watch.counts
+    facts["from_huge"] = [name for name in given if _storage(arguments[name]) in meter.from_huge]
     return facts
+
+
+def _storage(argument: torch.Tensor) -> int | None:
+    """What holds the gradient stored on an argument, if it is a tensor."""
+    gradient = vars(argument).get("g")
+    dense = isinstance(gradient, torch.Tensor) and gradient.layout is torch.strided
+    return gradient.untyped_storage()._cdata if dense else None  # type: ignore[union-attr]
 
 
 def _dtype_of(arguments: Iterable[Any]) -> torch.dtype:

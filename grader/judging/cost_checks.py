@@ -1,19 +1,35 @@
-"""Checks what a right answer cost: memory that must not be held at once, and gradients that were not asked for."""
+"""What a right answer cost: memory that must not be held, gradients not asked for, a forward pass run many times."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
+from grader.errors import ProtocolError
 from grader.exercise import Answer, Declaration
+from grader.reference.compare import scaled_error
 from grader.reference.trial import Trial, requested_gradients
-from grader.sandbox.checked_reply import Call
+from grader.results import ExerciseResult
+from grader.sandbox.checked_reply import Call, Observation, read
+from grader.sandbox.worker import Reply
 from grader.shapes import named_axes, shape_of
 
+from . import structure_checks
+from .verdicts import answer_result
+
 LARGEST_SHARE = 0.9
+SINGLE = 4  # bytes of a float32
+RTOL = 1e-2  # a loop may add up many float32 numbers one by one
 TrialCalls = Sequence[tuple[Trial, Call]]
+BY_FORMULA = (
+    "How often does your function run the forward pass to find one gradient?",
+    "A formula takes about as much work as the forward pass itself, however many entries there are.",
+    "Write down how one entry moves the loss, and you have the formula for all of them.",
+)
 
 
 def is_metered(trial: Trial) -> bool:
@@ -21,15 +37,24 @@ def is_metered(trial: Trial) -> bool:
     return trial.metered or requested_gradients(trial.arguments) is not None
 
 
-def check_memory(function: Declaration, rounds: TrialCalls) -> Diagnosis | None:
-    """An array that the exercise forbids was held, or as much memory as it takes (float32)."""
+def forbidden_bytes(function: Declaration, trial: Trial) -> float:
+    """How much memory is as much as the array takes that must never be held (float32)."""
+    axes = named_axes([function.never_holds])
+    return LARGEST_SHARE * SINGLE * float(np.prod(shape_of(axes, trial.setting.sizes)))
+
+
+def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
+    """An array that the exercise forbids was held, or as much memory as it takes, and this answer was made from it.
+
+    Where no tensor was that large, the function held several pieces, or numpy's arrays: any answer may be the cause.
+    """
     for trial, call in rounds:
-        if trial.metered:
-            axes = named_axes([function.never_holds])
-            entries = int(np.prod(shape_of(axes, trial.setting.sizes)))
-            if call.peak >= LARGEST_SHARE * entries * 4:
-                says = f"the function holds {call.peak // 1024} KiB at once, as much as an array ({', '.join(axes)})"
-                return Diagnosis("memory", says)
+        if trial.metered and call.peak >= forbidden_bytes(function, trial):
+            if call.from_huge and answer.wrt not in call.from_huge:
+                continue
+            axes = ", ".join(named_axes([function.never_holds]))
+            held = f"{call.peak // 1024} KiB at once, as much as an array ({axes})"
+            return Diagnosis("memory", f"{'it is made from' if call.from_huge else 'the function holds'} {held}")
     return None
 
 
@@ -45,3 +70,62 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
     if everything is not None and 0 < work[everything] <= work[everything - {answer.wrt}]:
         return Diagnosis("extra-work", f"{answer.name} is worked out even when it is not asked for")
     return None
+
+
+def without_watched_call(observed: Observation, asked: int) -> tuple[Observation, Mapping[str, int]]:
+    """What was observed in the calls that are judged, and how often the forward pass was run beside each argument.
+
+    Raises:
+        ProtocolError: the reply answers more calls.
+    """
+    facts = observed.facts
+    if len(facts.calls) > asked + 1:
+        raise ProtocolError("the reply answers another number of calls")
+    if len(facts.calls) < asked:
+        return observed, {}
+    kept = facts.model_copy(update={"calls": facts.calls[:asked], "error": None})
+    return replace(observed, facts=kept), {} if len(facts.calls) == asked else facts.calls[asked].nudged
+
+
+def told_of_nudges(exercise: CourseExercise, result: ExerciseResult, nudged: Mapping[str, int]) -> ExerciseResult:
+    """The result with a flag for each right gradient that was measured; refused, where the course wants that."""
+    refuse, answers, flags = exercise.course.policy.measuring == "refuse", [], []
+    for answer, found in zip(exercise.function.answers, result.answers, strict=True):
+        if found.code is None and answer.wrt in nudged:
+            says = f"the forward pass was run at {nudged[answer.wrt]} points beside {answer.wrt}"
+            says += ": this looks like a measurement, not like a formula"
+            if refuse:
+                found = answer_result(exercise, answer, Diagnosis("measured", says, BY_FORMULA))
+            else:
+                flags.append(f"{answer.name}: {says}")
+        answers.append(found)
+    return replace(result, answers=tuple(answers), flags=tuple(flags))
+
+
+def without_room(exercise: CourseExercise, result: ExerciseResult, trial: Trial, reply: Reply) -> ExerciseResult:
+    """The result, less what is not right where there is no room for the array that must never be held.
+
+    A right answer may be too slow for this one large call: then it is flagged, for nobody has seen what it holds.
+    """
+    observed = None if reply.frame is None else read(reply.frame)
+    stopped = observed is not None and observed.facts.error is not None and observed.facts.error.kind == "timeout"
+    if stopped or reply.end == "timeout":
+        return replace(result, flags=(*result.flags, "what it holds could not be confirmed: it took too long"))
+    answers = []
+    for answer, found in zip(exercise.function.answers, result.answers, strict=True):
+        if found.code is None and not _is_right(answer, trial, observed):
+            axes = ", ".join(named_axes([exercise.function.never_holds]))
+            says = f"where there is no room for an array ({axes}), it ends without the right answer"
+            found = answer_result(exercise, answer, Diagnosis("memory", says))
+        answers.append(found)
+    return replace(result, answers=tuple(answers))
+
+
+def _is_right(answer: Answer, trial: Trial, observed: Observation | None) -> bool:
+    if observed is None or len(observed.facts.calls) != 1:
+        return False
+    call, right = observed.facts.calls[0], trial.expected[answer.name]
+    if structure_checks.check_value(answer, call, trial, number_allowed=False):
+        return False
+    array = observed.array(structure_checks.value_of(answer, call))
+    return array is not None and right is not None and scaled_error(array, right) <= RTOL

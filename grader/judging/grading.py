@@ -4,42 +4,32 @@ from __future__ import annotations
 
 import codecs
 import io
-import math
 import secrets
 import tokenize
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.errors import InfrastructureError, ProtocolError
-from grader.exercise import Exercise
-from grader.reference.large_trials import (
-    AT_FIRST,
-    FOR_TABLES,
-    entries_are_coupled,
-    large_trials,
-    most_entries,
-    tight_memory_trials,
-)
-from grader.reference.references import make_trials
+from grader.reference.references import make_trials, watched_trial
 from grader.reference.single_thread import one_thread
+from grader.reference.tight_memory import tight_memory_trial
 from grader.reference.trial import Trial
 from grader.results import LARGEST_SEED, ExerciseResult
 from grader.sandbox.checked_reply import read
 from grader.sandbox.worker import Worker
 
 from . import quiz_grading
-from .judge import Judge, same_for_every_answer, with_largest_repeated
-from .large_trial_checks import A_TABLE, TABLES_TAKE, UNSUSPICIOUS, LargeCase, grows_as_a_square, split_observation
+from .cost_checks import told_of_nudges, without_room, without_watched_call
+from .judge import Judge, with_largest_repeated
 from .source_text import Source
-from .submission_code import SubmissionCode, TimeLeft
+from .submission_code import SubmissionCode
+from .verdicts import same_for_every_answer
 
 LONGEST_REASON = 200
-ATTEMPTS, LOOKS = 8, 3
 OnJudged = Callable[[Judge], None]
 DOMAIN_ENCODINGS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 
@@ -54,7 +44,8 @@ class Grader:
     def __init__(self, seed: int | None = None) -> None:
         self.seed = secrets.randbelow(LARGEST_SEED + 1) if seed is None else seed
         self._trials: dict[str, list[Trial]] = {}
-        self._large: dict[tuple[str, int], tuple[Trial, ...]] = {}
+        self._watched: dict[str, Trial | None] = {}
+        self._tight: dict[str, Trial | None] = {}
         self._absent: dict[str, ExerciseResult] = {}
 
     def prepare(self, exercise: CourseExercise, *, isolated: bool) -> None:
@@ -63,7 +54,8 @@ class Grader:
             _ = exercise.quiz
         else:
             self.trials(exercise)
-            _ = self.large_trials(exercise) if isolated else ()
+            _ = self.watched_trial(exercise)
+            _ = self.tight_memory_trial(exercise) if isolated else None
 
     def trials(self, exercise: CourseExercise) -> list[Trial]:
         """This run's trials of an exercise."""
@@ -71,21 +63,18 @@ class Grader:
             self._trials[exercise.id] = make_trials(exercise.function, self._random(exercise))
         return self._trials[exercise.id]
 
-    def large_trials(self, exercise: CourseExercise, entries: int = AT_FIRST) -> tuple[Trial, ...]:
-        """This run's trials of an exercise with so many entries, which only isolated code is given."""
-        key = (exercise.id, entries)
-        if key not in self._large:
-            first, rng = self.trials(exercise)[0], self._random(exercise, entries)
-            self._large[key] = large_trials(exercise.function, first, entries, rng)
-        return self._large[key]
+    def watched_trial(self, exercise: CourseExercise) -> Trial | None:
+        """This run's trial in which it is watched whether a gradient is measured."""
+        if exercise.id not in self._watched:
+            self._watched[exercise.id] = watched_trial(exercise.function, self._random(exercise, 1))
+        return self._watched[exercise.id]
 
-    def tight_memory_trials(self, exercise: CourseExercise) -> tuple[Trial, ...]:
-        """This run's trials of an exercise with no room for the array that must never be held."""
-        key = (exercise.id, 0)
-        if key not in self._large:
-            room, first = exercise.course.policy.memory_limit << 20, self.trials(exercise)[0]
-            self._large[key] = tight_memory_trials(exercise.function, first, room, self._random(exercise, 0))
-        return self._large[key]
+    def tight_memory_trial(self, exercise: CourseExercise) -> Trial | None:
+        """This run's trial with no room for the array that must never be held."""
+        if exercise.id not in self._tight:
+            trial = tight_memory_trial(exercise.function, self.trials(exercise)[0], self._random(exercise, 2))
+            self._tight[exercise.id] = trial
+        return self._tight[exercise.id]
 
     def _random(self, exercise: CourseExercise, *stream: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, zlib.crc32(exercise.id.encode()), *stream])
@@ -149,62 +138,23 @@ class Grader:
         self, exercise: CourseExercise, source: Source, worker: Worker, on_judged: OnJudged | None
     ) -> ExerciseResult:
         trials, limit = self.trials(exercise), exercise.course.policy.time_limit
-        large = self.large_trials(exercise) if worker.isolation != "none" else ()
-        asked, code = with_largest_repeated(trials), SubmissionCode(exercise, source, worker, TimeLeft(limit))
-        reply = code.run(asked, large)
+        asked, code = with_largest_repeated(trials), SubmissionCode(exercise, source, worker)
+        reply = code.run(asked, self.watched_trial(exercise))
         if reply.end == "timeout":
-            says = f"it was still running after {limit:g} seconds{', perhaps on a large input' if large else ''}"
-            return same_for_every_answer(exercise, Diagnosis("timeout", says))
+            return same_for_every_answer(
+                exercise, Diagnosis("timeout", f"it was still running after {limit:g} seconds")
+            )
         if reply.frame is None:
             return same_for_every_answer(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
-        observed, large_case = split_observation(read(reply.frame), len(asked), large)
+        observed, nudged = without_watched_call(read(reply.frame), len(asked))
         judge = Judge(exercise, source, trials, observed)
-        result = judge.result()
+        result = told_of_nudges(exercise, judge.result(), nudged)
         if on_judged is not None:
             on_judged(judge)
-        judged = large_case.apply_to(exercise, result, source)
-        passed = result.status == "passed"
-        if passed and large_case.ran_out_of_memory and (tables := self._smaller_large_case(code)):
-            return tables.apply_to(exercise, result, source)
-        if exercise.function.never_holds and large and any(answer.code is None for answer in judged.answers):
-            tight, _ = code.run_large(self.tight_memory_trials(exercise), tight_memory=True)
-            judged = tight.apply_to(exercise, judged, source)
-        if reply.cpu <= UNSUSPICIOUS or not large or all(answer.code for answer in judged.answers):
-            return judged
-        return self._largest_case(code, reply.cpu).apply_to(exercise, judged, source)
-
-    def _smaller_large_case(self, code: SubmissionCode) -> LargeCase | None:
-        """A smaller large case, where a table of all entries with all has room, if it is a right way to answer."""
-        exercise, declaration = code.exercise, code.exercise.function
-        if not isinstance(declaration, Exercise) or not entries_are_coupled(declaration, self.trials(exercise)[0]):
-            return None
-        table = replace(code, source=Source.of_file(A_TABLE.format(exercise.id), exercise.file))
-        small = self.large_trials(exercise, FOR_TABLES)
-        least = least_of_table = math.inf  # a machine that is busy, or short of memory, only ever adds to them
-        for _ in range(ATTEMPTS):
-            case, cpu = code.run_large(small)
-            least, least_of_table = min(least, cpu), min(least_of_table, table.run_large(small)[1])
-            if least <= TABLES_TAKE * least_of_table:
-                return case
-        return None
-
-    def _largest_case(self, code: SubmissionCode, before: float) -> LargeCase:
-        """The largest case, which a measurement has no time for; or else it shows by how much longer it takes.
-
-        Args:
-            before: seconds of processor time that the first large case took.
-        """
-        first = self.large_trials(code.exercise)
-        entries = most_entries(code.exercise.course.policy.time_limit) // len(first)
-        for look in range(LOOKS):  # a machine that is busy for once is no evidence
-            if look:
-                _, before = code.run_large(first)
-            case, after = code.run_large(self.large_trials(code.exercise, entries))
-            if not grows_as_a_square(before, after, entries / AT_FIRST):
-                return case
-            if code.time_left.seconds <= after:
-                break
-        return replace(case, grew_as_square=True)
+        tight = self.tight_memory_trial(exercise) if worker.isolation != "none" else None
+        if tight is not None and any(answer.code is None for answer in result.answers):
+            return without_room(exercise, result, tight, code.run_in_tight_memory(tight))
+        return result
 
 
 def _decode(content: bytes) -> str:

@@ -19,15 +19,16 @@ from grader.reference.compare import agrees, scaled_error
 from grader.reference.option_arguments import right_where
 from grader.reference.references import rounding
 from grader.reference.trial import Trial
-from grader.results import AnswerResult, ExerciseResult, Status
+from grader.results import AnswerResult, ExerciseResult
 from grader.sampling import Array
 from grader.sandbox.checked_reply import Call, Observation, Raised
 from grader.trial_sizes import LARGE_UPSTREAM_KIND
-from grader.wording.words import finding, hints_for
+from grader.wording.words import finding
 
 from . import autograd_lint, cost_checks, structure_checks
 from .nudge_evidence import evidence_of, shown
 from .source_text import Source
+from .verdicts import answer_result, same_for_every_answer
 
 CELL_SHARE = 0.25
 MOST_ROUNDING = 0.1
@@ -60,30 +61,6 @@ def with_largest_repeated(trials: Sequence[Trial]) -> list[Trial]:
 def _entries(trial: Trial) -> int:
     """How many entries its arguments have."""
     return sum(value.values.size for value in trial.arguments.values() if isinstance(value, Array))
-
-
-def same_for_every_answer(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
-    """The same verdict on every answer of a file."""
-    answers = [answer_result(exercise, answer, diagnosis, status) for answer in exercise.function.answers]
-    return ExerciseResult(exercise.id, exercise.unit, tuple(answers))
-
-
-def answer_result(
-    exercise: CourseExercise, answer: Answer, diagnosis: Verdict, status: Status = "failed",
-    evidence: str = "", error: float | None = None,
-) -> AnswerResult:  # fmt: skip
-    """The verdict on one answer as a result, with its points and hints."""
-    declaration = exercise.function
-    points = exercise.points / len(declaration.answers)
-    if diagnosis is None:
-        return AnswerResult(answer.name, "passed", points, points)
-    found: Status = "todo" if diagnosis.code == "todo" else status
-    of_answer, derives = declaration.hints.get(answer.name, ()), isinstance(declaration, Exercise)
-    hints = hints_for(diagnosis.code, diagnosis.hints, of_answer, derives=derives)
-    record = None if diagnosis.mistake is None else diagnosis.mistake.record
-    return AnswerResult(
-        answer.name, found, 0.0, points, diagnosis.code, diagnosis.says, evidence, hints, error, record
-    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -270,7 +247,7 @@ class Judge:
 
     def _check_cost(self, answer: Answer) -> Verdict:
         """Right, but at what cost: memory that must not be held, work that was not asked for."""
-        if wrong := cost_checks.check_memory(self.exercise.function, self._trial_calls):
+        if wrong := cost_checks.check_memory(self.exercise.function, answer, self._trial_calls):
             return wrong
         if any(self._check_structure(other) is not None for other in self.exercise.function.answers):
             return None

@@ -163,7 +163,7 @@ def differences(exercise: CourseExercise) -> Iterator[Line]:
 
 def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
     """What of the learner's source was passed over, and what it printed, if anything."""
-    for note in result.notes[:MOST_PRINTED]:
+    for note in (*result.notes, *result.flags)[:MOST_PRINTED]:
         yield from wrapped(note, width, "  ", "dim")
     if result.printed.strip():
         yield (("  your code printed:", "dim"),)

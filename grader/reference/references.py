@@ -23,6 +23,7 @@ from grader.trial_sizes import (
     large_setting,
     second_batch_of_one,
     settings,
+    watched_sizes,
 )
 
 from . import finite_differences
@@ -56,6 +57,17 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
     if isinstance(declaration, Exercise) and _like_its_upstream(declaration, trials[0]):
         trials.append(_with_other_upstream(declaration, trials[0], len(trials), rng))
     return trials
+
+
+def watched_trial(declaration: Declaration, rng: np.random.Generator) -> Trial | None:
+    """A trial with sizes and numbers of its own, in which nothing that was kept from another one can be used.
+
+    None for a routine: it may be one that measures.
+    """
+    if isinstance(declaration, Routine):
+        return None
+    sizes = watched_sizes(specs_of(declaration), rng)
+    return replace(exercise_trial(declaration, sizes, rng), inputs={}, out=None, out_g=None)
 
 
 def _right_by_chance(trials: Sequence[Trial]) -> bool:

@@ -69,13 +69,21 @@ class Raised(_Record):
 
 
 class Call(_Record):
-    """One call of the learner's function; `after` holds the arguments that it changed."""
+    """One call of the learner's function.
+
+    Args:
+        after: the arguments that it changed.
+        nudged: how often the forward pass was tried beside an argument, where that measures a gradient.
+        from_huge: the arguments whose gradient was computed from a tensor that is too large.
+    """
 
     returned: Value
     stored: Few[dict[Text, Few[dict[Text, Value]]]]
     after: Few[dict[Text, Value]]
     work: Count
     peak: Count
+    nudged: Few[dict[Text, Count]]
+    from_huge: FewOf[Text]
     error: Raised | None = None
 
 

@@ -1,0 +1,33 @@
+"""A verdict as a result: with its points, its hints, and the record of its mistake."""
+
+from __future__ import annotations
+
+from grader.course import CourseExercise
+from grader.diagnosis.mistake import Diagnosis
+from grader.exercise import Answer, Exercise
+from grader.results import AnswerResult, ExerciseResult, Status
+from grader.wording.words import hints_for
+
+
+def same_for_every_answer(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
+    """The same verdict on every answer of a file."""
+    answers = [answer_result(exercise, answer, diagnosis, status) for answer in exercise.function.answers]
+    return ExerciseResult(exercise.id, exercise.unit, tuple(answers))
+
+
+def answer_result(
+    exercise: CourseExercise, answer: Answer, diagnosis: Diagnosis | None, status: Status = "failed",
+    evidence: str = "", error: float | None = None,
+) -> AnswerResult:  # fmt: skip
+    """The verdict on one answer as a result, with its points and hints."""
+    declaration = exercise.function
+    points = exercise.points / len(declaration.answers)
+    if diagnosis is None:
+        return AnswerResult(answer.name, "passed", points, points)
+    found: Status = "todo" if diagnosis.code == "todo" else status
+    of_answer, derives = declaration.hints.get(answer.name, ()), isinstance(declaration, Exercise)
+    hints = hints_for(diagnosis.code, diagnosis.hints, of_answer, derives=derives)
+    record = None if diagnosis.mistake is None else diagnosis.mistake.record
+    return AnswerResult(
+        answer.name, found, 0.0, points, diagnosis.code, diagnosis.says, evidence, hints, error, record
+    )  # fmt: skip
