@@ -1,15 +1,17 @@
-"""How many wrong submissions are named rightly: `python benchmarks/naming.py [--seed N] [UNIT ...]`.
+"""How many wrong submissions are named rightly: `python benchmarks/naming.py [--seed N] [--write] [UNIT ...]`.
 
-Twice: as the course is, and with every declared misconception removed, so that only what is derived is left.
+Twice: as the course is, and with every declared misconception removed, so that only what is derived is left. With
+`--write`, how often each operator is the mistake is kept for the search, which tries the likelier ones first.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +23,7 @@ from conftest import ROOT, SEED, TIME_LIMIT, with_policy
 from corpus import NAMED, WRONG, Submission, without_misconceptions
 
 from grader.course import Course, load_course
+from grader.diagnosis.candidates import COUNTS_FILE
 from grader.judging import judge
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker, start_worker
@@ -35,12 +38,14 @@ class Tally:
         unnamed: how many got `unknown`.
         misnamed: the others, one line each.
         seconds: CPU time of each search for a name.
+        operators: how often each operator was the mistake.
     """
 
     right: int = 0
     unnamed: list[str] = field(default_factory=list)
     misnamed: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    operators: Counter[str] = field(default_factory=Counter)
 
     @property
     def answers(self) -> int:
@@ -66,6 +71,8 @@ def tallies(course: Course, seed: int, submissions: Sequence[Submission], worker
                 continue
             line = f"{submission.id} | {answer.name}: {answer.code}, not {' or '.join(sorted(allowed))}"
             tally.right += answer.code in allowed
+            if answer.code in allowed and answer.mistake:
+                tally.operators.update(edit["operator"] for edit in answer.mistake["edits"])
             if answer.code not in allowed:
                 (tally.unnamed if answer.code == "unknown" else tally.misnamed).append(line)
     return found
@@ -103,12 +110,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("units", nargs="*", metavar="UNIT", help="such as 05_activations; by default all")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--write", action="store_true", help="keep how often each operator is the mistake")
     options = parser.parse_args()
+    if options.write and options.units:
+        parser.error("--write counts the whole course: leave the units out")
     wrong = [submission for submission in WRONG.values() if not options.units or submission.unit in options.units]
     course = with_policy(load_course(ROOT), time_limit=TIME_LIMIT)
     with start_worker("none") as worker:
         declared = tallies(course, options.seed, wrong, worker)
         bare = tallies(without_misconceptions(course), options.seed, wrong, worker)
+    if options.write:
+        counts = sum((tally.operators for tally in bare.values()), Counter[str]())
+        likeliest = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        COUNTS_FILE.write_text(json.dumps(dict(likeliest), indent=1) + "\n", encoding="utf-8")
     for title, found in (("as the course is", declared), ("without declared misconceptions", bare)):
         lines = [line for unit in sorted(found) for line in (*found[unit].unnamed, *found[unit].misnamed)]
         print(f"{title}, not named rightly:", *lines or ["none"], sep="\n  ")

@@ -24,7 +24,7 @@ def forget_inherited_signals() -> None:
     """Unblock every signal, and let none be ignored that a child's end or its clock is heard by."""
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        for number in (signal.SIGCHLD, signal.SIGALRM, signal.SIGXCPU):
+        for number in (signal.SIGCHLD, signal.SIGALRM, signal.SIGPROF, signal.SIGXCPU):
             signal.signal(number, signal.SIG_DFL)
 
 

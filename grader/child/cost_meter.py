@@ -22,8 +22,8 @@ class Meter:
     Args:
         work: elements written by tensor operations, views not counted.
         peak: bytes of tensors and other Python-traced memory (numpy included) held at once.
-        huge: bytes that make one tensor a large one.
-        from_huge: the storages of large tensors that live, and of all that was computed from one.
+        huge: bytes that are too much to be held at once.
+        from_huge: the storages of what was held whenever it became too much, and of all that was computed from it.
     """
 
     work: int = 0
@@ -43,6 +43,7 @@ class _StorageCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.meter = meter
         self.alive: dict[int, int] = {}
+        self.too_much = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         known = {leaf.untyped_storage()._cdata for leaf in tree_leaves((args, kwargs)) if _is_dense(leaf)}
@@ -52,7 +53,7 @@ class _StorageCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if _is_dense(leaf):
                 if leaf.untyped_storage()._cdata not in known:
                     self._count(leaf)
-                if of_huge or leaf.untyped_storage().nbytes() >= self.meter.huge:
+                if of_huge:
                     self.meter.from_huge.add(leaf.untyped_storage()._cdata)
         return result
 
@@ -62,7 +63,20 @@ class _StorageCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if storage._cdata not in self.alive:
             self.alive[storage._cdata] = storage.nbytes()
             weakref.finalize(storage, self._forget, storage._cdata)
-        self.meter.peak = max(self.meter.peak, sum(self.alive.values()))
+        held = sum(self.alive.values())
+        if held >= self.meter.huge and not self.too_much:
+            self._mark_latest()
+        self.too_much = held >= self.meter.huge
+        self.meter.peak = max(self.meter.peak, held)
+
+    def _mark_latest(self) -> None:
+        """What came last until it was too much is the cause; what was there before may be another answer."""
+        total = 0
+        for storage, size in reversed(self.alive.items()):
+            self.meter.from_huge.add(storage)
+            total += size
+            if total >= self.meter.huge / 2:
+                return
 
     def _forget(self, storage: int) -> None:
         self.alive.pop(storage, None)

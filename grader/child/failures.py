@@ -1,55 +1,15 @@
-"""Reports how learner code fails, inside the child: exceptions as facts, and code that exceeds its time."""
+"""Reports how learner code fails, inside the child: exceptions as facts."""
 
 from __future__ import annotations
 
-import signal
-import time
 import traceback
-from typing import Any, Self
+from typing import Any
 
+from .clock import OutOfTime
 from .no_autograd import AutogradUsed
 
 MAX_TEXT = 2000
 MAX_LINES = 8
-
-
-class OutOfTime(BaseException):
-    """The time limit passed while learner code was running."""
-
-
-class Clock:
-    """Raises `OutOfTime` in learner code when its time is up, where the platform has interval timers.
-
-    Args:
-        seconds: for everything.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.end = time.monotonic() + seconds
-
-    def __enter__(self) -> Self:
-        if hasattr(signal, "setitimer"):
-            signal.signal(signal.SIGALRM, _raise_out_of_time)
-        self.allow(None)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0)
-
-    def allow(self, seconds: float | None) -> None:
-        """Begin a part that may take so long, or all that is left."""
-        left = max(self.end - time.monotonic(), 1e-6)
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, left if seconds is None else min(seconds, left))
-
-    def is_over(self) -> bool:
-        """All of the time has passed."""
-        return time.monotonic() >= self.end
-
-
-def _raise_out_of_time(_number: int, _frame: object) -> None:
-    raise OutOfTime
 
 
 def error_facts(error: BaseException, filename: str, *, loading: bool = False) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from . import ipython_cells
-from .failures import Clock, error_facts
+from .clock import Clock
+from .failures import error_facts
 from .no_autograd import AutogradUsed
 
 MOST_NAMES, MOST_FAILED = 16, 100

@@ -17,8 +17,9 @@ import torch
 
 from . import protocol
 from .captured_output import CappedText, capture_output
+from .clock import Clock, OutOfTime
 from .cost_meter import Meter, measure_cost
-from .failures import Clock, OutOfTime, error_facts
+from .failures import error_facts
 from .function_loading import load_function
 from .linux_calls import give_back_at_once
 from .no_autograd import autograd_forbidden

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -43,14 +45,9 @@ SPECIFIC = (
     "elementwise-for-matmul diagonal-only summed-wrong-axis broadcast-accident shape-special wrong-factor wrong-local "
     "hard-coded not-linear"
 ).split()
-# Of two edits the likelier ones, the likeliest first.
-LIKELY = (
-    "derivative-missing path-missing partner-missing upstream-missing factor-of-power-missing mean-not-divided "
-    "sum-divided part-negated minus-missing mask-inverted only-own-part shares-missing mean-of-terms derivative-twice "
-    "exponent-not-lowered axes-not-summed-part operation-left-out terms-without-shares row-sum-added constant-missing "
-    "picked-mask-missing times-input denominator-not-squared row-summed-over-other-axes only-some-terms "
-    "value-for-derivative"
-).split()
+# How often each operator is the mistake in the corpus, the likeliest first: `python benchmarks/naming.py --write`.
+COUNTS_FILE = Path(__file__).with_name("counts.json")
+COUNTS: Mapping[str, int] = json.loads(COUNTS_FILE.read_text(encoding="utf-8"))
 # Which turns of a loop an edit may be made in, and what that is called.
 TURNS_OF_LOOP: Mapping[tuple[int | None, int | None], str] = {
     (None, None): "every", (-1, None): "last", (0, 1): "first", (None, -1): "but-last", (1, None): "but-first",
@@ -202,8 +199,8 @@ class Problem:
 
         def pairs() -> Iterator[Candidate]:
             single = [one.edits[0] for one in self.plain() if len(one.edits) == 1 and not (one.only or one.skip)]
-            likely = [e for e in single if e.operator.name in LIKELY and e.told.get("turn", "every") == "every"]
-            likely.sort(key=lambda edit: LIKELY.index(edit.operator.name))
+            likely = [e for e in single if e.operator.name in COUNTS and e.told.get("turn", "every") == "every"]
+            likely.sort(key=lambda edit: -COUNTS[edit.operator.name])
             chosen = sorted(itertools.combinations(range(len(likely)), 2), key=sum)
             different = ((likely[i], likely[j]) for i, j in chosen if likely[i].at != likely[j].at)
             yield from map(Candidate, itertools.islice(different, MOST))

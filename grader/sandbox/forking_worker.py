@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 from grader.child.control_channel import ERROR, JOB, READY, REFUSED, STARTED, STATUS
@@ -84,7 +86,7 @@ class ForkingWorker(ReplaceableWorker):
         child, result = self._send(job)
         started = time.monotonic()
         try:
-            reply = self._outcome(child, result, started + time_limit + GRACE)
+            reply = self._outcome(child, result, _TimeAllowed(child, time_limit + GRACE))
             seconds = time.monotonic() - started
             late = reply.end == "crash" and seconds >= time_limit
             return replace(Reply("timeout") if late else reply, seconds=seconds)
@@ -127,8 +129,8 @@ class ForkingWorker(ReplaceableWorker):
         why = os.strerror(number)
         return InfrastructureError(f"the system refuses another process ({why}): run the same command again later.")
 
-    def _outcome(self, child: int, result: int, deadline: float) -> Reply:
-        frame, why = _read_until(result, deadline)
+    def _outcome(self, child: int, result: int, allowed: _TimeAllowed) -> Reply:
+        frame, why = _read_until(result, allowed)
         ours = why != "end" or not readable(child, LINGER)
         if ours:
             with contextlib.suppress(ProcessLookupError):
@@ -174,15 +176,38 @@ def _pipe() -> tuple[int, int]:
     return ends
 
 
-def _read_until(fd: int, deadline: float) -> tuple[bytes, Literal["end", "late", "much"]]:
-    """Everything a descriptor gives until it is closed, its limit is passed, or the deadline comes."""
+class _TimeAllowed:
+    """How much longer a child may take; what it waits for a processor on a busy machine does not count.
+
+    Args:
+        child: a handle of its process.
+    """
+
+    def __init__(self, child: int, seconds: float) -> None:
+        self.deadline = time.monotonic() + seconds
+        found = re.search(r"^Pid:\s*(\d+)$", Path(f"/proc/self/fdinfo/{child}").read_text(), re.MULTILINE)
+        self.waits = Path(f"/proc/{found[1]}/schedstat") if found else None
+        self.waited = 0.0
+
+    def left(self) -> float:
+        """Seconds that are left; asked for anew once they have passed."""
+        left = self.deadline + self.waited - time.monotonic()
+        if left <= 0 and self.waits is not None:
+            with contextlib.suppress(OSError, IndexError):  # it has ended, or the kernel does not tell
+                self.waited = int(self.waits.read_text().split()[1]) / 1e9
+            left = self.deadline + self.waited - time.monotonic()
+        return left
+
+
+def _read_until(fd: int, allowed: _TimeAllowed) -> tuple[bytes, Literal["end", "late", "much"]]:
+    """Everything a descriptor gives until it is closed, its limit is passed, or no time is left."""
     from grader.child.protocol import MAX_FRAME
 
     parts: list[bytes] = []
     size = 0
-    while (left := deadline - time.monotonic()) > 0:
+    while (left := allowed.left()) > 0:
         if not readable(fd, left):
-            break
+            continue
         part = os.read(fd, 1 << 20)
         if not part:
             return b"".join(parts), "end"

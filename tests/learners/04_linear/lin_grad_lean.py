@@ -143,7 +143,7 @@ def lin_grad_lean(inp, out, w, b):
     inp.g = (out.g.unsqueeze(1) * w.unsqueeze(0)).sum(-1)
 
 
-# %% wrong: all products at once by einsum | *: memory
+# %% wrong: all products at once by einsum | w.g: memory
 import torch
 
 
@@ -154,7 +154,7 @@ def lin_grad_lean(inp, out, w, b):
     b.g = out.g.sum(dim=0)
 
 
-# %% wrong: a list of outer products, then added up | *: memory
+# %% wrong: a list of outer products, then added up | w.g: memory
 import torch
 
 
@@ -165,7 +165,7 @@ def lin_grad_lean(inp, out, w, b):
     b.g = out.g.sum(0)
 
 
-# %% wrong: a list of outer products, then stacked | *: memory
+# %% wrong: a list of outer products, then stacked | w.g: memory
 import torch
 
 def lin_grad_lean(inp, out, w, b):
@@ -174,7 +174,7 @@ def lin_grad_lean(inp, out, w, b):
     b.g = out.g.sum(0)
 
 
-# %% wrong: all products at once by unsqueeze | *: memory
+# %% wrong: all products at once by unsqueeze | w.g: memory
 def lin_grad_lean(inp, out, w, b):
     inp.g = out.g @ w.t()
     w.g = (inp.unsqueeze(-1) * out.g.unsqueeze(1)).sum(0)
