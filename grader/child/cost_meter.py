@@ -81,6 +81,7 @@ class _StorageCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _forget(self, storage: int) -> None:
         self.alive.pop(storage, None)
         self.meter.from_huge.discard(storage)
+        self.too_much = sum(self.alive.values()) >= self.meter.huge
 
 
 @contextmanager
