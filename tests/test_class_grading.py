@@ -20,7 +20,7 @@ from grader.batch.class_grading import Progress
 from grader.batch.results_folder import Failure, Mistake, Summary, open_results_folder
 from grader.course import PACKAGE, Course, CourseFile, load_course
 from grader.errors import InfrastructureError, UsageError
-from grader.judging import worker_pool
+from grader.judging import grading_pool
 from grader.results import CODES, SCHEMA_FILE
 from grader.sandbox.worker import Reply
 
@@ -121,6 +121,12 @@ class Lost:
     def close(self) -> None:
         pass
 
+    def __enter__(self) -> Lost:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
 
 class Crashing(Lost):
     """A worker whose every job crashes: a result, and at once."""
@@ -132,7 +138,7 @@ class Crashing(Lost):
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker processes, where what they answer does not matter."""
-    monkeypatch.setattr(worker_pool, "start_worker", Crashing)
+    monkeypatch.setattr(grading_pool, "start_worker", Crashing)
 
 
 def record(out: Path, student: str) -> dict:
@@ -263,7 +269,7 @@ def test_the_summary_counts_students_and_mistakes(graded) -> None:
 def test_nothing_unchanged_is_graded_again(course, school, graded, monkeypatch) -> None:
     out, _ = graded
     before = files_in(out)
-    monkeypatch.setattr(worker_pool, "start_worker", None)
+    monkeypatch.setattr(grading_pool, "start_worker", None)
     summary = grade_folder(course, school, out, workers=2)
     assert (summary.graded, summary.reused) == (0, len(CLASS))
     assert files_in(out) == before
@@ -377,21 +383,19 @@ def test_each_submission_is_read_once_be_it_graded_or_kept(course, school, tmp_p
     grade_folder(course, school, tmp_path / "out", workers=2)
     assert sorted(read) == sorted(CLASS)
     read.clear()
-    monkeypatch.setattr(batch, "_grader", None)  # which would import torch
+    monkeypatch.setattr(batch, "GradingPool", None)  # which would import torch
     assert grade_folder(course, school, tmp_path / "out", workers=2).reused == len(CLASS)
     assert sorted(read) == sorted(CLASS)
 
 
 def test_a_worker_that_dies_is_replaced_and_its_submission_retried(course, pair, tmp_path, monkeypatch) -> None:
-    start, started = worker_pool.start_worker, []
+    start, ours = grading_pool.start_worker, os.getpid()
 
     def lost_at_first(isolation: str) -> object:
-        started.append(Lost() if not started else start(isolation))
-        return started[-1]
+        return Lost() if os.getpid() == ours else start(isolation)
 
-    monkeypatch.setattr(worker_pool, "start_worker", lost_at_first)
+    monkeypatch.setattr(grading_pool, "start_worker", lost_at_first)
     summary = grade_folder(course, pair, tmp_path / "out", workers=1)
-    assert len(started) == 2
     assert summary.errors == ()
     assert record(tmp_path / "out", "ada")["score"] == 3
 
@@ -399,13 +403,13 @@ def test_a_worker_that_dies_is_replaced_and_its_submission_retried(course, pair,
 def test_what_cannot_be_graded_is_an_error_and_no_silent_zero(course, pair, tmp_path, monkeypatch) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr(worker_pool, "start_worker", Lost)
+        patch.setattr(grading_pool, "start_worker", Lost)
         summary = grade_folder(course, pair, out, workers=2)
     assert summary.errors == tuple(Failure(name, "lin_grad", "the warm process was lost") for name in ("ada", "bob"))
     assert lin_grad(out, "ada")["status"] == "error"
     assert [row["lin_grad"] for row in gradebook(out)] == ["error", "error"]
     validator().validate(record(out, "ada"))
-    monkeypatch.setattr(worker_pool, "start_worker", Crashing)
+    monkeypatch.setattr(grading_pool, "start_worker", Crashing)
     assert grade_folder(course, pair, out, workers=1).graded == 2
 
 

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import queue
-import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from grader.course import Course, CourseExercise
 from grader.errors import InfrastructureError, UsageError
-from grader.judging.lazy_grader import new_grader
-from grader.judging.worker_pool import WorkerPool
+from grader.judging.grading_pool import GradingPool, Part
 from grader.results import CourseResult, ExerciseResult
 from grader.sandbox.isolation import Isolation
 
 from .results_folder import ResultsFolder, Summary, open_results_folder
-from .submissions import UnreadFile, printable, read_submission, student_folders
-
-if TYPE_CHECKING:
-    from grader.judging.grading import Grader
+from .submissions import Submission, UnreadFile, printable, read_submission, student_folders
 
 TICK = 1.0
 PUBLISHING = 0.05
-AHEAD = 3
 Report = Callable[["Progress"], None]
 Graded = tuple[str, CourseResult]  # the name of a student's folder, and what it came to
 
@@ -108,7 +99,7 @@ class _Settings:
 def _write_results(results: ResultsFolder, pending: Sequence[Path], settings: _Settings, pace: _Pace) -> None:
     """Write each result when it is graded; the CSV is never much older than a second, nor most of the work."""
     publish_at = time.monotonic() + TICK
-    with contextlib.closing(_grade_in_threads(results, pending, settings)) as graded:
+    with contextlib.closing(_grade(results, pending, settings)) as graded:
         for each in graded:
             if each is not None:
                 results.write(*each)
@@ -142,93 +133,42 @@ class _Pace:
         self.report(Progress(self.done, self.total, rate))
 
 
-@dataclass(frozen=True)
-class _SharedWork:
-    """What the threads share: folders that wait (`None` ends a thread), and the results of those that are graded."""
+def _grade(results: ResultsFolder, pending: Sequence[Path], settings: _Settings) -> Generator[Graded | None]:
+    """Each result when it is graded; `None` when a second has brought none. All processes have ended afterwards."""
+    course = results.course
+    with GradingPool(course, settings.isolation, settings.workers, settings.seed) as pool:
+        pool.prepare(course.exercises)  # torch is imported only now, and not if all results are reused
 
-    results: ResultsFolder
-    grader: Grader
-    pool: WorkerPool
-    waiting: queue.SimpleQueue[Path | None]
-    graded: queue.SimpleQueue[Graded | BaseException]
+        def handed_in() -> Iterator[tuple[Submission, list[Part]]]:
+            for folder in pending:
+                submission = read_submission(course, folder)
+                files = submission.files.items()
+                yield submission, [Part(name, content) for name, content in files if isinstance(content, bytes)]
 
-    def grade_waiting(self) -> None:
-        """Grade waiting folders until there are no more."""
-        try:
-            while not self.pool.closed and (folder := self.waiting.get()) is not None:
-                self.graded.put(self._grade_folder(folder))
-        except BaseException as error:  # raised again where the results are read: nobody may wait for it in vain
-            self.graded.put(error)
-
-    def graded_folders(self, pending: Sequence[Path], ahead: int) -> Iterator[Graded | None]:
-        """Each result when it is graded; `None` when a second has brought none.
-
-        Args:
-            ahead: how many folders may be under way: results that nobody has read yet are held in memory.
-        """
-        folders = iter(pending)
-        for folder in islice(folders, ahead):
-            self.waiting.put(folder)
-        unread = len(pending)
-        while unread:
-            try:
-                found = self.graded.get(timeout=TICK)
-            except queue.Empty:
-                yield None
-                continue
-            if isinstance(found, BaseException):
-                raise found
-            unread -= 1
-            self.waiting.put(next(folders, None))
-            yield found
-
-    def _grade_folder(self, folder: Path) -> Graded:
-        course = self.results.course
-        submission = read_submission(course, folder)
-        exercises = [self._grade_exercise(exercise, submission.files.get(exercise.id)) for exercise in course.exercises]
-        return folder.name, CourseResult(
-            course.config.course,
-            printable(folder.name),
-            tuple(exercises),
-            self.grader.seed,
-            self.pool.isolation,
-            self.results.made_from(submission),
-            (*submission.notes, *(f"{each.id}: {flag}" for each in exercises for flag in each.flags)),
-        )
-
-    def _grade_exercise(self, exercise: CourseExercise, content: bytes | UnreadFile | None) -> ExerciseResult:
-        if content is None:
-            return self.grader.not_handed_in(exercise)
-        if isinstance(content, UnreadFile):
-            return exercise.unread_result(content.why, content.status)
-        return self.pool.grade(exercise, lambda worker: self.grader.grade(exercise, content, worker))
+        for found in pool.grade(handed_in()):
+            yield None if found is None else _result(results, pool, *found)
 
 
-def _grade_in_threads(
-    results: ResultsFolder, pending: Sequence[Path], settings: _Settings
-) -> Generator[Graded | None, None, None]:
-    """The results of all threads; threads and workers have ended afterwards, whatever happens."""
-    waiting: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
-    threads: list[threading.Thread] = []
-    with WorkerPool(settings.isolation, settings.workers) as pool:
-        try:
-            work = _SharedWork(results, _grader(results.course, settings), pool, waiting, queue.SimpleQueue())
-            for _ in range(pool.threads):
-                threads.append(threading.Thread(target=work.grade_waiting, daemon=True))
-                threads[-1].start()
-            yield from work.graded_folders(pending, AHEAD * settings.workers)
-        finally:
-            pool.close()
-            for _ in threads:
-                waiting.put(None)
-            for thread in threads:
-                thread.join()
+def _result(
+    results: ResultsFolder, pool: GradingPool, submission: Submission, graded: Sequence[ExerciseResult]
+) -> Graded:
+    course, by_id = results.course, {result.id: result for result in graded}
+    exercises = tuple(by_id.get(each.id) or _ungraded(each, pool, submission) for each in course.exercises)
+    flags = (f"{each.id}: {flag}" for each in exercises for flag in each.flags)
+    return submission.name, CourseResult(
+        course.config.course,
+        printable(submission.name),
+        exercises,
+        pool.grader.seed,
+        pool.isolation,
+        results.made_from(submission),
+        (*submission.notes, *flags),
+    )
 
 
-def _grader(course: Course, settings: _Settings) -> Grader:
-    """A grader that has its references, so that threads can share it."""
-    # torch is imported only now, beside the workers, and not if all results are reused
-    grader = new_grader(settings.seed)
-    for exercise in course.exercises:
-        grader.prepare(exercise, isolated=settings.isolation != "none")
-    return grader
+def _ungraded(exercise: CourseExercise, pool: GradingPool, submission: Submission) -> ExerciseResult:
+    """What there is to say of an exercise whose file is not there, or was not read."""
+    content = submission.files.get(exercise.id)
+    if isinstance(content, UnreadFile):
+        return exercise.unread_result(content.why, content.status)
+    return pool.grader.not_handed_in(exercise)

@@ -7,7 +7,7 @@ import io
 import secrets
 import tokenize
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -46,16 +46,26 @@ class Grader:
         self._trials: dict[str, list[Trial]] = {}
         self._watched: dict[str, Trial | None] = {}
         self._tight: dict[str, Trial | None] = {}
+        self._prepared: set[str] = set()
         self._absent: dict[str, ExerciseResult] = {}
 
-    def prepare(self, exercise: CourseExercise, *, isolated: bool) -> None:
-        """Load what grading this exercise takes, so that threads can share it."""
-        if exercise.is_quiz:
-            _ = exercise.quiz
-        else:
-            self.trials(exercise)
-            _ = self.watched_trial(exercise)
-            _ = self.tight_memory_trial(exercise) if isolated else None
+    def prepare(self, exercises: Iterable[CourseExercise], *, isolated: bool) -> bool:
+        """Load what grading these exercises takes, so that processes forked from this one share it.
+
+        Returns:
+            Something was not there yet.
+        """
+        new = [exercise for exercise in exercises if exercise.id not in self._prepared]
+        with one_thread():  # no other one may be there when this process forks
+            for exercise in new:
+                if exercise.is_quiz:
+                    _ = exercise.quiz
+                else:
+                    self.trials(exercise)
+                    _ = self.watched_trial(exercise)
+                    _ = self.tight_memory_trial(exercise) if isolated else None
+                self._prepared.add(exercise.id)
+        return bool(new)
 
     def trials(self, exercise: CourseExercise) -> list[Trial]:
         """This run's trials of an exercise."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from grader.course import Course, CourseExercise
 from grader.errors import InfrastructureError
-from grader.judging.lazy_grader import new_grader
-from grader.judging.worker_pool import WorkerPool
+from grader.judging.grading_pool import GradingPool, Part
 from grader.results import ExerciseResult
 from grader.sandbox.isolation import Isolation
 
@@ -29,9 +27,13 @@ class AutogradeSession:
         policy = course.policy.model_copy(update={"show_expected": False})
         self.course = replace(course, config=course.config.model_copy(update={"policy": policy}), _specs={})
         most = max(len(unit.ids) for unit in course.config.units)
-        self.pool = WorkerPool(isolation, min(os.cpu_count() or 1, most))
+        self.pool = GradingPool(self.course, isolation, min(os.cpu_count() or 1, most), seed)
         weakref.finalize(self, self.pool.close)  # when the command ends, or has no more need of it
-        self.grader = new_grader(seed)  # imports torch, beside the workers
+
+    @property
+    def seed(self) -> int:
+        """Where every trial comes from."""
+        return self.pool.grader.seed
 
     def verdicts(self, exercises: Sequence[CourseExercise], cells: Sequence[str]) -> list[ExerciseResult]:
         """The verdict on what a notebook's code cells define, for each of these exercises.
@@ -40,18 +42,14 @@ class AutogradeSession:
             InfrastructureError: there is none, which is not the student's doing.
             SpecError: a declaration of the course cannot be used.
         """
-        for exercise in exercises:
-            self.grader.prepare(exercise, isolated=self.pool.isolation != "none")
-
-        def verdict(exercise: CourseExercise) -> ExerciseResult:
-            return self.pool.grade(exercise, lambda worker: self.grader.grade_cells(exercise, cells, worker))
-
-        with ThreadPoolExecutor(self.pool.threads) as threads:
-            try:
-                results = list(threads.map(verdict, exercises))
-            except BaseException:  # Ctrl-C waits for no student's code
-                self.pool.close()
-                raise
+        self.pool.prepare(exercises)
+        parts = ((number, [Part(each.id, tuple(cells))]) for number, each in enumerate(exercises))
+        try:
+            found = dict(graded for graded in self.pool.grade(parts) if graded is not None)
+        except BaseException:  # Ctrl-C waits for no student's code
+            self.pool.close()
+            raise
+        results = [found[number][0] for number in range(len(exercises))]
         for result in results:
             if result.status == "error":
                 raise InfrastructureError(f"{result.id} could not be graded: {result.answers[0].message}")

@@ -105,7 +105,7 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
                 self.log.warning("%s", without)
             course = load_course(Path(self.course)) if self.course else notebook_course(_root(self))
             found = AutogradeSession(course, chosen, self.seed)
-            self.log.info("Trials are drawn from seed %s; student code is isolated: %s", found.grader.seed, chosen)
+            self.log.info("Trials are drawn from seed %s; student code is isolated: %s", found.seed, chosen)
             setattr(keeper, SESSION, found)
         return found
 

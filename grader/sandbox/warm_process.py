@@ -83,7 +83,7 @@ class WarmProcess:
     """
 
     def __init__(self, arguments: Sequence[str], isolation: Isolation, **streams: Any) -> None:
-        self.in_box = isolation == "box"
+        self.in_box, self.owner = isolation == "box", os.getpid()
         command, environment = _command(arguments, isolation), _environment(isolation)
         self.words = _file_for_words()  # closed in `close`
         to = self.words or subprocess.DEVNULL
@@ -105,12 +105,18 @@ class WarmProcess:
         """
         deadline = time.monotonic() + START_LIMIT
         while not (ready := answered(LOOK)):
-            if ready is False or self.popen.poll() is not None:
+            if ready is False or self._has_ended():
                 raise self._why_it_ended()
-            if stopped := [pid for pid, state in self._states() if state in STOPPED]:
+            if stopped := [pid for pid, state in states_below(self.popen.pid) if state in STOPPED]:
                 raise could_not_start(f"process {stopped[0]} was stopped by a signal or a debugger")
             if time.monotonic() > deadline:
                 raise could_not_start(f"it was not ready after {START_LIMIT:.0f} seconds{self._last_words()}")
+
+    def _has_ended(self) -> bool:
+        """Whoever was forked from the process that started it cannot ask for its exit code."""
+        if os.getpid() == self.owner:
+            return self.popen.poll() is not None
+        return next(states_below(self.popen.pid), (0, "Z"))[1] == "Z"
 
     def close(self) -> None:
         """Kill the process, its children and its session; wait until all of them have ended."""
@@ -130,6 +136,8 @@ class WarmProcess:
 
     def ending(self) -> str:
         """How the process ended, in words; empty if it only fell silent, and is about to be killed."""
+        if os.getpid() != self.owner:
+            return ""
         try:
             code = self.popen.wait(LINGER)
         except subprocess.TimeoutExpired:
@@ -144,15 +152,6 @@ class WarmProcess:
         with contextlib.suppress(OSError, AttributeError):
             found += map(os.pidfd_open, _children_of(self.popen.pid))
         return found
-
-    def _states(self) -> Iterator[tuple[int, str]]:
-        """The number and the state, a letter, of the process and of those below it, where `/proc` tells."""
-        waiting = [self.popen.pid]
-        while waiting:
-            pid = waiting.pop()
-            with contextlib.suppress(OSError):
-                yield pid, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-                waiting += _children_of(pid)
 
     def _why_it_ended(self) -> InfrastructureError:
         """How a process ended that was not ready yet, and its last words."""
@@ -181,6 +180,16 @@ def _file_for_words() -> IO[bytes] | None:
         return tempfile.TemporaryFile()
     except OSError:
         return None
+
+
+def states_below(pid: int) -> Iterator[tuple[int, str]]:
+    """The number and the state, a letter, of a process and of those below it, where `/proc` tells."""
+    waiting = [pid]
+    while waiting:
+        pid = waiting.pop()
+        with contextlib.suppress(OSError):
+            yield pid, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            waiting += _children_of(pid)
 
 
 def _children_of(pid: int) -> list[int]:

@@ -11,7 +11,7 @@ from test_class_grading import LIN, MEAN, RELU_FILE, Crashing, hand_in
 
 from grader.batch import class_grading as batch
 from grader.course import Course
-from grader.judging import worker_pool
+from grader.judging import grading_pool
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Worker
 
@@ -43,8 +43,8 @@ def test_grading_and_resuming_hold_a_line_for_each_student(
     course: Course, school: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grader = Grader(1)
-    monkeypatch.setattr(batch, "_grader", lambda course, seed: grader)
-    monkeypatch.setattr(worker_pool, "start_worker", Crashing)
+    monkeypatch.setattr(grading_pool, "new_grader", lambda seed: grader)
+    monkeypatch.setattr(grading_pool, "start_worker", Crashing)
     for kept in (False, True):
         few, many = (peak(course, school / name, school / f"{name}-graded") for name in ("few", "many"))
         assert many - few < BYTES_PER_STUDENT * (MANY - FEW), f"kept: {kept}"

@@ -1,0 +1,291 @@
+"""Grading processes: each runs and judges what one student handed in, and takes nobody else along if it is lost.
+
+This process only passes bytes on and reads records; it never looks into what learners wrote. A grading process has a
+budget of processor time and memory for each exercise, parsing, diagnosis and words included. If it is lost, it is
+replaced, and the exercise that it had is tried once more, or says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.course import Course, CourseExercise
+from grader.results import ExerciseResult, exercise_from_json
+from grader.sandbox.isolation import Isolation
+from grader.sandbox.warm_process import Closing, states_below
+from grader.sandbox.worker import Worker, start_worker
+
+from .lazy_grader import new_grader
+
+if TYPE_CHECKING:
+    from .grading import Grader
+
+TICK = 1.0
+ATTEMPTS = 2
+MEMORY = 2 << 30  # bytes that judging may take beyond what a grading process has when it starts
+AT_WORK = frozenset("RD")  # on a processor, waiting for one, or for a disk
+STOPPED = "the run was stopped"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What somebody handed in for one exercise.
+
+    Args:
+        exercise: its id.
+        content: the bytes of its file, or the texts of a notebook's code cells.
+    """
+
+    exercise: str
+    content: bytes | tuple[str, ...]
+
+
+@dataclass
+class _Task:
+    """The parts of one submission that are graded by one process, one after the other."""
+
+    key: Any
+    left: deque[Part]
+    results: list[ExerciseResult] = field(default_factory=list)
+    attempts: int = 0
+
+
+class GradingPool(Closing):
+    """Grading processes that are used as one.
+
+    Args:
+        course: whose declarations are graded by.
+        isolation: what learner code is kept in.
+        processes: how many there are; their workers start now, beside the import of torch.
+        seed: where every trial comes from; drawn afresh if not given.
+    """
+
+    def __init__(self, course: Course, isolation: Isolation, processes: int, seed: int | None = None) -> None:
+        self.course, self.isolation = course, isolation
+        self._running: list[_GradingProcess] = []
+        self._warm: list[Worker] = []
+        try:
+            for _ in range(processes):
+                self._warm.append(start_worker(isolation))
+            self.processes, self.grader = processes, new_grader(seed)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Run nothing more, whatever is running now."""
+        for process in self._running:
+            process.close()
+        for worker in self._warm:
+            worker.close()
+        self._running, self._warm = [], []
+
+    def prepare(self, exercises: Iterable[CourseExercise]) -> None:
+        """Make the references of these exercises, once for all processes; those that lack some are replaced."""
+        if self.grader.prepare(exercises, isolated=self.isolation != "none"):
+            for process in self._running:
+                process.close()
+            self._running = []
+
+    def grade(
+        self, submissions: Iterable[tuple[Any, Sequence[Part]]]
+    ) -> Iterator[tuple[Any, list[ExerciseResult]] | None]:
+        """Each submission's results when they are there, in the order of its parts; `None` where a second brought none.
+
+        Args:
+            submissions: what is graded, each under a key that its results come back with.
+        """
+        tasks, again = iter(submissions), deque[_Task]()
+        while True:
+            for process in self._idle():
+                task = again.popleft() if again else next((_Task(key, deque(parts)) for key, parts in tasks), None)
+                while task is not None and not task.left:
+                    yield task.key, []
+                    task = next((_Task(key, deque(parts)) for key, parts in tasks), None)
+                if task is not None:
+                    process.take(task)
+            busy = [process for process in self._running if process.task is not None]
+            if not busy:
+                return
+            ready = wait([process.connection for process in busy], TICK)
+            finished = [
+                task for process in busy if (task := self._advance(process, process.connection in ready, again))
+            ]
+            yield from ((task.key, task.results) for task in finished)
+            if not finished:
+                yield None
+
+    def _idle(self) -> list[_GradingProcess]:
+        """The processes that have nothing to do, of as many as there should be."""
+        while len(self._running) < self.processes:
+            worker = self._warm.pop() if self._warm else None
+            self._running.append(_GradingProcess(self.course, self.isolation, self.grader, worker))
+        return [process for process in self._running if process.task is None]
+
+    def _advance(self, process: _GradingProcess, is_ready: bool, again: deque[_Task]) -> _Task | None:
+        """Hear what a process has to say; its submission, once that is done.
+
+        Args:
+            again: where a submission goes that another process must end.
+        """
+        task = process.task
+        assert task is not None
+        found = process.receive() if is_ready else None
+        if found is None and not is_ready and not process.is_frozen():
+            return None
+        keeps = found is not None and found.status != "error"
+        if not keeps:  # whatever it was, a fresh process may do better
+            self._running.remove(process)
+            loss = process.close()
+            task.attempts += 1
+            if task.attempts < ATTEMPTS and not (found is None and loss.is_of_submission):
+                again.append(task)
+                return None
+            found = found or loss.result(self.course.find(task.left[0].exercise))
+        assert found is not None
+        task.results.append(found)
+        task.left.popleft()
+        task.attempts = 0
+        if task.left and not keeps:
+            again.append(task)
+        if not task.left:
+            process.task = None
+        return None if task.left else task
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """Why a grading process was lost, and whether what it judged is to blame."""
+
+    says: str
+    is_of_submission: bool = False
+
+    def result(self, exercise: CourseExercise) -> ExerciseResult:
+        """What is said of the exercise that it had."""
+        return exercise.unread_result(self.says, "failed" if self.is_of_submission else "error")
+
+
+class _GradingProcess:
+    """One grading process, with a worker of its own, as the coordinator sees it.
+
+    Args:
+        worker: a warm worker that was started for it; otherwise it starts one.
+    """
+
+    def __init__(self, course: Course, isolation: Isolation, grader: Grader, worker: Worker | None) -> None:
+        forks = sys.platform == "linux"
+        context: Any = multiprocessing.get_context("fork" if forks else "spawn")
+        self.connection, theirs = context.Pipe()
+        self.task: _Task | None = None
+        self.worker, self.limit = worker, course.policy.time_limit
+        given = (grader, worker) if forks else (grader.seed, None)  # what is declared cannot be sent, only inherited
+        described = course if forks else replace(course, _specs={})
+        self.process = context.Process(target=_serve, args=(theirs, described, isolation, *given), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.heard = time.monotonic()
+
+    def take(self, task: _Task) -> None:
+        """Hand over a submission."""
+        self.task, self.heard = task, time.monotonic()
+        with contextlib.suppress(OSError):  # it has ended: that is seen when it should answer
+            self.connection.send([(part.exercise, part.content) for part in task.left])
+
+    def receive(self) -> ExerciseResult | None:
+        """The next result; `None` where it has ended."""
+        self.heard = time.monotonic()
+        try:
+            return exercise_from_json(json.loads(self.connection.recv_bytes()))
+        except (EOFError, OSError):
+            return None
+
+    def is_frozen(self) -> bool:
+        """It should have answered long ago, and neither computes nor waits its turn on a busy machine."""
+        late = time.monotonic() > self.heard + self.limit + TICK
+        return late and not any(state in AT_WORK for _, state in states_below(self.process.pid))
+
+    def close(self) -> _Loss:
+        """End the process and its worker; why it had ended, if it had."""
+        self.connection.close()
+        self.process.join(0.1)
+        code = self.process.exitcode
+        self.process.kill()
+        self.process.join()
+        if self.worker is not None:
+            self.worker.close()
+        if code == -signal.SIGPROF:
+            return _Loss(f"judging it took more than {self.limit:g} seconds of processor time", is_of_submission=True)
+        how = "it did not answer any more" if code is None else f"it ended with {code}"
+        return _Loss(f"the grading process was lost ({how}): run the same command again")
+
+
+def _serve(
+    connection: Connection, course: Course, isolation: Isolation, grader: Grader | int, worker: Worker | None
+) -> None:
+    """Grade what comes over a connection, until it is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator ends this process
+    _die_with_parent()
+    grader = new_grader(grader) if isinstance(grader, int) else grader
+    _limit_memory()
+    with contextlib.suppress(EOFError, OSError), contextlib.ExitStack() as stack:
+        while True:
+            for name, content in connection.recv():
+                with _budget(course.policy.time_limit):
+                    worker = worker or stack.enter_context(start_worker(isolation))
+                    result = _grade(grader, course.find(name), content, worker)
+                record = {**result.record, "printed": result.printed, "notes": result.notes}
+                connection.send_bytes(json.dumps(record).encode())
+
+
+def _grade(
+    grader: Grader, exercise: CourseExercise, content: bytes | tuple[str, ...], worker: Worker
+) -> ExerciseResult:
+    try:
+        if isinstance(content, bytes):
+            return grader.grade(exercise, content, worker)
+        return grader.grade_cells(exercise, content, worker)
+    except MemoryError:
+        return exercise.unread_result("judging it takes more memory than there is for one exercise", "failed")
+    except Exception as error:  # one submission never stops the rest
+        says = f"the grader failed ({type(error).__name__}: {error}): run the same command again"
+        return exercise.unread_result(says)
+
+
+@contextlib.contextmanager
+def _budget(seconds: float) -> Iterator[None]:
+    """End this process if it computes for so long; what its worker's children take is not its own."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    yield
+    signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        from grader.child.linux_calls import PR_SET_PDEATHSIG, prctl
+
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _limit_memory() -> None:
+    """Let judging take so much memory beyond what is there already, where the platform can limit it."""
+    if sys.platform == "linux":
+        import resource
+
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, resource.RLIM_INFINITY))

@@ -1,0 +1,132 @@
+"""A submission that is lost with its grading process says so, and no other one notices."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+from conftest import codes, solution, with_policy
+
+from grader.course import Course
+from grader.judging.grading import Grader
+from grader.judging.grading_pool import GradingPool, Part
+from grader.results import ExerciseResult
+
+LIMIT = 2.0
+NAME = "lin_grad"
+HOSTILE = b"# the grading process is to blame\n"
+
+
+def burn() -> None:
+    """As a source that Python reads in time that grows with the square of its length: no signal handler is asked."""
+    pow(3, 10**9)
+
+
+def bloat() -> None:
+    held = []
+    while True:
+        held.append(bytearray(64 << 20))
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def stop() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def freeze() -> None:
+    time.sleep(1000)
+
+
+def leave() -> None:
+    os._exit(0)
+
+
+def fail() -> None:
+    raise ZeroDivisionError("division by zero")
+
+
+@pytest.fixture
+def hostile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], None]:
+    """Have whatever judges a hostile submission do something first, in its grading process."""
+
+    def let(happen: Callable[[], None]) -> None:
+        grade = Grader.grade
+
+        def attacked(self: Grader, exercise: object, content: bytes, *rest: object) -> ExerciseResult:
+            if content.startswith(HOSTILE):
+                happen()
+            return grade(self, exercise, content, *rest)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Grader, "grade", attacked)
+
+    return let
+
+
+def graded(course: Course, *students: list[Part]) -> dict[int, list[ExerciseResult]]:
+    """The results of a class that two processes grade, by the number of the student."""
+    with GradingPool(with_policy(course, time_limit=LIMIT), "none", 2, seed=1) as pool:
+        pool.prepare([course.find(NAME), course.find("tanh_grad")])
+        return dict(found for found in pool.grade(enumerate(students)) if found is not None)
+
+
+def a_class(course: Course) -> list[list[Part]]:
+    honest = [Part(NAME, solution(course, NAME)), Part("tanh_grad", solution(course, "tanh_grad"))]
+    return [honest, honest, [Part(NAME, HOSTILE), honest[1]], honest, honest, honest]
+
+
+@pytest.mark.parametrize(
+    ("happen", "status", "says"),
+    [
+        (burn, "failed", "judging it took more than 2 seconds of processor time"),
+        (bloat, "failed", "judging it takes more memory than there is for one exercise"),
+        (kill, "error", "the grading process was lost (it ended with -9)"),
+        (leave, "error", "the grading process was lost (it ended with 0)"),
+        (stop, "error", "the grading process was lost (it did not answer any more)"),
+        (freeze, "error", "the grading process was lost (it did not answer any more)"),
+        (fail, "error", "the grader failed (ZeroDivisionError: division by zero)"),
+    ],
+)
+def test_who_loses_the_grading_process_loses_that_exercise_alone(
+    happen: Callable[[], None], status: str, says: str, course: Course, hostile: Callable[..., None]
+) -> None:
+    hostile(happen)
+    results = graded(course, *a_class(course))
+    attacked, after = results.pop(2)
+    assert attacked.status == status
+    assert attacked.answers[0].message.startswith(says)
+    assert after.status == "passed"
+    assert len(results) == 5
+    assert {result.status for found in results.values() for result in found} == {"passed"}
+
+
+def test_somebody_who_hands_in_nothing_waits_for_nobody(course: Course) -> None:
+    assert graded(course, [], [Part(NAME, solution(course, NAME))], [])[0] == []
+
+
+def test_results_are_what_the_grader_itself_says(course: Course, grade: Callable[..., ExerciseResult]) -> None:
+    """Notes and what was printed come along."""
+    wrong = "print('hello')\n" + solution(course, NAME).decode().replace("out.g.sum(0)", "out.g.mean(0)")
+    (found,) = graded(course, [Part(NAME, wrong.encode())])[0]
+    alone = grade(NAME, wrong)
+    assert codes(found) == codes(alone)
+    assert found.printed == alone.printed == "hello\n"
+
+
+def test_references_are_made_once(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Grading processes are forked from the one that made them."""
+    made = []
+    prepare = Grader.trials
+
+    def counted(self: Grader, exercise: object) -> object:
+        made.append(os.getpid())
+        return prepare(self, exercise)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Grader, "trials", counted)
+    graded(course, *a_class(course))
+    assert set(made) == {os.getpid()}
