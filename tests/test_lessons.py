@@ -1,21 +1,60 @@
-"""The lessons' examples run as they stand and print what they say."""
+"""The lessons' examples print what they say, each lesson has its parts, and each worked solution says why."""
 
 from __future__ import annotations
 
 import doctest
+import re
 import warnings
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
+from grader.authoring.build import read_worked
+from grader.course import CourseExercise, load_course
+
 LESSONS = sorted((ROOT / "exercises").glob("*/README.md"))
+EXERCISES = [exercise for exercise in load_course(ROOT).exercises if not exercise.is_quiz]
+each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.parent.name)
+# What the course has another word for: numerator and denominator, upstream gradient, path and contribution.
+OTHER_WORDS = re.compile(
+    r"(above|below|under) (the|its|every|each) (own )?line\b|\b(comes?|sent|sends?) back\b|slope that arrives"
+    r"|\blet through\b|\bblocked\b|\bopen gate"
+)
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.parent.name)
+@each_lesson
 def test_the_examples_of_a_lesson_print_what_it_says(lesson: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # one lesson shows what PyTorch warns of
         result = doctest.testfile(str(lesson), module_relative=False, optionflags=doctest.ELLIPSIS)
-    assert result.attempted > 0 or "pycon" not in lesson.read_text("utf-8")
+    assert result.attempted > 0
     assert result.failed == 0
+
+
+@each_lesson
+def test_a_lesson_ends_with_where_it_is_met_and_its_exercises(lesson: Path) -> None:
+    """What is shown there is run, like any example."""
+    text = lesson.read_text("utf-8")
+    assert re.findall(r"^## (.*)", text, re.MULTILINE)[-2:] == ["Where you meet this", "Exercises"]
+    assert "```pycon" in text.partition("\n## Where you meet this\n")[2]
+
+
+@each_lesson
+def test_a_lesson_has_a_picture(lesson: Path) -> None:
+    assert list(lesson.parent.glob("*.svg"))
+
+
+@each_lesson
+def test_a_lesson_speaks_in_the_words_of_the_course(lesson: Path) -> None:
+    assert [found[0] for found in OTHER_WORDS.finditer(" ".join(lesson.read_text("utf-8").split()))] == []
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
+def test_a_worked_solution_begins_with_why_and_a_stub_does_not_tell(exercise: CourseExercise) -> None:
+    worked = read_worked(exercise)
+    why = worked.lines[worked.begin].strip()
+    assert why.startswith("# ")
+    assert len(why.split()) >= 6
+    assert why.endswith(".")
+    assert why not in exercise.path.read_text("utf-8")

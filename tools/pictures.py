@@ -6,15 +6,19 @@ With `--check` it writes nothing, names them, and ends with exit code 1 if there
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from picture_packages import packages
+from picture_parts import labelled_grid
+from pictures_01_02 import chain, secants
+from pictures_04 import stack, transposes, weight
 from pictures_05_06 import beliefs, slopes
+from pictures_07 import network, tied
 
-from grader.picture.svg_drawing import CELL_HEIGHT, CELL_WIDTH, Cell, Picture, height_of, row_middle, width_of
+from grader.picture.svg_drawing import CELL_HEIGHT, Picture, height_of, row_middle, width_of
 
 ROOT = Path(__file__).resolve().parent.parent
 Table = list[list[float]]
@@ -33,90 +37,11 @@ def jacobian() -> Picture:
     left, right, top = 90, 440, 80
     picture.text(left + width_of(w) / 2, 36, "w, shape (n, m)")
     picture.text(right + width_of(table) / 2, 36, "the Jacobian, shape (m, n)")
-    _labelled(picture, left, top, w, ("x[0]", "x[1]"), ("f[0]", "f[1]", "f[2]"), (1, 2))
-    _labelled(picture, right, top, table, ("f[0]", "f[1]", "f[2]"), ("x[0]", "x[1]"), (2, 1))
+    labelled_grid(picture, (left, top), w, ("x[0]", "x[1]"), ("f[0]", "f[1]", "f[2]"), [(1, 2)])
+    labelled_grid(picture, (right, top), table, ("f[0]", "f[1]", "f[2]"), ("x[0]", "x[1]"), [(2, 1)])
     start = left + width_of(w) + 4, row_middle(top, 1)
     picture.arrow(start, (right - 46, row_middle(top, 2)), "forward", bend=-14)
     picture.text(312, 186, "how f[2] reacts to x[1]", "faint small")
-    return picture
-
-
-def _labelled(
-    picture: Picture, x: float, y: float, rows: Table, down: Sequence[str], along: Sequence[str], cell: Cell
-) -> None:
-    """A grid with names for its rows and columns, and one cell that stands out."""
-    picture.grid(x, y, rows, [cell])
-    for i, name in enumerate(down):
-        picture.text(x - 8, row_middle(y, i) + 5, name, "code faint small", "end")
-    for j, name in enumerate(along):
-        picture.text(x + (j + 0.5) * CELL_WIDTH, y - 8, name, "code faint small")
-
-
-def network() -> Picture:
-    """Unit 7's network: values in boxes, what is computed between them, and the way back."""
-    picture = Picture(
-        900,
-        246,
-        "The network as a graph",
-        "Forward arrows lead from inp through l1, l2 and out to the loss; backward arrows lead from the loss to "
-        "out.g, l2.g, l1.g and inp.g, and down to the parameters.",
-    )
-    values = (("inp", "(bs, n)"), ("l1", "(bs, h)"), ("l2", "(bs, h)"), ("out", "(bs, 1)"), ("loss", "()"))
-    places = [70 + 190 * i for i in range(len(values))]
-    for x, (name, shape) in zip(places, values, strict=True):
-        picture.labelled_box(x, 56, 84, name, shape)
-    for i, operation in enumerate(("linear", "relu", "linear", "mse")):
-        a, b = places[i] + 44, places[i + 1] - 44
-        picture.arrow((a, 44), (b, 44), "forward")
-        picture.text((a + b) / 2, 34, operation)
-        picture.arrow((b, 70), (a, 70), "backward")
-        picture.text((a + b) / 2, 88, f"{values[i][0]}.g", "code small")
-    for i, (weight, bias) in ((0, ("w1", "b1")), (2, ("w2", "b2"))):
-        middle = (places[i] + places[i + 1]) / 2
-        _parameters(picture, middle, weight, bias)
-    picture.labelled_box((places[3] + places[4]) / 2, 178, 60, "targ")
-    picture.arrow(((places[3] + places[4]) / 2, 161), ((places[3] + places[4]) / 2, 98), "forward")
-    picture.text(24, 228, "forward: values", "forward-fill small", "start")
-    picture.text(
-        130, 228, "backward: gradients, each stored on the tensor it belongs to", "backward-fill small", "start"
-    )
-    return picture
-
-
-def _parameters(picture: Picture, x: float, weight: str, bias: str) -> None:
-    for name, side in ((weight, -1), (bias, 1)):
-        picture.labelled_box(x + side * 36, 178, 52, name)
-        picture.arrow((x + side * 30, 161), (x + side * 10, 98), "forward")
-        picture.arrow((x + side * 24, 98), (x + side * 46, 161), "backward")
-
-
-def tied() -> Picture:
-    """One matrix in two places: two contributions, which are added."""
-    picture = Picture(
-        780,
-        250,
-        "Tied weights as a graph",
-        "w is used by the first and by the last step; each sends a contribution back, and w.g is their sum.",
-    )
-    places = (60, 270, 480, 720)
-    for x, name in zip(places, ("inp", "sums", "hidden", "out"), strict=True):
-        picture.labelled_box(x, 70, 76, name)
-    for i, step in enumerate(("@ w", "tanh", "@ w.t()")):
-        a, b = places[i] + 40, places[i + 1] - 40
-        picture.arrow((a, 62), (b, 62), "forward")
-        picture.text((a + b) / 2, 50, step, "code")
-        picture.arrow((b, 80), (a, 80), "backward")
-    picture.labelled_box(390, 206, 60, "w")
-    first, last = (places[0] + places[1]) / 2, (places[2] + places[3]) / 2
-    picture.arrow((362, 200), (first - 6, 92), "forward", bend=-8)
-    picture.arrow((418, 200), (last + 6, 92), "forward", bend=8)
-    picture.arrow((first + 8, 92), (378, 152), "backward", bend=4)
-    picture.arrow((last - 8, 92), (402, 152), "backward", bend=-4)
-    picture.parts.append('<circle cx="390" cy="155" r="11" class="marked"/>')
-    picture.text(390, 160, "+")
-    picture.arrow((390, 168), (390, 190), "backward")
-    picture.text(318, 108, "encoder", "small", "start")
-    picture.text(462, 108, "decoder", "small", "end")
     return picture
 
 
@@ -182,7 +107,12 @@ def rows() -> Picture:
 
 PICTURES: dict[str, Callable[[], Picture]] = {
     "docs/packages.svg": packages,
+    "exercises/01_slopes/secants.svg": secants,
+    "exercises/02_chain_rule/chain.svg": chain,
     "exercises/03_one_example/jacobian.svg": jacobian,
+    "exercises/04_linear/stack.svg": stack,
+    "exercises/04_linear/transposes.svg": transposes,
+    "exercises/04_linear/weight.svg": weight,
     "exercises/05_activations/slopes.svg": slopes,
     "exercises/06_losses/beliefs.svg": beliefs,
     "exercises/07_network/graph.svg": network,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+
+from picture_parts import Axes, Curve, polyline
 
 from grader.picture.svg_drawing import Picture
 
-Curve = Callable[[float], float]
-EDGE, STEPS = 4.0, 96
+EDGE = 4.0
 
 
 def _sigmoid(x: float) -> float:
@@ -37,45 +38,29 @@ def slopes() -> Picture:
     """Five activations, each with its slope in the same axes."""
     picture = Picture(
         900,
-        236,
+        252,
         "Five activations and their slopes",
         "relu steps from slope 0 to 1; sigmoid's slope is at most a quarter; tanh's reaches 1 at 0; the slopes of silu "
         "and gelu dip below 0 on the left and rise above 1 on the right.",
     )
     for i, (name, value, slope) in enumerate(ACTIVATIONS):
-        _panel(picture, 18 + 175 * i, 46, name, value, slope)
-    picture.text(24, 220, "out, as inp goes from -4 to 4", "forward-fill small", "start")
-    picture.text(230, 220, "its slope: the local derivative", "backward-fill small", "start")
+        _panel(picture, 26 + 176 * i, 46, name, value, slope)
+    picture.text(24, 238, "out, as inp goes from -4 to 4", "forward-fill small", "start")
+    picture.text(230, 238, "its slope: the local derivative", "backward-fill small", "start")
     return picture
 
 
 def _panel(picture: Picture, left: float, top: float, name: str, value: Curve, slope: Curve) -> None:
-    """One pair of curves; heights from -1 to 2."""
-    width, height = 160.0, 150.0
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        return left + (x + EDGE) / (2 * EDGE) * width, top + (2 - y) / 3 * height
-
-    picture.text(left + width / 2, top - 14, name, "code")
-    for y in (0, 1):
-        _line(picture, [place(-EDGE, y), place(EDGE, y)], "line" if y == 0 else "line dotted")
-        picture.text(left - 3, place(0, y)[1] + 4, str(y), "faint small", "end")
-    _line(picture, [place(0, -1), place(0, 2)], "line")
-    for curve, style in ((value, "forward"), (slope, "backward")):
-        pieces = (-EDGE, 0.0, 0.0, EDGE) if name == "relu" and curve is slope else (-EDGE, EDGE)
-        for start, end in zip(pieces[::2], pieces[1::2], strict=True):
-            _line(picture, [place(x, curve(x)) for x in _between(start, end) if -1 <= curve(x) <= 2], style)
-
-
-def _between(start: float, end: float) -> list[float]:
-    """Points from just after `start` to `end`."""
-    return [start + (end - start) * max(i / STEPS, 1e-9) for i in range(STEPS + 1)]
-
-
-def _line(picture: Picture, points: Sequence[tuple[float, float]], style: str) -> None:
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    dashes = ' stroke-dasharray="2 4"' if style.endswith("dotted") else ""
-    picture.parts.append(f'<polyline points="{path}" class="{style.split()[0]}"{dashes}/>')
+    """One pair of curves."""
+    axes = Axes(picture, (left, top), (150, 150), (-EDGE, EDGE), (-1, 2))
+    picture.text(left + 75, top - 14, name, "code")
+    polyline(picture, [axes.place(-EDGE, 1), axes.place(EDGE, 1)], "line dotted")
+    axes.lines_at(0, 0)
+    axes.ticks_along((-2, 0, 2), on=0)
+    axes.ticks_up((-1, 0, 1, 2), on=0)
+    axes.curve(value, "forward", -EDGE, EDGE)
+    for start, end in ((-EDGE, 0.0), (0.0, EDGE)) if name == "relu" else ((-EDGE, EDGE),):
+        axes.curve(slope, "backward", start, end)
 
 
 def beliefs() -> Picture:
@@ -105,7 +90,7 @@ def beliefs() -> Picture:
 
 def _bars(picture: Picture, left: float, middle: float, values: Sequence[float]) -> None:
     """One bar for each value, up or down from the line `middle`; 1 is 75 pixels."""
-    _line(picture, [(left - 8, middle), (left + 158, middle)], "line")
+    polyline(picture, [(left - 8, middle), (left + 158, middle)], "line")
     for i, value in enumerate(values):
         size, x = abs(value) * 75, left + 50 * i + 6
         picture.box(x, middle - size if value > 0 else middle, 38, max(size, 1), "marked" if value < 0 else "box", 0)

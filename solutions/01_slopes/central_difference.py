@@ -9,5 +9,6 @@ def central_difference(f, x, h):
     h: a positive float
     """
     ### BEGIN SOLUTION
+    # The two points are 2h apart, and the bend of the curve moves both by the same amount, so it cancels.
     return (f(x + h) - f(x - h)) / (2 * h)
     ### END SOLUTION

@@ -11,5 +11,6 @@ def pick_h(dtype):
     dtype: torch.float32 or torch.float64
     """
     ### BEGIN SOLUTION
+    # Truncation grows like h**2 and cancellation like eps / h; they are equal where h**3 is eps.
     return torch.finfo(dtype).eps ** (1 / 3)
     ### END SOLUTION

@@ -9,5 +9,6 @@ def slope(f, x, h):
     h: a positive float
     """
     ### BEGIN SOLUTION
+    # The rise divided by the step: how far f moves for each unit that x moves.
     return (f(x + h) - f(x)) / h
     ### END SOLUTION

@@ -12,6 +12,7 @@ def div_grad(a, b, out):
     out: the shape of a, and so is out.g
     """
     ### BEGIN SOLUTION
+    # With b held, out is a times the constant 1 / b; with a held, it is the constant a times 1 / b.
     a.g = out.g / b
     b.g = -out.g * a / b**2
     ### END SOLUTION

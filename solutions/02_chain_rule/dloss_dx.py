@@ -10,6 +10,7 @@ def dloss_dx(x, target):
     target: a float
     """
     ### BEGIN SOLUTION
+    # One more factor, 2 * (out - target), is taken at out, so out is computed again; the rest is dout_dx.
     y = x + 2
     out = (3 * y**2).mean()
     return 2 * (out - target) * 6 * y / x.numel()

@@ -11,5 +11,6 @@ def dy_dx(x):
     x: any shape; the answer has the same
     """
     ### BEGIN SOLUTION
+    # A constant that is added moves y but not its derivative: every entry passes a nudge on unchanged.
     return torch.ones_like(x)
     ### END SOLUTION

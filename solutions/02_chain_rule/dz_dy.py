@@ -9,5 +9,6 @@ def dz_dy(y):
     y: any shape; the answer has the same
     """
     ### BEGIN SOLUTION
+    # 3 * y**2 has the derivative 3 * 2 * y, taken at the y that went through.
     return 6 * y
     ### END SOLUTION

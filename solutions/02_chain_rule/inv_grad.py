@@ -11,5 +11,6 @@ def inv_grad(inp, out):
     out: the shape of inp, and so is out.g
     """
     ### BEGIN SOLUTION
+    # The power rule with k = -1 gives -1 / inp**2: out falls where inp rises.
     inp.g = -out.g / inp**2
     ### END SOLUTION

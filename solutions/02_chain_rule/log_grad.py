@@ -11,5 +11,6 @@ def log_grad(inp, out):
     out: the shape of inp, and so is out.g
     """
     ### BEGIN SOLUTION
+    # The local derivative of log is 1 / inp, so the upstream gradient is divided by inp.
     inp.g = out.g / inp
     ### END SOLUTION

@@ -12,5 +12,6 @@ def pow_grad(inp, out, k):
     k: a positive integer
     """
     ### BEGIN SOLUTION
+    # The power rule is the local derivative, taken at inp; out.g says how the loss reacts to out.
     inp.g = k * inp ** (k - 1) * out.g
     ### END SOLUTION

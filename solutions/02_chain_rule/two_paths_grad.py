@@ -11,5 +11,6 @@ def two_paths_grad(inp, out):
     out: the shape of inp, and so is out.g
     """
     ### BEGIN SOLUTION
+    # inp appears in three places, so three contributions add: the factor, the inside of sin, and the square.
     inp.g = (inp.sin() + inp * inp.cos() + 2 * inp) * out.g
     ### END SOLUTION

@@ -12,5 +12,6 @@ def bias_grad(x, w, b, df):
     df: (m,), the gradient of the loss with respect to f
     """
     ### BEGIN SOLUTION
+    # b[j] feeds f[j] alone, at the rate 1, so the loss reacts to b[j] as it does to f[j].
     return df
     ### END SOLUTION

@@ -11,5 +11,6 @@ def df_dx(x, w, b):
     b: (m,)
     """
     ### BEGIN SOLUTION
+    # f[j] contains x[k] * w[k,j], so entry [j, k] is w[k,j]: the Jacobian counts outputs down the side.
     return w.t()
     ### END SOLUTION

@@ -12,5 +12,6 @@ def input_grad(x, w, b, df):
     df: (m,), the gradient of the loss with respect to f
     """
     ### BEGIN SOLUTION
+    # x[k] has a path through every f[j], and paths add: row k of w times df, summed over j.
     return w @ df
     ### END SOLUTION

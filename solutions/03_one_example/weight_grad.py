@@ -14,5 +14,6 @@ def weight_grad(x, w, b, df):
     df: (m,), the gradient of the loss with respect to f
     """
     ### BEGIN SOLUTION
+    # w[k,j] feeds f[j] alone, at the rate x[k]: one product for each entry, and nothing to add.
     return torch.outer(x, df)
     ### END SOLUTION

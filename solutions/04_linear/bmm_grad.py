@@ -12,6 +12,7 @@ def bmm_grad(a, b, out):
     out: (bs, n, m), and out.g: (bs, n, m)
     """
     ### BEGIN SOLUTION
+    # Each example has its own a and b, so nothing is summed over the batch; only the last two axes are turned.
     a.g = out.g @ b.transpose(1, 2)
     b.g = a.transpose(1, 2) @ out.g
     ### END SOLUTION

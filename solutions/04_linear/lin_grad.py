@@ -12,6 +12,7 @@ def lin_grad(inp, out, w, b):
     b: (m,)
     """
     ### BEGIN SOLUTION
+    # Each sums over the index that it does not have: inp over the outputs, w and b over the rows that share them.
     inp.g = out.g @ w.t()
     w.g = inp.t() @ out.g
     b.g = out.g.sum(0)

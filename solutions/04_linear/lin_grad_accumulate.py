@@ -12,6 +12,7 @@ def lin_grad_accumulate(inp, out, w, b):
     b: (m,), with or without a b.g: (m,)
     """
     ### BEGIN SOLUTION
+    # Contributions of several places add, so start from the .g that is there, or from 0.
     inp.g = getattr(inp, "g", 0) + out.g @ w.t()
     w.g = getattr(w, "g", 0) + inp.t() @ out.g
     b.g = getattr(b, "g", 0) + out.g.sum(0)

@@ -12,6 +12,7 @@ def lin_grad_nd(inp, out, w, b):
     b: (m,)
     """
     ### BEGIN SOLUTION
+    # All bs * t rows share w and b, so w.g and b.g sum over both leading axes; each row has its own inp.g.
     inp.g = out.g @ w.t()
     w.g = inp.flatten(0, 1).t() @ out.g.flatten(0, 1)
     b.g = out.g.sum((0, 1))

@@ -13,6 +13,7 @@ def linear_grad(inp, out, weight, bias):
     bias: (m,)
     """
     ### BEGIN SOLUTION
+    # In weight[j,k] the summed j is first already; for weight.g the answer's first index is j, so out.g is turned.
     inp.g = out.g @ weight
     weight.g = out.g.t() @ inp
     bias.g = out.g.sum(0)

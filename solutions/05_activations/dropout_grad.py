@@ -13,5 +13,6 @@ def dropout_grad(inp, out, mask, p):
     p: a float between 0 and 1, the share that is dropped on average
     """
     ### BEGIN SOLUTION
+    # inp was multiplied by mask / (1 - p), so out.g is multiplied by the same constant.
     inp.g = out.g * mask / (1 - p)
     ### END SOLUTION

@@ -10,5 +10,6 @@ def relu_grad(inp, out):
     out: the shape of inp, and so is out.g
     """
     ### BEGIN SOLUTION
+    # The local derivative is a mask, 1 where inp is positive; the product is a new tensor and leaves out.g alone.
     inp.g = (inp > 0) * out.g
     ### END SOLUTION

@@ -11,6 +11,7 @@ def silu_grad(inp, out):
     out: the shape of inp, and so is out.g
     """
     ### BEGIN SOLUTION
+    # Two paths: the factor inp gives the gate; inp in the gate gives inp * gate * (1 - gate), and inp * gate is out.
     gate = inp.sigmoid()
     inp.g = (gate + out * (1 - gate)) * out.g
     ### END SOLUTION

@@ -11,5 +11,6 @@ def bce_logits_grad(inp, targ):
     targ: (bs,), each from 0 to 1: the probability that was wanted
     """
     ### BEGIN SOLUTION
+    # The slope of the sigmoid cancels both denominators of the two logarithms, and belief less truth is left.
     inp.g = (inp.sigmoid() - targ) / len(inp)
     ### END SOLUTION

@@ -10,5 +10,6 @@ def hinge_grad(inp, targ):
     targ: (bs,), each 1 or -1: the class
     """
     ### BEGIN SOLUTION
+    # The mask is made from what went into the clamp: 1 - targ * inp is positive where targ * inp is below 1.
     inp.g = -targ * (targ * inp < 1) / len(inp)
     ### END SOLUTION

@@ -10,5 +10,6 @@ def l2_penalty_grad(w, lam):
     lam: a positive float
     """
     ### BEGIN SOLUTION
+    # Each weight has its own square in the sum, so 2 * w, times the constant lam.
     w.g = 2 * lam * w
     ### END SOLUTION

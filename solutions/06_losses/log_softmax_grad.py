@@ -11,5 +11,6 @@ def log_softmax_grad(inp, out):
     out: (bs, c), and so is out.g
     """
     ### BEGIN SOLUTION
+    # Each entry has a path to its own output, at the rate 1, and one to every output, at minus its share.
     inp.g = out.g - out.exp() * out.g.sum(-1, keepdim=True)
     ### END SOLUTION

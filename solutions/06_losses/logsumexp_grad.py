@@ -11,5 +11,6 @@ def logsumexp_grad(inp, out):
     out: (bs,), and so is out.g
     """
     ### BEGIN SOLUTION
+    # e^inp / sum is the share of each entry, here e^(inp - out); a row's entries have one upstream gradient.
     inp.g = (inp - out.unsqueeze(-1)).exp() * out.g.unsqueeze(-1)
     ### END SOLUTION

@@ -10,5 +10,6 @@ def mse_grad(inp, targ):
     targ: (bs,)
     """
     ### BEGIN SOLUTION
+    # 2 * d from the square, 1 / bs from the mean; targ gets inp's axis, or the difference would be (bs, bs).
     inp.g = 2 * (inp - targ.unsqueeze(-1)) / len(inp)
     ### END SOLUTION

@@ -10,5 +10,6 @@ def mse_grad_nd(inp, targ):
     targ: (bs, c)
     """
     ### BEGIN SOLUTION
+    # The mean runs over all bs * c entries, so each has a share of 1 / (bs * c).
     inp.g = 2 * (inp - targ) / inp.numel()
     ### END SOLUTION

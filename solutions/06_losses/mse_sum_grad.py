@@ -10,5 +10,6 @@ def mse_sum_grad(inp, targ):
     targ: (bs, c)
     """
     ### BEGIN SOLUTION
+    # A sum has the factor 1, so only the 2 * d of the square is left.
     inp.g = 2 * (inp - targ)
     ### END SOLUTION

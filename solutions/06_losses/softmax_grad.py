@@ -11,5 +11,6 @@ def softmax_grad(inp, out):
     out: (bs, c), and so is out.g
     """
     ### BEGIN SOLUTION
+    # One nudge moves the whole row: what matters is how far out.g is above the row's average, weighted by shares.
     inp.g = out * (out.g - (out.g * out).sum(-1, keepdim=True))
     ### END SOLUTION

@@ -11,6 +11,7 @@ def tied_weights_grad(inp, out, w):
     w: (n, m)
     """
     ### BEGIN SOLUTION
+    # w is in two places, so w.g adds two contributions; the decoder's weights are w.t(), so theirs is turned.
     hidden = (inp @ w).tanh()
     hidden.g = out.g @ w
     sums_g = (1 - hidden**2) * hidden.g

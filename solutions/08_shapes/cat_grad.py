@@ -12,5 +12,6 @@ def cat_grad(a, b, out, dim):
     dim: one axis, a whole number; a negative one counts from the end
     """
     ### BEGIN SOLUTION
+    # Each entry went to one place, so out.g is cut where a ends and b begins.
     a.g, b.g = out.g.split([a.shape[dim], b.shape[dim]], dim)
     ### END SOLUTION

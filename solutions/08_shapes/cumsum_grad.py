@@ -11,5 +11,6 @@ def cumsum_grad(inp, out, dim):
     dim: one axis, a whole number; a negative one counts from the end
     """
     ### BEGIN SOLUTION
+    # An entry is in its own sum and all later ones, so its gradient is a running sum from the other end.
     inp.g = out.g.flip(dim).cumsum(dim).flip(dim)
     ### END SOLUTION

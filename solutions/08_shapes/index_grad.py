@@ -11,5 +11,6 @@ def index_grad(inp, out, idx):
     idx: (k,), whole numbers (int64) from 0 to n - 1; the same row may be there several times
     """
     ### BEGIN SOLUTION
+    # index_add adds where a row was picked twice; an assignment would keep only the last of them.
     inp.g = inp.new_zeros(inp.shape).index_add(0, idx, out.g)
     ### END SOLUTION

@@ -11,6 +11,7 @@ def max_grad(inp, out, dim):
     dim: one axis, a whole number; a negative one counts from the end
     """
     ### BEGIN SOLUTION
+    # Only the largest entry moved out; the axis is put back so that the two can be compared.
     mask = inp == out.unsqueeze(dim)
     inp.g = mask * out.g.unsqueeze(dim)
     ### END SOLUTION

@@ -12,6 +12,7 @@ def mean_grad(inp, out, dim, keepdim):
     keepdim: True or False
     """
     ### BEGIN SOLUTION
+    # As for a sum, with each entry's share in its mean: 1 divided by the number of entries along dim.
     g = out.g if keepdim else out.g.unsqueeze(dim)
     inp.g = g.expand(inp.shape) / inp.shape[dim]
     ### END SOLUTION

@@ -11,6 +11,7 @@ def mul_grad(a, b, out):
     out: the shape that both broadcast to, such as (bs, n, m); out.g: the same
     """
     ### BEGIN SOLUTION
+    # Multiply by the partner while both have the full shape, and only then add the copies.
     a.g = (out.g * b).sum_to_size(a.shape)
     b.g = (out.g * a).sum_to_size(b.shape)
     ### END SOLUTION

@@ -11,6 +11,7 @@ def permute_grad(inp, out, order):
     order: a tuple that holds 0, 1 and 2; axis i of out is axis order[i] of inp
     """
     ### BEGIN SOLUTION
+    # Where did each axis of inp go? To the place where order holds its number; take it back from there.
     back = [order.index(axis) for axis in range(len(order))]
     inp.g = out.g.permute(back)
     ### END SOLUTION

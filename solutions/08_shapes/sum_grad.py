@@ -12,6 +12,7 @@ def sum_grad(inp, out, dim, keepdim):
     keepdim: True or False
     """
     ### BEGIN SOLUTION
+    # Every entry goes into its sum at the rate 1, so each gets a copy of that sum's upstream gradient.
     g = out.g if keepdim else out.g.unsqueeze(dim)
     inp.g = g.expand(inp.shape)
     ### END SOLUTION

@@ -11,6 +11,7 @@ def unbroadcast(g, shape):
     shape: a tuple of sizes, such as (n, 1)
     """
     ### BEGIN SOLUTION
+    # Copies add: an axis that was put in front is summed away, one that was stretched from size 1 is kept.
     while g.dim() > len(shape):
         g = g.sum(0)
     for axis, size in enumerate(shape):

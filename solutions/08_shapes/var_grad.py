@@ -14,6 +14,7 @@ def var_grad(inp, out, dim, unbiased):
     unbiased: True where the sum of squares is divided by one less than the number of entries, False for the number
     """
     ### BEGIN SOLUTION
+    # The path through the mean is 0, as deviations add up to 0; the square's 2 * d over the divisor is left.
     deviation = inp - inp.mean(dim, keepdim=True)
     inp.g = 2 * deviation / (inp.shape[dim] - unbiased) * out.g.unsqueeze(dim)
     ### END SOLUTION
