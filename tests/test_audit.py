@@ -281,7 +281,7 @@ def test_an_edited_stub_and_a_missing_one_are_found(root: Path, findings: Check)
 
 def test_a_stub_that_is_more_than_a_stub_is_found(root: Path, findings: Check):
     path = root / RELU / "relu_grad.py"
-    edit(path, "    ### BEGIN SOLUTION\n    inp.g", "    inp.g")
+    edit(path, "    ### BEGIN SOLUTION\n", "")
     edit(
         path,
         "    ### END SOLUTION\n",
