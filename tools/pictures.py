@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from picture_packages import packages
 from picture_parts import labelled_grid
-from pictures_01_02 import chain, secants
+from pictures_01_02 import chain, secants, step
 from pictures_04 import stack, transposes, weight
 from pictures_05_06 import beliefs, slopes
 from pictures_07 import network, tied
@@ -109,6 +109,7 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "docs/packages.svg": packages,
     "exercises/01_slopes/secants.svg": secants,
     "exercises/02_chain_rule/chain.svg": chain,
+    "exercises/02_chain_rule/step.svg": step,
     "exercises/03_one_example/jacobian.svg": jacobian,
     "exercises/04_linear/stack.svg": stack,
     "exercises/04_linear/transposes.svg": transposes,

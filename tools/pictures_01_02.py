@@ -1,8 +1,8 @@
-"""Pictures of units 01 and 02: secants that become a tangent, and a chain of three steps."""
+"""Pictures of units 01 and 02: secants that become a tangent, a chain of three steps, and one step by itself."""
 
 from __future__ import annotations
 
-from picture_parts import Axes, Curve
+from picture_parts import Axes, Curve, operation, there_and_back
 
 from grader.picture.svg_drawing import Picture
 
@@ -74,4 +74,35 @@ def chain() -> Picture:
     for y, words in ((65, "values"), (145, "nudge of x[i], forward"), (201, "gradient, backward")):
         picture.text(16, y, words, "faint small", "start")
     picture.text(16, 234, "The same three local derivatives, 1, 18 and 1/4, multiply both.", "faint small", "start")
+    return picture
+
+
+def step() -> Picture:
+    """One step by itself: what it is given, what it multiplies by, and what it stores."""
+    picture = Picture(
+        820,
+        218,
+        "One step and its upstream gradient",
+        "The step sqrt makes out = 2 from inp = 4. It is given out.g = 3, multiplies by its local derivative 0.25, and "
+        "stores inp.g = 0.75. What lies between out and the loss L is not its concern.",
+    )
+    row, places = 66, (90, 260, 430, 600, 750)
+    for x, name, value in ((places[0], "inp", "4"), (places[2], "out", "2")):
+        picture.labelled_box(x, row, 90, name, value)
+    picture.labelled_box(places[4], row, 60, "L")
+    operation(picture, places[1], row, 90, "sqrt", "code")
+    picture.box(places[3] - 60, row - 16, 120, 32, "box", 16)
+    picture.text(places[3], row + 5, "other steps", "faint small")
+    halves = (45, 45, 45, 60, 30)
+    for i in range(4):
+        there_and_back(picture, places[i] + halves[i] + 3, places[i + 1] - halves[i + 1] - 3, row)
+    for x, formula, words in (
+        (places[0], "inp.g = 0.75", "asked for: dL/dinp"),
+        (places[1], "\u00b7 0.25", "the local derivative at 4"),
+        (places[2], "out.g = 3", "given: dL/dout"),
+    ):
+        picture.text(x, 134, formula, "code backward-fill")
+        picture.text(x, 156, words, "faint small")
+    picture.text(places[3], 156, "they stored out.g", "faint small")
+    picture.text(260, 198, "3 \u00b7 0.25 = 0.75", "code backward-fill")
     return picture
