@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import doctest
 import re
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -58,3 +61,22 @@ def test_a_worked_solution_begins_with_why_and_a_stub_does_not_tell(exercise: Co
     assert len(why.split()) >= 6
     assert why.endswith(".")
     assert why not in exercise.path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
+def test_what_a_worked_solution_is_written_with_has_been_shown(exercise: CourseExercise) -> None:
+    """By a lesson up to that of its unit, or by its own stub: a name that nobody has shown, nobody can write."""
+    lessons = [lesson for lesson in LESSONS if lesson.parent.name <= exercise.unit]
+    shown = " ".join(file.read_text("utf-8") for file in (*lessons, exercise.path))
+    assert [name for name in _names(read_worked(exercise).function) if not re.search(rf"\b{name}\b", shown)] == []
+
+
+def _names(function: ast.FunctionDef) -> Iterator[str]:
+    """The functions, methods and attributes that are used, and the keywords they are called with."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.keyword) and node.arg:
+            yield node.arg
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not hasattr(builtins, node.func.id):
+            yield node.func.id

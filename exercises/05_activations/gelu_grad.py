@@ -2,6 +2,8 @@
 
 import math
 
+import torch
+
 
 def gelu_grad(inp, out):
     """Store the gradient of the loss in `inp.g`.

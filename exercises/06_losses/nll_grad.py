@@ -1,5 +1,7 @@
 """Negative log-likelihood, backwards. The lesson is README.md in this folder."""
 
+import torch
+
 
 def nll_grad(inp, targ):
     """Store the gradient of the loss in `inp.g`.

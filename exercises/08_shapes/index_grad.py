@@ -1,5 +1,7 @@
 """Picking rows, backwards. The lesson is README.md in this folder."""
 
+import torch
+
 
 def index_grad(inp, out, idx):
     """Store the gradient of the loss in `inp.g`.

@@ -11,11 +11,12 @@ def numerical_grad(f, x, h):
     h: a positive float
     """
     ### BEGIN SOLUTION
-    # One entry at a time; x + step is a new tensor, so x itself is never moved.
-    grad = torch.zeros(x.shape, dtype=x.dtype)
+    # One entry at a time, and each nudge on a fresh copy, so x itself is never moved.
+    grad = torch.zeros_like(x).reshape(-1)
     for i in range(x.numel()):
-        step = torch.zeros(x.shape, dtype=x.dtype)
-        step.view(-1)[i] = h
-        grad.view(-1)[i] = (f(x + step) - f(x - step)) / (2 * h)
-    return grad
+        above, below = x.clone().reshape(-1), x.clone().reshape(-1)
+        above[i] += h
+        below[i] -= h
+        grad[i] = (f(above.reshape(x.shape)) - f(below.reshape(x.shape))) / (2 * h)
+    return grad.reshape(x.shape)
     ### END SOLUTION

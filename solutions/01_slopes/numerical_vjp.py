@@ -14,12 +14,13 @@ def numerical_vjp(f, x, v, h):
     h: a positive float
     """
     ### BEGIN SOLUTION
-    # This is the gradient of one number, (f(x) * v).sum(); v is constant, so it can be multiplied at the end.
-    grad = torch.zeros(x.shape, dtype=x.dtype)
+    # (f(x) * v).sum() is one number, so this is numerical_grad of it; v stays as it is.
+    grad = torch.zeros_like(x).reshape(-1)
     for i in range(x.numel()):
-        step = torch.zeros(x.shape, dtype=x.dtype)
-        step.view(-1)[i] = h
-        rise = f(x + step) - f(x - step)
-        grad.view(-1)[i] = (rise * v).sum() / (2 * h)
-    return grad
+        above, below = x.clone().reshape(-1), x.clone().reshape(-1)
+        above[i] += h
+        below[i] -= h
+        rise = f(above.reshape(x.shape)) - f(below.reshape(x.shape))
+        grad[i] = (rise * v).sum() / (2 * h)
+    return grad.reshape(x.shape)
     ### END SOLUTION
