@@ -112,6 +112,8 @@ def pair(tmp_path: Path) -> Path:
 class Lost:
     """A worker that is lost as soon as it is asked."""
 
+    pid = 0
+
     def __init__(self, isolation: str = "none") -> None:
         pass
 

@@ -14,6 +14,7 @@ from grader.course import Course
 from grader.judging.grading import Grader
 from grader.judging.grading_pool import GradingPool, Part
 from grader.results import ExerciseResult
+from grader.sandbox.worker import Worker
 
 LIMIT = 2.0
 NAME = "lin_grad"
@@ -130,3 +131,42 @@ def test_references_are_made_once(course: Course, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Grader, "trials", counted)
     graded(course, *a_class(course))
     assert set(made) == {os.getpid()}
+
+
+SPOILS = """
+import torch
+
+torch.Tensor.sum = lambda *args, **kwargs: torch.zeros(())
+torch.Tensor.__matmul__ = lambda *args: args[0]
+
+
+def relu_grad(inp, out):
+    inp.g = out.g * (inp > 0)
+"""
+
+
+def test_one_exercise_cannot_spoil_another(course: Course, worker: Worker) -> None:
+    """They share a child where all goes well; what is not plainly right is asked again, alone."""
+    grader = Grader(1)
+    spoils, right = (course.find("relu_grad"), SPOILS.encode()), (course.find(NAME), solution(course, NAME))
+    together = grader.passed_together([spoils, right], worker)
+    assert NAME not in together
+    assert grader.grade(*right, worker).status == "passed"
+
+
+def test_what_is_all_right_takes_one_child(course: Course, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["tanh_grad", NAME, "lin_grad_accumulate"]
+    run, jobs = type(worker).run, []
+    monkeypatch.setattr(type(worker), "run", lambda self, *job: jobs.append(job) or run(self, *job))
+    submission = [(course.find(name), solution(course, name)) for name in names]
+    passed = Grader(1).passed_together(submission, worker)
+    assert [passed[name].status for name in names] == ["passed"] * 3
+    assert len(jobs) == 1
+
+
+@pytest.mark.parametrize("code", ["import os\nos._exit(1)", "while True:\n    pass", "def", "raise ValueError", "..."])
+def test_whoever_ends_the_child_takes_nobody_along(code: str, course: Course) -> None:
+    parts = [Part("tanh_grad", code.encode()), Part(NAME, solution(course, NAME))]
+    broken, right = graded(course, parts)[0]
+    assert broken.status in ("failed", "todo")
+    assert right.status == "passed"

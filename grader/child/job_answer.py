@@ -33,13 +33,29 @@ Facts = dict[str, Any]
 
 
 def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview]:
-    """The reply frame to one job, in parts."""
-    results: Arrays = []
+    """The reply frame to one job, in parts.
+
+    Several jobs may be sent together, each with so many of the arrays: then so are their replies.
+    """
+    if "together" not in header:
+        results: Arrays = []
+        return protocol.parts(_answered(header, inputs, results), results)
+    replies, everything, first = [], [], 0
+    for job in header["together"]:
+        results = []
+        facts = _answered(job, inputs[first : first + job["sent"]], results)
+        replies.append({**facts, "sent": len(results)})
+        everything += [array.copy() for array in results]  # what is next may change them
+        first += job["sent"]
+    return protocol.parts({"together": replies}, everything)
+
+
+def _answered(header: Mapping[str, Any], inputs: Arrays, results: Arrays) -> Facts:
     if header.get("tight_memory"):  # memory: holes between what was used before may not count as used
         give_back_at_once(LARGE)
     with capture_output() as printed, Clock(header["time_limit"]) as clock:
         facts = _facts(header, inputs, results, printed, clock)
-    return protocol.parts({**facts, "printed": printed.text()}, results)
+    return {**facts, "printed": printed.text()}
 
 
 def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: CappedText, clock: Clock) -> Facts:

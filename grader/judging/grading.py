@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import io
 import secrets
 import tokenize
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from grader.child.protocol import Frame
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.errors import InfrastructureError, ProtocolError
@@ -26,10 +28,11 @@ from . import quiz_grading
 from .cost_checks import told_of_nudges, without_room, without_watched_call
 from .judge import Judge, with_largest_repeated
 from .source_text import Source
-from .submission_code import SubmissionCode
+from .submission_code import SubmissionCode, run_together
 from .verdicts import same_for_every_answer
 
 LONGEST_REASON = 200
+TOGETHER = 1.0  # seconds that the exercises of a submission have where they share a child; nothing fails for it
 OnJudged = Callable[[Judge], None]
 DOMAIN_ENCODINGS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 
@@ -104,13 +107,12 @@ class Grader:
         if exercise.is_quiz:
             return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
         try:
-            source = Source.of_file(_decode(content), exercise.file)
-        except (SyntaxError, LookupError, UnicodeError) as error:
+            return self._grade(exercise, _source(exercise, content), worker, on_judged)
+        except UnreadableSource as error:
             says = f"{exercise.file} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
             return same_for_every_answer(
                 exercise, Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",))
             )
-        return self._grade(exercise, source, worker, on_judged)
 
     def not_handed_in(self, exercise: CourseExercise) -> ExerciseResult:
         """One result for all who have not: most of a class, in most exercises."""
@@ -144,27 +146,85 @@ class Grader:
         except InfrastructureError as error:
             return same_for_every_answer(exercise, Diagnosis("error", str(error)), "error")
 
+    def passed_together(
+        self, submission: Sequence[tuple[CourseExercise, bytes | Sequence[str]]], worker: Worker
+    ) -> dict[str, ExerciseResult]:
+        """What passes where the exercises of a submission share one child, by exercise; the rest is to be asked alone.
+
+        Args:
+            submission: each exercise with its file, or with the code cells of a notebook.
+        """
+        codes = []
+        for exercise, content in submission:
+            if not exercise.is_quiz:
+                with contextlib.suppress(UnreadableSource):
+                    codes.append(SubmissionCode(exercise, _source(exercise, content), worker))
+        if len(codes) < 2:
+            return {}
+        try:
+            with one_thread(), np.errstate(all="ignore"):
+                replies = run_together([self._job(code) for code in codes], worker, TOGETHER)
+                results = [self._passed(code, reply) for code, reply in zip(codes, replies, strict=False)]
+        except Exception:  # whatever it is, whoever is asked alone says so
+            return {}
+        return {result.id: result for result in results if result is not None}
+
+    def _passed(self, code: SubmissionCode, reply: Frame) -> ExerciseResult | None:
+        """The result of an exercise, if it is seen at once that all is right."""
+        judge, nudged = self._judge(code, reply)
+        return self._costs(code, judge.result(), nudged) if judge.is_all_right() else None
+
     def _run_and_judge(
         self, exercise: CourseExercise, source: Source, worker: Worker, on_judged: OnJudged | None
     ) -> ExerciseResult:
-        trials, limit = self.trials(exercise), exercise.course.policy.time_limit
-        asked, code = with_largest_repeated(trials), SubmissionCode(exercise, source, worker)
-        reply = code.run(asked, self.watched_trial(exercise))
+        limit, code = exercise.course.policy.time_limit, SubmissionCode(exercise, source, worker)
+        reply = code.run(self._job(code))
         if reply.end == "timeout":
             return same_for_every_answer(
                 exercise, Diagnosis("timeout", f"it was still running after {limit:g} seconds")
             )
         if reply.frame is None:
             return same_for_every_answer(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
-        observed, nudged = without_watched_call(read(reply.frame), len(asked))
-        judge = Judge(exercise, source, trials, observed)
-        result = told_of_nudges(exercise, judge.result(), nudged)
+        judge, nudged = self._judge(code, reply.frame)
+        result = self._costs(code, judge.result(), nudged)
         if on_judged is not None:
             on_judged(judge)
-        tight = self.tight_memory_trial(exercise) if worker.isolation != "none" else None
-        if tight is not None and any(answer.code is None for answer in result.answers):
-            return without_room(exercise, result, tight, code.run_in_tight_memory(tight))
         return result
+
+    def _job(self, code: SubmissionCode) -> Frame:
+        return code.job(with_largest_repeated(self.trials(code.exercise)), self.watched_trial(code.exercise))
+
+    def _judge(self, code: SubmissionCode, reply: Frame) -> tuple[Judge, Mapping[str, int]]:
+        """The judge of what was observed, and how often the forward pass was run beside each argument."""
+        trials = self.trials(code.exercise)
+        observed, nudged = without_watched_call(read(reply), len(with_largest_repeated(trials)))
+        return Judge(code.exercise, code.source, trials, observed), nudged
+
+    def _costs(self, code: SubmissionCode, result: ExerciseResult, nudged: Mapping[str, int]) -> ExerciseResult:
+        """The result with what is said of measured gradients, less what needs more room than there is."""
+        result = told_of_nudges(code.exercise, result, nudged)
+        tight = self.tight_memory_trial(code.exercise) if code.worker.isolation != "none" else None
+        if tight is None or all(answer.code for answer in result.answers):
+            return result
+        return without_room(code.exercise, result, tight, code.run_in_tight_memory(tight))
+
+
+class UnreadableSource(ValueError):
+    """A file that is no text."""
+
+
+def _source(exercise: CourseExercise, content: bytes | Sequence[str]) -> Source:
+    """What runs: the text of a file, or of a notebook's code cells.
+
+    Raises:
+        UnreadableSource: says why.
+    """
+    if not isinstance(content, bytes):
+        return Source.of_cells(content)
+    try:
+        return Source.of_file(_decode(content), exercise.file)
+    except (SyntaxError, LookupError, UnicodeError) as error:
+        raise UnreadableSource(str(error)) from error
 
 
 def _decode(content: bytes) -> str:

@@ -25,7 +25,7 @@ from grader.course import Course, CourseExercise
 from grader.results import ExerciseResult, exercise_from_json
 from grader.sandbox.isolation import Isolation
 from grader.sandbox.warm_process import Closing, states_below
-from grader.sandbox.worker import Worker, start_worker
+from grader.sandbox.worker import Worker, start_worker, worker_mode
 
 from .lazy_grader import new_grader
 
@@ -77,7 +77,7 @@ class GradingPool(Closing):
         self._running: list[_GradingProcess] = []
         self._warm: list[Worker] = []
         try:
-            for _ in range(processes):
+            for _ in range(processes if worker_mode(isolation) == "fork" else 0):
                 self._warm.append(start_worker(isolation))
             self.processes, self.grader = processes, new_grader(seed)
         except BaseException:
@@ -213,8 +213,10 @@ class _GradingProcess:
 
     def is_frozen(self) -> bool:
         """It should have answered long ago, and neither computes nor waits its turn on a busy machine."""
-        late = time.monotonic() > self.heard + self.limit + TICK
-        return late and not any(state in AT_WORK for _, state in states_below(self.process.pid))
+        if time.monotonic() <= self.heard + self.limit + TICK:
+            return False
+        processes = [self.process.pid, self.worker.pid if self.worker is not None else 0]
+        return not any(state in AT_WORK for pid in processes for _, state in states_below(pid))
 
     def close(self) -> _Loss:
         """End the process and its worker; why it had ended, if it had."""
@@ -241,10 +243,13 @@ def _serve(
     _limit_memory()
     with contextlib.suppress(EOFError, OSError), contextlib.ExitStack() as stack:
         while True:
-            for name, content in connection.recv():
+            submission = [(course.find(name), content) for name, content in connection.recv()]
+            with _budget(course.policy.time_limit):
+                worker = worker or stack.enter_context(start_worker(isolation))
+                passed = grader.passed_together(submission, worker)
+            for exercise, content in submission:
                 with _budget(course.policy.time_limit):
-                    worker = worker or stack.enter_context(start_worker(isolation))
-                    result = _grade(grader, course.find(name), content, worker)
+                    result = passed.get(exercise.id) or _grade(grader, exercise, content, worker)
                 record = {**result.record, "printed": result.printed, "notes": result.notes}
                 connection.send_bytes(json.dumps(record).encode())
 

@@ -28,19 +28,23 @@ class SubmissionCode:
     source: Source
     worker: Worker
 
-    def run(self, trials: Sequence[Trial], watched: Trial | None) -> Reply:
-        """Run the trials that are judged, and after them the one in which it is watched what the code does."""
+    def job(self, trials: Sequence[Trial], watched: Trial | None) -> protocol.Frame:
+        """A job that runs the trials which are judged, and after them the one in which the code is watched."""
         arrays: list[np.ndarray] = []
         calls = [self._call(trial, arrays) for trial in trials]
         if watched is not None:
             calls.append({**self._call(watched, arrays), "nudges": True})
-        return self._run(calls, arrays, self.exercise.course.policy.memory_limit)
+        return protocol.Frame(self._header(calls, self.exercise.course.policy.memory_limit), arrays)
+
+    def run(self, job: protocol.Frame) -> Reply:
+        """Run one job."""
+        return self.worker.run(protocol.pack(*job), job.header["time_limit"])
 
     def run_in_tight_memory(self, trial: Trial) -> Reply:
         """Run one trial without room for the array that must never be held; holes in memory may not count as used."""
         arrays: list[np.ndarray] = []
         call = {**self._call(trial, arrays), "meter": False, "after": False}
-        return self._run([call], arrays, ROOM, tight_memory=True)
+        return self.run(protocol.Frame({**self._header([call], ROOM), "tight_memory": True}, arrays))
 
     def _call(self, trial: Trial, arrays: list[np.ndarray]) -> dict[str, Any]:
         """One call: its arguments, and what is to be reported of it."""
@@ -50,21 +54,30 @@ class SubmissionCode:
             "huge": forbidden_bytes(self.exercise.function, trial) if trial.metered else None,
         }
 
-    def _run(
-        self, calls: list[dict[str, Any]], arrays: list[np.ndarray], memory_limit: int, *, tight_memory: bool = False
-    ) -> Reply:
+    def _header(self, calls: list[dict[str, Any]], memory_limit: int) -> dict[str, Any]:
         time_limit = self.exercise.course.policy.time_limit
-        header = {
+        return {
             "cells": self.source.cells,
             "cell_limit": None if self.source.file else time_limit * CELL_SHARE,
             "filename": self.exercise.file,
             "function": self.exercise.id,
             "time_limit": time_limit,
             "memory_limit": memory_limit,
-            "tight_memory": tight_memory,
             "calls": calls,
         }
-        return self.worker.run(protocol.pack(header, arrays), time_limit)
+
+
+def run_together(jobs: Sequence[protocol.Frame], worker: Worker, seconds: float) -> list[protocol.Frame]:
+    """The replies to several jobs that share one child; none where it did not answer all in so many seconds.
+
+    Raises:
+        ProtocolError: it answers something else.
+    """
+    limit = {name: max(job.header[name] for job in jobs) for name in ("time_limit", "memory_limit")}
+    parts = [{**job.header, "sent": len(job.arrays)} for job in jobs]
+    arrays = [array for job in jobs for array in job.arrays]
+    reply = worker.run(protocol.pack({**limit, "time_limit": seconds, "together": parts}, arrays), seconds)
+    return [] if reply.frame is None else protocol.taken_apart(reply.frame, len(jobs))
 
 
 def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:

@@ -43,13 +43,15 @@ class AutogradeSession:
             SpecError: a declaration of the course cannot be used.
         """
         self.pool.prepare(exercises)
-        parts = ((number, [Part(each.id, tuple(cells))]) for number, each in enumerate(exercises))
+        shares = [exercises[first :: self.pool.processes] for first in range(self.pool.processes)]
+        parts = ((first, [Part(each.id, tuple(cells)) for each in share]) for first, share in enumerate(shares))
         try:
-            found = dict(graded for graded in self.pool.grade(parts) if graded is not None)
+            graded = [one for found in self.pool.grade(parts) if found is not None for one in found[1]]
         except BaseException:  # Ctrl-C waits for no student's code
             self.pool.close()
             raise
-        results = [found[number][0] for number in range(len(exercises))]
+        found = {result.id: result for result in graded}
+        results = [found[each.id] for each in exercises]
         for result in results:
             if result.status == "error":
                 raise InfrastructureError(f"{result.id} could not be graded: {result.answers[0].message}")

@@ -16,6 +16,11 @@ class ReplaceableWorker(Closing, ABC):
     process: WarmProcess | None = None
     ready = False
 
+    @property
+    def pid(self) -> int:
+        """The number of its process; 0 where there is none."""
+        return self.process.popen.pid if self.process is not None else 0
+
     @abstractmethod
     def _start(self) -> WarmProcess:
         """Start a process, which is not ready yet, and keep it in `process`.
@@ -34,7 +39,7 @@ class ReplaceableWorker(Closing, ABC):
         Raises:
             InfrastructureError: it cannot start; says why.
         """
-        if self.process is not None and self.ready and self.process.popen.poll() is not None:
+        if self.process is not None and self.ready and self.process.has_ended():
             self.close()
         process = self.process or self._start()
         if not self.ready:

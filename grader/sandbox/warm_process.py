@@ -62,6 +62,10 @@ class Worker(Protocol):
 
     isolation: Isolation
 
+    @property
+    def pid(self) -> int:
+        """The number of the process; 0 where there is none."""
+
     def run(self, job: bytes, time_limit: float) -> Reply:
         """Answer one job frame within `time_limit` seconds."""
 
@@ -105,15 +109,15 @@ class WarmProcess:
         """
         deadline = time.monotonic() + START_LIMIT
         while not (ready := answered(LOOK)):
-            if ready is False or self._has_ended():
+            if ready is False or self.has_ended():
                 raise self._why_it_ended()
             if stopped := [pid for pid, state in states_below(self.popen.pid) if state in STOPPED]:
                 raise could_not_start(f"process {stopped[0]} was stopped by a signal or a debugger")
             if time.monotonic() > deadline:
                 raise could_not_start(f"it was not ready after {START_LIMIT:.0f} seconds{self._last_words()}")
 
-    def _has_ended(self) -> bool:
-        """Whoever was forked from the process that started it cannot ask for its exit code."""
+    def has_ended(self) -> bool:
+        """It has ended; whoever was forked from the process that started it cannot ask for its exit code."""
         if os.getpid() == self.owner:
             return self.popen.poll() is not None
         return next(states_below(self.popen.pid), (0, "Z"))[1] == "Z"

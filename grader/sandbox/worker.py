@@ -13,7 +13,7 @@ from .spawned_worker import SpawnedWorker
 from .warm_process import Reply, Worker
 
 MODE_VARIABLE = "HANDGRAD_WORKER"
-__all__ = ["MODE_VARIABLE", "Reply", "Worker", "start_worker"]
+__all__ = ["MODE_VARIABLE", "Reply", "Worker", "start_worker", "worker_mode"]
 
 
 def start_worker(isolation: Isolation, mode: str | None = None) -> Worker:
@@ -26,11 +26,15 @@ def start_worker(isolation: Isolation, mode: str | None = None) -> Worker:
     Raises:
         InfrastructureError: the mode does not exist here.
     """
-    if isolation != "none":
-        return ForkingWorker(isolation)
-    chosen = os.environ.get(MODE_VARIABLE) or mode or ("fork" if sys.platform == "linux" else "spawn")
+    chosen = worker_mode(isolation, mode)
     if chosen == "fork" and sys.platform == "linux":
         return ForkingWorker(isolation)
     if chosen == "spawn":
         return SpawnedWorker()
     raise InfrastructureError(f"there is no worker mode {chosen!r} on this platform: set {MODE_VARIABLE}=spawn")
+
+
+def worker_mode(isolation: Isolation, mode: str | None = None) -> str:
+    """The mode that `start_worker` chooses; a worker that forks can be handed on to a forked process."""
+    usual = "fork" if sys.platform == "linux" else "spawn"
+    return "fork" if isolation != "none" else os.environ.get(MODE_VARIABLE) or mode or usual
