@@ -263,7 +263,7 @@ ODD_VALUES: dict[str, tuple[str, str]] = {
     "a number": ("0.5", "wrong-type"),
     "a list": ("[1.0]", "wrong-type"),
     "a list in itself": ("looped", "wrong-type"),
-    "a numpy array": ("((inp > 0) * out.g).numpy()", "wrong-type"),
+    "a numpy array of float64": ("((inp > 0) * out.g).double().numpy()", "wrong-dtype"),
     "a string": ("'g'", "wrong-type"),
     "a module": ("torch", "wrong-type"),
     "sparse": ("((inp > 0) * out.g).to_sparse()", "wrong-type"),

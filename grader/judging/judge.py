@@ -135,7 +135,7 @@ class Judge:
         return list(zip(with_largest_repeated(self.trials), self.observed.facts.calls, strict=True))
 
     def _check_structure(self, answer: Answer) -> Verdict:
-        """Called without error, set or returned, a tensor."""
+        """Called without error, set or returned, an array."""
         for trial, call in self._trial_calls:
             if call.error is not None:
                 return self._diagnose_error(answer, trial, call.error)
@@ -193,7 +193,8 @@ class Judge:
             return self._named(answer)
         for trial, call in self._trial_calls:
             value = structure_checks.value_of(answer, call)
-            wrong = structure_checks.check_dtype(answer, value, self._expected_dtype(answer, trial))
+            array, dtype = self.observed.array(value), self._expected_dtype(answer, trial)
+            wrong = structure_checks.check_dtype(answer, value, array, dtype)
             if wrong is not None and trial.expected[answer.name] is not None:
                 return wrong
         if answer.name in self.mistakes and len(self._finite(pairs)) < len(pairs):

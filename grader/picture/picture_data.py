@@ -19,7 +19,7 @@ WHY = {
     "missing-answer": "no array was stored or returned, so there is nothing to draw",
     "returned-not-stored": "no array was stored, so there is nothing to draw",
     "wrong-attribute": "no array was stored there, so there is nothing to draw",
-    "wrong-type": "it is no tensor, so there is nothing to draw",
+    "wrong-type": "it is not an array of numbers, so there is nothing to draw",
 }
 NOTHING = "there is no array to draw"
 Kind = Literal["values", "difference"]

@@ -226,7 +226,7 @@ def relu_grad(inp, out):
     inp.g = out.g
 
 
-# %% wrong: a NumPy array | inp.g: wrong-type
+# %% right: a NumPy array
 import numpy as np
 
 
