@@ -8,6 +8,7 @@ import numpy as np
 
 from grader.diagnosis.mistake import Diagnosis
 from grader.exercise import Answer, Declaration
+from grader.reference.option_arguments import describe_options
 from grader.reference.trial import Trial, requested_gradients
 from grader.sandbox.checked_reply import Call
 from grader.shapes import named_axes, shape_of
@@ -43,5 +44,9 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
     }
     everything = requested_gradients(first.arguments)
     if everything is not None and 0 < work[everything] <= work[everything - {answer.wrt}]:
-        return Diagnosis("extra-work", f"{answer.name} is worked out even when it is not asked for")
+        without = next(
+            trial for trial, _ in rounds if requested_gradients(trial.arguments) == everything - {answer.wrt}
+        )
+        where = describe_options(without)
+        return Diagnosis("extra-work", f"{answer.name} is worked out even where {where}")
     return None

@@ -13,7 +13,7 @@ from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.exercise import RETURN, Answer
 from grader.reference.compare import agrees
-from grader.reference.option_arguments import describe_options
+from grader.reference.option_arguments import describe_options, requested
 from grader.reference.trial import Trial
 from grader.sampling import Array
 from grader.sandbox.checked_reply import Call, Facts, Observation, Raised, Value
@@ -152,7 +152,7 @@ def check_value(answer: Answer, call: Call, trial: Trial, *, number_allowed: boo
     """
     value = value_of(answer, call)
     if trial.expected[answer.name] is None:
-        return _unwanted_answer(answer, value)
+        return _unwanted_answer(value, trial)
     if value.kind == "ellipsis":
         return Diagnosis("todo", "not attempted yet")
     if value.kind == "none":
@@ -176,10 +176,15 @@ def _wrong_type(value: Value, wanted: str) -> Diagnosis:
     return Diagnosis("wrong-type", f"it is {article} {kind}, not a {wanted}", TYPE_HINTS.get(kind, ()))
 
 
-def _unwanted_answer(answer: Answer, value: Value) -> Diagnosis | None:
+def _unwanted_answer(value: Value, trial: Trial) -> Diagnosis | None:
     if value.kind in {"none", "ellipsis"}:
         return None
-    return Diagnosis("extra-work", "it was not asked for, and the function stored it all the same")
+    return Diagnosis("extra-work", f"it is not asked for{_where(trial)}, and the function stores it all the same")
+
+
+def _where(trial: Trial) -> str:
+    """Which gradients are asked for, where it is not always all of them."""
+    return "".join(f" where {name} is {value}" for name, value in requested(trial).items())
 
 
 def _missing_answer(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
@@ -196,7 +201,7 @@ def _missing_answer(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
         )
     if RETURN not in trial.expected and call.returned.kind in {"tensor", "items", "ndarray"}:
         return Diagnosis("returned-not-stored", f"the function returns something, but it must store {answer.name}")
-    return Diagnosis("missing-answer", f"nothing was stored in {answer.name}")
+    return Diagnosis("missing-answer", f"nothing was stored in {answer.name}{_where(trial)}")
 
 
 def check_dtype(answer: Answer, value: Value, array: np.ndarray | None, expected: str | None) -> Diagnosis | None:

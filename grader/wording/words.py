@@ -213,11 +213,12 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "kinds": _kinds,
     "options": _options,
     "owner": lambda told: f"the shape of {told['owner']}, " if told["owner"] else "",
+    "largest": lambda told: "the largest entry of the right answer" if told["entries"] > 1 else "the right one",
     "alone": lambda told: ", and none in a batch of one" if told["alone"] else "",
 }
 DERIVED_FROM: Mapping[str, tuple[str, ...]] = {
     "still": (), "them": (), "minus": (), "mean": ("axes",), "paths": ("value", "count", "missing"), "subject": (),
-    "target": (),
+    "target": (), "largest": ("entries",),
     "entry": ("name", "place", "value"),
 }  # fmt: skip
 

@@ -232,3 +232,11 @@ import numpy as np
 def slope(f, x, h):
     heights = np.array([f(x), f(x + h)])
     return np.diff(heights)[0] / h
+
+
+# %% wrong: in no known way | return: unknown
+import math
+
+
+def slope(f, x, h):
+    return (f(x + h) - f(x)) / h + math.sin(7 * x)
