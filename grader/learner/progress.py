@@ -24,7 +24,7 @@ class Progress:
 
     Args:
         path: the state file.
-        exercises: by exercise id: the file's hash, its last verdicts, and by answer the hints seen and mistakes counted.
+        exercises: by exercise id: the file's hash, its last verdicts, and hints seen by answer.
         met: by code and exercise id: how often a mistake was met, less how often it was got over in a review.
         notes: what a person should be told of the state file itself.
     """

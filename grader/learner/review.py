@@ -105,8 +105,8 @@ def _most_first(counts: Mapping[str, int]) -> list[str]:
 def _questions(course: Course, progress: Progress, met: MistakeMet) -> list[ReviewQuestion]:
     """The questions in which this mistake can be made, the most closely related first.
 
-    Those in which it was made, then those of the units in which it was, then those of the units before. None is of a unit
-    that comes later: its subject may be new.
+    Those in which it was made, then those of the units in which it was, then those of the units before. None is of a
+    unit that comes later: its subject may be new.
     """
     order = [unit.id for unit in course.config.units]
     units = {exercise.unit for exercise in met.where}

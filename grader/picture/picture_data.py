@@ -34,7 +34,7 @@ class Grid:
         axes: a name for each axis; one that begins with `_` is no name.
         kind: values, or differences, 0 where there is none to speak of.
         values: float64.
-        limit: the value at either end of the colour scale.
+        limit: the value at either end of the colour scale, which all grids of a picture share.
         shaded: the values are whole numbers from `-limit` to `limit`: shades, in place of numbers that are kept back.
     """
 
