@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 
 from grader.diagnosis.mistake import Mistake
 from grader.exercise import Answer, Declaration, Exercise, Routine
@@ -16,7 +18,7 @@ from grader.reference.trial import Trial
 from grader.sampling import Array, Dtype, Function
 
 NUDGE = 1e-4
-MOST_SHOWN = 8  # entries of an array that is written out
+MOST_SHOWN = 6  # entries of an array that is written out
 Pair = tuple[Trial, np.ndarray]
 
 
@@ -32,19 +34,36 @@ def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Pair], mi
     """
     trial, array, index = _named_entry(answer, wrong, mistake) or _worst_entry(answer, *wrong[0])
     argument = trial.arguments.get(answer.wrt)
-    if not isinstance(exercise, Exercise) or answer.kind != "gradient" or index is None:
+    if not isinstance(exercise, Exercise) or answer.kind == "value" or index is None:
         return ""
-    if isinstance(argument, Array) and argument.g is not None:
+    if isinstance(argument, Array) and argument.g is not None and answer.stored:
         return ""
-    values = trial.inputs[answer.wrt].numpy()
-    moved = loss_of(exercise, trial, answer.wrt, nudged(values, index, NUDGE))
+    out_g = trial.out_g
+    assert out_g is not None
+    values, nudge, what = trial.inputs[answer.wrt].numpy(), index, "the output"
+    if answer.kind == "jacobian":
+        of, nudge = index[: out_g.ndim], index[out_g.ndim :]
+        trial, what = _of_one_output(trial, out_g, of), _entry("output", of) if of else what
+    elif exercise.gives_upstream or array.ndim == 0 or out_g.ndim == 0:
+        what = "the loss"
+    moved = loss_of(exercise, trial, answer.wrt, nudged(values, nudge, NUDGE))
     change = brief(moved - loss_of(exercise, trial, answer.wrt, values))
     yours = brief(NUDGE * array[index])
     if change == yours:  # so near that a nudge does not tell them apart
         return ""
-    entry = f"{answer.wrt}[{','.join(map(str, index))}]" if index else answer.wrt
-    what = "the loss" if exercise.gives_upstream or array.ndim == 0 or trial.out_g.ndim == 0 else "the output"  # type: ignore[union-attr]
-    return f"nudge {entry} by 1e-4: {what} moves by {change}, your gradient says {yours}"
+    name = "Jacobian" if answer.kind == "jacobian" else "gradient"
+    return f"nudge {_entry(answer.wrt, nudge)} by 1e-4: {what} moves by {change}, your {name} says {yours}"
+
+
+def _entry(name: str, index: tuple[int, ...]) -> str:
+    return f"{name}[{','.join(map(str, index))}]" if index else name
+
+
+def _of_one_output(trial: Trial, out_g: torch.Tensor, index: tuple[int, ...]) -> Trial:
+    """The same trial with one entry of the output for a loss."""
+    chosen = torch.zeros_like(out_g)
+    chosen[index] = 1
+    return replace(trial, out_g=chosen)
 
 
 def _named_entry(
@@ -52,15 +71,19 @@ def _named_entry(
 ) -> tuple[Trial, np.ndarray, tuple[int, ...]] | None:
     """The entry that a finding names, in the trial that it is named in: there the input has the value that it tells."""
     told = mistake.facts[0].parameters if mistake is not None and mistake.facts else {}
-    if not told.get("name"):
+    if "place" not in told:
         return None
-    index = tuple(told.get("place", ()))
+    index = tuple(told["place"])
     for trial, array in wrong:
-        values = np.asarray(trial.inputs[answer.wrt])
         inside = len(index) == array.ndim and all(i < size for i, size in zip(index, array.shape, strict=True))
-        if inside and array.shape == values.shape and f"{float(values[index]):.3g}" == told.get("value"):
+        if inside and told["value"] in ("", _value(trial.inputs[answer.wrt], index)):
             return trial, array, index
     return None
+
+
+def _value(values: Any, index: tuple[int, ...]) -> str:
+    """One entry as findings tell it; nothing where there is no such entry."""
+    return f"{float(values[index]):.3g}" if len(index) == values.ndim else "no entry"
 
 
 def _worst_entry(answer: Answer, trial: Trial, array: np.ndarray) -> tuple[Trial, np.ndarray, tuple[int, ...] | None]:
@@ -114,7 +137,7 @@ def _typed(value: Any) -> str:
 
 def shown(array: np.ndarray) -> str:
     """A short array on one line."""
-    text = np.array2string(array, separator=", ", formatter={"float_kind": lambda x: f"{x + 0.0:.4g}"})
+    text = np.array2string(array, separator=", ", formatter={"float_kind": lambda x: f"{x + 0.0:.3g}"})
     return " ".join(text.split())
 
 
