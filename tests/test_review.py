@@ -104,6 +104,14 @@ def test_no_question_is_of_a_unit_that_comes_later_and_the_nearest_come_first(co
         assert max(units, default=0) <= order.index(course.find(name).unit)
 
 
+def test_what_is_no_mistake_in_the_numbers_brings_only_questions_of_its_unit(course: Course) -> None:
+    """Doing more work than was asked for has little to do with a question on what `backward()` does."""
+    progress = met(course, lin_grad_needed="extra-work")
+    assert {asked.quiz.unit for asked in review(course, progress).questions} <= {"04_linear"}
+    progress = met(course, lin_grad="wrong-sign")
+    assert {asked.quiz.unit for asked in review(course, progress, 99).questions} - {"04_linear"}
+
+
 def test_several_answers_with_one_mistake_made_it_once(course: Course) -> None:
     exercise, progress = course.find("lin_grad"), Progress.load(course.root)
     answers = tuple(AnswerResult(a.name, "failed", 0.0, 1.0, "transposed") for a in exercise.declaration.answers)

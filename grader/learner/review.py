@@ -8,6 +8,7 @@ from itertools import chain, zip_longest
 
 from grader.course import Course, CourseExercise
 from grader.quiz.questions import codes_of
+from grader.results import VALUE_CODES
 
 from .progress import Progress
 
@@ -105,12 +106,11 @@ def _most_first(counts: Mapping[str, int]) -> list[str]:
 def _questions(course: Course, progress: Progress, met: MistakeMet) -> list[ReviewQuestion]:
     """The questions in which this mistake can be made, the most closely related first.
 
-    Those in which it was made, then those of the units in which it was, then those of the units before. None is of a
-    unit that comes later: its subject may be new.
+    Those in which it was made, then those of the units in which it was. A mistake in the numbers is the same one in
+    every unit, so the units before follow; of those that come later the subject may be new.
     """
     order = [unit.id for unit in course.config.units]
-    units = {exercise.unit for exercise in met.where}
-    last = max(map(order.index, units), default=len(order))
+    units = {order.index(exercise.unit) for exercise in met.where}
     found = [
         ReviewQuestion(met.code, quiz, name)
         for quiz in course.exercises
@@ -121,9 +121,11 @@ def _questions(course: Course, progress: Progress, met: MistakeMet) -> list[Revi
     gone_wrong = [asked for asked in found if _went_wrong(progress, asked)]
     if met.code in SLIPS:
         return gone_wrong
-    related = [asked for asked in found if asked not in gone_wrong and order.index(asked.quiz.unit) <= last]
-    by_distance = sorted(related, key=lambda asked: (asked.quiz.unit not in units, -order.index(asked.quiz.unit)))
-    return gone_wrong + by_distance
+    others = [(order.index(asked.quiz.unit), asked) for asked in found if asked not in gone_wrong]
+    here = [asked for unit, asked in others if unit in units]
+    before = [(unit, asked) for unit, asked in others if unit not in units and unit < max(units, default=0)]
+    before.sort(key=lambda pair: -pair[0])
+    return [*gone_wrong, *here, *(asked for _, asked in before if met.code in VALUE_CODES)]
 
 
 def _went_wrong(progress: Progress, asked: ReviewQuestion) -> bool:
