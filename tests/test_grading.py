@@ -191,6 +191,12 @@ def test_of_a_routine_the_smallest_call_is_shown(grade: Grade, course: Course) -
         ("True", "extra-work", "it is not asked for where needs is {'b'}, and the function stores it all the same"),
         ("len(needs) > 1", "missing-answer", "nothing was stored in inp.g where needs is {'inp'}"),
         ("False", "missing-answer", "nothing was stored in inp.g where needs is {'inp', 'w', 'b'}"),
+        (
+            "needs['inp']",
+            "error",
+            "TypeError: 'set' object is not subscriptable (lin_grad_needed.py, line 5: if needs['inp']: "
+            "inp.g = out.g @ w.t()). Here needs is {'inp', 'w', 'b'}",
+        ),
         ("worked_out is None", "extra-work", "inp.g is worked out even where needs is {'w', 'b'}"),
     ],
 )

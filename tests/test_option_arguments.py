@@ -27,6 +27,7 @@ def test_whole_numbers_yes_or_no_and_tuples_are_options() -> None:
     [
         (UNSQUEEZED.format("", "g.expand_as(inp)"), "error", "dim is 1 and keepdim is False"),
         (UNSQUEEZED.format(".unsqueeze(dim)", "g.expand_as(inp)"), "error", "It is right only where keepdim is False"),
+        (UNSQUEEZED.format("", "g.summ()"), "error", "line 3: inp.g = g.summ()). Here dim is 1 and keepdim is False"),
         (UNSQUEEZED.format("", "g.sum()"), "wrong-shape", "where dim is 1 and keepdim is False"),
         (
             UNSQUEEZED.format("", "(g if keepdim else g.unsqueeze(dim)).expand_as(inp) * (1 if keepdim else 3)"),

@@ -111,6 +111,8 @@ def diagnose_error(
     says = f"{error.type}: {_one_line(error.message)}{where}"
     if trial is not None and SHAPE_ERROR.search(error.message):
         return Diagnosis(code, f"{says}. Here {_shapes(trial)}", SHAPE_HINTS)
+    if trial is not None and (chosen := describe_options(trial)):
+        says = f"{says}. Here {chosen}"
     return Diagnosis(code, says, NAME_HINTS if error.type == "NameError" else ())
 
 
