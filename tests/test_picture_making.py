@@ -102,6 +102,15 @@ def test_where_both_agree_the_difference_is_nothing_at_all(see: See) -> None:
     assert np.any(difference != 0)
 
 
+def test_what_is_nothing_is_measured_as_nothing(see: See, course: Course, grader: Grader) -> None:
+    """And not as the rounding of the measurement, whatever the scale of the wrong answer."""
+    source = "def relu_grad(inp, out):\n    inp.g = out.g * 1e6\n"
+    measured = values(picture(see("relu_grad", source), "inp.g").grids[1])
+    right = grader.trials(course.find("relu_grad"))[0].expected["inp.g"]
+    assert right is not None
+    assert np.array_equal(measured == 0, right == 0)
+
+
 def test_a_course_that_keeps_expected_values_back_draws_them_in_shades(
     see: See, course: Course, grader: Grader
 ) -> None:

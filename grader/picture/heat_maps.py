@@ -1,11 +1,12 @@
 """Lays out arrays as heat maps: tables of cells, each with its text and its place on a scale centred on zero.
 
-All arrays of one picture have one scale: the same colour is the same number, and the same power of ten is left out.
+All arrays of one picture have one scale: the same colour is the same number.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,7 @@ from .picture_data import Grid, Picture
 
 RIGHT, NOT_FINITE = "right", "not finite"
 NAMELESS = "axis "
-NEXT_TO_NOTHING = 1e-6  # of the largest: the rounding of what is measured
+EXPONENT = re.compile(r"e\+?(-?)0*")
 
 
 @dataclass(frozen=True)
@@ -84,10 +85,8 @@ def bands(picture: Picture, limits: TableLimits) -> Iterator[Band]:
 
 
 def heading(grid: Grid) -> str:
-    """The title with the shape, and the power of ten that its numbers leave out."""
-    unit = 0 if grid.shaded else _power(grid.limit)
-    shape = f" {describe(grid.shape, grid.axes)}" if grid.shape else ""
-    return f"{grid.title}{shape}{f', in 1e{unit}' if unit else ''}"
+    """The title with the shape."""
+    return f"{grid.title} {describe(grid.shape, grid.axes)}" if grid.shape else grid.title
 
 
 def limit_of(*arrays: np.ndarray) -> float:
@@ -140,8 +139,7 @@ def _worst(grid: Grid, index: tuple[int, ...]) -> tuple[int, int]:
 def _table(grid: Grid, index: tuple[int, ...], limits: TableLimits, worst: tuple[int, int]) -> Table:
     values, rank = np.atleast_2d(grid.values[index]), len(grid.shape)
     shown = [_window(*each) for each in zip(values.shape, (limits.rows, limits.columns), worst, strict=True)]
-    unit = _power(grid.limit)
-    cells = tuple(tuple(_cell(grid, float(value), unit) for value in row[shown[1]]) for row in values[shown[0]])
+    cells = tuple(tuple(_cell(grid, float(value)) for value in row[shown[1]]) for row in values[shown[0]])
     down, across = (_name(grid.axes, rank - 2) if rank > 1 else ""), (_name(grid.axes, rank - 1) if rank else "")
     more = values.shape[0] - len(cells), max(values.shape[1] - limits.columns, 0)
     return Table(heading(grid), down, across, cells, more, (shown[0].start, shown[1].start))
@@ -153,14 +151,13 @@ def _window(size: int, room: int, wanted: int) -> slice:
     return slice(start, start + room)
 
 
-def _cell(grid: Grid, value: float, unit: int) -> Cell:
+def _cell(grid: Grid, value: float) -> Cell:
     if not math.isfinite(value):
         return Cell(f"{value:g}", mark=NOT_FINITE)
     if value == 0:
         return Cell(".", mark=RIGHT) if grid.kind == "difference" else Cell("." if grid.shaded else "0")
     level = value / grid.limit if grid.limit else 0.0
-    text = _shade(level) if grid.shaded else number(value, unit) if abs(level) > NEXT_TO_NOTHING else "0"
-    return Cell(text, max(-1.0, min(1.0, level)))
+    return Cell(_shade(level) if grid.shaded else number(value), max(-1.0, min(1.0, level)))
 
 
 def _shade(level: float) -> str:
@@ -168,9 +165,9 @@ def _shade(level: float) -> str:
     return ("+" if level > 0 else "-") * (2 if abs(level) > 0.5 else 1)
 
 
-def number(value: float, unit: int = 0) -> str:
-    """Three digits that count, in units of this power of ten."""
-    return f"{value / 10.0**unit:#.3g}".rstrip(".")
+def number(value: float) -> str:
+    """Three digits that count: `1.50`, `738`, `-8.74e3`."""
+    return EXPONENT.sub(r"e\1", f"{value:#.3g}").rstrip(".")
 
 
 def _name(axes: Axes, axis: int) -> str:
@@ -181,9 +178,3 @@ def _name(axes: Axes, axis: int) -> str:
 def _largest(array: np.ndarray) -> float:
     finite = np.abs(array[np.isfinite(array)])
     return float(finite.max(initial=0.0))
-
-
-def _power(largest: float) -> int:
-    """The power of ten to leave out, 0 for numbers that can be read as they are."""
-    rounded = float(number(largest))
-    return 0 if rounded == 0 or 0.01 <= rounded < 1000 else math.floor(math.log10(rounded))

@@ -117,12 +117,12 @@ def _array_to_compare_with(judge: Judge, answer: Answer, trial: Trial) -> tuple[
     declaration = judge.exercise.function
     if not isinstance(declaration, Exercise) or answer.kind == "value":
         return _expected(answer, trial), "right", ""
+    expected, measured = _expected(answer, trial), finite_difference_answer(declaration, answer, trial)
     note = "measured: by finite differences, one entry nudged at a time"
     prior = trial.arguments[answer.wrt].g if answer.stored else None
-    if prior is None:
-        return finite_difference_answer(declaration, answer, trial), "measured", f"{note}."
-    note = f"{note}, added to the {answer.name} that was there before."
-    return finite_difference_answer(declaration, answer, trial) + prior, "measured", note
+    if prior is not None:
+        measured, note = measured + prior, f"{note}, added to the {answer.name} that was there before"
+    return np.where((expected == 0) & _agree(measured, expected), 0.0, measured), "measured", f"{note}."
 
 
 def _axes(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:
