@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 from golden import assert_golden
 from processes import children_of
@@ -295,21 +296,27 @@ def test_check_draws_what_is_wrong_when_asked(here: Run, course: Course) -> None
     assert "forward pass" not in plain.stdout
     assert re.search(r"^  yours \(n=\d, m=\d\)", drawn.stdout, re.MULTILINE)
     assert re.search(r"yours - measured \(n=\d, m=\d\)", drawn.stdout)
-    assert "in shades" in drawn.stdout
+    assert re.search(r"^    0 +-?\d\.\d+", drawn.stdout, re.MULTILINE)
+    assert "keeps expected values back" not in drawn.stdout
     assert "<== w.g" in drawn.stdout
     assert "  b.g  it is not attempted yet, so there is nothing to draw" in drawn.stdout
     assert max(map(len, drawn.stdout.splitlines())) <= 60
     assert "\x1b" not in drawn.stdout
 
 
-def test_a_course_that_shows_expected_values_has_them_measured(here: Run, course: Course) -> None:
+def test_a_course_that_keeps_expected_values_back_shows_colours_without_numbers(here: Run, course: Course) -> None:
     write(course, "lin_grad", MEAN)
     settings = course.root / "course.yaml"
-    settings.write_text(settings.read_text().replace("show_expected: false", "show_expected: true"))
-    drawn = here("check", "lin_grad", "--show")
+    settings.write_text(settings.read_text().replace("show_expected: true", "show_expected: false"))
+    drawn = here("check", "lin_grad", "--show").stdout
+    page = here("check", "lin_grad", "--format", "html").stdout
     for title in ("yours (n=", "measured (n=", "yours - measured (n="):
-        assert title in drawn.stdout
-    assert "in shades" not in drawn.stdout
+        assert title in drawn
+        assert title in page
+    assert not re.search(r"\d\.\d", drawn[drawn.index("yours (n=") :])
+    assert set(re.findall(r"<td[^>]*>([^<]*)</td>", page)) <= {*"+.", "++", "&#8722;", "&#8722;&#8722;"}
+    for shown in (drawn, " ".join(page.split())):
+        assert "This course keeps expected values back" in " ".join(shown.split())
 
 
 def test_of_several_exercises_only_those_with_an_array_are_drawn(here: Run, course: Course) -> None:
@@ -335,8 +342,8 @@ def test_check_show_json_holds_the_record_and_beside_it_the_numbers(here: Run, c
     assert [(answer["name"], len(answer["grids"])) for answer in seen["answers"]] == [("w.g", 3), ("b.g", 0)]
     yours, measured, difference = seen["answers"][0]["grids"]
     assert yours["axes"] == ["n", "m"]
-    assert [grid["shaded"] for grid in (yours, measured, difference)] == [False, True, True]
-    assert {entry for row in difference["values"] for entry in row} <= {float(i) for i in range(-4, 5) if i}
+    assert [grid["shaded"] for grid in (yours, measured, difference)] == [False] * 3
+    assert np.allclose(difference["values"], np.subtract(yours["values"], measured["values"]))
     assert [node["marked"] for node in seen["graph"]["nodes"] if node["label"] == "@"] == [["w.g"]]
 
 
@@ -349,7 +356,7 @@ def test_check_html_is_one_page_of_ascii_that_asks_for_nothing(here: Run, course
     assert done.stdout.startswith("<!DOCTYPE html>")
     assert not ELSEWHERE.search(done.stdout)
     words = " ".join(Page(done.stdout.partition("\n")[2]).words)
-    for said in ("yours (n=", "in shades", "forward pass", "not attempted yet", "there is no array to draw"):
+    for said in ("yours (n=", "finite differences", "forward pass", "not attempted yet", "there is no array to draw"):
         assert said in words
     assert "default-src 'none'" in done.stdout
     assert "color-scheme: light dark" in done.stdout

@@ -126,7 +126,7 @@ def test_the_evidence_is_a_nudge_of_the_worst_entry(course: Course, grade: Grade
     """`nudge w[0,1] by 1e-4: the loss moves by ..., your gradient says ...`, both to be believed."""
     result = grade("lin_grad", LIN.format(RIGHT[0], "inp.t() @ out.g / len(inp)", RIGHT[2]))
     answer = result.answers[1]
-    number = r"(-?\d\.\d{3}e[+-]\d\d)"
+    number = r"(-?\d\.\d\de[+-]\d\d)"
     found = re.fullmatch(
         rf"nudge w\[(\d),(\d)\] by 1e-4: the loss moves by {number}, your gradient says {number}", answer.evidence
     )
@@ -138,6 +138,79 @@ def test_the_evidence_is_a_nudge_of_the_worst_entry(course: Course, grade: Grade
     assert moved == pytest.approx(1e-4 * expected[i, j], rel=1e-2)
     assert said == pytest.approx(1e-4 * expected[i, j] / trial.setting.sizes["bs"], rel=1e-2)
     assert abs(expected[i, j]) == pytest.approx(np.abs(expected).max())
+
+
+def test_of_a_jacobian_one_output_moves(course: Course, grade: Grade, grader: Grader) -> None:
+    (answer,) = grade("df_dx", "def df_dx(x, w, b):\n    return 3 * w.t()\n").answers
+    found = re.fullmatch(
+        r"nudge x\[(\d)\] by 1e-4: output\[(\d)\] moves by (\S+), your Jacobian says (\S+)", answer.evidence
+    )
+    assert found is not None, answer.evidence
+    expected = grader.trials(course.find("df_dx"))[0].expected["return"]
+    assert expected is not None
+    right = expected[int(found[2]), int(found[1])]
+    assert [float(found[3]), float(found[4])] == pytest.approx([1e-4 * right, 3e-4 * right], rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    "slip",
+    {
+        "one gate more": "inp.g = out.g * (inp > 0); inp.g[inp == inp.max()] = 0",
+        "another slope": "inp.g = out.g * (inp > 0) * inp.cos()",
+    }.items(),
+    ids=lambda slip: slip[0],
+)
+def test_the_entry_that_the_finding_names_is_the_one_that_is_nudged(grade: Grade, slip: tuple[str, str]) -> None:
+    (answer,) = grade("relu_grad", f"def relu_grad(inp, out):\n    {slip[1]}\n").answers
+    named = re.search(r"inp\[[\d,]*\] = ", answer.message)
+    assert named, answer.message
+    assert f"nudge {named[0].removesuffix(' = ')} by" in answer.evidence
+
+
+def test_a_routine_that_is_wrong_in_no_known_way_shows_the_call(grade: Grade) -> None:
+    """Which can be typed in again, and gives what it says."""
+    source = "import math\ndef slope(f, x, h):\n    return (f(x + h) - f(x)) / h + math.sin(7 * x)\n"
+    (answer,) = grade("slope", source).answers
+    assert answer.code == "unknown"
+    assert re.match(r"the value is wrong, by up to [\d.]+ times the right one", answer.message)
+    call, _, returned = answer.evidence.partition(", and must return ")[0].partition(" returns ")
+    assert re.fullmatch(r"slope\(f=lambda x: .+, x=0?\.\d+, h=0?\.\d+\)", call.replace("x=1.", "x=0."))
+    names: dict[str, Any] = {}
+    exec(source, names)
+    assert eval(call, names) == pytest.approx(float(returned), rel=1e-2)
+
+
+def test_of_a_routine_the_smallest_call_is_shown(grade: Grade, course: Course) -> None:
+    answers = grade("numerical_grad", "def numerical_grad(f, x, h):\n    return x.sinh() + h\n").answers
+    assert re.search(r"^numerical_grad\(f=lambda x: .*, x=torch\.tensor\(.*\), h=[\d.]+\) returns", answers[0].evidence)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code", "says"),
+    [
+        ("True", "extra-work", "it is not asked for where needs is {'b'}, and the function stores it all the same"),
+        ("len(needs) > 1", "missing-answer", "nothing was stored in inp.g where needs is {'inp'}"),
+        ("False", "missing-answer", "nothing was stored in inp.g where needs is {'inp', 'w', 'b'}"),
+        (
+            "needs['inp']",
+            "error",
+            "TypeError: 'set' object is not subscriptable (lin_grad_needed.py, line 5: if needs['inp']: "
+            "inp.g = out.g @ w.t()). Here needs is {'inp', 'w', 'b'}",
+        ),
+        ("worked_out is None", "extra-work", "inp.g is worked out even where needs is {'w', 'b'}"),
+    ],
+)
+def test_what_needs_held_is_said(grade: Grade, wanted: str, code: str, says: str) -> None:
+    source = (
+        "def lin_grad_needed(inp, out, w, b, needs):\n    worked_out = None\n"
+        "    if 'w' in needs: w.g = inp.t() @ out.g\n    if 'b' in needs: b.g = out.g.sum(0)\n"
+    )
+    if "worked_out" in wanted:
+        source += "    worked_out = out.g @ w.t()\n    if 'inp' in needs: inp.g = worked_out\n"
+    else:
+        source += f"    if {wanted}: inp.g = out.g @ w.t()\n"
+    answer = grade("lin_grad_needed", source).answers[0]
+    assert (answer.code, answer.message) == (code, says)
 
 
 def test_the_evidence_speaks_of_the_output_where_there_is_no_loss(grade: Grade) -> None:
@@ -152,14 +225,13 @@ def test_an_answer_of_another_shape_has_no_evidence_but_names_the_axes(grade: Gr
 
 
 def test_expected_numbers_are_shown_only_where_the_policy_allows_it(course: Course, worker: Worker) -> None:
-    wrong = b"def relu_grad(inp, out):\n    inp.g = 2 * out.g * (inp > 0)\n"
+    wrong = b"def slope(f, x, h):\n    return f(x)\n"
     hidden, shown = (
-        Grader(SEED).grade(with_policy(course, show_expected=allowed).find("relu_grad"), wrong, worker).answers[0]
+        Grader(SEED).grade(with_policy(course, show_expected=allowed).find("slope"), wrong, worker).answers[0]
         for allowed in (False, True)
     )
-    assert "expected" not in hidden.evidence
-    assert shown.evidence.startswith(hidden.evidence)
-    assert re.search(r"; expected \[\[.*\]\], yours is \[\[.*\]\]$", shown.evidence)
+    assert hidden.evidence.startswith("slope(f=")
+    assert shown.evidence.startswith(f"{hidden.evidence}, and must return ")
 
 
 def test_the_error_is_the_greatest_scaled_one(grade: Grade) -> None:
@@ -263,7 +335,7 @@ ODD_VALUES: dict[str, tuple[str, str]] = {
     "a number": ("0.5", "wrong-type"),
     "a list": ("[1.0]", "wrong-type"),
     "a list in itself": ("looped", "wrong-type"),
-    "a numpy array": ("((inp > 0) * out.g).numpy()", "wrong-type"),
+    "a numpy array of float64": ("((inp > 0) * out.g).double().numpy()", "wrong-dtype"),
     "a string": ("'g'", "wrong-type"),
     "a module": ("torch", "wrong-type"),
     "sparse": ("((inp > 0) * out.g).to_sparse()", "wrong-type"),

@@ -159,7 +159,7 @@ def test_an_untouched_cell_is_to_do_and_one_that_never_ran_is_missed(run: Run):
         run(stub)
         shown = run('check("lin_grad")')
         assert shown.plain.splitlines() == [
-            "lin_grad  not attempted yet", "Replace each ... in the exercise's cell, run that cell, and check again."
+            "lin_grad  not attempted yet", "Write your answer in the exercise's cell, run that cell, and check again."
         ]  # fmt: skip
         assert run('score("lin_grad", "w.g")') == Output(plain="0.0")
 

@@ -123,7 +123,7 @@ def test_html_says_the_same_and_folds_the_other_hints_away_one_in_the_other():
     ("answers", "step"),
     [
         ((PASSED,), "All right. Go on with the next exercise."),
-        ((PASSED, TODO), "Replace each ... in the exercise's cell, run that cell, and check again."),
+        ((PASSED, TODO), "Write your answer in the exercise's cell, run that cell, and check again."),
         ((AnswerResult("w.g", "failed", 0, 1, "missing-function", "no cell defines it", "", HINTS),),
          "Run the exercise's cell first, and check again."),
     ],

@@ -13,10 +13,12 @@ UNSQUEEZED = "def sum_grad(inp, out, dim, keepdim):\n    g = out.g{}\n    inp.g 
 
 
 def test_whole_numbers_yes_or_no_and_tuples_are_options() -> None:
-    arguments = {"dim": -1, "keepdim": False, "order": (2, 0, 1), "h": 0.5, "names": frozenset("a")}
+    arguments = {"dim": -1, "keepdim": False, "order": (2, 0, 1), "h": 0.5}
     trial = Trial(Setting(0, "", {}), arguments, {}, {})
     assert options(trial) == {"dim": -1, "keepdim": False, "order": (2, 0, 1)}
     assert describe_options(trial) == "dim is -1 and keepdim is False and order is (2, 0, 1)"
+    asked = {"x": 1.5, "w": 2.5, "needs": frozenset(("w", "x"))}
+    assert describe_options(Trial(Setting(0, "", {}), asked, {}, {})) == "needs is {'x', 'w'}"
     assert describe_options(Trial(Setting(0, "", {}), {}, {}, {})) == ""
 
 
@@ -25,6 +27,7 @@ def test_whole_numbers_yes_or_no_and_tuples_are_options() -> None:
     [
         (UNSQUEEZED.format("", "g.expand_as(inp)"), "error", "dim is 1 and keepdim is False"),
         (UNSQUEEZED.format(".unsqueeze(dim)", "g.expand_as(inp)"), "error", "It is right only where keepdim is False"),
+        (UNSQUEEZED.format("", "g.summ()"), "error", "line 3: inp.g = g.summ()). Here dim is 1 and keepdim is False"),
         (UNSQUEEZED.format("", "g.sum()"), "wrong-shape", "where dim is 1 and keepdim is False"),
         (
             UNSQUEEZED.format("", "(g if keepdim else g.unsqueeze(dim)).expand_as(inp) * (1 if keepdim else 3)"),

@@ -66,7 +66,7 @@ def test_each_cell_holds_its_number_and_is_tinted_by_sign_and_size() -> None:
     cells = {cell[0]: tint(cell) for row in page(three()).rows for cell in row}
     assert cells["2.00"] == f"rgba({ABOVE}, {STRONGEST:.2f})"
     assert cells["\N{MINUS SIGN}2.00"] == f"rgba({BELOW}, {STRONGEST:.2f})"
-    assert cells["0.50"] == f"rgba({ABOVE}, {STRONGEST / 4:.2f})"
+    assert cells["0.500"] == f"rgba({ABOVE}, {STRONGEST / 4:.2f})"
     assert cells["0"] == cells["."] == "none"
 
 
@@ -85,7 +85,7 @@ def test_what_is_not_finite_and_where_nothing_is_wrong_is_seen() -> None:
         ("\N{MINUS SIGN}inf", True),
         ("1.00", True),
         ("nan", True),
-        ("+4", True),
+        ("++", True),
         (".", False),
     ]
 

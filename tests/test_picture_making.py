@@ -79,8 +79,7 @@ def test_three_grids_show_yours_the_measured_one_and_the_difference(see: See, co
     np.testing.assert_allclose(values(measured), right, rtol=1e-6)
     np.testing.assert_allclose(values(yours), right / sizes["bs"], rtol=1e-4)
     np.testing.assert_allclose(values(difference), values(yours) - values(measured))
-    assert yours.limit == measured.limit == np.abs(values(measured)).max()
-    assert difference.limit == np.abs(values(difference)).max()
+    assert {grid.limit for grid in drawn.grids} == {max(np.abs(values(grid)).max() for grid in drawn.grids)}
     assert drawn.where == f"pairwise different sizes, bs={sizes['bs']}, n={sizes['n']}, m={sizes['m']}"
     assert "finite differences" in drawn.note
 
@@ -103,18 +102,29 @@ def test_where_both_agree_the_difference_is_nothing_at_all(see: See) -> None:
     assert np.any(difference != 0)
 
 
+def test_what_is_nothing_is_measured_as_nothing(see: See, course: Course, grader: Grader) -> None:
+    """And not as the rounding of the measurement, whatever the scale of the wrong answer."""
+    source = "def relu_grad(inp, out):\n    inp.g = out.g * 1e6\n"
+    measured = values(picture(see("relu_grad", source), "inp.g").grids[1])
+    right = grader.trials(course.find("relu_grad"))[0].expected["inp.g"]
+    assert right is not None
+    assert np.array_equal(measured == 0, right == 0)
+
+
 def test_a_course_that_keeps_expected_values_back_draws_them_in_shades(
     see: See, course: Course, grader: Grader
 ) -> None:
     found = see("lin_grad", AVERAGED, expected=False)
     drawn = picture(found, "w.g")
     yours, measured, difference = drawn.grids
-    assert [grid.shaded for grid in drawn.grids] == [False, True, True]
+    assert [grid.shaded for grid in drawn.grids] == [True, True, True]
+    assert {grid.limit for grid in drawn.grids} == {4}
     assert drawn.note.endswith(KEPT_BACK)
     right = grader.trials(course.find("lin_grad"))[0].expected["w.g"]
     assert right is not None
     assert np.array_equal(np.sign(values(measured)), np.sign(right))
-    assert np.array_equal(np.sign(values(difference)), np.sign(values(yours) - right))
+    assert np.array_equal(np.sign(values(yours)), np.sign(right))
+    assert np.array_equal(np.sign(values(difference)), -np.sign(right))
     numbers = [float(number) for number in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", dumps_with_pictures({}, [found]))]
     assert len(numbers) == 3 * right.size
     assert not any(np.isclose(number, right, rtol=1e-4).any() for number in numbers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,7 +33,7 @@ def three() -> Picture:
     grids = (
         grid("yours", YOURS, limit=limit),
         grid("measured", RIGHT, limit=limit),
-        grid("yours - measured", YOURS - RIGHT, kind="difference"),
+        grid("yours - measured", YOURS - RIGHT, limit=limit, kind="difference"),
     )
     return Picture("w.g", "a square case, n=2, m=3", grids, "measured: by finite differences.")
 
@@ -64,10 +65,10 @@ def styles(lines: Sequence[Line]) -> dict[str, str]:
 def test_three_grids_stand_side_by_side_where_there_is_room() -> None:
     assert text(ExercisePictures("lin_grad", (three(),)), 100).splitlines() == [
         "  w.g  a square case, n=2, m=3",
-        "  yours (n=2, m=3)        measured (n=2, m=3)     yours - measured (n=2, m=3)",
-        "  n\\m     0     1     2   n\\m     0     1     2   n\\m     0     1     2",
-        "    0  0.50 -1.00     0     0  1.00 -2.00     0     0 -0.50  1.00     .",
-        "    1  0.25 -0.01  1.00     1  0.50 -0.02  2.00     1 -0.25  0.01 -1.00",
+        "  yours (n=2, m=3)              measured (n=2, m=3)           yours - measured (n=2, m=3)",
+        "  n\\m       0       1       2   n\\m       0       1       2   n\\m       0       1       2",
+        "    0   0.500   -1.00       0     0    1.00   -2.00       0     0  -0.500    1.00       .",
+        "    1   0.250 -0.0100    1.00     1   0.500 -0.0200    2.00     1  -0.250  0.0100   -1.00",
         "  measured: by finite differences.",
     ]
 
@@ -93,11 +94,17 @@ def test_no_line_is_wider_than_the_window(width: int, count: int) -> None:
     assert max(map(len, found.splitlines())) <= width
 
 
-def test_where_the_numbers_do_not_fit_signs_and_ninths_do() -> None:
-    values = np.linspace(-1, 1, 19).reshape(1, 19)
-    found = text(ExercisePictures("lin_grad", (Picture("w.g", "", (grid("yours", values),)),)), 70)
-    assert " -9 -8 -7 -6 -5 -4 -3 -2 -1  0 +1 +2 +3 +4 +5 +6 +7 +8 +9" in found
-    assert "each cell: the sign, and the size in ninths of the largest entry" in found
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_where_there_is_no_room_for_all_columns_the_worst_is_among_those_shown(width: int) -> None:
+    """Real numbers, and no stand-in for them."""
+    values = np.linspace(-1, 1, 30).reshape(1, 30)
+    off = np.where(np.arange(30) == 25, 0.5, 0.0).reshape(1, 30)
+    grids = (grid("yours", values, limit=1), grid("yours - measured", off, limit=1, kind="difference"))
+    found = text(ExercisePictures("lin_grad", (Picture("w.g", "", grids),)), width)
+    assert "0.724" in found
+    assert "0.500" in found
+    assert re.search(r"n\\m .* 25\b", found)
+    assert re.search(r"and \d+ more columns", found)
 
 
 def test_what_is_left_out_is_counted() -> None:
@@ -108,10 +115,10 @@ def test_what_is_left_out_is_counted() -> None:
 
 def test_below_zero_is_cold_above_it_hot_and_near_it_plain() -> None:
     found = styles(shown(three()))
-    assert [found[number] for number in ("0.50", "-1.00", "0.25", "-2.00", "2.00")] == [
-        "hot1", "cold4", "hot1", "cold4", "hot4",
+    assert [found[number] for number in ("0.500", "-1.00", "0.250", "-2.00", "2.00")] == [
+        "hot1", "cold2", "hot1", "cold4", "hot4",
     ]  # fmt: skip
-    assert (found["-0.01"], found["."]) == ("", "dim")
+    assert (found["-0.0100"], found["."]) == ("", "dim")
 
 
 def test_colours_come_out_as_colours_and_not_at_all_where_none_are_wanted() -> None:
@@ -123,8 +130,8 @@ def test_colours_come_out_as_colours_and_not_at_all_where_none_are_wanted() -> N
         return file.getvalue()
 
     coloured = printed(force_terminal=True, color_system="256")
-    assert "\x1b[1;37;48;5;27m -1.00" in coloured
-    assert "\x1b[1;37;48;5;202m  2.00" in coloured
+    assert "\x1b[1;37;48;5;27m   -2.00" in coloured
+    assert "\x1b[1;37;48;5;202m    2.00" in coloured
     assert "\x1b[" not in printed()
     assert "48;5" not in printed(force_terminal=True, no_color=True)
 
@@ -134,10 +141,14 @@ def test_every_style_is_one_that_the_console_knows() -> None:
     assert {style for line in shown(three(), drawn=graph()) for _, style in line} <= {"", *STYLES}
 
 
-def test_shades_are_whole_numbers_with_their_sign() -> None:
+def test_shades_are_signs_and_no_numbers() -> None:
     off = grid("yours - measured", np.array([[0.0, 1.0, -4.0]]), kind="difference", shaded=True)
-    found = text(ExercisePictures("lin_grad", (Picture("w.g", "", (off,)),)), 60)
-    assert "    0  . +1 -4" in found
+    yours = grid("yours", np.array([[0.0, -2.0, 3.0]]), limit=4, shaded=True)
+    lines = shown(Picture("w.g", "", (yours, off)))
+    assert as_text(lines).splitlines()[-1] == "    0  .  - ++         0  .  + --"
+    assert [style for part, style in lines[-1] if part.strip() and set(part) <= set(" .+-")] == [
+        "", "cold2", "hot3", "dim", "hot1", "cold4",
+    ]  # fmt: skip
 
 
 def test_a_note_that_several_answers_share_is_said_once() -> None:

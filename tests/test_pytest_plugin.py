@@ -345,15 +345,27 @@ def test_quiet_is_short_and_still_ends_with_what_is_next(run: Run) -> None:
     assert "next: exercises/06_losses/mse_grad.py" in lines
 
 
-def test_in_junit_xml_a_todo_is_not_a_pass(run: Run, course: Course) -> None:
+def test_in_junit_xml_a_todo_is_skipped_and_neither_a_pass_nor_a_failure(run: Run, course: Course) -> None:
     write(course, "lin_grad", MEAN)
-    run(LIN, "--junitxml=report.xml", "-q")
+    ran = run(LIN, "--junitxml=report.xml", "-q")
+    assert ran.ret == 1
     suite = ElementTree.parse(course.root / "report.xml").getroot()[0]
-    cases = {case.get("name"): case for case in suite}
-    assert [len(cases[name]) for name in ("inp.g", "w.g", "b.g")] == [0, 1, 1]
-    assert cases["w.g"][0].get("message", "").startswith("mean-for-sum: every entry is 1/")
-    assert "hint 1/3" in (cases["w.g"][0].text or "")
-    assert cases["b.g"][0].get("message") == "todo: not attempted yet"
+    cases = {case.get("name"): [part for part in case if part.tag != "properties"] for case in suite}
+    assert [len(cases[f"lin_grad::{name}"]) for name in ("inp.g", "w.g", "b.g")] == [0, 1, 1]
+    (failure,), (skipped,) = cases["lin_grad::w.g"], cases["lin_grad::b.g"]
+    assert failure.get("message", "").startswith("mean-for-sum: every entry is 1/")
+    assert "hint 1/3" in (failure.text or "")
+    assert (skipped.tag, skipped.get("message")) == ("skipped", "not attempted yet")
+    assert [suite.get(kind) for kind in ("tests", "failures", "skipped", "errors")] == ["3", "1", "1", "0"]
+
+
+@pytest.mark.parametrize("options", [(), ("-n1",), ("--junitprefix=class", "-o", "junit_family=xunit1")])
+def test_names_in_junit_xml_are_unique(run: Run, course: Course, options: tuple[str, ...]) -> None:
+    run("exercises/04_linear", "--junitxml=reports/report.xml", "-q", *options)
+    (suite,) = ElementTree.parse(course.root / "reports" / "report.xml").getroot()
+    names = [case.get("name") for case in suite]
+    assert len(names) == len(set(names)) == int(suite.get("skipped", 0)) > 30
+    assert {"lin_grad::w.g", "bmm_grad::a.g", "quiz_04_linear::why_sum_0"} <= set(names)
 
 
 def test_junit_xml_survives_control_characters(run: Run, course: Course) -> None:

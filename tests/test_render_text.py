@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,11 @@ SHAPES = (
 @pytest.fixture(scope="module")
 def course() -> Course:
     return load_course(ROOT)
+
+
+@pytest.fixture
+def new_course(new_workspace: Callable[[Path], Course], tmp_path: Path) -> Course:
+    return new_workspace(tmp_path / "ws")
 
 
 def answer(name: str, code: str | None = None, message: str = "", evidence: str = "") -> AnswerResult:
@@ -153,6 +159,25 @@ def test_a_first_screen_says_what_to_read_what_to_open_and_to_save_it(course: Co
     assert said.startswith("The slope, one step ahead 1. Read the lesson: exercises/01_slopes/README.md")
     assert "2. Open exercises/01_slopes/slope.py in your editor" in said
     assert "3. Save the file" in said
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ("inp.g = ...", "in place of each ..."),
+        ("inp.g = (inp > 0) * out.g\n    return ...", "in place of each ..."),
+        ("...", "in place of each ..."),
+        ("pass", "in the body of relu_grad"),
+        ("raise NotImplementedError  # ... later", "in the body of relu_grad"),
+        ("return 'and so on ...'", "in the body of relu_grad"),
+    ],
+)
+def test_the_dots_are_spoken_of_where_there_are_any(new_course: Course, body: str, place: str) -> None:
+    exercise = new_course.find("relu_grad")
+    exercise.path.write_text(f'"""A lesson ..."""\n\ndef relu_grad(inp, out):\n    """Store ..."""\n    {body}\n')
+    assert f"write your answer {place}" in " ".join(as_text(first_steps(exercise, 80)).split())
+    exercise.path.unlink()
+    assert "in the body of relu_grad" in " ".join(as_text(first_steps(exercise, 80)).split())
 
 
 def test_a_legend_is_broken_between_keys_and_never_within() -> None:

@@ -71,6 +71,47 @@ def test_a_mistake_is_counted_when_it_is_new_and_not_at_every_save(course: Cours
     assert progress.met == {"transposed": {"lin_grad": 2}}
 
 
+def test_a_typo_on_the_way_does_not_count_again_nor_does_the_mistake_behind_it(course: Course) -> None:
+    """As while watching, where every save is looked at."""
+    progress = Progress.load(course.root)
+    for code in 3 * ("transposed", "error", "syntax-error", "todo"):
+        meet(course, progress, "lin_grad", code)
+        progress.save()
+        progress = Progress.load(course.root)
+    assert progress.met == {code: {"lin_grad": 1} for code in ("transposed", "error", "syntax-error")}
+
+
+def test_slips_come_last_and_nothing_else_is_asked_about_them(course: Course) -> None:
+    """There are questions whose wrong answers are an error; they have nothing to do with a typo."""
+    progress = met(course, lin_grad="transposed", slope="error", dy_dx="error", exp_grad="error", mse_grad="error")
+    meet(course, progress, "slope", None)
+    found = review(course, progress)
+    assert [(each.code, each.times) for each in found.mistakes] == [("transposed", 1), ("error", 4)]
+    assert {asked.code for asked in found.questions} == {"transposed"}
+    assert [(each.code, each.exercise.id) for each in found.exercises] == [
+        ("transposed", "lin_grad"),
+        ("error", "dy_dx"),
+    ]
+
+
+def test_no_question_is_of_a_unit_that_comes_later_and_the_nearest_come_first(course: Course) -> None:
+    order = [unit.id for unit in course.config.units]
+    for name in ("central_difference", "div_grad", "lin_grad", "mse_grad"):
+        progress = Progress(course.root / "new.json")
+        meet(course, progress, name, "wrong-sign")
+        units = [order.index(asked.quiz.unit) for asked in review(course, progress, 99).questions]
+        assert units == sorted(units, reverse=True)
+        assert max(units, default=0) <= order.index(course.find(name).unit)
+
+
+def test_what_is_no_mistake_in_the_numbers_brings_only_questions_of_its_unit(course: Course) -> None:
+    """Doing more work than was asked for has little to do with a question on what `backward()` does."""
+    progress = met(course, lin_grad_needed="extra-work")
+    assert {asked.quiz.unit for asked in review(course, progress).questions} <= {"04_linear"}
+    progress = met(course, lin_grad="wrong-sign")
+    assert {asked.quiz.unit for asked in review(course, progress, 99).questions} - {"04_linear"}
+
+
 def test_several_answers_with_one_mistake_made_it_once(course: Course) -> None:
     exercise, progress = course.find("lin_grad"), Progress.load(course.root)
     answers = tuple(AnswerResult(a.name, "failed", 0.0, 1.0, "transposed") for a in exercise.declaration.answers)

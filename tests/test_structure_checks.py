@@ -8,6 +8,8 @@ import textwrap
 import pytest
 from conftest import HANGING, TIME_LIMIT, Grade, codes
 
+from grader.authoring.build import worked_text
+from grader.course import Course
 from grader.judging import structure_checks
 from grader.judging.source_text import Source
 from grader.results import ExerciseResult
@@ -88,9 +90,19 @@ VALUES = {
     "not set": ("pass; inp.g = out.g @ w.t()", "missing-answer", "nothing was stored in w.g"),
     "None": ("w.g = None; inp.g = out.g @ w.t()", "missing-answer", "nothing was stored in w.g"),
     "still a stub": ("w.g = ...; b.g = out.g.sum(0)", "todo", "not attempted yet"),
-    "a list": ("w.g = [1.0, 2.0]", "wrong-type", r"\blist\b.*tensor"),
-    "an ndarray": ("w.g = (inp.t() @ out.g).numpy()", "wrong-type", "array.*tensor"),
-    "a number": ("w.g = 1.0", "wrong-type", r"\bfloat\b.*tensor"),
+    "a list": ("w.g = [1.0, 2.0]", "wrong-type", "it is a list, not a tensor"),
+    "a tuple": ("w.g = inp.t() @ out.g,", "wrong-type", "it is a tuple, not a tensor"),
+    "a number": ("w.g = 1.0", "wrong-type", "it is a float, not a tensor"),
+    "an int": ("w.g = 1", "wrong-type", "it is an int, not a tensor"),
+    "a truth value": ("w.g = True", "wrong-type", "it is a bool, not a tensor"),
+    "a method": ("w.g = out.g.sum", "wrong-type", "it is a function that was not called, not a tensor"),
+    "an array of objects": ("w.g = __import__('numpy').array(['a'], object)", "wrong-type", "that holds no numbers"),
+    "an ndarray of float64": (
+        "w.g = (inp.t() @ out.g).double().numpy()",
+        "wrong-dtype",
+        "it is a numpy array of float64; w is float32",
+    ),
+    "a number of numpy's": ("w.g = out.g.numpy().sum()", "wrong-shape", r"its shape is \(\)"),
     "another attribute": ("w.grad = inp.t() @ out.g", "wrong-attribute", "stored w.grad; the gradient belongs in w.g"),
     "returned": ("return inp.t() @ out.g", "returned-not-stored", "it must store w.g"),
     "integers": ("w.g = (inp.t() @ out.g).long()", "wrong-dtype", "it is int64; w is float32"),
@@ -106,6 +118,56 @@ def test_a_value_that_is_no_answer_says_what_it_is(grade: Grade, body: str, code
     result = grade("lin_grad", lin_grad(body))
     assert told(result)[0] == code
     assert re.search(says, told(result)[1]), told(result)
+
+
+NUMBERS = {
+    "text": ("str((f(x + h) - f(x)) / h)", "wrong-type", "it is a str, not a number"),
+    "a tuple": ("(f(x + h) - f(x)) / h,", "wrong-type", "it is a tuple, not a number"),
+    "a list": ("[(f(x + h) - f(x)) / h]", "wrong-type", "it is a list, not a number"),
+    "a truth value": ("f(x + h) > f(x)", "wrong-type", "it is a bool, not a number"),
+    "a function": ("f", "wrong-type", "it is a function that was not called, not a number"),
+    "far too large": ("10**400", "wrong-type", "it is an int too large for a float, not a number"),
+    "a number of numpy's": ("__import__('numpy').float64((f(x + h) - f(x)) / h)", None, ""),
+    "an array without axes": ("__import__('numpy').array((f(x + h) - f(x)) / h)", None, ""),
+}
+
+
+@pytest.mark.parametrize(("answer", "code", "says"), NUMBERS.values(), ids=NUMBERS)
+def test_what_is_no_number_says_what_it_is(grade: Grade, answer: str, code: str | None, says: str) -> None:
+    """Where no tensor was asked for, none is spoken of."""
+    result = grade("slope", f"def slope(f, x, h):\n    return {answer}\n")
+    assert told(result, "return") == (code, says)
+
+
+@pytest.mark.parametrize("wrong", ["w.g = inp.t() @ out.g,", "w.g = str(inp)", "w.g = out.g.sum"])
+def test_what_made_it_another_kind_of_object_is_asked_first(grade: Grade, wrong: str) -> None:
+    hints = next(a.hints for a in grade("lin_grad", lin_grad(wrong)).answers if a.name == "w.g")
+    assert re.search("comma|quotes|parentheses", hints[0])
+
+
+IN_NUMPY = """
+
+def in_numpy(function):
+    def called(*arguments):
+        answer = function(*arguments)
+        for given in arguments:
+            if isinstance(getattr(given, "g", None), type(given)):
+                given.g = given.g.numpy()[()]
+        return answer.numpy()[()] if hasattr(answer, "numpy") else answer
+    return called
+
+{0} = in_numpy({0})
+"""
+
+
+def test_of_every_exercise_numpy_answers_are_right(grade: Grade, course: Course) -> None:
+    """Arrays of the worked solution's numbers, and in place of an array without axes a number of numpy's."""
+    wrong = {}
+    for exercise in course.exercises:
+        if not exercise.is_quiz:
+            source = f"{worked_text(exercise)}{IN_NUMPY.format(exercise.id)}"
+            wrong |= {(exercise.id, name): code for name, code in codes(grade(exercise.id, source)).items() if code}
+    assert wrong == {}
 
 
 def test_a_gradient_returned_without_being_asked_for_costs_nothing(grade: Grade) -> None:

@@ -105,7 +105,7 @@ def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     terminal.press("Enter")
     terminal.wait_for("0 of 17", "hint 2/3")
     terminal.press("p")
-    terminal.wait_for("yours - right", "right", "  return\n", "in shades", LEGEND)
+    terminal.wait_for("yours - right", "right", "  return\n", LEGEND)
     save(folder / SLOPE, RIGHT.replace("f(x + h)", "f(h + x)"))
     terminal.wait_for("Solved.", "1 of 17", f"next: n, {CENTRAL}")
     terminal.press("s")

@@ -112,8 +112,10 @@ BS, M = ["bs", 3], ["m", 4]
         ("unknown", {"wrong": 2, "entries": 35, "error": "0.3", "alone": True},
          "2 of 35 entries are wrong, by up to 0.3 times the largest entry of the right answer, "
          "and none in a batch of one"),
+        ("unknown", {"wrong": 2, "entries": 35, "error": "1", "alone": False},
+         "2 of 35 entries are wrong, by up to the largest entry of the right answer"),
         ("unknown", {"wrong": 1, "entries": 1, "error": "3", "alone": False},
-         "the value is wrong, by up to 3 times the largest entry of the right answer"),
+         "the value is wrong, by up to 3 times the right one"),
         ("right-only-in", {"kinds": [["a batch of one", [["bs", 1]]], ["a square case", []]]},
          "it is right only in a batch of one (bs=1) and a square case"),
     ],

@@ -227,7 +227,7 @@ class Verdicts:
         array = run.array(answer)
         assert array is not None
         try:
-            return evidence_of(self.exercise, answer, run.trial, array, run.right(answer))
+            return evidence_of(self.exercise, answer, [(run.trial, array)], self._mistakes[answer.name][1])
         except IMPOSSIBLE:
             return ""  # the forward pass is not defined beside this input
 

@@ -12,6 +12,7 @@ from grader.diagnosis.mistake import Diagnosis
 from grader.errors import ProtocolError
 from grader.exercise import Answer, Declaration
 from grader.reference.compare import scaled_error
+from grader.reference.option_arguments import describe_options
 from grader.reference.trial import Trial, requested_gradients
 from grader.results import ExerciseResult
 from grader.sandbox.checked_reply import Call, Observation, read
@@ -68,7 +69,11 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
     }
     everything = requested_gradients(first.arguments)
     if everything is not None and 0 < work[everything] <= work[everything - {answer.wrt}]:
-        return Diagnosis("extra-work", f"{answer.name} is worked out even when it is not asked for")
+        without = next(
+            trial for trial, _ in rounds if requested_gradients(trial.arguments) == everything - {answer.wrt}
+        )
+        where = describe_options(without)
+        return Diagnosis("extra-work", f"{answer.name} is worked out even where {where}")
     return None
 
 

@@ -26,7 +26,7 @@ from grader.trial_sizes import LARGE_UPSTREAM_KIND
 from grader.wording.words import finding
 
 from . import autograd_lint, cost_checks, structure_checks
-from .nudge_evidence import evidence_of, shown
+from .nudge_evidence import both_shown, call_evidence, evidence_of
 from .source_text import Source
 from .verdicts import answer_result, same_for_every_answer
 
@@ -123,7 +123,7 @@ class Judge:
         return list(zip(with_largest_repeated(self.trials), self.observed.facts.calls, strict=True))
 
     def _check_structure(self, answer: Answer) -> Verdict:
-        """Called without error, set or returned, a tensor."""
+        """Called without error, set or returned, an array."""
         for trial, call in self._trial_calls:
             if call.error is not None:
                 return self._diagnose_error(answer, trial, call.error)
@@ -181,7 +181,8 @@ class Judge:
             return self._named(answer)
         for trial, call in self._trial_calls:
             value = structure_checks.value_of(answer, call)
-            wrong = structure_checks.check_dtype(answer, value, self._expected_dtype(answer, trial))
+            array, dtype = self.observed.array(value), self._expected_dtype(answer, trial)
+            wrong = structure_checks.check_dtype(answer, value, array, dtype)
             if wrong is not None and trial.expected[answer.name] is not None:
                 return wrong
         if answer.name in self.mistakes and len(self._finite(pairs)) < len(pairs):
@@ -266,16 +267,21 @@ class Judge:
 
     def _explain(self, answer: Answer, pairs: Sequence[Pair]) -> AnswerResult:
         diagnosis = self._named(answer)
-        trial, array = next((t, a) for t, a in pairs if not self._is_right(answer, t, a))
-        expected = trial.expected[answer.name]
-        assert expected is not None
-        error = scaled_error(array, expected)
-        evidence = evidence_of(self.exercise.function, answer, trial, array, expected)
-        if self.exercise.course.policy.show_expected:
-            evidence = f"{evidence}; expected {shown(expected)}, yours is {shown(array)}".removeprefix("; ")
+        wrong = [(trial, array) for trial, array in pairs if not self._is_right(answer, trial, array)]
+        trial, array = wrong[0]
+        error = scaled_error(array, trial.expected[answer.name])  # type: ignore[arg-type]
         return answer_result(
-            self.exercise, answer, diagnosis, evidence=evidence, error=error if np.isfinite(error) else None
-        )
+            self.exercise, answer, diagnosis, evidence=self._evidence(answer, wrong),
+            error=error if np.isfinite(error) else None,
+        )  # fmt: skip
+
+    def _evidence(self, answer: Answer, wrong: Sequence[Pair]) -> str:
+        """What needs no trust; where a nudge does not tell it, the right answer if the course's policy allows it."""
+        declaration, reveal = self.exercise.function, self.exercise.course.policy.show_expected
+        if isinstance(declaration, Routine):
+            return call_evidence(self.exercise.id, declaration, wrong, reveal=reveal)
+        nudge = evidence_of(declaration, answer, wrong, self.mistakes[answer.name])
+        return nudge or (both_shown(answer, *wrong[0]) if reveal else "")
 
     def _named(self, answer: Answer) -> Diagnosis:
         return finding(self.mistakes[answer.name])

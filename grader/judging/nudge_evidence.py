@@ -1,41 +1,146 @@
-"""What finite differences say of a wrong answer: one entry nudged, and how far the loss really moved."""
+"""What anyone can see of a wrong answer: how far the loss moves with one entry nudged, or the call that gave it."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
-from grader.exercise import Answer, Declaration, Exercise
+import numpy as np
+import torch
+
+from grader.diagnosis.mistake import Mistake
+from grader.exercise import Answer, Declaration, Exercise, Routine
 from grader.reference.compare import worst_entry
 from grader.reference.finite_differences import nudged
 from grader.reference.references import loss_of
 from grader.reference.trial import Trial
-from grader.sampling import Array
+from grader.sampling import Array, Dtype, Function
 
 NUDGE = 1e-4
+MOST_SHOWN = 6  # entries of an array that is written out
+Pair = tuple[Trial, np.ndarray]
 
 
-def evidence_of(exercise: Declaration, answer: Answer, trial: Trial, array: np.ndarray, expected: np.ndarray) -> str:
-    """What a nudge of the entry that is furthest off does; empty where that says nothing.
+def evidence_of(exercise: Declaration, answer: Answer, wrong: Sequence[Pair], mistake: Mistake | None = None) -> str:
+    """What a nudge does of the entry that the finding names, or else of the one that is furthest off.
 
     Args:
-        array: the learner's answer in this trial.
-        expected: the right one.
+        wrong: the trials in which the answer is wrong, each with the learner's array.
+        mistake: what the finding says, if it may name an entry.
+
+    Returns:
+        A sentence; empty where a nudge says nothing.
     """
-    if not isinstance(exercise, Exercise) or answer.kind != "gradient" or array.shape != expected.shape:
-        return ""
+    trial, array, index = _named_entry(answer, wrong, mistake) or _worst_entry(answer, *wrong[0])
     argument = trial.arguments.get(answer.wrt)
-    if isinstance(argument, Array) and argument.g is not None:
+    if not isinstance(exercise, Exercise) or answer.kind == "value" or index is None:
         return ""
-    index = worst_entry(array, expected)
-    values = trial.inputs[answer.wrt].numpy()
-    moved = loss_of(exercise, trial, answer.wrt, nudged(values, index, NUDGE))
-    change = moved - loss_of(exercise, trial, answer.wrt, values)
-    entry = f"{answer.wrt}[{','.join(map(str, index))}]" if index else answer.wrt
-    what = "the loss" if exercise.gives_upstream or array.ndim == 0 or trial.out_g.ndim == 0 else "the output"  # type: ignore[union-attr]
-    return f"nudge {entry} by 1e-4: {what} moves by {change:.3e}, your gradient says {NUDGE * array[index]:.3e}"
+    if isinstance(argument, Array) and argument.g is not None and answer.stored:
+        return ""
+    out_g = trial.out_g
+    assert out_g is not None
+    values, nudge, what = trial.inputs[answer.wrt].numpy(), index, "the output"
+    if answer.kind == "jacobian":
+        of, nudge = index[: out_g.ndim], index[out_g.ndim :]
+        trial, what = _of_one_output(trial, out_g, of), _entry("output", of) if of else what
+    elif exercise.gives_upstream or array.ndim == 0 or out_g.ndim == 0:
+        what = "the loss"
+    moved = loss_of(exercise, trial, answer.wrt, nudged(values, nudge, NUDGE))
+    change = brief(moved - loss_of(exercise, trial, answer.wrt, values))
+    yours = brief(NUDGE * array[index])
+    if change == yours:  # so near that a nudge does not tell them apart
+        return ""
+    name = "Jacobian" if answer.kind == "jacobian" else "gradient"
+    return f"nudge {_entry(answer.wrt, nudge)} by 1e-4: {what} moves by {change}, your {name} says {yours}"
+
+
+def _entry(name: str, index: tuple[int, ...]) -> str:
+    return f"{name}[{','.join(map(str, index))}]" if index else name
+
+
+def _of_one_output(trial: Trial, out_g: torch.Tensor, index: tuple[int, ...]) -> Trial:
+    """The same trial with one entry of the output for a loss."""
+    chosen = torch.zeros_like(out_g)
+    chosen[index] = 1
+    return replace(trial, out_g=chosen)
+
+
+def _named_entry(
+    answer: Answer, wrong: Sequence[Pair], mistake: Mistake | None
+) -> tuple[Trial, np.ndarray, tuple[int, ...]] | None:
+    """The entry that a finding names, in the trial that it is named in: there the input has the value that it tells."""
+    told = mistake.facts[0].parameters if mistake is not None and mistake.facts else {}
+    if "place" not in told:
+        return None
+    index = tuple(told["place"])
+    for trial, array in wrong:
+        inside = len(index) == array.ndim and all(i < size for i, size in zip(index, array.shape, strict=True))
+        if inside and told["value"] in ("", _value(trial.inputs[answer.wrt], index)):
+            return trial, array, index
+    return None
+
+
+def _value(values: Any, index: tuple[int, ...]) -> str:
+    """One entry as findings tell it; nothing where there is no such entry."""
+    return f"{float(values[index]):.3g}" if len(index) == values.ndim else "no entry"
+
+
+def _worst_entry(answer: Answer, trial: Trial, array: np.ndarray) -> tuple[Trial, np.ndarray, tuple[int, ...] | None]:
+    expected = trial.expected[answer.name]
+    same = expected is not None and array.shape == expected.shape
+    return trial, array, worst_entry(array, expected) if same else None  # type: ignore[arg-type]
+
+
+def call_evidence(name: str, routine: Routine, wrong: Sequence[Pair], *, reveal: bool) -> str:
+    """The smallest call that gave a wrong answer, to be typed in again, and the answer; empty where it is too long.
+
+    Args:
+        name: of the learner's function.
+        wrong: the trials in which the answer is wrong, each with the learner's array.
+        reveal: the right answer may be told, if there is only one.
+    """
+    trial, array = min(wrong, key=lambda pair: _entries(pair[0]))
+    if max(_entries(trial), array.size) > MOST_SHOWN:
+        return ""
+    arguments = ", ".join(f"{argument}={_typed(trial.arguments[argument])}" for argument in routine.argument_names)
+    expected = trial.expected[routine.answers[0].name]
+    right = (
+        f", and must return {shown(expected)}" if reveal and routine.accepts is None and expected is not None else ""
+    )
+    return f"{name}({arguments}) returns {shown(array)}{right}"
+
+
+def both_shown(answer: Answer, trial: Trial, array: np.ndarray) -> str:
+    """The right answer beside the learner's, where both are short."""
+    expected = trial.expected[answer.name]
+    if expected is None or max(expected.size, array.size) > MOST_SHOWN:
+        return ""
+    return f"expected {shown(expected)}, yours is {shown(array)}"
+
+
+def _entries(trial: Trial) -> int:
+    return max((value.values.size for value in trial.arguments.values() if isinstance(value, Array)), default=1)
+
+
+def _typed(value: Any) -> str:
+    """An argument as Python reads it, with as many digits as it takes to see the same again."""
+    if isinstance(value, Array):
+        entries = np.array2string(value.values, separator=", ", formatter={"float_kind": lambda x: f"{x:.4g}"})
+        return f"torch.tensor({' '.join(entries.split())})"
+    if isinstance(value, Function):
+        return value.source
+    if isinstance(value, Dtype):
+        return f"torch.{value.name}"
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
 def shown(array: np.ndarray) -> str:
-    """An array on one line, the middle of a large one left out."""
-    with np.printoptions(precision=4, suppress=True, threshold=40, edgeitems=2):
-        return " ".join(np.array2string(array, separator=", ").split())
+    """A short array on one line."""
+    text = np.array2string(array, separator=", ", formatter={"float_kind": lambda x: f"{x + 0.0:.3g}"})
+    return " ".join(text.split())
+
+
+def brief(number: float) -> str:
+    """A small number with three digits that count; 0 is 0."""
+    return f"{number:.2e}" if number else "0"

@@ -6,11 +6,14 @@ import difflib
 import math
 import re
 
+import numpy as np
+
+from grader.child import protocol
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.exercise import RETURN, Answer
 from grader.reference.compare import agrees
-from grader.reference.option_arguments import describe_options
+from grader.reference.option_arguments import describe_options, requested
 from grader.reference.trial import Trial
 from grader.sampling import Array
 from grader.sandbox.checked_reply import Call, Facts, Observation, Raised, Value
@@ -33,6 +36,17 @@ SHAPE_HINTS = (
 RETURN_HINTS = ("What does the caller get from a function that ends without `return`?",)
 ROUNDED_HINTS = ("Does adding h and subtracting it again end exactly where it began? Put back the value you saved.",)
 NAME_HINTS = ("Is the name spelt as it was where it came into being? What comes from a module must be imported.",)
+TYPES = {
+    "ndarray": "numpy array that holds no numbers, or far too many",
+    "int": "int too large for a float",
+    "NoneType": "None",
+} | dict.fromkeys(("function", "method", "builtin_function_or_method"), "function that was not called")
+TYPE_HINTS = {
+    "tuple": ("Is there a comma at the end of the line, or between two answers? A comma makes a tuple.",),
+    "str": ("Text is for reading. What is left of the answer without the quotes or the formatting?",),
+    "list": ("Which function makes one array of a list of numbers?",),
+    "function that was not called": ("Which pair of parentheses calls it?",),
+}
 NOTHING = Value(kind="none")
 LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mistake there is
 DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
@@ -97,6 +111,8 @@ def diagnose_error(
     says = f"{error.type}: {_one_line(error.message)}{where}"
     if trial is not None and SHAPE_ERROR.search(error.message):
         return Diagnosis(code, f"{says}. Here {_shapes(trial)}", SHAPE_HINTS)
+    if trial is not None and (chosen := describe_options(trial)):
+        says = f"{says}. Here {chosen}"
     return Diagnosis(code, says, NAME_HINTS if error.type == "NameError" else ())
 
 
@@ -131,34 +147,46 @@ def value_of(answer: Answer, call: Call) -> Value:
 
 
 def check_value(answer: Answer, call: Call, trial: Trial, *, number_allowed: bool) -> Diagnosis | None:
-    """What is wrong with one answer as an object: not set, not a tensor, a wrong dtype.
+    """What is wrong with one answer as an object: not set, or neither a tensor nor a numpy array.
 
     Args:
-        number_allowed: a plain number will do as a 0-d answer.
+        number_allowed: a plain number is what is asked for, and so is a 0-d array.
     """
     value = value_of(answer, call)
     if trial.expected[answer.name] is None:
-        return _unwanted_answer(answer, value)
+        return _unwanted_answer(value, trial)
     if value.kind == "ellipsis":
         return Diagnosis("todo", "not attempted yet")
     if value.kind == "none":
         return _missing_answer(answer, call, trial)
-    if value.kind == "number" and number_allowed:
-        return None
-    if value.kind != "tensor":
-        kind = value.type or value.kind
-        article = "an" if kind[0] in "aeiou" else "a"
-        return Diagnosis("wrong-type", f"it is {article} {kind}, not a tensor")
+    if value.kind not in ("tensor", "ndarray") and not _is_number(value, of_python=number_allowed):
+        return _wrong_type(value, "number" if number_allowed else "tensor")
     expected = trial.expected[answer.name]
     if value.array is None or (expected is not None and math.prod(value.shape) > max(expected.size, LARGEST_WRONG)):
         return Diagnosis("wrong-shape", f"its shape is {describe(value.shape)}, far too large")
     return None
 
 
-def _unwanted_answer(answer: Answer, value: Value) -> Diagnosis | None:
+def _is_number(value: Value, *, of_python: bool) -> bool:
+    """A number of numpy's, which is an array without axes, or one of Python's."""
+    return value.kind == "number" and (of_python or value.type in protocol.DTYPES)
+
+
+def _wrong_type(value: Value, wanted: str) -> Diagnosis:
+    kind = TYPES.get(value.type, value.type) if value.kind == "other" else value.type
+    article = "an" if kind[:1] in "aeiou" else "a"
+    return Diagnosis("wrong-type", f"it is {article} {kind}, not a {wanted}", TYPE_HINTS.get(kind, ()))
+
+
+def _unwanted_answer(value: Value, trial: Trial) -> Diagnosis | None:
     if value.kind in {"none", "ellipsis"}:
         return None
-    return Diagnosis("extra-work", "it was not asked for, and the function stored it all the same")
+    return Diagnosis("extra-work", f"it is not asked for{_where(trial)}, and the function stores it all the same")
+
+
+def _where(trial: Trial) -> str:
+    """Which gradients are asked for, where it is not always all of them."""
+    return "".join(f" where {name} is {value}" for name, value in requested(trial).items())
 
 
 def _missing_answer(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
@@ -175,19 +203,28 @@ def _missing_answer(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
         )
     if RETURN not in trial.expected and call.returned.kind in {"tensor", "items", "ndarray"}:
         return Diagnosis("returned-not-stored", f"the function returns something, but it must store {answer.name}")
-    return Diagnosis("missing-answer", f"nothing was stored in {answer.name}")
+    return Diagnosis("missing-answer", f"nothing was stored in {answer.name}{_where(trial)}")
 
 
-def check_dtype(answer: Answer, value: Value, expected: str | None) -> Diagnosis | None:
-    """A dtype other than the owner's; any floating dtype will do where `expected` is `None`."""
-    if (
-        value.kind != "tensor"
-        or value.dtype == expected
-        or (expected is None and value.dtype in {"float32", "float64"})
-    ):
+def check_dtype(answer: Answer, value: Value, array: np.ndarray | None, expected: str | None) -> Diagnosis | None:
+    """A dtype other than the owner's; any floating dtype will do where `expected` is `None`.
+
+    Args:
+        array: the contents of `value`.
+    """
+    dtype = _dtype(value, array)
+    if not dtype or dtype in ({"float32", "float64"} if expected is None else {expected}):
         return None
+    what = dtype if value.kind == "tensor" else f"a numpy array of {dtype}"
     owner = answer.wrt or "the output"
-    return Diagnosis("wrong-dtype", f"it is {value.dtype}; {owner} is {expected or 'a floating-point tensor'}")
+    return Diagnosis("wrong-dtype", f"it is {what}; {owner} is {expected or 'a floating-point tensor'}")
+
+
+def _dtype(value: Value, array: np.ndarray | None) -> str:
+    """The dtype of a tensor, an array or a number of numpy's; empty for a number of Python's, which has none."""
+    if value.kind == "number":
+        return value.type if value.type in protocol.DTYPES else ""
+    return protocol.NAMES[array.dtype] if value.kind == "ndarray" and array is not None else value.dtype
 
 
 def check_inputs(call: Call, trial: Trial, observed: Observation, *, exactly: bool) -> Diagnosis | None:

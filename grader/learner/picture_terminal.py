@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from grader.picture.heat_maps import NAMELESS, NOT_FINITE, RIGHT, Band, Cell, Table, TableLimits, bands, left_out
+from grader.picture.heat_maps import NAMELESS, NOT_FINITE, RIGHT, Cell, Table, TableLimits, bands, left_out
 from grader.picture.picture_data import OUT, ExercisePictures, Graph, Node, Picture, without_repeats
 
 from .render_text import Line, Style
@@ -17,7 +18,6 @@ FAINT = 0.05
 COLD: tuple[Style, ...] = ("cold1", "cold2", "cold3", "cold4")
 HOT: tuple[Style, ...] = ("hot1", "hot2", "hot3", "hot4")
 MEANS: dict[str, Style] = {RIGHT: "dim", NOT_FINITE: "bad"}
-COMPACT = "each cell: the sign, and the size in ninths of the largest entry"
 WAY = "from the output back to the inputs; <== is where it goes wrong"
 Block = list[Line]
 
@@ -47,14 +47,20 @@ def _picture(picture: Picture, width: int) -> Iterator[Line]:
         return
     yield from _said(picture.where, width, picture.answer)
     room = width - len(INDENT)
-    columns = max((room - 6) // 3, 3)
-    for band in bands(picture, TableLimits(columns=columns)):
+    for band in bands(picture, _limits(picture, room)):
         if band.caption:
             for line in band.caption.splitlines():
                 yield from _said(line, width)
-        yield from _packed(_blocks(band, room), room)
-        if any(_is_compact(table, room) for table in band.tables):
-            yield from _said(COMPACT, width)
+        size = max(map(_longest, band.tables))
+        yield from _packed([_block(table, size) for table in band.tables], room)
+
+
+def _limits(picture: Picture, room: int) -> TableLimits:
+    """As many columns as fit into `room`, with their numbers."""
+    most = TableLimits()
+    tables = [table for band in bands(picture, most) for table in band.tables]
+    margin, size = max(map(_margin, tables), default=0), max(map(_longest, tables), default=1)
+    return replace(most, columns=max(min((room - margin) // (size + 1), most.columns), 1))
 
 
 def _said(text: str, width: int, name: str = "") -> Iterator[Line]:
@@ -66,10 +72,6 @@ def _said(text: str, width: int, name: str = "") -> Iterator[Line]:
             yield ((INDENT, ""), (name, "bold"), (part[len(name) :], "dim"))
         else:
             yield ((INDENT, ""), (part, "dim"))
-
-
-def _blocks(band: Band, room: int) -> list[Block]:
-    return [_block(table, compact=_is_compact(table, room)) for table in band.tables]
 
 
 def _packed(blocks: Sequence[Block], room: int) -> Iterator[Line]:
@@ -93,15 +95,9 @@ def _beside(blocks: Sequence[Block]) -> Iterator[Line]:
         yield line
 
 
-def _is_compact(table: Table, room: int) -> bool:
-    """The numbers do not fit into `room` columns."""
-    count = max((len(row) for row in table.rows), default=0)
-    return _margin(table) + count * (_longest(table) + 1) > room
-
-
 def _margin(table: Table) -> int:
     """How wide the names and indices on the left are."""
-    return max(len(_corner(table)), len(str(len(table.rows) - 1)) if table.down else 0)
+    return max(len(_corner(table)), len(str(table.first[0] + len(table.rows) - 1)) if table.down else 0)
 
 
 def _corner(table: Table) -> str:
@@ -111,30 +107,32 @@ def _corner(table: Table) -> str:
 
 
 def _longest(table: Table) -> int:
-    return max((len(cell.text) for row in table.rows for cell in row), default=1)
+    """How wide a column must be: for its numbers and for its index."""
+    numbers = max((len(cell.text) for row in table.rows for cell in row), default=1)
+    return max(numbers, len(str(table.first[1] + _columns(table) - 1)))
 
 
-def _block(table: Table, *, compact: bool) -> Block:
-    """A heading, the indices of the columns, and the rows."""
-    count, margin = max((len(row) for row in table.rows), default=0), _margin(table)
-    size = 2 if compact else max(_longest(table), len(str(count - 1)))
+def _columns(table: Table) -> int:
+    return max(map(len, table.rows), default=0)
+
+
+def _block(table: Table, size: int) -> Block:
+    """A heading, the indices of the columns, and the rows.
+
+    Args:
+        size: how wide each column is.
+    """
+    margin = _margin(table)
     block: Block = [((table.heading, "bold"),)]
     if table.across:
-        numbers = "".join(f" {j if not compact or j < 100 else '':>{size}}" for j in range(count))
+        numbers = "".join(f" {table.first[1] + j:>{size}}" for j in range(_columns(table)))
         block.append(((f"{_corner(table):>{margin}}{numbers}", "dim"),))
-    for i, row in enumerate(table.rows):
+    for i, row in enumerate(table.rows, table.first[0]):
         label = f"{i if table.down else '':>{margin}}"
-        cells = [(f" {_compact(cell) if compact else cell.text:>{size}}", _style(cell)) for cell in row]
-        block.append(((label, "dim"), *cells))
+        block.append(((label, "dim"), *((f" {cell.text:>{size}}", _style(cell)) for cell in row)))
     if more := left_out(table):
         block.append(((f"{' ' * margin} {more}", "dim"),))
     return block
-
-
-def _compact(cell: Cell) -> str:
-    if cell.mark or not cell.level:
-        return cell.text[:2]
-    return f"{'+' if cell.level > 0 else '-'}{max(round(9 * abs(cell.level)), 1)}"
 
 
 def _style(cell: Cell) -> Style:

@@ -73,14 +73,20 @@ class Progress:
             return None
 
     def record(self, exercise: CourseExercise, result: ExerciseResult) -> None:
-        """Remember a verdict; hints seen of another mistake are forgotten, and a mistake that is new is counted."""
+        """Remember a verdict; hints seen of another mistake are forgotten.
+
+        A mistake is counted once until its answer is right, however often the file is saved, and whatever else goes
+        wrong in between.
+        """
         before = self.exercises.get(exercise.id, {}).get("hints", {})
-        last = self._last_codes(exercise)
-        for code in {
-            each.code for each in result.answers if each.status == "failed" and each.code != last.get(each.name)
-        }:
-            where = self.met.setdefault(str(code), {})
+        counted = self._counted(exercise)
+        failed = [each for each in result.answers if each.status == "failed"]
+        for code in {str(each.code) for each in failed if each.code not in counted.get(each.name, ())}:
+            where = self.met.setdefault(code, {})
             where[exercise.id] = where.get(exercise.id, 0) + 1
+        for each in failed:
+            counted[each.name] = sorted({str(each.code), *counted.get(each.name, ())})
+        right = {each.name for each in result.answers if each.status == "passed"}
         hints = {
             answer.name: before[answer.name]
             for answer in result.answers
@@ -91,14 +97,11 @@ class Progress:
             "result": result.record,
             "hints": hints,
         }
+        self.exercises[exercise.id]["counted"] = {name: counted[name] for name in counted if name not in right}
 
-    def _last_codes(self, exercise: CourseExercise) -> dict[str, str | None]:
-        """The code of each answer when it was last looked at, whatever has become of the file since."""
-        try:
-            last = exercise_from_json(self.exercises[exercise.id]["result"])
-        except (KeyError, TypeError, AttributeError):
-            return {}
-        return {answer.name: answer.code for answer in last.answers}
+    def _counted(self, exercise: CourseExercise) -> dict[str, list[str]]:
+        """The mistakes that are counted already, by answer, since it was last right."""
+        return dict(self.exercises.get(exercise.id, {}).get("counted", {}))
 
     def remove_one_mistake(self, code: str) -> None:
         """Count a mistake once less, where it was met most: in a review, the learner did not make it."""
@@ -161,7 +164,13 @@ def _valid_state(entry: Any) -> dict[str, Any] | None:
         for name, hint in (hints.items() if isinstance(hints, dict) else ())
         if isinstance(hint, dict) and type(hint.get("seen")) is int
     }
-    return {"hash": entry["hash"], "result": entry.get("result"), "hints": seen}
+    counted = entry.get("counted")
+    codes = {
+        str(name): [str(code) for code in found]
+        for name, found in (counted.items() if isinstance(counted, dict) else ())
+        if isinstance(found, list)
+    }
+    return {"hash": entry["hash"], "result": entry.get("result"), "hints": seen, "counted": codes}
 
 
 @dataclass(frozen=True)

@@ -187,6 +187,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
             "attempted": is_attempted(item.parent.result),
             "exercise": item.parent.result.record,
         }
+        item.user_properties += [("exercise", item.parent.exercise.id), ("status", item.answer.status)]
         if item.parent.result.printed.strip() and item.config.option.capture != "no":
             report.sections.append(("your code printed", item.parent.result.printed))
     return report
@@ -228,10 +229,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """An error of the grader itself is exit code 3."""
+    """An error of the grader itself is exit code 3; by now a report as JUnit XML is written."""
     results = [result for sitting in _sittings(session.config) for result in sitting.seen.values()]
     if any(result.status == "error" for result in results):
         session.exitstatus = 3
+    if getattr(session.config.option, "xmlpath", None) and not hasattr(session.config, "workerinput"):
+        from .pytest_junit import rewrite
+
+        rewrite(Path(os.path.expanduser(os.path.expandvars(session.config.option.xmlpath))).absolute())
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:

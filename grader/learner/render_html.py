@@ -28,7 +28,7 @@ MARK: dict[Status, str] = {
 }
 SAYS_DONE = "All right. Go on with the next exercise."
 SAYS_RUN = "Run the exercise's cell first, and check again."
-SAYS_TODO = "Replace each ... in the exercise's cell, run that cell, and check again."
+SAYS_TODO = "Write your answer in the exercise's cell, run that cell, and check again."
 
 
 @dataclass(frozen=True, repr=False)

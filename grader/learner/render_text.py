@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
@@ -24,6 +25,7 @@ Style = Literal[
 ]  # fmt: skip
 Line = tuple[tuple[str, Style], ...]
 Step = Callable[[CourseExercise, AnswerResult, int], str]
+DOTS = re.compile(r"^[^#\n]*(?:=|return|:)\s*\.\.\.|^\s*\.\.\.", re.MULTILINE)
 LABEL = 9
 BAR = 14
 MOST_PRINTED = 20
@@ -66,11 +68,20 @@ def first_steps(exercise: CourseExercise, width: int) -> Iterator[Line]:
     yield ()
     steps = (
         f"Read the lesson: {lesson_file(exercise)}",
-        f"Open {exercise.file} in your editor, and write your answer in place of each ...",
+        f"Open {exercise.file} in your editor, and write your answer {_place_to_write(exercise)}",
         "Save the file: it is checked at once, and what was found is shown here.",
     )
     for number, step in enumerate(steps, 1):
         yield from wrapped(step, width, f"  {number}. ", "", indent=5)
+
+
+def _place_to_write(exercise: CourseExercise) -> str:
+    """In place of the stub's dots, where any are left."""
+    try:
+        text = exercise.path.read_text(encoding="utf-8", errors="replace")
+    except OSError:  # it was there when it was checked
+        text = ""
+    return "in place of each ..." if DOTS.search(text) else f"in the body of {exercise.id}"
 
 
 def exercise_report(

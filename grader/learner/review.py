@@ -8,9 +8,12 @@ from itertools import chain, zip_longest
 
 from grader.course import Course, CourseExercise
 from grader.quiz.questions import codes_of
+from grader.results import VALUE_CODES
 
 from .progress import Progress
 
+SLIPS = frozenset("syntax-error error missing-function missing-answer wrong-type timeout crash unknown".split())
+"""What happens to anyone while typing, or has no name: it comes last, and nothing else is asked about it."""
 MOST_QUESTIONS = 5
 MOST_MISTAKES = 5
 
@@ -87,10 +90,10 @@ def as_json(found: Review) -> dict[str, object]:
 
 
 def _mistakes_on_record(course: Course, progress: Progress) -> Iterator[MistakeMet]:
-    """Every mistake on record, the most frequent first."""
+    """Every mistake on record, the most frequent first, and slips after all others."""
     known = {exercise.id: exercise for exercise in course.exercises}
     times = {code: sum(where.values()) for code, where in progress.met.items()}
-    for code in sorted(times, key=lambda code: (-times[code], code)):
+    for code in sorted(times, key=lambda code: (code in SLIPS, -times[code], code)):
         where = _most_first(progress.met[code])
         if times[code] > 0:
             yield MistakeMet(code, times[code], tuple(known[name] for name in where if name in known))
@@ -101,8 +104,13 @@ def _most_first(counts: Mapping[str, int]) -> list[str]:
 
 
 def _questions(course: Course, progress: Progress, met: MistakeMet) -> list[ReviewQuestion]:
-    """The questions in which this mistake can be made: first those in which it was, then those of the same units."""
-    units = {exercise.unit for exercise in met.where}
+    """The questions in which this mistake can be made, the most closely related first.
+
+    Those in which it was made, then those of the units in which it was. A mistake in the numbers is the same one in
+    every unit, so the units before follow; of those that come later the subject may be new.
+    """
+    order = [unit.id for unit in course.config.units]
+    units = {order.index(exercise.unit) for exercise in met.where}
     found = [
         ReviewQuestion(met.code, quiz, name)
         for quiz in course.exercises
@@ -110,7 +118,14 @@ def _questions(course: Course, progress: Progress, met: MistakeMet) -> list[Revi
         for name, question in quiz.quiz.questions.items()
         if met.code in codes_of(question)
     ]
-    return sorted(found, key=lambda asked: (not _went_wrong(progress, asked), asked.quiz.unit not in units))
+    gone_wrong = [asked for asked in found if _went_wrong(progress, asked)]
+    if met.code in SLIPS:
+        return gone_wrong
+    others = [(order.index(asked.quiz.unit), asked) for asked in found if asked not in gone_wrong]
+    here = [asked for unit, asked in others if unit in units]
+    before = [(unit, asked) for unit, asked in others if unit not in units and unit < max(units, default=0)]
+    before.sort(key=lambda pair: -pair[0])
+    return [*gone_wrong, *here, *(asked for _, asked in before if met.code in VALUE_CODES)]
 
 
 def _went_wrong(progress: Progress, asked: ReviewQuestion) -> bool:
@@ -119,7 +134,10 @@ def _went_wrong(progress: Progress, asked: ReviewQuestion) -> bool:
 
 
 def _exercises(progress: Progress, mistakes: tuple[MistakeMet, ...]) -> Iterator[ReviewExercise]:
-    """For each mistake the exercise in which it was met most: an open one, before one that is solved."""
+    """For each mistake the exercise in which it was met most: an open one, before one that is solved.
+
+    What was a slip, and is right now, need not be written again.
+    """
     taken: set[str] = set()
     for met in mistakes:
         candidates = [
@@ -127,6 +145,7 @@ def _exercises(progress: Progress, mistakes: tuple[MistakeMet, ...]) -> Iterator
             for exercise in met.where
             if not exercise.is_quiz and exercise.id not in taken
         ]
+        candidates = [again for again in candidates if not (again.solved and met.code in SLIPS)]
         if candidates:
             chosen = min(candidates, key=lambda again: again.solved)
             taken.add(chosen.exercise.id)

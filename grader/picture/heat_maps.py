@@ -1,8 +1,12 @@
-"""Lays out arrays as heat maps: tables of cells, each with its text and its place on a scale centred on zero."""
+"""Lays out arrays as heat maps: tables of cells, each with its text and its place on a scale centred on zero.
+
+All arrays of one picture have one scale: the same colour is the same number.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +18,7 @@ from .picture_data import Grid, Picture
 
 RIGHT, NOT_FINITE = "right", "not finite"
 NAMELESS = "axis "
+EXPONENT = re.compile(r"e\+?(-?)0*")
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ class Table:
         down: the name of the axis whose indices stand on the left, empty if there is none.
         across: that of the one on top.
         more: how many rows and columns were left out.
+        first: the indices of the first row and column shown.
     """
 
     heading: str
@@ -45,6 +51,7 @@ class Table:
     across: str
     rows: tuple[tuple[Cell, ...], ...]
     more: tuple[int, int] = (0, 0)
+    first: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -78,10 +85,8 @@ def bands(picture: Picture, limits: TableLimits) -> Iterator[Band]:
 
 
 def heading(grid: Grid) -> str:
-    """The title with the shape, and the power of ten that its numbers leave out."""
-    unit = 0 if grid.shaded else _power(_largest(grid.values))
-    shape = f" {describe(grid.shape, grid.axes)}" if grid.shape else ""
-    return f"{grid.title}{shape}{f', in 1e{unit}' if unit else ''}"
+    """The title with the shape."""
+    return f"{grid.title} {describe(grid.shape, grid.axes)}" if grid.shape else grid.title
 
 
 def limit_of(*arrays: np.ndarray) -> float:
@@ -107,7 +112,7 @@ def _side_by_side(grids: Sequence[Grid], limits: TableLimits) -> Iterator[Band]:
             which = "those furthest off" if compared else "the first ones"
             along = " and ".join(_name(grids[0].axes, axis) for axis in range(len(leading)))
             caption = f"{len(chosen)} of {len(every)} slices along {along} are shown, {which}\n{caption}"
-        tables = tuple(_table(grid, index, limits) for grid in grids)
+        tables = tuple(_table(grid, index, limits, _worst(grids[-1], index)) for grid in grids)
         if number:
             tables = tuple(replace(table, heading=grid.title) for table, grid in zip(tables, grids, strict=True))
         yield Band(caption, tables)
@@ -121,29 +126,48 @@ def _furthest_off(grid: Grid, every: Sequence[tuple[int, ...]]) -> list[tuple[in
     return sorted(every, key=lambda index: -float(np.max(off[index], initial=0)))
 
 
-def _table(grid: Grid, index: tuple[int, ...], limits: TableLimits) -> Table:
-    rank = len(grid.shape)
-    height = grid.shape[-2] if rank > 1 else 1
-    width = grid.shape[-1] if rank else 1
-    cells = _cells(grid, index, min(height, limits.rows), min(width, limits.columns))
+def _worst(grid: Grid, index: tuple[int, ...]) -> tuple[int, int]:
+    """The row and column of a slice that must be seen: there most is wrong."""
+    values = np.atleast_2d(grid.values[index])
+    if grid.kind != "difference" or not values.size:
+        return 0, 0
+    off = np.nan_to_num(np.abs(values), nan=np.inf)
+    row, column = divmod(int(off.argmax()), off.shape[1])
+    return row, column
+
+
+def _table(grid: Grid, index: tuple[int, ...], limits: TableLimits, worst: tuple[int, int]) -> Table:
+    values, rank = np.atleast_2d(grid.values[index]), len(grid.shape)
+    shown = [_window(*each) for each in zip(values.shape, (limits.rows, limits.columns), worst, strict=True)]
+    cells = tuple(tuple(_cell(grid, float(value)) for value in row[shown[1]]) for row in values[shown[0]])
     down, across = (_name(grid.axes, rank - 2) if rank > 1 else ""), (_name(grid.axes, rank - 1) if rank else "")
-    return Table(heading(grid), down, across, cells, (max(height - limits.rows, 0), max(width - limits.columns, 0)))
+    more = values.shape[0] - len(cells), max(values.shape[1] - limits.columns, 0)
+    return Table(heading(grid), down, across, cells, more, (shown[0].start, shown[1].start))
 
 
-def _cells(grid: Grid, index: tuple[int, ...], height: int, width: int) -> tuple[tuple[Cell, ...], ...]:
-    values = np.atleast_2d(grid.values[index])[:height, :width]
-    unit, decimals = _power(_largest(grid.values)), _decimals(_largest(grid.values))
-    return tuple(tuple(_cell(grid, float(value), unit, decimals) for value in row) for row in values)
+def _window(size: int, room: int, wanted: int) -> slice:
+    """The first `room` indices of `size`, or as many around one that would not be among them."""
+    start = 0 if wanted < room else min(wanted - room // 2, size - room)
+    return slice(start, start + room)
 
 
-def _cell(grid: Grid, value: float, unit: int, decimals: int) -> Cell:
+def _cell(grid: Grid, value: float) -> Cell:
     if not math.isfinite(value):
         return Cell(f"{value:g}", mark=NOT_FINITE)
     if value == 0:
-        return Cell(".", mark=RIGHT) if grid.kind == "difference" else Cell("0")
+        return Cell(".", mark=RIGHT) if grid.kind == "difference" else Cell("." if grid.shaded else "0")
     level = value / grid.limit if grid.limit else 0.0
-    text = f"{value:+.0f}" if grid.shaded else f"{value / 10.0**unit:.{decimals}f}"
-    return Cell(text if text.strip("-0.") else text.lstrip("-"), max(-1.0, min(1.0, level)))
+    return Cell(_shade(level) if grid.shaded else number(value), max(-1.0, min(1.0, level)))
+
+
+def _shade(level: float) -> str:
+    """A sign, twice for what is more than half of the largest: to be told apart without colours, and no number."""
+    return ("+" if level > 0 else "-") * (2 if abs(level) > 0.5 else 1)
+
+
+def number(value: float) -> str:
+    """Three digits that count: `1.50`, `738`, `-8.74e3`."""
+    return EXPONENT.sub(r"e\1", f"{value:#.3g}").rstrip(".")
 
 
 def _name(axes: Axes, axis: int) -> str:
@@ -154,13 +178,3 @@ def _name(axes: Axes, axis: int) -> str:
 def _largest(array: np.ndarray) -> float:
     finite = np.abs(array[np.isfinite(array)])
     return float(finite.max(initial=0.0))
-
-
-def _power(largest: float) -> int:
-    """The power of ten to leave out, 0 for numbers that can be read as they are."""
-    return 0 if largest == 0 or 0.01 <= largest < 1000 else math.floor(math.log10(largest))
-
-
-def _decimals(largest: float) -> int:
-    size = largest / 10.0 ** _power(largest)
-    return 3 if size < 0.1 else 2 if size < 10 else 1 if size < 100 else 0

@@ -40,11 +40,12 @@ def _picture(picture: Picture) -> str:
 def _figure(table: Table) -> str:
     caption = f'<figcaption style="font-weight: bold">{escape(table.heading)}</figcaption>'
     rows = [
-        _row(str(i) if table.down else "", (_tinted("td", cell) for cell in row)) for i, row in enumerate(table.rows)
+        _row(str(i) if table.down else "", (_tinted("td", cell) for cell in row))
+        for i, row in enumerate(table.rows, table.first[0])
     ]
     if table.across:
         count = max((len(row) for row in table.rows), default=0)
-        rows.insert(0, _row(_corner(table), (_index(str(j)) for j in range(count))))
+        rows.insert(0, _row(_corner(table), (_index(str(table.first[1] + j)) for j in range(count))))
     style = "border-collapse: collapse; margin: 0.2em 0; font-variant-numeric: tabular-nums; font-size: 13px"
     more = _div(left_out(table), "opacity: 0.8") if left_out(table) else ""
     inside = f'{caption}<table style="{style}">{"".join(rows)}</table>{more}'

@@ -19,7 +19,7 @@ WHY = {
     "missing-answer": "no array was stored or returned, so there is nothing to draw",
     "returned-not-stored": "no array was stored, so there is nothing to draw",
     "wrong-attribute": "no array was stored there, so there is nothing to draw",
-    "wrong-type": "it is no tensor, so there is nothing to draw",
+    "wrong-type": "it is not an array of numbers, so there is nothing to draw",
 }
 NOTHING = "there is no array to draw"
 Kind = Literal["values", "difference"]
@@ -34,7 +34,7 @@ class Grid:
         axes: a name for each axis; one that begins with `_` is no name.
         kind: values, or differences, 0 where there is none to speak of.
         values: float64.
-        limit: the value at either end of the colour scale.
+        limit: the value at either end of the colour scale, which all grids of a picture share.
         shaded: the values are whole numbers from `-limit` to `limit`: shades, in place of numbers that are kept back.
     """
 

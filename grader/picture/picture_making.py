@@ -29,8 +29,8 @@ from .picture_data import ExercisePictures, Graph, Grid, Picture, why_no_picture
 RIGHT = "its numbers are right, so there is nothing to draw"
 SHADES, NEXT_TO_NOTHING = 4, 1e-6
 KEPT_BACK = (
-    "This course keeps expected values back (show_expected in course.yaml): they are drawn in shades from "
-    f"-{SHADES} to +{SHADES}, in place of numbers."
+    "This course keeps expected values back (show_expected in course.yaml): there are colours in place of numbers. "
+    "++ and -- are more than half of the largest entry."
 )
 MANY_RIGHT = "More than one answer is right here, so there is no other array to compare it with."
 
@@ -85,15 +85,16 @@ def _grids(judge: Judge, answer: Answer, trial: Trial, yours: np.ndarray) -> tup
     if getattr(judge.exercise.function, "accepts", None) is not None:
         return (replace(own, limit=limit_of(yours)),), MANY_RIGHT
     right, title, note = _array_to_compare_with(judge, answer, trial)
-    limit = limit_of(yours, right)
-    compared = [Grid(title, axes, right, limit=limit)]
+    grids = [own, Grid(title, axes, right)]
     if yours.shape == shape:
         with np.errstate(all="ignore"):
             off = np.where(_agree(yours, expected), 0.0, yours - right)
-        compared.append(Grid(f"yours - {title}", axes, off, "difference", limit_of(off)))
+        grids.append(Grid(f"yours - {title}", axes, off, "difference"))
+    limit = limit_of(*(grid.values for grid in grids))
+    grids = [replace(grid, limit=limit) for grid in grids]
     if not judge.exercise.course.policy.show_expected:
-        compared, note = [shaded(grid) for grid in compared], f"{note} {KEPT_BACK}".strip()
-    return (replace(own, limit=limit), *compared), note
+        grids, note = [shaded(grid) for grid in grids], f"{note} {KEPT_BACK}".strip()
+    return tuple(grids), note
 
 
 def shaded(grid: Grid) -> Grid:
@@ -116,12 +117,12 @@ def _array_to_compare_with(judge: Judge, answer: Answer, trial: Trial) -> tuple[
     declaration = judge.exercise.function
     if not isinstance(declaration, Exercise) or answer.kind == "value":
         return _expected(answer, trial), "right", ""
+    expected, measured = _expected(answer, trial), finite_difference_answer(declaration, answer, trial)
     note = "measured: by finite differences, one entry nudged at a time"
     prior = trial.arguments[answer.wrt].g if answer.stored else None
-    if prior is None:
-        return finite_difference_answer(declaration, answer, trial), "measured", f"{note}."
-    note = f"{note}, added to the {answer.name} that was there before."
-    return finite_difference_answer(declaration, answer, trial) + prior, "measured", note
+    if prior is not None:
+        measured, note = measured + prior, f"{note}, added to the {answer.name} that was there before"
+    return np.where((expected == 0) & _agree(measured, expected), 0.0, measured), "measured", f"{note}."
 
 
 def _axes(answer: Answer, trial: Trial, right: np.ndarray) -> Axes:

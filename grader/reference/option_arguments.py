@@ -16,8 +16,18 @@ def options(trial: Trial) -> dict[str, Any]:
 
 
 def describe_options(trial: Trial) -> str:
-    """The options in words: `dim is 1 and keepdim is False`; empty where there are none."""
-    return " and ".join(f"{name} is {value}" for name, value in options(trial).items())
+    """The options in words: `dim is 1 and keepdim is False`, `needs is {'w'}`; empty where there are none."""
+    chosen = options(trial) | requested(trial)
+    return " and ".join(f"{name} is {value}" for name, value in chosen.items())
+
+
+def requested(trial: Trial) -> dict[str, str]:
+    """The argument that asks for some gradients only, as Python writes it, in the order of the arguments."""
+    sets = {name: value for name, value in trial.arguments.items() if isinstance(value, frozenset)}
+    return {
+        name: f"{{{', '.join(repr(each) for each in trial.arguments if each in value)}}}"
+        for name, value in sets.items()
+    }
 
 
 def right_where(answer: Answer, right: Sequence[Trial], wrong: Sequence[Trial]) -> str:

@@ -213,11 +213,13 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "kinds": _kinds,
     "options": _options,
     "owner": lambda told: f"the shape of {told['owner']}, " if told["owner"] else "",
+    "largest": lambda told: "the largest entry of the right answer" if told["entries"] > 1 else "the right one",
+    "how_far": lambda told: "" if told["error"] == "1" else f"{told['error']} times ",
     "alone": lambda told: ", and none in a batch of one" if told["alone"] else "",
 }
 DERIVED_FROM: Mapping[str, tuple[str, ...]] = {
     "still": (), "them": (), "minus": (), "mean": ("axes",), "paths": ("value", "count", "missing"), "subject": (),
-    "target": (),
+    "target": (), "largest": ("entries",), "how_far": ("error",),
     "entry": ("name", "place", "value"),
 }  # fmt: skip
 

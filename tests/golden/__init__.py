@@ -13,7 +13,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 CONTINUED = re.compile(r"^ {9,10}(?! |hint|next hint|nudge)")
 MASKS = (
-    (re.compile(r"-?\d\.\d{3}e[-+]\d\d"), "<number>"),
+    (re.compile(r"-?\d\.\d\de[-+]\d\d"), "<number>"),
     (re.compile(r"\[\d+(,\d+)*\]"), "[<index>]"),
     (re.compile(r"\b(is|by) 1/\d+"), r"\1 1/<bs>"),
     (re.compile(r"\b([a-z]+) ?= ?\d+"), r"\1=<size>"),

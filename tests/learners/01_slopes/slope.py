@@ -213,3 +213,30 @@ def slope(f, x, h):
 def slope(f, x, h):
     s = (f(x + h) - f(x)) / h
     return f"{s:.4f}"
+
+
+# %% wrong: a tuple, by a comma at the end of the line | return: wrong-type
+def slope(f, x, h):
+    return (f(x + h) - f(x)) / h,
+
+
+# %% wrong: the slope rounded to a whole number | return: imprecise or unknown
+def slope(f, x, h):
+    return int((f(x + h) - f(x)) / h)
+
+
+# %% right: a number of NumPy's
+import numpy as np
+
+
+def slope(f, x, h):
+    heights = np.array([f(x), f(x + h)])
+    return np.diff(heights)[0] / h
+
+
+# %% wrong: in no known way | return: unknown
+import math
+
+
+def slope(f, x, h):
+    return (f(x + h) - f(x)) / h + math.sin(7 * x)

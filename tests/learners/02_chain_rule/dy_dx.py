@@ -70,12 +70,20 @@ def dy_dx(x):
     return 1
 
 
-# %% wrong: a NumPy array of ones | return: wrong-type
+# %% right: a NumPy array of ones
 import numpy as np
 
 
 def dy_dx(x):
     return np.ones(tuple(x.shape), dtype=np.float32)
+
+
+# %% wrong: a NumPy array of ones in NumPy's own dtype | return: wrong-dtype
+import numpy as np
+
+
+def dy_dx(x):
+    return np.ones(tuple(x.shape))
 
 
 # %% wrong: the float 1.0 | return: wrong-type

@@ -733,12 +733,34 @@ def lin_grad(inp, out, w, b):
     b.g = [column.sum().item() for column in out.g.t()]
 
 
-# %% wrong: NumPy arrays stored | *: wrong-type
+# %% right: NumPy arrays stored
 def lin_grad(inp, out, w, b):
     g = out.g.numpy()
     inp.g = g @ w.numpy().T
     w.g = inp.numpy().T @ g
     b.g = g.sum(0)
+
+
+# %% wrong: NumPy arrays, the batch averaged away in one and its axis kept in another | w.g: mean-for-sum; b.g: wrong-shape
+def lin_grad(inp, out, w, b):
+    g = out.g.numpy()
+    inp.g = g @ w.numpy().T
+    w.g = inp.numpy().T @ g / len(g)
+    b.g = g.sum(0, keepdims=True)
+
+
+# %% wrong: w.g with a comma at the end of its line | w.g: wrong-type
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.t()
+    w.g = inp.t() @ out.g,
+    b.g = out.g.sum(0)
+
+
+# %% wrong: b.g is a method that was not called | b.g: wrong-type
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.t()
+    w.g = inp.t() @ out.g
+    b.g = out.g.sum
 
 
 # %% wrong: b.g with its batch axis kept | b.g: wrong-shape

@@ -226,7 +226,7 @@ def relu_grad(inp, out):
     inp.g = out.g
 
 
-# %% wrong: a NumPy array | inp.g: wrong-type
+# %% right: a NumPy array
 import numpy as np
 
 
@@ -288,3 +288,9 @@ def relu_grad(inp, out):
     global calls
     calls += 1
     inp.g = out.g * (inp > 0) / calls
+
+
+# %% wrong: the largest selected entry is 0 | inp.g: wrong-local or missing-path
+def relu_grad(inp, out):
+    inp.g = out.g * (inp > 0)
+    inp.g[inp == inp.max()] = 0

@@ -207,7 +207,7 @@ def mse_grad(inp, targ):
     return 2 * (inp - targ.unsqueeze(1)) / len(targ)
 
 
-# %% wrong: a NumPy array | inp.g: wrong-type
+# %% right: a NumPy array
 def mse_grad(inp, targ):
     inp.g = 2 * (inp.squeeze(-1) - targ).numpy()[:, None] / len(inp)
 
