@@ -223,7 +223,7 @@ def grade(
     timeout: Annotated[float | None, typer.Option(help="Seconds for one exercise file.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**53 - 1, help="Repeat the run of this seed.")] = None,
     isolation: Annotated[
-        Literal["box", "kernel", "none"] | None,
+        Literal["box", "kernel", "seccomp", "none"] | None,
         typer.Option(help="What learner code is kept in; the strongest that this machine offers, if left out."),
     ] = None,
     gradebook: Annotated[str | None, typer.Option(metavar="URL", help="nbgrader's, to enter the scores in.")] = None,

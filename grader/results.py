@@ -12,7 +12,7 @@ from typing import Any, Literal
 from .safe_text import escaped
 
 Status = Literal["passed", "failed", "todo", "error"]
-Isolation = Literal["box", "kernel", "none"]
+Isolation = Literal["box", "kernel", "seccomp", "none"]
 SCHEMA = "handgrad/result@1"
 SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
 LARGEST_SEED = 2**53 - 1  # a reader of JSON that knows only doubles keeps every digit up to here

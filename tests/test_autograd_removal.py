@@ -21,17 +21,13 @@ from grader.sandbox.worker import Worker
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
+X = np.array([1, 2, -0.5], "float32")  # as in `forked_sources`
 ENVIRONMENT = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
 
 
 def source(body: str) -> str:
     """A learner's file with this as the body of its function."""
     return f"{PRELUDE}def answer(x):\n{textwrap.indent(body, '    ')}\n"
-
-
-def outcomes(mode: str, bodies: dict[str, str]) -> dict[str, str]:
-    """What each body comes to, with autograd removed or not."""
-    return forked(mode, {name: source(body) for name, body in bodies.items()})
 
 
 def forked(mode: str, sources: dict[str, str]) -> dict[str, str]:
@@ -49,17 +45,46 @@ def forked(mode: str, sources: dict[str, str]) -> dict[str, str]:
     return dict(json.loads(run.stdout))
 
 
-def test_no_gradient_comes_by_every_fourth_road() -> None:
+def found_by(bodies: dict[str, str], worker: Worker) -> set[str]:
+    """The roads by which learner code finds the right gradient."""
+    return {name for name, body in bodies.items() if finds_gradient(source(body), worker)}
+
+
+def finds_gradient(source: str, worker: Worker) -> bool:
+    """Whether `answer(x)` of a learner's file returns the gradient of sum(x ** 3)."""
+    reply = worker.run(make_job(source, {"x": X}, function="answer", time_limit=PATIENT), PATIENT)
+    if reply.end != "answered" or not (seen := observed(reply)).facts.calls:
+        return False
+    returned = seen.facts.calls[0].returned
+    values = returned.items if returned.kind == "items" else [returned]
+    arrays = [array.ravel() for value in values if (array := seen.array(value)) is not None]
+    return bool(arrays) and np.allclose(np.concatenate(arrays), 3 * X**2, atol=1e-2)
+
+
+def test_no_gradient_comes_by_every_fourth_road(isolated: Worker) -> None:
     """What a learner writes alone is a gradient by hand, and what changes nothing does no harm: that is still right."""
     roads = {name: ROADS[name] for name in sorted(ROADS)[::4]}
-    found = outcomes("removed", {**roads, **ABSENT, **ACCEPTED})
-    assert {name for name, outcome in found.items() if outcome == "right"} == set(ACCEPTED)
+    assert found_by({**roads, **ABSENT, **ACCEPTED}, isolated) == set(ACCEPTED)
+
+
+HONEST = (
+    "backward", "autograd.grad", "a Parameter", "optimiser step", "func.grad", "func.vjp", "func.jacrev", "func.jacfwd",
+    "func.linearize", "functional.jacobian", "functional.vjp", "forward mode", "a Function's backward", "checkpoint",
+    "torch.compile", "torch.jit.script", "nn.grad.conv2d_weight", "an LBFGS closure", "vmap over grad",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("road", HONEST)
+def test_an_honest_attempt_is_named(road: str, isolated: Worker) -> None:
+    error = answered(source(ROADS[road]), isolated).facts.calls[0].error
+    assert error is not None
+    assert (error.kind, error.type) == ("autograd", "AutogradUsed")
 
 
 UNTESTED = ("2.12.1+cpu", "2.13.1", "3.0.0", "2.13.0rc1", "2.14.0a0+git123")
 REFUSED = """
 import torch
-from grader.child import autograd_removal as r
+from grader.child import autograd_removal as r, machine_code as m
 from grader.errors import InfrastructureError
 {line}
 try:
@@ -67,15 +92,13 @@ try:
 except InfrastructureError as error:
     print(error)
 """
-SABOTAGED = (
-    "r._Registry.put = lambda *_: None",
-    "put = r._Registry.put; r._Registry.put = lambda s, op, key, k: key == 'Autograd' or put(s, op, key, k)",
-    "put = r._Registry.put; r._Registry.put = lambda s, op, key, k: op == 'aten::mul.Tensor' or put(s, op, key, k)",
-    "put = r._Registry.put; r._Registry.put = lambda s, op, key, k: k is r.refuse or put(s, op, key, k)",
-    "r.autograd_entrances.close_entrances = lambda: None",
-    "r.import_ban.ban_imports = lambda: None",
-    "r.autograd_entrances._close_script_classes = lambda: None",
-)
+SABOTAGED = {
+    "r.Code.overwrite = lambda self: None": "torch can still differentiate here",
+    "r.COMPILED[b'ackward'] = r.re.compile(b'nothing of this name')": "torch can still differentiate here (ackward)",
+    "r.LIBRARY = 'libtorch_other.so'": "libtorch_other.so is not loaded in one piece",
+    "r.LIBRARY = 'libc.so.6'": "libc.so.6 was stripped of its symbols",
+    "m.mprotect = lambda *_: m.os.open('/nowhere', 0)": "torch's differentiation cannot be removed here",
+}
 
 
 def answered(source: str, worker: Worker) -> Observation:

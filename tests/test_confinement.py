@@ -14,7 +14,7 @@ sys.path.insert(0, {root!r})
 from grader.child import confinement, landlock, seccomp
 {without}
 reader, writer = os.pipe()
-prepared = confinement.prepare()
+prepared = confinement.prepare(with_landlock=True)
 prepared.enter(writer)
 os.close(0)  # it may have as many files as it has
 said = []

@@ -274,10 +274,10 @@ def everything(path):
     for pid in range(-1, 4000):
         yield look(lambda: libc.process_vm_readv(pid, buffer, 1, buffer, 1, 0))
     yield [libc.getenv(name) for name in (b'HANDGRAD_SECRET', b'PATH', b'HOME')]
-    import gc, traceback
+    import gc
     yield [frame.frame.f_locals for frame in inspect.getouterframes(sys._getframe())] if 'inspect' in globals() else ''
-    for reach in (gc.get_objects, lambda: gc.get_referrers(sys), lambda: gc.get_referents(sys.modules)):
-        yield look(reach)
+    for namespace in gc.get_objects():
+        yield [value for value in namespace.values() if type(value) is str] if type(namespace) is dict else ''
 
 buffer = ctypes.create_string_buffer(1 << 16)
 libc.getenv.restype = ctypes.c_char_p
@@ -315,7 +315,7 @@ start_worker({isolation!r}).run(job, 600)
 """
 
 
-DEPTH = {"box": 4, "kernel": 2}  # bubblewrap twice, the warm process, its child
+DEPTH = {"box": 4, "kernel": 2, "seccomp": 2}  # bubblewrap twice, the warm process, its child
 
 
 def test_a_killed_warm_process_is_replaced_and_a_closed_one_leaves_nothing(isolation: Isolation) -> None:
@@ -338,23 +338,34 @@ def warm_family(worker: Worker) -> set[int]:
 
 WHOLE = Machine(landlock=7, no_seccomp="", no_box="", root=False)
 BOXLESS = Machine(7, "", "bubblewrap is not installed (`apt-get install bubblewrap`)", root=False)
-BARE = Machine(0, "", "bubblewrap is not installed", root=False)
+CONTAINER = Machine(0, "", "bubblewrap was refused (Operation not permitted)", root=True)
+BARE = Machine(0, "the kernel has no seccomp filters", "bubblewrap is not installed", root=False)
 UNFILTERED = Machine(7, "the kernel has no seccomp filters", "", root=False)
 
 
 def test_the_strongest_isolation_is_chosen() -> None:
-    assert (choose(WHOLE), choose(BOXLESS), WHOLE.strongest, BARE.strongest) == ("box", "kernel", "box", "none")
-    assert (choose(WHOLE, "kernel"), choose(BARE, "none")) == ("kernel", "none")
+    machines = (WHOLE, BOXLESS, CONTAINER, BARE, UNFILTERED)
+    assert [found.strongest for found in machines] == ["box", "kernel", "seccomp", "none", "none"]
+    assert [choose(found) for found in machines[:3]] == ["box", "kernel", "seccomp"]
+    assert [choose(WHOLE, wanted) for wanted in ("box", "kernel", "seccomp", "none")] == [
+        "box",
+        "kernel",
+        "seccomp",
+        "none",
+    ]
+    assert choose(BARE, "none") == "none"
 
 
 @pytest.mark.parametrize(
     ("found", "wanted", "says"),
     [
-        (BARE, None, r"no Landlock.*Nothing was graded.*--isolation none"),
-        (BARE, "kernel", r"no Landlock"),
+        (BARE, None, r"no seccomp filters.*Nothing was graded.*--isolation none"),
+        (BARE, "kernel", r"no seccomp filters"),
         (UNFILTERED, None, r"no seccomp filters"),
         (UNFILTERED, "box", r"no seccomp filters"),
         (BOXLESS, "box", r"apt-get install bubblewrap.*--isolation kernel"),
+        (CONTAINER, "box", r"no Landlock.*--isolation seccomp"),
+        (CONTAINER, "kernel", r"no Landlock.*--isolation seccomp"),
     ],
 )
 def test_what_cannot_be_had_is_refused(found: Machine, wanted: Isolation | None, says: str) -> None:
@@ -366,6 +377,8 @@ def test_what_cannot_be_had_is_refused(found: Machine, wanted: Isolation | None,
 def test_a_weaker_isolation_is_said_aloud() -> None:
     assert weakness("box", WHOLE) == ""
     assert "apt-get install bubblewrap" in weakness("kernel", BOXLESS)
+    assert re.search("seccomp alone.*no Landlock", weakness("seccomp", CONTAINER))
+    assert "asked for" in weakness("seccomp", WHOLE)
     assert "NO ISOLATION" in weakness("none", WHOLE)
 
 
@@ -388,15 +401,21 @@ def handgrad(*words: str, cwd: Path = ROOT, code: str = "") -> subprocess.Comple
 
 
 NO_LANDLOCK = "import grader.child.landlock; grader.child.landlock.abi = lambda: 0"
+NO_SECCOMP = "import grader.child.seccomp; grader.child.seccomp.missing = lambda: 'the kernel has no seccomp filters'"
 
 
 def test_the_doctor_shows_what_would_be_used() -> None:
     done = handgrad("doctor")
     assert done.returncode == 0
     assert re.search(r"graded runs\s+isolated: box", done.stdout)
-    bare = handgrad("doctor", code=NO_LANDLOCK)
+    weaker = handgrad("doctor", code=NO_LANDLOCK)
+    assert weaker.returncode == 0
+    assert re.search(
+        r"graded runs\s+isolated: seccomp\n.*without|seccomp alone.*the kernel offers no Landlock", weaker.stdout
+    )
+    bare = handgrad("doctor", code=NO_SECCOMP)
     assert bare.returncode == 3
-    assert re.search(r"missing\s+the kernel offers no Landlock", bare.stdout)
+    assert re.search(r"missing\s+the kernel has no seccomp filters", bare.stdout)
 
 
 def test_the_doctor_imports_no_torch() -> None:
@@ -423,6 +442,6 @@ def assert_graded(school: Path, wanted: Isolation, says: str) -> None:
 
 def test_grade_refuses(tmp_path: Path) -> None:
     school, out = handed_in(tmp_path), tmp_path / "out"
-    refused = handgrad("grade", str(school), "--workers", "1", "--out", str(out), code=NO_LANDLOCK)
+    refused = handgrad("grade", str(school), "--workers", "1", "--out", str(out), code=NO_SECCOMP)
     assert (refused.returncode, out.exists()) == (3, False)
     assert "--isolation none" in refused.stderr

@@ -17,6 +17,8 @@ FORBIDDEN = frozenset(
         "shutil.rmtree shutil.move shutil.copyfile socket.connect socket.bind sqlite3.connect"
     ).split()
 )
+ADDRESSES, DATA = 0, 5  # pages, in `/proc/self/statm`
+STACK = 8 << 20  # bytes
 _learners = {"run": False}
 
 
@@ -28,34 +30,26 @@ def forget_inherited_signals() -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-def limit(header: dict[str, Any], before: int) -> None:
-    """Limits against accidents: processor time, memory, files and processes.
-
-    Args:
-        before: bytes of address space that are in use before learner code runs.
-    """
+def limit(header: dict[str, Any]) -> None:
+    """Limits against accidents: processor time, memory beyond what is in use now, files and processes."""
     _learners["run"] = True
     try:
         import resource
     except ImportError:  # Windows: the wall clock limit remains
         return
-    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NPROC: 0}
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NPROC: 0, resource.RLIMIT_STACK: STACK}
     if header["time_limit"] is not None:
         limits[resource.RLIMIT_CPU] = int(header["time_limit"]) + 2
     if sys.platform == "linux":
-        limits[resource.RLIMIT_AS] = before + header["memory_limit"] * (1 << 20)
+        room = header["memory_limit"] << 20
+        with open("/proc/self/statm") as statm:
+            used = [int(pages) * resource.getpagesize() for pages in statm.read().split()]
+        limits[resource.RLIMIT_AS] = used[ADDRESSES] + room
+        limits[resource.RLIMIT_DATA] = used[DATA] + room  # it grows by unmapping code no more than by anything else
     for kind, value in limits.items():
         _, hard = resource.getrlimit(kind)
         lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (lowered, lowered))
-
-
-def address_space() -> int:
-    """Bytes of address space that this process has now; 0 where they are not limited."""
-    if sys.platform != "linux":
-        return 0
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def forbid_accidents() -> None:

@@ -1,57 +1,91 @@
 """Take torch's differentiation out of this process, for good: in a graded run it is absent, not forbidden.
 
-The derivative of an operation lives in its kernel at the dispatcher's Autograd key. `remove` shadows each of them
-with a fallthrough, so that an operation goes straight to its arithmetic and records nothing (it even gets faster).
-What computes a derivative by itself, the `*_backward` operations, raises. `autograd_entrances` then closes the
-doors in Python, and `autograd_probe` tries them all: if one of them opens, the worker does not start.
+What differentiates is compiled into one library: the formulas of every operation and the kernels that record them, the
+engine that goes back through a record, and the `*_backward` operations. Their machine code is overwritten
+(`machine_code`), so that whatever calls it dies, by whichever road it comes. The recording kernels are passed by on the
+way to an operation's arithmetic. Formulas that are written in Python lose their code.
 
-The dispatcher's registry is not a public interface: it is pinned to the torch versions it was tested with.
+All this is pinned to the torch versions it was tested with.
 """
 
 from __future__ import annotations
 
-import ctypes
 import re
+import signal
+import sys
+import types
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
 
 import torch
+import torch._decomp
+import torch.masked
+import torch.nn.grad
 from torch.library import fallthrough_kernel
 
 from grader.errors import InfrastructureError
 
-from . import autograd_entrances, autograd_probe, import_ban
-from .no_autograd import refuse
+from . import import_ban, no_autograd
+from .machine_code import Code
 
 TESTED = ("2.13.0",)
 """The torch versions that tests/test_autograd_removal.py and tests/thorough/test_every_road.py were run with."""
 
-DERIVATIVE = re.compile(r"backward|jvp|(^|::)_?(dirichlet|standard_gamma)_grad\b|_make_dual|get_gradients")
+LIBRARY = "libtorch_cpu.so"
+COMPILED = {
+    b"5torch8autograd": re.compile(
+        rb"5torch8autograd(12VariableType|9generated|6Engine\d+(execute|evaluate|compute|thread_main|queue))"
+    ),
+    b"ackward": re.compile(rb"(?<!\d)(6native|9functorch).*ackward"),
+    b"_jvp": re.compile(rb"(?<!\d)6native.*_jvp"),
+    b"dirichlet_grad": re.compile(rb"(?<!\d)6native"),
+    b"standard_gamma_grad": re.compile(rb"(?<!\d)6native"),
+    b"3jit13differentiate": re.compile(rb""),
+}
+"""Mangled names of what differentiates, by a literal in each: `torch::autograd::generated::...`, `at::native::...`."""
+
 AUTOGRAD_KEYS = (
     "Autograd AutogradCPU AutogradMeta AutogradOther AutogradNestedTensor AutogradCUDA AutogradXLA AutogradXPU "
     "AutogradMPS AutogradHPU AutogradIPU AutogradLazy AutogradMTIA AutogradPrivateUse1 AutogradPrivateUse2 "
     "AutogradPrivateUse3 ADInplaceOrView"
 ).split()
-UNLISTED_KEYS = ("MkldnnCPU", "Batched")  # that the dispatcher has and Python's list of them does not
-Kernel = Callable[..., Any]
+MODULES = (
+    "torch._decomp",
+    "torch.nn.grad",
+    "torch.masked",
+    "torch._functorch.autograd_function",
+    "torch._higher_order_ops",
+    "torch._lobpcg",
+    "torch._native",
+    "torch.nn.attention",
+)
+FORMULA = re.compile(r"backward|jvp|vjp|_input$|_weight$")
+_kept: dict[str, Any] = {}  # a registration lasts as long as its library
 
 
 def remove() -> None:
     """Make differentiation impossible in this process and all it forks; call it once, before any job.
 
     Raises:
-        InfrastructureError: this torch version was not tested, or a probe still got a gradient.
+        InfrastructureError: this torch was not tested, or something of it that differentiates is still there.
     """
     _check_version()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a kernel is being replaced is the point
-        _remove_derivatives()
-        autograd_entrances.close_entrances()
-        import_ban.ban_imports()
-        found = autograd_probe.working_probes()
-    if found:
-        raise InfrastructureError(f"torch can still differentiate here ({', '.join(found)}): nothing is graded.")
+        _pass_by_recording()
+    no_autograd.forbid()
+    _leave_code_as_it_is()
+    _remove_code(_formulas())
+    import_ban.ban_imports()
+    try:
+        code = Code.of(LIBRARY, COMPILED)
+        code.overwrite()
+    except (OSError, ValueError) as error:
+        raise InfrastructureError(
+            f"torch's differentiation cannot be removed here ({error}): nothing is graded."
+        ) from error
+    _check(code)
 
 
 def _check_version() -> None:
@@ -64,21 +98,26 @@ def _check_version() -> None:
         )
 
 
-def _remove_derivatives() -> None:
-    """Shadow every kernel that records a derivative, and every operation that is one."""
-    registry = _Registry()
+def _check(code: Code) -> None:
+    """Call a function of each kind, in a child that must die of it."""
+    left = []
+    for index, literal in enumerate(COMPILED):
+        addresses = code.spans[code.spans[:, 2] == index, 0].tolist()
+        ends = [code.ends_by(address) for address in addresses[:1] + addresses[-1:]]
+        if not ends or set(ends) != {signal.SIGILL}:
+            left.append(literal.decode())
+    if left:
+        raise InfrastructureError(f"torch can still differentiate here ({', '.join(left)}): nothing is graded.")
+
+
+def _pass_by_recording() -> None:
+    """Let every operation go straight to its arithmetic."""
     for key in AUTOGRAD_KEYS:
         for operation in _registered_at(key):
-            registry.put(operation, key, fallthrough_kernel)
-    for key in _other_keys():
-        for operation in _registered_at(key):
-            if DERIVATIVE.search(operation):
-                registry.put(operation, key, refuse)
-
-
-def _other_keys() -> list[str]:
-    """Every key at which something may be computed: devices, decompositions, and what `vmap` makes of operations."""
-    return [key for key in (*torch._C.DispatchKey.__members__, *UNLISTED_KEYS) if key not in AUTOGRAD_KEYS]
+            namespace, name = operation.split("::")
+            if namespace not in _kept:
+                _kept[namespace] = torch._C._dispatch_library("IMPL", namespace, "", __file__, 0)
+            _kept[namespace].impl(name, key, fallthrough_kernel, False)
 
 
 def _registered_at(key: str) -> list[str]:
@@ -88,17 +127,58 @@ def _registered_at(key: str) -> list[str]:
         return []
 
 
-class _Registry:
-    """Dispatcher registrations that nothing can take back: no Python object refers to them, and none frees them."""
+def _formulas() -> Iterator[Any]:
+    """Every Python function of torch that computes a derivative: decompositions, and each Function's `backward`."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(MODULES):
+            yield from (value for key, value in vars(module).items() if FORMULA.search(key))
+    for table in torch._decomp.global_decomposition_table.values():
+        yield from (rule for operation, rule in table.items() if FORMULA.search(str(operation)))
+    for transform in _subclasses(torch.distributions.Transform):
+        yield vars(transform).get("log_abs_det_jacobian")
+    for function in _subclasses(torch.autograd.Function):
+        members = (vars(function).get(name) for name in ("backward", "vjp", "jvp"))
+        yield from (getattr(member, "__func__", member) for member in members)
 
-    def __init__(self) -> None:
-        self._libraries: dict[str, Any] = {}
 
-    def put(self, operation: str, key: str, kernel: Kernel) -> None:
-        """Let `namespace::operation` do this at a dispatch key."""
-        namespace, name = operation.split("::")
-        if namespace not in self._libraries:
-            library = torch._C._dispatch_library("IMPL", namespace, "", __file__, 0)
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
-            self._libraries[namespace] = library
-        self._libraries[namespace].impl(name, key, kernel, False)
+def _subclasses(kind: Any) -> Iterator[Any]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from _subclasses(child)
+
+
+def _leave_code_as_it_is() -> None:
+    """Compiling and scripting change nothing of what a function does."""
+    for owner, name in ((torch, "compile"), (torch.jit, "script"), (torch.jit, "trace")):
+        setattr(owner, name, _unchanged)
+
+
+def _unchanged(function: Any = None, *_arguments: object, **_options: object) -> Any:
+    return (lambda later: later) if function is None else function
+
+
+def _remove_code(found: Iterable[Any]) -> None:
+    """Take the code out of functions, wherever they are referred to from, and out of those that they wrap."""
+    waiting, seen = list(found), set()
+    while waiting:
+        function = waiting.pop()
+        if not isinstance(function, types.FunctionType) or function in seen:
+            continue
+        seen.add(function)
+        waiting += [cell.cell_contents for cell in function.__closure__ or () if _holds_formula(cell)]
+        function.__code__ = _raise_removed.__code__.replace(co_freevars=function.__code__.co_freevars)
+        vars(function).clear()
+
+
+def _raise_removed(*_arguments: object, **_options: object) -> NoReturn:
+    from grader.child.no_autograd import refuse  # it runs among the globals of the function whose code it replaces
+
+    refuse()
+
+
+def _holds_formula(cell: types.CellType) -> bool:
+    try:
+        content = cell.cell_contents
+    except ValueError:  # an empty cell
+        return False
+    return FORMULA.search(getattr(content, "__name__", "")) is not None

@@ -26,11 +26,11 @@ class Confinement:
     """The layers that confine a child: prepared once in the warm process, entered by each of its children.
 
     Args:
-        ruleset: the Landlock ruleset's descriptor.
+        ruleset: the Landlock ruleset's descriptor; `None` where the filter alone keeps it from files and connections.
         filter: the seccomp filter.
     """
 
-    ruleset: int
+    ruleset: int | None
     filter: Filter
 
     def enter(self, result: int) -> int:
@@ -45,7 +45,8 @@ class Confinement:
         for kind, value in LIMITS.items():
             resource.setrlimit(kind, (value, value))
         prctl(PR_SET_NO_NEW_PRIVS, 1)
-        landlock.restrict_self(self.ruleset)
+        if self.ruleset is not None:
+            landlock.restrict_self(self.ruleset)
         if result != RESULT:
             os.dup2(result, RESULT)
         os.closerange(RESULT + 1, os.sysconf("SC_OPEN_MAX"))
@@ -54,8 +55,11 @@ class Confinement:
         return RESULT
 
 
-def prepare() -> Confinement:
+def prepare(*, with_landlock: bool) -> Confinement:
     """In the warm process, before its first fork: no privileges, not traceable, one thread, layers built.
+
+    Args:
+        with_landlock: a layer of its own against files, connections and signals.
 
     Raises:
         OSError: the kernel refuses a layer.
@@ -66,7 +70,7 @@ def prepare() -> Confinement:
     threads = re.search(r"^Threads:\s*(\d+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
     if threads is None or threads[1] != "1":
         raise RuntimeError("the warm process has more than one thread")
-    return Confinement(landlock.deny_all_ruleset(), Filter(os.uname().machine))
+    return Confinement(landlock.deny_all_ruleset() if with_landlock else None, Filter(os.uname().machine))
 
 
 def drop_privileges() -> None:

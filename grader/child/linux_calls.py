@@ -48,6 +48,16 @@ def fork() -> int:
     return _checked(ctypes.PyDLL(None, use_errno=True).fork(), "fork")
 
 
+def mprotect(address: int, size: int, protection: int) -> None:
+    """Say what may be done with whole pages of this process's memory: `mmap.PROT_READ` and its like.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    assert _LIBC is not None
+    _checked(_LIBC.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), protection), "mprotect")
+
+
 def malloc(size: int) -> int:
     """Take memory from C's allocator, for good: where it is."""
     assert _LIBC is not None

@@ -15,9 +15,12 @@ import torch.autograd.forward_ad as forward_ad
 
 ENTRANCES: tuple[tuple[Any, str], ...] = (
     (torch.autograd, "_engine_run_backward"),
+    (torch.autograd.graph, "_engine_run_backward"),
     (func_transforms, "grad_increment_nesting"),
     (func_transforms, "jvp_increment_nesting"),
     (forward_ad, "enter_dual_level"),
+    (torch.func, "linearize"),
+    *((torch.autograd.functional, name) for name in ("jacobian", "hessian", "vjp", "jvp", "hvp", "vhp")),
 )
 
 
@@ -30,12 +33,17 @@ def refuse(*_args: object, **_kwargs: object) -> NoReturn:
     raise AutogradUsed("torch's autograd is switched off here")
 
 
+def forbid() -> None:
+    """Let every entrance to reverse and forward mode raise `AutogradUsed`, in learner code at top level too."""
+    for owner, name in ENTRANCES:
+        setattr(owner, name, refuse)
+
+
 @contextmanager
 def autograd_forbidden() -> Iterator[None]:
     """Within this context every entrance to reverse and forward mode raises `AutogradUsed`."""
     saved = [(owner, name, getattr(owner, name)) for owner, name in ENTRANCES]
-    for owner, name in ENTRANCES:
-        setattr(owner, name, refuse)
+    forbid()
     try:
         yield
     finally:

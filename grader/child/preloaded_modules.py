@@ -92,7 +92,7 @@ def _leave_out_the_compiler() -> None:
 
     Without a compiler, sizes are numbers and never symbols, and there is nothing to be kept from compiling.
     """
-    _stand_in("torch._dynamo", disable=lambda function, *_args, **_options: function)
+    _stand_in("torch._dynamo", disable=lambda function, *_args, **_options: function, graph_break=lambda: None)
     _stand_in(
         "torch.fx.experimental.symbolic_shapes",
         **dict.fromkeys(("guard_or_false", "guard_or_true", "expect_true", "statically_known_true"), bool),

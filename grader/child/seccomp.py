@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .linux_calls import PR_SET_SECCOMP, prctl, syscall
+from .linux_calls import PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, fork, prctl
 
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
 MODE_FILTER = 2
@@ -22,47 +22,58 @@ NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # offsets in `struct seccomp_data`
 LOAD, AND, EQUAL, AT_LEAST, RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 ALL = 0xFFFFFFFF
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-ACTION_AVAILABLE = 2
 
 # name: (number on x86_64, number on aarch64)
 CALLS: Mapping[str, tuple[int, int]] = {
     # its result, and the descriptors it was given
     "read": (0, 63), "write": (1, 64), "writev": (20, 66), "close": (3, 57), "fstat": (5, 80), "lseek": (8, 62),
-    # memory
-    "munmap": (11, 215), "brk": (12, 214), "mremap": (25, 216),
+    # memory: never `mremap` or `mprotect`, which bring code back that was overwritten, or make memory of code
+    "munmap": (11, 215), "brk": (12, 214),
     # its own signals and timers
     "rt_sigaction": (13, 134), "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139), "sigaltstack": (131, 132),
     "getitimer": (36, 102), "setitimer": (38, 103), "restart_syscall": (219, 128),
     # time
-    "nanosleep": (35, 101), "clock_nanosleep": (230, 115), "clock_gettime": (228, 113), "clock_getres": (229, 114),
-    "gettimeofday": (96, 169), "times": (100, 153), "getrusage": (98, 165),
+    "nanosleep": (35, 101), "gettimeofday": (96, 169), "times": (100, 153), "getrusage": (98, 165),
     # questions about itself
     "getpid": (39, 172), "gettid": (186, 178), "getuid": (102, 174), "geteuid": (107, 175), "getgid": (104, 176),
     "getegid": (108, 177), "uname": (63, 160), "getcwd": (79, 17), "getrandom": (318, 278),
-    "sched_yield": (24, 124), "sched_getaffinity": (204, 123),
+    "sched_yield": (24, 124),
     # the end
     "exit": (60, 93), "exit_group": (231, 94),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
+class Only:
+    """An argument of a system call, allowed only while `argument & mask` is one of `values`."""
+
+    argument: int
+    values: tuple[int, ...]
+    mask: int = ALL
+
+
+@dataclass(frozen=True)
 class Filtered:
-    """A system call allowed only while `argument & mask` is one of `values`."""
+    """A system call allowed only with such arguments; its numbers are as above."""
 
     numbers: tuple[int, int]
-    argument: int
-    mask: int
-    values: tuple[int, ...]
+    arguments: tuple[Only, ...]
 
 
-PROT_EXEC = 4
+PROT_EXEC, MAP_TYPE, MAP_PRIVATE, MAP_GROWSDOWN = 4, 15, 2, 256
+ITSELF = Only(0, (0,))
+OWN_CLOCK = Only(0, (0,), ALL - 15)  # those of other processes have numbers that are negative
 FILTERED: Mapping[str, Filtered] = {
-    "mmap": Filtered((9, 222), 2, PROT_EXEC, (0,)),
-    "mprotect": Filtered((10, 226), 2, PROT_EXEC, (0,)),
-    "madvise": Filtered((28, 233), 2, ALL, (4, 8, 14, 15)),  # DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE
-    "futex": Filtered((202, 98), 1, ALL & ~(128 | 256), (0, 1, 9, 10)),  # plain waiting and waking
-    "fcntl": Filtered((72, 25), 1, ALL, (1, 2, 3)),  # F_GETFD, F_SETFD, F_GETFL; never F_SETOWN, F_SETSIG, F_SETFL
-    "ioctl": Filtered((16, 29), 1, ALL, (0x5401, 0x5451)),  # TCGETS (isatty), FIOCLEX
+    # what counts as the process's own data: shared memory does not, nor do stacks
+    "mmap": Filtered((9, 222), (Only(2, (0,), PROT_EXEC), Only(3, (MAP_PRIVATE,), MAP_TYPE | MAP_GROWSDOWN))),
+    "madvise": Filtered((28, 233), (Only(2, (14, 15)),)),  # HUGEPAGE, NOHUGEPAGE; never DONTNEED, which restores code
+    "futex": Filtered((202, 98), (Only(1, (0, 1, 9, 10), ALL & ~(128 | 256)),)),  # plain waiting and waking
+    "fcntl": Filtered((72, 25), (Only(1, (1, 2, 3)),)),  # F_GETFD, F_SETFD, F_GETFL; never F_SETOWN, F_SETSIG, F_SETFL
+    "ioctl": Filtered((16, 29), (Only(1, (0x5401, 0x5451)),)),  # TCGETS (isatty), FIOCLEX
+    "sched_getaffinity": Filtered((204, 123), (ITSELF,)),
+    "clock_gettime": Filtered((228, 113), (OWN_CLOCK,)),
+    "clock_getres": Filtered((229, 114), (OWN_CLOCK,)),
+    "clock_nanosleep": Filtered((230, 115), (OWN_CLOCK,)),
 }
 
 
@@ -86,11 +97,15 @@ def program(machine: str) -> bytes:
 
 
 def _filtered(rule: Filtered, number: int) -> list[tuple[int, int, int, int]]:
-    """Look at the low word of one argument; the kernel reads no more of these."""
-    check = [(LOAD, 0, 0, ARGUMENTS + 8 * rule.argument), (AND, 0, 0, rule.mask)]
-    for value in rule.values:
-        check += [(EQUAL, 0, 1, value), (RETURN, 0, 0, ALLOW)]
-    check.append((RETURN, 0, 0, REFUSE))
+    """Look at the low word of each argument; the kernel reads no more of these, or what is above it does no harm."""
+    check: list[tuple[int, int, int, int]] = []
+    for only in rule.arguments:
+        check += [(LOAD, 0, 0, ARGUMENTS + 8 * only.argument), (AND, 0, 0, only.mask)]
+        check += [
+            (EQUAL, left, 0, value) for left, value in zip(range(len(only.values), 0, -1), only.values, strict=True)
+        ]
+        check.append((RETURN, 0, 0, REFUSE))
+    check.append((RETURN, 0, 0, ALLOW))
     return [(EQUAL, 0, len(check), number), *check]
 
 
@@ -129,10 +144,22 @@ def missing() -> str:
     machine = os.uname().machine if sys.platform == "linux" else sys.platform
     if machine not in MACHINES or sys.maxsize < 1 << 32:
         return f"there is no table of system calls for {machine}"
-    number = {"x86_64": 317, "aarch64": 277}[machine]
+    pid = fork()
+    if pid == 0:
+        os._exit(_refusal(machine))
+    number = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return f"the kernel has no seccomp filters ({os.strerror(abs(number))})" if number else ""
+
+
+def _refusal(machine: str) -> int:
+    """Put the filter in force in this process: the number of the error that it meets, 0 if none."""
     try:
-        for action in (KILL, REFUSE & 0xFFFF0000):
-            syscall(number, ACTION_AVAILABLE, 0, ctypes.byref(ctypes.c_uint32(action)))
+        prctl(PR_SET_NO_NEW_PRIVS, 1)
+        Filter(machine).apply()
     except OSError as error:
-        return f"the kernel has no seccomp filters ({error.strerror})"
-    return ""
+        return error.errno or errno.EINVAL
+    try:
+        os.getpgid(0)
+    except PermissionError:
+        return 0
+    return errno.ENOSYS

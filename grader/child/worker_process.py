@@ -1,7 +1,7 @@
 """The worker process: torch imported once, then one job after another.
 
-`fork`: each job runs in a forked child, and the warm process itself never reads a job (Linux). If it is also
-`strict`, the child confines itself before its first learner byte.
+`fork`: each job runs in a forked child, and the warm process itself never reads a job (Linux). Unless its isolation is
+`none`, the child confines itself before its first learner byte.
 `pipe`: each job runs in this process, which the grader replaces after a crash or a timeout (anywhere).
 """
 
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from . import protocol, warm_memory
-from .accident_limits import address_space, forbid_accidents, forget_inherited_signals, limit
+from .accident_limits import forbid_accidents, forget_inherited_signals, limit
 from .control_channel import ERROR, JOB, READY, REFUSED, STARTED, STATUS
 from .job_answer import answer
 from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, fork, prctl
@@ -34,13 +34,14 @@ SPECIALIZED = 24  # times that code runs before Python has specialized it
 
 
 def main() -> None:
-    """Entry: `fork FD [strict]` with a control socket, or `pipe` with frames on stdin and stdout."""
-    strict = sys.argv[3:] == ["strict"]
+    """Entry: `fork FD ISOLATION` with a control socket, or `pipe` with frames on stdin and stdout."""
+    isolation = sys.argv[3] if sys.argv[1] == "fork" else "none"
+    strict = isolation != "none"
     forget_inherited_signals()
     null = os.open(os.devnull, os.O_RDWR)  # which the confined may not open
     _settle(strict)
     if sys.argv[1] == "fork":
-        serve_fork(socket.socket(fileno=int(sys.argv[2])), _confinement() if strict else None, null)
+        serve_fork(socket.socket(fileno=int(sys.argv[2])), _confinement(isolation) if strict else None, null)
     else:
         serve_pipe(null)
 
@@ -57,7 +58,7 @@ def serve_fork(control: socket.socket, confinement: Confinement | None, null: in
         gc.freeze()
     else:
         warm_memory.settle()
-    warm, parent = address_space(), os.getpid()
+    parent = os.getpid()
     _silence(null)  # until here, it has words for whatever keeps it from being ready
     control.sendall(READY)
     while True:
@@ -71,7 +72,7 @@ def serve_fork(control: socket.socket, confinement: Confinement | None, null: in
             pid, refusal = -1, REFUSED + ERROR.pack(error.errno)
         if pid == 0:
             control.close()
-            _child(parent, job, result, warm, confinement)
+            _child(parent, job, result, confinement)
         os.close(job)
         os.close(result)
         if pid > 0:
@@ -110,7 +111,7 @@ def _kill_strays() -> None:
                         os.kill(int(child), signal.SIGKILL)
 
 
-def _child(parent: int, job: int, result: int, warm: int, confinement: Confinement | None) -> NoReturn:
+def _child(parent: int, job: int, result: int, confinement: Confinement | None) -> NoReturn:
     code = 1
     try:
         os.setsid()
@@ -120,7 +121,7 @@ def _child(parent: int, job: int, result: int, warm: int, confinement: Confineme
         frame = mmap.mmap(job, 0, mmap.MAP_PRIVATE)  # arrays can be written to where they lie
         os.close(job)
         header, arrays = protocol.unpack(frame)
-        limit(header, warm + len(frame))
+        limit(header)
         if confinement is not None:
             result = confinement.enter(result)
         gc.enable()
@@ -150,7 +151,7 @@ def serve_pipe(null: int) -> None:
     while (frame := protocol.read_frame(jobs)) is not None:
         header, arrays = protocol.unpack(frame)
         if not originals:
-            limit({**header, "time_limit": None}, address_space())
+            limit({**header, "time_limit": None})
             originals = [(owner, dict(vars(owner))) for owner in _patchable()]
             modules = dict(sys.modules)
         replies.writelines(answer(header, arrays))
@@ -179,10 +180,10 @@ def _undo_patches(originals: list[tuple[Any, dict[str, Any]]]) -> None:
             delattr(owner, name)
 
 
-def _confinement() -> Confinement:
+def _confinement(isolation: str) -> Confinement:
     from .confinement import prepare
 
-    return prepare()
+    return prepare(with_landlock=isolation != "seccomp")
 
 
 def _settle(strict: bool) -> None:

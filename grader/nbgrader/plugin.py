@@ -83,9 +83,9 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
     course = Unicode(
         "", help="The course folder; the one around the nbgrader course, or handgrad's own, if empty."
     ).tag(config=True)
-    isolation = Enum(("strongest", "box", "kernel", "none"), "strongest", help="What student code is kept in.").tag(
-        config=True
-    )
+    isolation = Enum(
+        ("strongest", "box", "kernel", "seccomp", "none"), "strongest", help="What student code is kept in."
+    ).tag(config=True)
     seed = Integer(None, allow_none=True, help="Draw the same trials as an earlier run.").tag(config=True)
 
     def session(self) -> AutogradeSession:

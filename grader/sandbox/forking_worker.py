@@ -51,7 +51,7 @@ class ForkingWorker(ReplaceableWorker):
             self.control, theirs = socket.socketpair()
         except OSError as error:
             raise could_not_start(f"the system refuses a channel to it ({error.strerror})") from error
-        words = ["fork", str(theirs.fileno()), *([] if self.isolation == "none" else ["strict"])]
+        words = ["fork", str(theirs.fileno()), self.isolation]
         try:
             self.process = WarmProcess(words, self.isolation, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
         except InfrastructureError:

@@ -1,6 +1,7 @@
 """What this machine offers to keep learner code in, and which of it a graded run uses.
 
-box: bubblewrap + Landlock + seccomp. kernel: Landlock + seccomp. none: limits against accidents only.
+box: bubblewrap + Landlock + seccomp. kernel: Landlock + seccomp. seccomp: that filter alone, for a container that offers
+no more. none: limits against accidents only.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from grader.results import Isolation as Isolation
 from . import bubblewrap
 
 PROBE_LIMIT = 20.0
+NO_LANDLOCK = "the kernel offers no Landlock (Linux 5.13 or later with `lsm=...,landlock`)"
 
 
 @dataclass(frozen=True)
@@ -37,21 +39,26 @@ class Machine:
     root: bool
 
     @property
-    def missing(self) -> tuple[str, ...]:
-        """What the weakest isolation lacks here, and how to get it."""
+    def missing(self) -> str:
+        """What the weakest isolation lacks here, and how to get it; empty if nothing."""
         if sys.platform != "linux":
             return (
-                f"isolation needs Linux, this is {sys.platform} (a Linux machine, WSL 2 or a virtual machine will do)",
+                f"isolation needs Linux, this is {sys.platform} (a Linux machine, WSL 2 or a virtual machine will do)"
             )
-        no_landlock = "the kernel offers no Landlock (Linux 5.13 or later with `lsm=...,landlock`)"
-        return tuple(filter(None, (self.no_seccomp, "" if self.landlock else no_landlock)))
+        return self.no_seccomp
+
+    @property
+    def lost(self) -> dict[Isolation, str]:
+        """Each isolation that cannot be had here, and why."""
+        no_kernel = self.missing or ("" if self.landlock else NO_LANDLOCK)
+        lacks: dict[Isolation, str] = {"box": no_kernel or self.no_box, "kernel": no_kernel, "seccomp": self.missing}
+        return {name: why for name, why in lacks.items() if why}
 
     @property
     def strongest(self) -> Isolation:
         """The best that can be had here."""
-        if self.missing:
-            return "none"
-        return "kernel" if self.no_box else "box"
+        order: tuple[Isolation, ...] = ("box", "kernel", "seccomp")
+        return next((name for name in order if name not in self.lost), "none")
 
 
 def machine() -> Machine:
@@ -74,11 +81,12 @@ def choose(found: Machine, wanted: Isolation | None = None, option: str = "--iso
         return "none"
     if found.missing:
         raise InfrastructureError(
-            f"learner code cannot be isolated here: {'; '.join(found.missing)}. Nothing was graded. "
+            f"learner code cannot be isolated here: {found.missing}. Nothing was graded. "
             f"Grade code that you trust as you trust your own with: {option.format('none')}"
         )
-    if wanted == "box" and found.no_box:
-        raise InfrastructureError(f"there is no box here: {found.no_box}. Grade without one: {option.format('kernel')}")
+    if wanted in found.lost:
+        less = option.format(found.strongest)
+        raise InfrastructureError(f"there is no {wanted} here: {found.lost[wanted]}. Grade without: {less}")
     return wanted or found.strongest
 
 
@@ -86,9 +94,14 @@ def weakness(chosen: Isolation, found: Machine) -> str:
     """One line on what a graded run does without; empty in a box."""
     if chosen == "none":
         return "NO ISOLATION: learner code can read your files and change grades. Only for code that you trust."
+    why = found.lost.get("box", "asked for")
     if chosen == "kernel":
-        why = found.no_box or "asked for"
         return f"isolated by Landlock and seccomp, without a box of its own ({why})."
+    if chosen == "seccomp":
+        return (
+            "isolated by seccomp alone: what its filter lets through by mistake, neither Landlock nor a box of its own "
+            f"would stop ({why})."
+        )
     return ""
 
 
@@ -101,8 +114,8 @@ def report(found: Machine) -> list[tuple[str, str]]:
         ("seccomp", found.no_seccomp or "usable: system calls are filtered"),
         ("user", "root: learner code runs as nobody" if found.root else "unprivileged"),
         ("graded runs", "refused without --isolation none" if chosen == "none" else f"isolated: {chosen}"),
-        *(("missing", reason) for reason in found.missing),
-        *([("", says)] if chosen == "kernel" and (says := weakness(chosen, found)) else []),
+        *([("missing", found.missing)] if found.missing else []),
+        *([("", says)] if chosen != "none" and (says := weakness(chosen, found)) else []),
     ]
 
 

@@ -33,7 +33,7 @@ from grader.sandbox import isolation as isolations
 from grader.sandbox.isolation import Isolation
 from grader.sandbox.worker import Worker
 
-STRICT: tuple[Isolation, ...] = ("box", "kernel")
+STRICT: tuple[Isolation, ...] = ("box", "kernel", "seccomp")
 WEAKER = tuple(mode for mode in STRICT if mode != strongest())
 REST = [(mode, name) for mode in STRICT for name in ATTACKS if mode in WEAKER or name in LONG]
 
@@ -130,7 +130,9 @@ def test_ordinary_code_does_not_notice(line: str, isolated: Worker) -> None:
     assert outcome(reply) == "returned tensor", reply
 
 
-@pytest.mark.parametrize(("isolation", "names"), [("box", sorted({*list(RIGHT)[::9], *SAMPLE})), ("kernel", SAMPLE)])
+@pytest.mark.parametrize(
+    ("isolation", "names"), [("box", sorted({*list(RIGHT)[::9], *SAMPLE})), ("kernel", SAMPLE), ("seccomp", SAMPLE)]
+)
 def test_every_submission_of_the_corpus_gets_its_verdict(
     isolated: Worker, names: list[str], course: Course, grader: Grader, worker: Worker
 ) -> None:
@@ -196,7 +198,7 @@ def test_a_warm_process_killed_during_a_job_is_the_graders_error(isolation: Isol
         assert_still_honest(worker)
 
 
-@pytest.mark.parametrize(("wanted", "says"), [("box", ""), ("none", "NO ISOLATION")])
+@pytest.mark.parametrize(("wanted", "says"), [("box", ""), ("seccomp", "seccomp alone"), ("none", "NO ISOLATION")])
 def test_grade_isolates_and_says_what_it_does_without(wanted: Isolation, says: str, tmp_path: Path) -> None:
     assert_graded(handed_in(tmp_path), wanted, says)
 
@@ -208,7 +210,7 @@ def test_what_was_graded_without_isolation_is_graded_again(course: Course, tmp_p
     def graded_anew(mode: Isolation) -> int:
         return grade_folder(course, school, tmp_path / "out", workers=1, isolation=mode).graded
 
-    assert [graded_anew(mode) for mode in ("none", "box", "kernel", "none")] == [1, 1, 0, 1]
+    assert [graded_anew(mode) for mode in ("none", "box", "kernel", "seccomp", "none")] == [1, 1, 0, 0, 1]
 
 
 @pytest.mark.parametrize(("isolation", "name"), [(mode, name) for mode in STRICT for name in OF_THE_USER])
