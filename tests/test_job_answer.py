@@ -196,8 +196,8 @@ def test_a_syntax_error_is_reported_with_its_line(ask: Any) -> None:
 
 
 def test_a_missing_module_is_named(ask: Any) -> None:
-    error = ask("import nonesuch").facts.error
-    assert (error.type, error.lines) == ("ModuleNotFoundError", [1])
+    error = ask("def probe(x):\n    import nonesuch").facts.calls[0].error
+    assert (error.kind, error.type, error.lines) == ("absent", "ModuleNotFoundError", [2])
     assert "nonesuch" in error.message
 
 

@@ -20,7 +20,7 @@ from grader.results import CourseResult, ExerciseResult
 from grader.sandbox.isolation import Isolation
 
 from .results_folder import ResultsFolder, Summary, open_results_folder
-from .submissions import UnreadFile, printable, read_submission, student_folders
+from .submissions import Submission, UnreadFile, printable, read_submission, student_folders
 
 if TYPE_CHECKING:
     from grader.judging.grading import Grader
@@ -185,7 +185,7 @@ class _SharedWork:
     def _grade_folder(self, folder: Path) -> Graded:
         course = self.results.course
         submission = read_submission(course, folder)
-        exercises = [self._grade_exercise(exercise, submission.files.get(exercise.id)) for exercise in course.exercises]
+        exercises = [self._grade_exercise(exercise, submission) for exercise in course.exercises]
         return folder.name, CourseResult(
             course.config.course,
             printable(folder.name),
@@ -196,12 +196,14 @@ class _SharedWork:
             submission.notes,
         )
 
-    def _grade_exercise(self, exercise: CourseExercise, content: bytes | UnreadFile | None) -> ExerciseResult:
+    def _grade_exercise(self, exercise: CourseExercise, submission: Submission) -> ExerciseResult:
+        content = submission.files.get(exercise.id)
         if content is None:
             return self.grader.not_handed_in(exercise)
         if isinstance(content, UnreadFile):
             return exercise.unread_result(content.why, content.status)
-        return self.pool.grade(exercise, lambda worker: self.grader.grade(exercise, content, worker))
+        beside = submission.beside(exercise)
+        return self.pool.grade(exercise, lambda worker: self.grader.grade(exercise, content, worker, beside=beside))
 
 
 def _grade_in_threads(

@@ -25,9 +25,14 @@ _INTROSPECTION = frozenset(("gc.get_objects", "gc.get_referrers", "gc.get_refere
 Ask = Callable[[str], object]
 
 
+def is_banned(name: str) -> bool:
+    """A graded run refuses to import this module."""
+    return _BANNED.match(name) is not None
+
+
 class _Ban(importlib.abc.MetaPathFinder):
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
-        if _BANNED.match(name):
+        if is_banned(name):
             raise ImportError(f"{name} is not available in a graded run", name=name)
 
 

@@ -7,6 +7,7 @@ raised. There is no verdict in it, and no way to express one.
 from __future__ import annotations
 
 import math
+import types
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -18,7 +19,8 @@ from . import protocol
 from .captured_output import CappedText, capture_output
 from .cost_meter import Meter, measure_cost
 from .failures import Clock, OutOfTime, error_facts
-from .function_loading import load_function
+from .function_loading import load_function, run_text
+from .learner_imports import learner_imports
 from .linux_calls import give_back_at_once
 from .no_autograd import autograd_forbidden
 
@@ -34,7 +36,9 @@ def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview
     results: Arrays = []
     if header.get("tight_memory"):  # memory: holes between what was used before may not count as used
         give_back_at_once(LARGE)
-    with capture_output() as printed, Clock(header["time_limit"]) as clock:
+    folder = header["filename"].rpartition("/")[0]
+    own = learner_imports(header.get("modules", {}), f"{folder}/" if folder else "", run_text)
+    with capture_output() as printed, own, Clock(header["time_limit"]) as clock:
         facts = _facts(header, inputs, results, printed, clock)
     return protocol.parts({**facts, "printed": printed.text()}, results)
 
@@ -60,6 +64,7 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     arguments = {name: _build(value, inputs) for name, value in call["arguments"]}
     given = {name: value["tensor"] for name, value in call["arguments"] if "tensor" in value}
     before = {name: inputs[index].copy() for name, index in given.items() if call.get("after", True)}
+    others = {name: _build(value, inputs) for name, value in call["arguments"] if name not in given}
     facts: Facts = {}
     returned: Any = None
     meter = Meter()
@@ -75,6 +80,8 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     facts["returned"] = _describe(returned, results)
     facts["stored"] = {name: _attributes(arguments[name], results) for name in given}
     facts["after"] = {name: now for name in before if (now := _changed(arguments[name], before[name], results))}
+    facts["after"] |= {name: _describe(arguments[name], results) for name, was in others.items()
+                       if not _is_same(arguments[name], was)}  # fmt: skip
     facts["work"], facts["peak"] = meter.work, meter.peak
     return facts
 
@@ -114,6 +121,13 @@ def _changed(tensor: torch.Tensor, before: np.ndarray, results: Arrays) -> Facts
             results.pop()
             return None
     return facts
+
+
+def _is_same(now: Any, was: Any) -> bool:
+    """An argument that is no tensor is as it was made; a function is so with what hangs on it."""
+    if isinstance(was, types.FunctionType):
+        return vars(now) == vars(was) and (now.__code__, now.__defaults__) == (was.__code__, was.__defaults__)
+    return bool(now == was)
 
 
 def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
-import io
 import math
 import secrets
-import tokenize
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -35,13 +32,12 @@ from grader.sandbox.worker import Worker
 from . import quiz_grading
 from .judge import Judge, same_for_every_answer, with_largest_repeated
 from .large_trial_checks import A_TABLE, TABLES_TAKE, UNSUSPICIOUS, LargeCase, grows_as_a_square, split_observation
-from .source_text import Source
+from .source_text import NO_FILES, Files, Source, decode
 from .submission_code import SubmissionCode, TimeLeft
 
 LONGEST_REASON = 200
 ATTEMPTS, LOOKS = 8, 3
 OnJudged = Callable[[Judge], None]
-DOMAIN_ENCODINGS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 
 
 class Grader:
@@ -91,21 +87,23 @@ class Grader:
         return np.random.default_rng([self.seed, zlib.crc32(exercise.id.encode()), *stream])
 
     def grade(
-        self, exercise: CourseExercise, content: bytes | None, worker: Worker, on_judged: OnJudged | None = None
-    ) -> ExerciseResult:
+        self, exercise: CourseExercise, content: bytes | None, worker: Worker, on_judged: OnJudged | None = None,
+        beside: Files = NO_FILES,
+    ) -> ExerciseResult:  # fmt: skip
         """The verdict on one file, which is the case of one cell.
 
         Args:
             content: the file's bytes, `None` where there is no such file.
             worker: runs them; an answer sheet is only read.
             on_judged: called with the judge, once its verdict is there.
+            beside: the files in the same folder, which it may import.
         """
         if content is None:
             return self.not_handed_in(exercise)
         if exercise.is_quiz:
             return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
         try:
-            source = Source.of_file(_decode(content), exercise.file)
+            source = Source.of_file(decode(content), exercise.file, beside)
         except (SyntaxError, LookupError, UnicodeError) as error:
             says = f"{exercise.file} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
             return same_for_every_answer(
@@ -125,12 +123,13 @@ class Grader:
         return self._absent[exercise.id]
 
     def grade_cells(
-        self, exercise: CourseExercise, cells: Sequence[str], worker: Worker, on_judged: OnJudged | None = None
-    ) -> ExerciseResult:
+        self, exercise: CourseExercise, cells: Sequence[str], worker: Worker, on_judged: OnJudged | None = None,
+        beside: Files = NO_FILES,
+    ) -> ExerciseResult:  # fmt: skip
         """The verdict on the code cells of a notebook, run in their order; an error in one does not stop the rest."""
         if exercise.is_quiz:
             return quiz_grading.grade_cells(exercise, exercise.quiz, cells)
-        return self._grade(exercise, Source.of_cells(cells), worker, on_judged)
+        return self._grade(exercise, Source.of_cells(cells, beside), worker, on_judged)
 
     def _grade(
         self, exercise: CourseExercise, source: Source, worker: Worker, on_judged: OnJudged | None
@@ -205,14 +204,3 @@ class Grader:
             if code.time_left.seconds <= after:
                 break
         return replace(case, grew_as_square=True)
-
-
-def _decode(content: bytes) -> str:
-    """Source text, by the encoding that the file declares, UTF-8 without one."""
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-    if codecs.lookup(encoding).name in DOMAIN_ENCODINGS:
-        raise LookupError(f"{encoding} is for names of domains")
-    text = content.decode(encoding)
-    if "\0" in text:
-        raise UnicodeError("it has zero bytes in it, like a file in UTF-16")
-    return text

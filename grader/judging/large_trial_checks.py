@@ -79,9 +79,8 @@ class LargeCase:
 
     def _verdict(self, answer: Answer, source: Source, *, blame: bool) -> Diagnosis | None:
         for trial, call in zip(self.trials, self.calls, strict=False):
-            if call.error is None:
-                wrong = self._check_value(answer, trial, call)
-            else:
+            wrong = self._check_value(answer, trial, call)
+            if wrong is not None and call.error is not None:
                 wrong = _diagnose_error(call.error, source) if blame else None
             if wrong is not None:
                 return replace(wrong, says=f"on a large input ({_describe_size(answer, trial)}) {wrong.says}")

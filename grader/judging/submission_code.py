@@ -78,6 +78,7 @@ def _job(
     policy = exercise.course.policy
     header = {
         "cells": source.cells,
+        "modules": source.modules,
         "cell_limit": None if source.file else policy.time_limit * CELL_SHARE,
         "filename": exercise.file,
         "function": exercise.id,

@@ -11,6 +11,7 @@ from dataclasses import replace
 from grader.course import Course, CourseExercise
 from grader.errors import InfrastructureError
 from grader.judging.lazy_grader import new_grader
+from grader.judging.source_text import Files
 from grader.judging.worker_pool import WorkerPool
 from grader.results import ExerciseResult
 from grader.sandbox.isolation import Isolation
@@ -33,8 +34,13 @@ class AutogradeSession:
         weakref.finalize(self, self.pool.close)  # when the command ends, or has no more need of it
         self.grader = new_grader(seed)  # imports torch, beside the workers
 
-    def verdicts(self, exercises: Sequence[CourseExercise], cells: Sequence[str]) -> list[ExerciseResult]:
+    def verdicts(
+        self, exercises: Sequence[CourseExercise], cells: Sequence[str], beside: Files
+    ) -> list[ExerciseResult]:
         """The verdict on what a notebook's code cells define, for each of these exercises.
+
+        Args:
+            beside: the files in the notebook's folder, which it may import.
 
         Raises:
             InfrastructureError: there is none, which is not the student's doing.
@@ -44,7 +50,7 @@ class AutogradeSession:
             self.grader.prepare(exercise, isolated=self.pool.isolation != "none")
 
         def verdict(exercise: CourseExercise) -> ExerciseResult:
-            return self.pool.grade(exercise, lambda worker: self.grader.grade_cells(exercise, cells, worker))
+            return self.pool.grade(exercise, lambda one: self.grader.grade_cells(exercise, cells, one, beside=beside))
 
         with ThreadPoolExecutor(self.pool.threads) as threads:
             try:
