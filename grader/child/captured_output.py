@@ -34,8 +34,13 @@ class CappedText(io.TextIOBase):
         self.left = LIMIT
         self.silent = False
 
+    encoding = "utf-8"
+
     def writable(self) -> bool:
         return True
+
+    def reconfigure(self, **_options: object) -> None:
+        """As a real stdout has it; this one takes every character anyhow."""
 
     def write(self, text: str) -> int:
         if self.left > 0 and not self.silent:

@@ -8,12 +8,14 @@ import time
 import traceback
 from typing import Any, Self
 
+from .accident_limits import NO_THREAD
 from .captured_output import NoKeyboard
 from .learner_imports import absence
 from .no_autograd import AutogradUsed
 
 MAX_TEXT = 2000
 MAX_LINES = 8
+NOT_THERE = "checks and graded runs have no files, no network, no processes and no threads"
 
 
 class OutOfTime(BaseException):
@@ -81,6 +83,8 @@ def error_facts(error: BaseException, filename: str, *, loading: bool = False) -
     places = [place for place in places if place[0].endswith(".py") and os.path.dirname(place[0]) == folder]
     last = places[-1][0] if places else filename
     message = error.msg if isinstance(error, SyntaxError) else _text(error)
+    if isinstance(error, PermissionError) or message == NO_THREAD:
+        message = f"{message}; {NOT_THERE}"
     return {
         "kind": kind,
         "type": type(error).__name__[:100],

@@ -29,6 +29,7 @@ SHOWS = frozenset(
     "tensorboard tensorboardX wandb mlflow comet_ml visdom livelossplot pytest hypothesis jaxtyping beartype typeguard "
     "torchtyping ipdb pudb".split()
 )
+PROGRESS = frozenset("tqdm rich progressbar fastprogress alive_progress".split())
 HAS = "checks and graded runs have Python's modules, torch, numpy, and the files in the same folder"
 NOTHING = "{} is passed over in checks and graded runs, and nothing can be computed with it"
 IMPORTS = re.compile(r"^[ \t]*(?:import|from)\b|;[ \t]*(?:import|from)\b", re.MULTILINE)
@@ -73,7 +74,8 @@ class PassedOver(types.ModuleType):
         if len(args) == 1 and isinstance(args[0], types.FunctionType):
             return args[0]
         made = PassedOver(self.__name__)
-        made.__dict__["__through__"] = args[0] if args else ()
+        if args and self.__name__.partition(".")[0] in PROGRESS:
+            made.__dict__["__through__"] = args[0]
         return made
 
     def __getattr__(self, name: str) -> PassedOver:
