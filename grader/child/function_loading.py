@@ -122,7 +122,7 @@ def run_statements(tree: ast.Module, filename: str, names: dict[str, Any]) -> No
             first = part[0]
             if isinstance(first, IMPORTS) and len(first.names) > 1:
                 waiting.extendleft([_with_one_name(first, alias)] for alias in reversed(first.names))
-            elif isinstance(first, IMPORTS):
+            elif isinstance(first, IMPORTS) and first.names[0].name != "*":  # else nobody knows its names
                 name = first.names[0].asname or first.names[0].name
                 names[name if isinstance(first, ast.ImportFrom) else name.split(".")[0]] = Absent(absence(error))
             elif not quiet:

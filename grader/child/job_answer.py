@@ -10,6 +10,7 @@ import math
 import types
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def _build(value: Facts, inputs: Arrays) -> Any:
         return getattr(torch, value["dtype"])
     if "tuple" in value:
         return tuple(value["tuple"])
-    return set(value["set"]) if "set" in value else value["literal"]
+    return set(value["set"]) if "set" in value else deepcopy(value["literal"])
 
 
 def _writable(array: np.ndarray) -> np.ndarray:

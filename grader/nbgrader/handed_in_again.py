@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -59,12 +60,9 @@ def forget_outdated(converter: Any) -> None:
 
 
 def _graded_folder(converter: Any, source: Path) -> Path:
-    """Where nbgrader keeps what it makes of a submission, `submitted/<student>/<assignment>` in its own layout."""
-    coursedir = converter.coursedir
-    for assignment, student in ((source.name, source.parent.name), (source.parent.name, source.name)):
-        if Path(converter._format_source(assignment, student)) == source:
-            return Path(converter._format_dest(assignment, student))
-    return Path(coursedir.root, coursedir.autograded_directory, source.parent.name, source.name)
+    """Where nbgrader keeps what it makes of a submission."""
+    pattern = converter._format_source("(?P<assignment_id>.*)", "(?P<student_id>.*)", escape=True)
+    return Path(converter._format_dest(**re.match(pattern, str(source)).groupdict()))  # type: ignore[union-attr]
 
 
 def _made_from(path: Path) -> str | None:
