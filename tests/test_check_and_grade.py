@@ -6,6 +6,7 @@ Here with the strongest isolation, and a part of the corpus; `thorough/test_ever
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from conftest import codes
@@ -18,25 +19,30 @@ from grader.results import ExerciseResult
 from grader.sandbox.worker import Worker
 
 PART = IN_NO_ORDER[60:120]
+Both = Callable[[str], tuple[ExerciseResult, ExerciseResult]]
 
 
 @pytest.fixture
-def both(course: Course, grader: Grader, worker: Worker, isolated: Worker) -> tuple[ExerciseResult, ExerciseResult]:
-    """Made by `asked`: the verdict of a check, and that of a graded run."""
-    return lambda source: tuple(
-        grader.grade(course.find("lin_grad"), source.encode(), each) for each in (worker, isolated)
-    )
+def both(course: Course, grader: Grader, worker: Worker, isolated: Worker) -> Both:
+    """`both(source)`: the verdict of a check, and that of a graded run."""
+    exercise = course.find("lin_grad")
+
+    def asked(source: str) -> tuple[ExerciseResult, ExerciseResult]:
+        content = source.encode()
+        return grader.grade(exercise, content, worker), grader.grade(exercise, content, isolated)
+
+    return asked
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_an_honest_file_passes_in_both(name: str, both) -> None:
+def test_an_honest_file_passes_in_both(name: str, both: Both) -> None:
     check, graded = both(PASSES[name])
     assert set(codes(check).values()) == {None}
     assert (codes(graded), graded.notes) == (codes(check), check.notes)
 
 
 @pytest.mark.parametrize("name", FAILS)
-def test_what_neither_has_is_told_by_both(name: str, both) -> None:
+def test_what_neither_has_is_told_by_both(name: str, both: Both) -> None:
     source, code, says = FAILS[name]
     for result in both(source):
         (told,) = {(answer.code, answer.message) for answer in result.answers}
@@ -53,13 +59,13 @@ def test_what_neither_has_is_told_by_both(name: str, both) -> None:
         ("def f():\n    from jax import grad", "graded runs have no jax (lin_grad.py, line 2: from jax import grad)"),
     ],
 )
-def test_a_check_announces_what_graded_runs_do_not_have(line: str, note: str, both) -> None:
+def test_a_check_announces_what_graded_runs_do_not_have(line: str, note: str, both: Both) -> None:
     check, graded = both(above(line))
     assert [text[: len(note)] for text in check.notes] == [note]
     assert graded.notes == check.notes
 
 
-def test_nothing_is_said_of_what_is_there(both) -> None:
+def test_nothing_is_said_of_what_is_there(both: Both) -> None:
     lines = "import torch, numpy as np\nimport torch.nn.functional as F\nfrom math import pi\ntext = 'import seaborn'"
     assert both(above(lines))[0].notes == ()
 
