@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
+FORMULA = re.compile(r"(\A|[;|\t\r\n][ '\"]*)(?=[=+\-@＝＋－＠])|\A(?=[\t\r\n])")
 
 
 def plain(text: str) -> str:
@@ -28,5 +29,5 @@ def escaped(document: str) -> str:
 
 
 def no_formula(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
+    """A cell that no spreadsheet takes for a formula, whatever it separates cells by."""
+    return FORMULA.sub(r"\1'", cell)

@@ -15,6 +15,7 @@ DISTINCT_SIZES = (2, 3, 4, 5, 6, 7)
 ONE_KIND = "a batch of one"
 LARGE_UPSTREAM_KIND = "a large upstream gradient"
 OTHER_UPSTREAM_KIND = "another upstream gradient"
+SAME_SIZES_KIND = "other numbers of the same sizes"
 LARGER_KIND = "a larger case"
 WATCHED_SIZES = (5, 6, 8, 9, 4, 10)
 LARGE_SIZES = (40, 48, 56, 44, 52)

@@ -146,9 +146,9 @@ ATTACKS: dict[str, tuple[str, str]] = {
             bad = {n for n in sys.modules if n.startswith('grader.') and n.split('.')[1] not in ('child', 'errors')}
             assert not bad, bad"""),
         "returned tensor"),
-    "39 imports the course": (attack("import solutions"), "ModuleNotFoundError"),
-    "39 imports the grader": (attack("import grader.reference.references"), "ModuleNotFoundError"),
-    "36 imports sympy": (attack("import sympy"), "ModuleNotFoundError|ImportError|AutogradUsed|autograd"),
+    "39 imports the course": (attack("import solutions"), "absent"),
+    "39 imports the grader": (attack("import grader.reference.references as r; r.x.y"), "returned tensor"),
+    "36 imports sympy": (attack("import sympy"), "absent|AutogradUsed|autograd"),
     "44 sends half a frame": (attack("os.write(3, b'HGF1\\x10\\0\\0'); time.sleep(1e6)"), "timeout|crash"),
     "46 rewrites at exit": (
         attack("""

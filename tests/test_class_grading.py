@@ -237,7 +237,7 @@ def test_the_rest_of_a_submission_that_hangs_is_graded(graded) -> None:
 def test_unknown_files_are_noted_and_ignored(graded) -> None:
     result = record(graded[0], "stranger")
     assert result["score"] == 3
-    assert result["notes"] == [
+    assert sorted(result["notes"]) == [
         f"{name} was ignored: this course has no exercise there" for name in ("04_linear/extra.py", "essay.txt", "junk")
     ]
     assert record(graded[0], "all right")["notes"] == []
@@ -420,10 +420,10 @@ def test_a_bug_in_the_grader_does_not_stop_the_rest(course, pair, tmp_path, monk
 
     grade = Grader.grade
 
-    def buggy(self, exercise, content, worker):
+    def buggy(self, exercise, content, worker, **more):
         if content is not None and b"mean" in content:
             raise ZeroDivisionError("division by zero")
-        return grade(self, exercise, content, worker)
+        return grade(self, exercise, content, worker, **more)
 
     monkeypatch.setattr(Grader, "grade", buggy)
     summary = grade_folder(course, pair, tmp_path / "out", workers=1)
@@ -474,7 +474,7 @@ def test_a_thousand_stray_files_make_few_notes_with_nothing_for_the_terminal(cou
     folder = hand_in(tmp_path, "eve", {f"\x1b[2J{i:03}.txt": "" for i in range(300)})
     notes = submissions.read_submission(course, folder).notes
     assert len(notes) == 21
-    assert notes[0] == "\ufffd[2J000.txt was ignored: this course has no exercise there"
+    assert notes[0] == r"\x1b[2J000.txt was ignored: this course has no exercise there"
     assert notes[-1] == "280 more files were ignored"
 
 
@@ -485,7 +485,7 @@ def test_any_folder_name_is_a_student(course, tmp_path, quick) -> None:
     summary = grade_folder(course, submissions, out, workers=1)
     assert summary.students == 5
     assert sorted(row["student"] for row in gradebook(out)) == sorted(
-        ["ä" * 120, "b\ufffd", "'; drop", 'q"uote', "line\nbreak"]
+        ["ä" * 120, r"b\xff", "'; drop", 'q"uote', r"line\x0abreak"]
     )
     assert grade_folder(course, submissions, out, workers=1).reused == 5
 

@@ -512,7 +512,8 @@ def test_the_solution_is_shown_only_once_yours_passes(here: Run, course: Course)
     done = here("solution", "slope")
     assert done.returncode == 0
     worked = course.find("slope").solution.read_text().rstrip().splitlines()
-    assert done.stdout.rstrip().splitlines() == [line for line in worked if "### " not in line]
+    shown = done.stdout.rstrip().splitlines()
+    assert shown[:1] + shown[3:] == [line for line in worked if "### " not in line]
     write(course, "slope", SLOPE.replace("/ h", "* h"))
     one_sentence(here("solution", "slope"), 2)
 

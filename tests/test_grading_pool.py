@@ -59,10 +59,10 @@ def hostile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], N
     def let(happen: Callable[[], None]) -> None:
         grade = Grader.grade
 
-        def attacked(self: Grader, exercise: object, content: bytes, *rest: object) -> ExerciseResult:
+        def attacked(self: Grader, exercise: object, content: bytes, *rest: object, **more: object) -> ExerciseResult:
             if content.startswith(HOSTILE):
                 happen()
-            return grade(self, exercise, content, *rest)  # type: ignore[arg-type]
+            return grade(self, exercise, content, *rest, **more)  # type: ignore[arg-type]
 
         monkeypatch.setattr(Grader, "grade", attacked)
 
@@ -148,17 +148,17 @@ def relu_grad(inp, out):
 def test_one_exercise_cannot_spoil_another(course: Course, worker: Worker) -> None:
     """They share a child where all goes well; what is not plainly right is asked again, alone."""
     grader = Grader(1)
-    spoils, right = (course.find("relu_grad"), SPOILS.encode()), (course.find(NAME), solution(course, NAME))
+    spoils, right = (course.find("relu_grad"), SPOILS.encode(), {}), (course.find(NAME), solution(course, NAME), {})
     together = grader.passed_together([spoils, right], worker)
     assert NAME not in together
-    assert grader.grade(*right, worker).status == "passed"
+    assert grader.grade(*right[:2], worker).status == "passed"
 
 
 def test_what_is_all_right_takes_one_child(course: Course, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["tanh_grad", NAME, "lin_grad_accumulate"]
     run, jobs = type(worker).run, []
     monkeypatch.setattr(type(worker), "run", lambda self, *job: jobs.append(job) or run(self, *job))
-    submission = [(course.find(name), solution(course, name)) for name in names]
+    submission = [(course.find(name), solution(course, name), {}) for name in names]
     passed = Grader(1).passed_together(submission, worker)
     assert [passed[name].status for name in names] == ["passed"] * 3
     assert len(jobs) == 1

@@ -291,7 +291,7 @@ CONFESS = """
 
 KNOWN = """
     open_to_all = {'OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'CUDA_VISIBLE_DEVICES',
-                   'GLIBC_TUNABLES', 'PYTHONHASHSEED', 'LD_LIBRARY_PATH', 'PWD', 'LC_CTYPE'}
+                   'GLIBC_TUNABLES', 'PYTHONHASHSEED', 'LD_LIBRARY_PATH', 'PWD', 'LC_CTYPE', 'LOGNAME'}
     assert set(os.environ) <= open_to_all, set(os.environ) - open_to_all
     return x * 2
 """

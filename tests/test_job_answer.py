@@ -50,6 +50,22 @@ def test_only_the_arguments_that_a_call_changed_are_reported(ask: Any) -> None:
     assert list(observed.facts.calls[0].after) == ["y"]
 
 
+@pytest.mark.parametrize(
+    ("given", "change"),
+    [
+        ({"set": ["a", "b"]}, "y.discard('a')"),
+        ([1, 2], "y.append(3)"),
+        ({"literal": {"a": [1]}}, "y['a'].append(2)"),
+        ({"function": "lambda x: x * 2"}, "y.calls = 1"),
+        ({"function": "lambda x: x * 2"}, "y.__code__ = (lambda x: x).__code__"),
+    ],
+)
+def test_an_argument_of_any_kind_is_compared(ask: Any, given: Any, change: str) -> None:
+    for then, changed in ((change, ["y"]), ("y == y", [])):
+        observed = ask(f"def probe(x, y): {then}", {"x": X, "y": given})
+        assert list(observed.facts.calls[0].after) == changed
+
+
 def test_what_a_call_left_is_reported_as_it_was_then(ask: Any) -> None:
     """One array for the answers of all calls, which each of them writes to."""
     source = "import torch\nkept = torch.zeros(2, 3)\ndef probe(x):\n    x.g = kept\n    return kept.add_(x)"
@@ -196,8 +212,8 @@ def test_a_syntax_error_is_reported_with_its_line(ask: Any) -> None:
 
 
 def test_a_missing_module_is_named(ask: Any) -> None:
-    error = ask("import nonesuch").facts.error
-    assert (error.type, error.lines) == ("ModuleNotFoundError", [1])
+    error = ask("def probe(x):\n    import nonesuch").facts.calls[0].error
+    assert (error.kind, error.type, error.lines) == ("absent", "ModuleNotFoundError", [2])
     assert "nonesuch" in error.message
 
 

@@ -256,9 +256,7 @@ def test_grading_is_apart_from_the_settings_of_the_process():
 def test_a_verdict_is_used_again_by_scores_but_never_an_error(monkeypatch: pytest.MonkeyPatch):
     statuses: Iterator[Status] = iter(("error", "passed", "failed", "todo"))
 
-    def grade(
-        _session: Session, exercise: CourseExercise, _cells: list[str], _onlooker: object = None
-    ) -> ExerciseResult:
+    def grade(_session: Session, exercise: CourseExercise, _cells: list[str], *_more: object) -> ExerciseResult:
         answers = tuple(AnswerResult(answer.name, next(statuses), 0, 1) for answer in exercise.declaration.answers)
         return ExerciseResult(exercise.id, exercise.unit, answers)
 

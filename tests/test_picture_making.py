@@ -310,7 +310,7 @@ def test_a_picture_that_fails_does_not_take_the_verdict_with_it(
     monkeypatch.setattr("grader.picture.picture_making.make_pictures", broken)
     with Session(course, worker=worker) as session:
         monkeypatch.setattr(session, "close", lambda: None)
-        result, found = session.check_cells_with_pictures(course.find("lin_grad"), [AVERAGED])
+        result, found = session.check_cells_with_pictures(course.find("lin_grad"), [AVERAGED], tmp_path)
     assert [answer.code for answer in result.answers] == [None, "mean-for-sum", None]
     assert "no paint" in found.pictures[0].note
 

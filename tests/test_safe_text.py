@@ -32,4 +32,10 @@ def test_json_is_the_same_and_can_be_shown_and_stored(indent: int | None) -> Non
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"])
 def test_a_cell_is_text(start: str) -> None:
     assert no_formula(f"{start}1+1") == f"'{start}1+1"
-    assert no_formula(f"1{start}1") == f"1{start}1"
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", "＋", "－", "＠"])
+def test_so_is_a_part_of_it_whatever_cells_are_separated_by(start: str) -> None:
+    assert no_formula(f"1{start}1, {start}1") == f"1{start}1, {start}1"
+    for between in (";", "; ", "\t", "\n", "|", ';"', "; '"):
+        assert no_formula(f"ann{between}{start}1+1") == f"ann{between}'{start}1+1"

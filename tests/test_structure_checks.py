@@ -42,7 +42,7 @@ FILES = {
     "another name": ("def backward(inp, out, w, b): pass", "missing-function", "give it the name lin_grad"),
     "an open bracket": ("def lin_grad(inp, out, w, b:\n  pass", "syntax-error", r"\(lin_grad\.py, line 1: def lin"),
     "a tab too many": (lin_grad("x = 1") + "\ty = 2\n", "syntax-error", r"lin_grad\.py, line 3"),
-    "an import that fails": ("import nowhere\n" + lin_grad(RIGHT), "error", r"nowhere.*\.py, line 1: import now"),
+    "an import that fails": ("import nowhere\n1 + nowhere.x\n", "error", r"nowhere.*\.py, line 2: 1 \+ nowhere\.x"),
     "an error on import": ("1 / 0\n" + lin_grad(RIGHT), "error", r"ZeroDivisionError: .*line 1: 1 / 0\)"),
     "an exit on import": ("import sys; sys.exit()\n" + lin_grad(RIGHT), "crash", "it ended the whole program"),
     "an endless import": ("while True: pass\n", "timeout", "still running after 0.5 seconds"),

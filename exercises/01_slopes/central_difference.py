@@ -1,5 +1,7 @@
 """The slope of a curve, with a step to both sides. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def central_difference(f, x, h):
     """Return the central difference of `f` at `x`, with a step of size `h` to either side.

@@ -1,5 +1,7 @@
 """The slope of a curve, one step ahead. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def slope(f, x, h):
     """Return the forward difference of `f` at `x`: the slope that one step of size `h` ahead measures.

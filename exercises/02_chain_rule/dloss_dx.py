@@ -1,5 +1,7 @@
 """The whole chain, and a loss behind it. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def dloss_dx(x, target):
     """Return how `loss`, a single number, reacts to each entry of `x`.

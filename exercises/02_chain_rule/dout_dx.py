@@ -1,5 +1,7 @@
 """The whole chain. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def dout_dx(x):
     """Return how `out`, a single number, reacts to each entry of `x`.

@@ -1,5 +1,7 @@
 """A Jacobian of one example. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def df_dx(x, w, b):
     """Return the Jacobian of `f` with respect to `x`: entry `[j, k]` is how `f[j]` reacts to `x[k]`.

@@ -1,5 +1,7 @@
 """A linear layer, backwards, adding to what is there. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def lin_grad_accumulate(inp, out, w, b):
     """Add the gradient of the loss to `inp.g`, `w.g` and `b.g`; create each that is not there yet.

@@ -1,5 +1,7 @@
 """A linear layer, backwards, as far as it is needed. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def lin_grad_needed(inp, out, w, b, needs):
     """Store the gradient of the loss in the `.g` of those arguments that `needs` names.

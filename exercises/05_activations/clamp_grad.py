@@ -1,5 +1,7 @@
 """Clamping to a range, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def clamp_grad(inp, out, lo, hi):
     """Store the gradient of the loss in `inp.g`.

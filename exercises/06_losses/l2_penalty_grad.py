@@ -1,5 +1,7 @@
 """A penalty on large weights, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def l2_penalty_grad(w, lam):
     """Store the gradient of the penalty in `w.g`.

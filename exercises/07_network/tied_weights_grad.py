@@ -1,5 +1,7 @@
 """Tied weights, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def tied_weights_grad(inp, out, w):
     """Store the gradient of the loss in `inp.g` and `w.g`.

@@ -1,5 +1,7 @@
 """Undo a broadcast. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def unbroadcast(g, shape):
     """Return the gradient of a tensor of this shape that was broadcast.

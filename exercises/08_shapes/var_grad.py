@@ -1,5 +1,7 @@
 """A variance along an axis, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def var_grad(inp, out, dim, unbiased):
     """Store the gradient of the loss in `inp.g`.

@@ -15,6 +15,7 @@ from grader.quiz.computed_answers import compute_keys, keys_text
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
+IMPORTS = "# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over."
 
 
 def derived_files(course: Course) -> dict[Path, str]:
@@ -58,7 +59,7 @@ def worked_text(exercise: CourseExercise) -> str:
     if exercise.is_quiz:
         return solved_sheet(exercise.unit, exercise.quiz, variant_of(exercise.path)).rstrip()
     lines = exercise.solution.read_text(encoding="utf-8").rstrip().splitlines()
-    return "\n".join(line for line in lines if line.strip() not in (BEGIN, END))
+    return _with_note("\n".join(line for line in lines if line.strip() not in (BEGIN, END)))
 
 
 def is_stale(path: Path, text: str) -> bool:
@@ -135,13 +136,21 @@ def stub(exercise: CourseExercise, variant: int = 0) -> str:
     todo = [indent + line for line in placeholders(exercise)]
     text = "\n".join([*lines[: begin - 1], *todo, *lines[solution.end :]])
     try:
-        ast.parse(text)
+        return _with_note(text)
     except SyntaxError as error:
         raise CourseError(
             f"{solution.file}, line {begin}: without the marked region this is not Python ({error.msg}): "
             "put the marks around whole statements."
         ) from error
-    return text
+
+
+def _with_note(text: str) -> str:
+    """A file as a learner gets it: below what heads it stands what it can import."""
+    first = ast.parse(text).body[0]
+    if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)):
+        return text
+    lines = text.split("\n")
+    return "\n".join([*lines[: first.end_lineno], "", IMPORTS, *lines[first.end_lineno :]])
 
 
 def placeholders(exercise: CourseExercise) -> list[str]:

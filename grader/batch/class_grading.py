@@ -142,11 +142,17 @@ def _grade(results: ResultsFolder, pending: Sequence[Path], settings: _Settings)
         def handed_in() -> Iterator[tuple[Submission, list[Part]]]:
             for folder in pending:
                 submission = read_submission(course, folder)
-                files = submission.files.items()
-                yield submission, [Part(name, content) for name, content in files if isinstance(content, bytes)]
+                yield submission, list(_parts(course, submission))
 
         for found in pool.grade(handed_in()):
             yield None if found is None else _result(results, pool, *found)
+
+
+def _parts(course: Course, submission: Submission) -> Iterator[Part]:
+    """What there is to grade: the files that were read."""
+    for name, content in submission.files.items():
+        if isinstance(content, bytes):
+            yield Part(name, content, submission.beside(course.find(name)))
 
 
 def _result(

@@ -99,7 +99,7 @@ class ResultsFolder:
 
     def made_from(self, submission: Submission) -> str:
         """A hash of everything that a result depends on, but for the seed."""
-        files = sorted(submission.files.items())
+        files = [*sorted(submission.files.items()), *sorted(submission.helpers.items())]
         return hashlib.sha256(repr((self.digest, files, submission.notes)).encode()).hexdigest()
 
     def reuse(self, folder: Path, seed: int | None) -> bool:

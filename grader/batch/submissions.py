@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.course import Course, CourseExercise
@@ -13,7 +14,9 @@ from grader.results import Status
 from grader.safe_text import one_line
 
 SIZE_LIMIT = 1 << 20
-MOST_NOTES = 20
+MOST_NOTES, MOST_HELPERS = 20, 50
+WORD = re.compile(rb"\w+")
+UNKNOWN = "this course has no exercise there"
 NOT_REPORTED = frozenset({"__pycache__", "__MACOSX", "README.md", "timestamp.txt"})
 
 
@@ -37,11 +40,21 @@ class Submission:
         name: the folder's name.
         files: what was handed in, by exercise id.
         notes: what was ignored, and why.
+        helpers: other Python files, by the folder that they lie in, and their name.
     """
 
     name: str
     files: Mapping[str, bytes | UnreadFile]
     notes: tuple[str, ...] = ()
+    helpers: Mapping[tuple[str, str], bytes] = field(default_factory=dict)
+
+    def beside(self, exercise: CourseExercise) -> dict[str, bytes]:
+        """The files that an exercise may import: those of its unit."""
+        known = {each.id: each.name for each in exercise.course.exercises if each.unit == exercise.unit}
+        places = ("exercises", "", f"exercises/{exercise.unit}", exercise.unit)  # the last one counts
+        found = {name: content for at in places for (place, name), content in self.helpers.items() if place == at}
+        answers = {known[key]: content for key, content in self.files.items() if key in known}
+        return {**found, **{name: content for name, content in answers.items() if isinstance(content, bytes)}}
 
 
 def student_folders(course: Course, submissions: Path, out: Path) -> tuple[list[Path], tuple[str, ...]]:
@@ -79,8 +92,16 @@ def _entries(folder: Path) -> dict[str, os.DirEntry[str]]:
 
 
 def printable(name: str) -> str:
-    """A file name as text that can be written anywhere: bytes that are no UTF-8 are replaced."""
-    return os.fsencode(name).decode("utf-8", "replace")
+    """A file name as text that can be written anywhere, another one for each name.
+
+    Bytes that are no UTF-8, and whatever does not print, are written as `\\xe9`, and a backslash as two.
+    """
+    text = os.fsencode(name).decode("utf-8", "surrogateescape")
+    return "".join(c if c.isprintable() and c != "\\" else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(character)) if character != "\\" else "\\\\"
 
 
 def _displayable(name: str) -> str:
@@ -96,20 +117,25 @@ def read_submission(course: Course, folder: Path) -> Submission:
     Links to folders are not followed, nor is any link that leads out of the submission.
     """
     files: dict[str, bytes | UnreadFile] = {}
+    helpers: dict[tuple[str, str], bytes] = {}
     notes: list[str] = []
     try:
-        _collect(course, folder, files, notes)
+        _collect(course, folder, files, helpers, notes)
     except OSError as error:
         unread = UnreadFile(
             "error", f"the submission cannot be read ({error.strerror}): check the permissions of its folder"
         )
         files = {exercise.id: unread for exercise in course.exercises}
+    notes += _not_imported(files, helpers)
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more files were ignored"]
-    return Submission(folder.name, files, tuple(notes))
+    return Submission(folder.name, files, tuple(notes), helpers)
 
 
-def _collect(course: Course, folder: Path, files: dict[str, bytes | UnreadFile], notes: list[str]) -> None:
+def _collect(
+    course: Course, folder: Path, files: dict[str, bytes | UnreadFile], helpers: dict[tuple[str, str], bytes],
+    notes: list[str],
+) -> None:  # fmt: skip
     places = _places(course)
     listed = _listed(folder, places)
     for place, known in places.items():
@@ -118,7 +144,10 @@ def _collect(course: Course, folder: Path, files: dict[str, bytes | UnreadFile],
             exercise = known.get(entry.name)
             if _is_housekeeping(entry.name) or (name in places and entry.is_dir(follow_symlinks=False)):
                 continue
-            if ignored := _why_ignored(entry, folder, exercise, files):
+            ignored = _why_ignored(entry, folder, exercise, files)
+            if ignored == UNKNOWN and (helper := _helper(entry)) is not None and len(helpers) < MOST_HELPERS:
+                helpers[place, entry.name] = helper
+            elif ignored:
                 notes.append(f"{_displayable(name)} was ignored: {ignored}")
             elif exercise is not None:
                 files[exercise.id] = _content(entry)
@@ -156,12 +185,30 @@ def _why_ignored(
     if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(os.path.realpath(folder)):
         return "it is a link that leads out of the submission; ask for the file itself"
     if exercise is None:
-        return "this course has no exercise there"
+        return UNKNOWN
     if not os.path.isfile(entry.path):
         return "it is no file; ask for the file itself"
     if exercise.id in files:
         return f"another {exercise.name} was handed in too, and that one was graded"
     return ""
+
+
+def _not_imported(files: Mapping[str, bytes | UnreadFile], helpers: Mapping[tuple[str, str], bytes]) -> Iterator[str]:
+    """Files that no other file of the submission speaks of: an exercise under a wrong name, perhaps."""
+    texts = [content for content in files.values() if isinstance(content, bytes)] if helpers else []
+    spoken_of = {word for text in texts for word in WORD.findall(text)}
+    for (place, name), content in helpers.items():
+        others = (WORD.findall(other) for other in helpers.values() if other is not content)
+        if name.removesuffix(".py").encode() not in spoken_of.union(*others):
+            yield f"{_displayable(f'{place}/{name}' if place else name)} was ignored: {UNKNOWN}"
+
+
+def _helper(entry: os.DirEntry[str]) -> bytes | None:
+    """What an exercise may import."""
+    if not entry.name.endswith(".py") or not os.path.isfile(entry.path):
+        return None
+    content = _content(entry)
+    return content if isinstance(content, bytes) else None
 
 
 def _content(entry: os.DirEntry[str]) -> bytes | UnreadFile:

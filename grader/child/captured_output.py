@@ -1,13 +1,29 @@
-"""Captures what learner code prints, up to a limit."""
+"""Captures what learner code prints, up to a limit, and gives it no keyboard."""
 
 from __future__ import annotations
 
 import io
+import pdb
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 LIMIT = 16_000
+
+
+class NoKeyboard(Exception):
+    """Learner code asks for what somebody would type."""
+
+
+def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
+    raise NoKeyboard("there is no keyboard in a check or a graded run: take input(), breakpoint() and pdb out")
+
+
+class _NoKeyboard(io.TextIOBase):
+    """The standard input of learner code."""
+
+    read = readline = __next__ = _refuse
 
 
 class CappedText(io.TextIOBase):
@@ -18,8 +34,13 @@ class CappedText(io.TextIOBase):
         self.left = LIMIT
         self.silent = False
 
+    encoding = "utf-8"
+
     def writable(self) -> bool:
         return True
+
+    def reconfigure(self, **_options: object) -> None:
+        """As a real stdout has it; this one takes every character anyhow."""
 
     def write(self, text: str) -> int:
         if self.left > 0 and not self.silent:
@@ -40,10 +61,11 @@ class CappedText(io.TextIOBase):
 
 @contextmanager
 def capture_output() -> Iterator[CappedText]:
-    """Collect stdout and stderr of Python code in one capped text."""
-    stream, saved = CappedText(), (sys.stdout, sys.stderr)
+    """Collect stdout and stderr of Python code in one capped text; whoever reads from stdin is refused."""
+    stream, saved = CappedText(), (sys.stdout, sys.stderr, sys.stdin, sys.breakpointhook, pdb.set_trace)
     sys.stdout = sys.stderr = stream
+    sys.stdin, sys.breakpointhook, pdb.set_trace = _NoKeyboard(), _refuse, _refuse
     try:
         yield stream
     finally:
-        sys.stdout, sys.stderr = saved
+        sys.stdout, sys.stderr, sys.stdin, sys.breakpointhook, pdb.set_trace = saved

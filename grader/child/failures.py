@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from typing import Any
 
+from .accident_limits import NO_THREAD
+from .captured_output import NoKeyboard
 from .clock import OutOfTime
+from .learner_imports import absence
 from .no_autograd import AutogradUsed
 
 MAX_TEXT = 2000
 MAX_LINES = 8
+NOT_THERE = "checks and graded runs have no files, no network, no processes and no threads"
 
 
 def error_facts(error: BaseException, filename: str, *, loading: bool = False) -> dict[str, Any]:
     """An exception as facts; its lines are those of the learner's source, outermost first.
+
+    Where it comes from another file in the same folder, `file` names that one, and the lines are of it.
 
     Args:
         loading: it came while the source was read and run, not from a call: the source may be no Python.
@@ -25,17 +32,25 @@ def error_facts(error: BaseException, filename: str, *, loading: bool = False) -
         kind = "autograd"
     elif isinstance(error, SystemExit):
         kind = "exit"
+    elif isinstance(error, (ImportError, NoKeyboard)):
+        kind = "absent"
     elif isinstance(error, MemoryError) or "can't allocate memory" in _text(error):
         kind = "memory"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
-    if isinstance(error, SyntaxError) and error.filename == filename:
-        lines = [error.lineno]
+    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        places.append((error.filename or "", error.lineno))
+    folder = os.path.dirname(filename)
+    places = [place for place in places if place[0].endswith(".py") and os.path.dirname(place[0]) == folder]
+    last = places[-1][0] if places else filename
     message = error.msg if isinstance(error, SyntaxError) else _text(error)
+    if isinstance(error, PermissionError) or message == NO_THREAD:
+        message = f"{message}; {NOT_THERE}"
     return {
         "kind": kind,
         "type": type(error).__name__[:100],
-        "message": str(message)[:MAX_TEXT],
-        "lines": [line for line in lines if line is not None][-MAX_LINES:],
+        "message": str(absence(error) if isinstance(error, ImportError) else message)[:MAX_TEXT],
+        "file": "" if last == filename else os.path.basename(last),
+        "lines": [line for file, line in places if file == last and line is not None][-MAX_LINES:],
     }
 
 

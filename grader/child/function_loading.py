@@ -8,58 +8,54 @@ import os
 import sys
 import traceback
 import types
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from itertools import chain, groupby
 from typing import Any, NoReturn
 
 from . import ipython_cells
 from .clock import Clock
 from .failures import error_facts
+from .learner_imports import Absent, PassedOver, absence, unusual_imports
 from .no_autograd import AutogradUsed
 
 MOST_NAMES, MOST_FAILED = 16, 100
+IMPORTS = (ast.Import, ast.ImportFrom)
 NOTEBOOK = ("check", "score")
 Facts = dict[str, Any]
-
-
-class _Silent:
-    """Stands for `check`, `score` and whatever else a notebook gets from the grader: it does nothing here."""
-
-    def __call__(self, *_args: object, **_kwargs: object) -> None: ...
-
-    def __getattr__(self, _name: str) -> _Silent:
-        return self
-
-
-SILENT = _Silent()
 
 
 def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Callable[..., Any] | None:
     """Run the cells of a job; the function that it names, if they made one.
 
     Args:
-        facts: what is found is entered here: `defined`, `failed`, `ignored`, and `stub` where there is a function.
+        facts: what is found is entered here: `defined`, `failed`, `ignored`, `unusual` imports, and `stub` where
+            there is a function.
 
     Raises:
         BaseException: whatever a file raises (its cells have no limit of their own), or all of the time has passed.
     """
-    facts |= {"defined": [], "failed": [], "ignored": []}
+    facts |= {"defined": [], "failed": [], "ignored": [], "unusual": []}
     namespace, limit = _CellNamespace.of(header["function"], header["filename"]), header["cell_limit"]
+    own = header.get("modules", {})
     if limit is not None:
         vars(os).update(_exit=_refuse_to_exit, abort=_refuse_to_exit)  # one cell does not end the others
     for number, before in enumerate(ipython_cells.line_offsets(header["cells"])):
         try:
             clock.allow(limit)
-            namespace.run(header["cells"][number], before, facts)
+            namespace.run(header["cells"][number], before, facts, own)
         except BaseException as error:
             if limit is None or clock.is_over():
                 raise
             facts["failed"].append({"cell": number, "error": error_facts(error, namespace.filename, loading=True)})
-        del facts["failed"][MOST_FAILED:], facts["ignored"][MOST_FAILED:], facts["defined"][MOST_NAMES:]
+        for found in ("failed", "ignored", "unusual"):
+            del facts[found][MOST_FAILED:]
+        del facts["defined"][MOST_NAMES:]
     clock.allow(None)
     function = namespace.names.get(namespace.function)
-    return function if callable(function) and function is not SILENT else None
+    return function if callable(function) and not isinstance(function, PassedOver) else None
 
 
 def _refuse_to_exit(*_code: object) -> NoReturn:
@@ -86,47 +82,70 @@ class _CellNamespace:
         module = types.ModuleType(function)
         module.__file__ = filename
         sys.modules[function] = module
-        vars(module).update(dict.fromkeys(NOTEBOOK, SILENT))
+        vars(module).update(dict.fromkeys(NOTEBOOK, PassedOver("grader")))
         return cls(function, filename, vars(module))
 
-    def run(self, cell: str, before: int, facts: Facts) -> None:
+    def run(self, cell: str, before: int, facts: Facts, own: Mapping[str, str]) -> None:
         """Run one cell; what it says of the function counts if it is this cell that makes it."""
         parsed = ipython_cells.parse(cell, before, self.filename)
         facts["ignored"] += parsed.ignored
         facts["defined"] += [node.name for node in parsed.tree.body if isinstance(node, ast.FunctionDef)]
+        unusual = unusual_imports(cell, parsed.tree, own)
+        facts["unusual"] += [{"name": name[:100], "line": line} for name, line in unusual]
         known = self.names.get(self.function)
         try:
-            self._execute(parsed.tree)
+            run_statements(parsed.tree, self.filename, self.names)
         finally:
             if self.names.get(self.function) is not known:
                 made = [node for node in parsed.tree.body if getattr(node, "name", "") == self.function]
                 facts["stub"] = any(ipython_cells.is_stub(node) for node in made[-1:])
 
-    def _execute(self, tree: ast.Module) -> None:
-        """Where nothing can differentiate, a learner's check at top level is passed over, not its whole cell."""
-        tree.body = [statement for statement in tree.body if not self._is_for_notebooks(statement)]
-        code = compile(tree, self.filename, "exec", dont_inherit=True)
+
+def run_text(text: str, filename: str, names: dict[str, Any]) -> None:
+    """Run a file of the submission that is imported."""
+    run_statements(ast.parse(text, filename), filename, names)
+
+
+def run_statements(tree: ast.Module, filename: str, names: dict[str, Any]) -> None:
+    """Run statements at top level; those that this process cannot run do not keep the others from it.
+
+    An import that fails leaves a name that says why, once it is used. Where nothing can differentiate, a learner's own
+    check is passed over.
+    """
+    flags, quiet, waiting = 0, False, deque(_parts(tree.body))
+    while waiting:
+        part = waiting.popleft()
+        code = compile(ast.Module(part, []), filename, "exec", flags, dont_inherit=True)
+        flags |= code.co_flags & __future__.annotations.compiler_flag
         try:
-            exec(code, self.names)
+            exec(code, names)
+        except ImportError as error:
+            first = part[0]
+            if isinstance(first, IMPORTS) and len(first.names) > 1:
+                waiting.extendleft([_with_one_name(first, alias)] for alias in reversed(first.names))
+            elif isinstance(first, IMPORTS) and first.names[0].name != "*":  # else nobody knows its names
+                name = first.names[0].asname or first.names[0].name
+                names[name if isinstance(first, ast.ImportFrom) else name.split(".")[0]] = Absent(absence(error))
+            elif not quiet:
+                raise
         except AutogradUsed as error:
             frames = traceback.extract_tb(error.__traceback__)
-            lines = [frame.lineno or 0 for frame in frames if frame.filename == self.filename]
-            future = code.co_flags & __future__.annotations.compiler_flag
-            for statement in tree.body:
-                if statement.lineno > max(lines[:1], default=0):
-                    rest = compile(ast.Module([statement], []), self.filename, "exec", future, dont_inherit=True)
-                    with suppress(Exception):
-                        exec(rest, self.names)
+            lines = [frame.lineno or 0 for frame in frames if frame.filename == filename]
+            rest = (statement for statement in chain(part, *waiting) if statement.lineno > max(lines[:1], default=0))
+            quiet, waiting = True, deque([statement] for statement in rest)
+        except Exception:
+            if not quiet:
+                raise
 
-    def _is_for_notebooks(self, statement: ast.stmt) -> bool:
-        """An import of what the grader gives to notebooks, and this process does not have: its names do nothing."""
-        if isinstance(statement, ast.ImportFrom) and (statement.module or "").split(".")[0] == "grader":
-            module = sys.modules.get(statement.module or "")
-            absent = [alias for alias in statement.names if not hasattr(module, alias.name)]
-        elif isinstance(statement, ast.Import):
-            theirs = [alias for alias in statement.names if alias.name.split(".")[0] == "grader"]
-            absent = [alias for alias in theirs if alias.name not in sys.modules]
-        else:
-            return False
-        self.names.update({alias.asname or alias.name.split(".")[0]: SILENT for alias in absent})
-        return bool(absent)
+
+def _parts(statements: Sequence[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """Each import on its own, and what stands between two of them."""
+    for is_import, group in groupby(statements, lambda statement: isinstance(statement, IMPORTS)):
+        together = list(group)
+        yield from ([one] for one in together) if is_import else [together]
+
+
+def _with_one_name(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:
+    one = copy(statement)
+    one.names = [alias]
+    return one

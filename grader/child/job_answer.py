@@ -7,9 +7,11 @@ raised. There is no verdict in it, and no way to express one.
 from __future__ import annotations
 
 import math
+import types
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext, suppress
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,8 @@ from .captured_output import CappedText, capture_output
 from .clock import Clock, OutOfTime
 from .cost_meter import Meter, measure_cost
 from .failures import error_facts
-from .function_loading import load_function
+from .function_loading import load_function, run_text
+from .learner_imports import learner_imports
 from .linux_calls import give_back_at_once
 from .no_autograd import autograd_forbidden
 from .nudge_watch import NudgeWatch, SeenEnough
@@ -53,7 +56,9 @@ def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview
 def _answered(header: Mapping[str, Any], inputs: Arrays, results: Arrays) -> Facts:
     if header.get("tight_memory"):  # memory: holes between what was used before may not count as used
         give_back_at_once(LARGE)
-    with capture_output() as printed, Clock(header["time_limit"]) as clock:
+    folder = header["filename"].rpartition("/")[0]
+    own = learner_imports(header.get("modules", {}), f"{folder}/" if folder else "", run_text)
+    with capture_output() as printed, own, Clock(header["time_limit"]) as clock:
         facts = _facts(header, inputs, results, printed, clock)
     return {**facts, "printed": printed.text()}
 
@@ -79,6 +84,7 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     arguments = {name: _build(value, inputs) for name, value in call["arguments"]}
     given = {name: value["tensor"] for name, value in call["arguments"] if "tensor" in value}
     before = {name: inputs[index].copy() for name, index in given.items() if call.get("after", True)}
+    others = {name: _build(value, inputs) for name, value in call["arguments"] if name not in given}
     facts: Facts = {}
     returned: Any = None
     meter = Meter(huge=call.get("huge") or math.inf)
@@ -103,6 +109,8 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     facts["after"] = {name: now for name in before if (now := _changed(arguments[name], before[name], results))}
     facts["work"], facts["peak"], facts["nudged"] = meter.work, meter.peak, watch.counts
     facts["from_huge"] = [name for name in given if _storage(arguments[name]) in meter.from_huge]
+    facts["after"] |= {name: _describe(arguments[name], results) for name, was in others.items()
+                       if not _is_same(arguments[name], was)}  # fmt: skip
     return facts
 
 
@@ -131,7 +139,7 @@ def _build(value: Facts, inputs: Arrays) -> Any:
         return getattr(torch, value["dtype"])
     if "tuple" in value:
         return tuple(value["tuple"])
-    return set(value["set"]) if "set" in value else value["literal"]
+    return set(value["set"]) if "set" in value else deepcopy(value["literal"])
 
 
 def _writable(array: np.ndarray) -> np.ndarray:
@@ -148,6 +156,13 @@ def _changed(tensor: torch.Tensor, before: np.ndarray, results: Arrays) -> Facts
             results.pop()
             return None
     return facts
+
+
+def _is_same(now: Any, was: Any) -> bool:
+    """An argument that is no tensor is as it was made; a function is so with what hangs on it."""
+    if isinstance(was, types.FunctionType):
+        return vars(now) == vars(was) and (now.__code__, now.__defaults__) == (was.__code__, was.__defaults__)
+    return bool(now == was)
 
 
 def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:

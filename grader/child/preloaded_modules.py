@@ -27,11 +27,12 @@ linecache locale logging logging.handlers math numbers operator os os.path pathl
 pprint queue random re reprlib resource sched secrets select shlex shutil signal socket statistics
 string stringprep struct subprocess symtable sys tempfile textwrap threading time timeit token tokenize
 traceback tracemalloc types typing unicodedata unittest unittest.mock uuid warnings weakref
+bz2 cProfile configparser gzip lzma profile pstats urllib.parse xml.etree.ElementTree zipfile
 zlib zoneinfo _strptime _pydecimal
-numpy numpy.fft numpy.lib.stride_tricks numpy.linalg numpy.ma numpy.polynomial numpy.random numpy.testing
-numpy.typing
+numpy numpy.char numpy.core numpy.ctypeslib numpy.fft numpy.lib.stride_tricks numpy.linalg numpy.ma numpy.polynomial
+numpy.random numpy.rec numpy.strings numpy.testing numpy.typing
 torch torch.distributions torch.fft torch.func torch.linalg torch.nn torch.nn.functional torch.nn.init torch.nn.utils
-torch.optim torch.special torch.testing torch.utils.data typing_extensions
+torch.optim torch.special torch.testing torch.utils._device torch.utils.data typing_extensions
 """.split()
 
 CALLS = """

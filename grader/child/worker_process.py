@@ -15,13 +15,12 @@ import select
 import signal
 import socket
 import sys
-import tempfile
 from os import _exit
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from . import protocol, warm_memory
+from . import plain_torch, protocol, warm_memory
 from .accident_limits import forbid_accidents, forget_inherited_signals, limit
 from .control_channel import ERROR, JOB, READY, REFUSED, STARTED, STATUS
 from .job_answer import answer
@@ -187,18 +186,14 @@ def _confinement(isolation: str) -> Confinement:
 
 
 def _settle(strict: bool) -> None:
-    """Leave every folder, forget the terminal, and run torch on one thread."""
-    import torch
-
-    torch.set_num_threads(1)
+    """Leave every folder, and make torch plain."""
+    plain_torch.settle()
+    os.chdir(os.sep)
+    os.environ["LOGNAME"] = "learner"
     if strict:
         _settle_strictly()
-        return
-    _rehearse(1)
-    nowhere = tempfile.mkdtemp(prefix="handgrad-")
-    os.chdir(nowhere)
-    with contextlib.suppress(OSError):  # a folder in use cannot be removed everywhere
-        os.rmdir(nowhere)
+    else:
+        _rehearse(1)
 
 
 def _settle_strictly() -> None:
@@ -207,7 +202,6 @@ def _settle_strictly() -> None:
 
     from . import autograd_removal, preloaded_modules
 
-    os.chdir("/")
     torch.backends.mkldnn.set_flags(False)  # type: ignore[no-untyped-call]
     preloaded_modules.load()
     autograd_removal.remove()

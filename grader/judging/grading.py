@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
-import io
 import secrets
-import tokenize
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -27,14 +24,13 @@ from grader.sandbox.worker import Worker
 from . import quiz_grading
 from .cost_checks import told_of_nudges, without_room, without_watched_call
 from .judge import Judge, with_largest_repeated
-from .source_text import Source
+from .source_text import NO_FILES, Files, Source, decode
 from .submission_code import SubmissionCode, run_together
 from .verdicts import same_for_every_answer
 
 LONGEST_REASON = 200
 TOGETHER = 1.0  # seconds that the exercises of a submission have where they share a child; nothing fails for it
 OnJudged = Callable[[Judge], None]
-DOMAIN_ENCODINGS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 
 
 class Grader:
@@ -93,21 +89,23 @@ class Grader:
         return np.random.default_rng([self.seed, zlib.crc32(exercise.id.encode()), *stream])
 
     def grade(
-        self, exercise: CourseExercise, content: bytes | None, worker: Worker, on_judged: OnJudged | None = None
-    ) -> ExerciseResult:
+        self, exercise: CourseExercise, content: bytes | None, worker: Worker, on_judged: OnJudged | None = None,
+        beside: Files = NO_FILES,
+    ) -> ExerciseResult:  # fmt: skip
         """The verdict on one file, which is the case of one cell.
 
         Args:
             content: the file's bytes, `None` where there is no such file.
             worker: runs them; an answer sheet is only read.
             on_judged: called with the judge, once its verdict is there.
+            beside: the files in the same folder, which it may import.
         """
         if content is None:
             return self.not_handed_in(exercise)
         if exercise.is_quiz:
             return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
         try:
-            return self._grade(exercise, _source(exercise, content), worker, on_judged)
+            return self._grade(exercise, _source(exercise, content, beside), worker, on_judged)
         except UnreadableSource as error:
             says = f"{exercise.file} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
             return same_for_every_answer(
@@ -126,12 +124,13 @@ class Grader:
         return self._absent[exercise.id]
 
     def grade_cells(
-        self, exercise: CourseExercise, cells: Sequence[str], worker: Worker, on_judged: OnJudged | None = None
-    ) -> ExerciseResult:
+        self, exercise: CourseExercise, cells: Sequence[str], worker: Worker, on_judged: OnJudged | None = None,
+        beside: Files = NO_FILES,
+    ) -> ExerciseResult:  # fmt: skip
         """The verdict on the code cells of a notebook, run in their order; an error in one does not stop the rest."""
         if exercise.is_quiz:
             return quiz_grading.grade_cells(exercise, exercise.quiz, cells)
-        return self._grade(exercise, Source.of_cells(cells), worker, on_judged)
+        return self._grade(exercise, Source.of_cells(cells, beside), worker, on_judged)
 
     def _grade(
         self, exercise: CourseExercise, source: Source, worker: Worker, on_judged: OnJudged | None
@@ -147,18 +146,18 @@ class Grader:
             return same_for_every_answer(exercise, Diagnosis("error", str(error)), "error")
 
     def passed_together(
-        self, submission: Sequence[tuple[CourseExercise, bytes | Sequence[str]]], worker: Worker
+        self, submission: Sequence[tuple[CourseExercise, bytes | Sequence[str], Files]], worker: Worker
     ) -> dict[str, ExerciseResult]:
         """What passes where the exercises of a submission share one child, by exercise; the rest is to be asked alone.
 
         Args:
-            submission: each exercise with its file, or with the code cells of a notebook.
+            submission: each exercise with its file, or with the code cells of a notebook, and the files beside it.
         """
         codes = []
-        for exercise, content in submission:
+        for exercise, content, beside in submission:
             if not exercise.is_quiz:
                 with contextlib.suppress(UnreadableSource):
-                    codes.append(SubmissionCode(exercise, _source(exercise, content), worker))
+                    codes.append(SubmissionCode(exercise, _source(exercise, content, beside), worker))
         if len(codes) < 2:
             return {}
         try:
@@ -172,7 +171,8 @@ class Grader:
     def _passed(self, code: SubmissionCode, reply: Frame) -> ExerciseResult | None:
         """The result of an exercise, if it is seen at once that all is right."""
         judge, nudged = self._judge(code, reply)
-        return self._costs(code, judge.result(), nudged) if judge.is_all_right() else None
+        result = self._costs(code, judge.result(), nudged) if judge.is_all_right() else None
+        return result if result is not None and result.status == "passed" else None
 
     def _run_and_judge(
         self, exercise: CourseExercise, source: Source, worker: Worker, on_judged: OnJudged | None
@@ -213,26 +213,15 @@ class UnreadableSource(ValueError):
     """A file that is no text."""
 
 
-def _source(exercise: CourseExercise, content: bytes | Sequence[str]) -> Source:
-    """What runs: the text of a file, or of a notebook's code cells.
+def _source(exercise: CourseExercise, content: bytes | Sequence[str], beside: Files) -> Source:
+    """What runs: the text of a file, or of a notebook's code cells, and of what they import.
 
     Raises:
         UnreadableSource: says why.
     """
     if not isinstance(content, bytes):
-        return Source.of_cells(content)
+        return Source.of_cells(content, beside)
     try:
-        return Source.of_file(_decode(content), exercise.file)
+        return Source.of_file(decode(content), exercise.file, beside)
     except (SyntaxError, LookupError, UnicodeError) as error:
         raise UnreadableSource(str(error)) from error
-
-
-def _decode(content: bytes) -> str:
-    """Source text, by the encoding that the file declares, UTF-8 without one."""
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-    if codecs.lookup(encoding).name in DOMAIN_ENCODINGS:
-        raise LookupError(f"{encoding} is for names of domains")
-    text = content.decode(encoding)
-    if "\0" in text:
-        raise UnicodeError("it has zero bytes in it, like a file in UTF-16")
-    return text

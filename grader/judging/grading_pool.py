@@ -28,6 +28,7 @@ from grader.sandbox.warm_process import Closing, states_below
 from grader.sandbox.worker import Worker, start_worker, worker_mode
 
 from .lazy_grader import new_grader
+from .source_text import Files
 
 if TYPE_CHECKING:
     from .grading import Grader
@@ -46,10 +47,12 @@ class Part:
     Args:
         exercise: its id.
         content: the bytes of its file, or the texts of a notebook's code cells.
+        beside: the files in the same folder, which it may import.
     """
 
     exercise: str
     content: bytes | tuple[str, ...]
+    beside: Files = field(default_factory=dict)
 
 
 @dataclass
@@ -201,7 +204,7 @@ class _GradingProcess:
         """Hand over a submission."""
         self.task, self.heard = task, time.monotonic()
         with contextlib.suppress(OSError):  # it has ended: that is seen when it should answer
-            self.connection.send([(part.exercise, part.content) for part in task.left])
+            self.connection.send(list(task.left))
 
     def receive(self) -> ExerciseResult | None:
         """The next result; `None` where it has ended."""
@@ -243,24 +246,24 @@ def _serve(
     _limit_memory()
     with contextlib.suppress(EOFError, OSError), contextlib.ExitStack() as stack:
         while True:
-            submission = [(course.find(name), content) for name, content in connection.recv()]
+            submission = [(course.find(part.exercise), part.content, part.beside) for part in connection.recv()]
             with _budget(course.policy.time_limit):
                 worker = worker or stack.enter_context(start_worker(isolation))
                 passed = grader.passed_together(submission, worker)
-            for exercise, content in submission:
+            for exercise, content, beside in submission:
                 with _budget(course.policy.time_limit):
-                    result = passed.get(exercise.id) or _grade(grader, exercise, content, worker)
+                    result = passed.get(exercise.id) or _grade(grader, exercise, content, beside, worker)
                 record = {**result.record, "printed": result.printed, "notes": result.notes}
                 connection.send_bytes(json.dumps(record).encode())
 
 
 def _grade(
-    grader: Grader, exercise: CourseExercise, content: bytes | tuple[str, ...], worker: Worker
+    grader: Grader, exercise: CourseExercise, content: bytes | tuple[str, ...], beside: Files, worker: Worker
 ) -> ExerciseResult:
     try:
         if isinstance(content, bytes):
-            return grader.grade(exercise, content, worker)
-        return grader.grade_cells(exercise, content, worker)
+            return grader.grade(exercise, content, worker, beside=beside)
+        return grader.grade_cells(exercise, content, worker, beside=beside)
     except MemoryError:
         return exercise.unread_result("judging it takes more memory than there is for one exercise", "failed")
     except Exception as error:  # one submission never stops the rest

@@ -34,6 +34,8 @@ CELL_SHARE = 0.25
 MOST_ROUNDING = 0.1
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
 KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
+KEPT_HINTS = ("What does your code keep from one call to the next, outside of the function or on it?",)
+AFTER_ERROR = "what was stored before the exception was judged:"
 Verdict = Diagnosis | None
 Pair = tuple[Trial, np.ndarray]  # a trial with the learner's array in it
 
@@ -54,13 +56,11 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
 
 
 def with_largest_repeated(trials: Sequence[Trial]) -> list[Trial]:
-    """Every trial, then the largest again: is the answer still the same? A small one may be by chance."""
-    return [*trials, max(trials, key=_entries)]
+    """Every trial, the last of them twice in a row, and then the largest again, which has the same sizes.
 
-
-def _entries(trial: Trial) -> int:
-    """How many entries its arguments have."""
-    return sum(value.values.size for value in trial.arguments.values() if isinstance(value, Array))
+    What depends on an earlier call gives another answer in one of these, or a wrong one in the last trial.
+    """
+    return [*trials, trials[-1], max(trials, key=lambda trial: trial.entries)]
 
 
 @dataclass(frozen=True)
@@ -76,19 +76,21 @@ class Judge:
         """The verdict on every answer."""
         facts = self.observed.facts
         exercise, limit = self.exercise, self.exercise.course.policy.time_limit
-        notes = tuple(f"passed over, for it is no Python{self.source.location(line)}" for line in facts.ignored)
+        notes = tuple(structure_checks.notes(facts, self.source))
         whole = structure_checks.check_source(facts, exercise, self.source, limit, limit * CELL_SHARE)
         if whole is not None:
             return replace(same_for_every_answer(exercise, whole), printed=facts.printed, notes=notes)
-        if len(facts.calls) != len(self.trials) + 1:
+        if len(facts.calls) != len(with_largest_repeated(self.trials)):
             raise ProtocolError("the reply answers another number of calls")
         answers = tuple(self.judge(answer) for answer in exercise.function.answers)
+        if self._raised is not None and any(answer.code is None for answer in answers):
+            notes = (*notes, f"{AFTER_ERROR} {self._diagnose_raised(*self._raised).says}")
         return ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
 
     def is_all_right(self) -> bool:
         """Every answer is there, and right in every trial: no mistake has to be looked for."""
         facts, answers = self.observed.facts, self.exercise.function.answers
-        if facts.error is not None or facts.failed or len(facts.calls) != len(self.trials) + 1:
+        if facts.error is not None or facts.failed or len(facts.calls) != len(with_largest_repeated(self.trials)):
             return False
         return all(
             self._check_structure(answer) is None
@@ -110,30 +112,48 @@ class Judge:
         return None if use is None else structure_checks.diagnose_autograd_use(use, self.source)
 
     def _check(self, answer: Answer) -> AnswerResult:
-        verdict = self._check_structure(answer) or self._check_shapes(answer) or self._check_side_effects(answer)
+        """What was stored before an exception passes where it is right; it may be unfinished where it is wrong."""
+        wrong = self._check_structure(answer)
+        if wrong is not None:
+            return answer_result(self.exercise, answer, wrong)
+        result = self._check_numbers(answer)
+        if result.code is None or self._raised is None:
+            return result
+        return answer_result(self.exercise, answer, self._diagnose_error(answer, *self._raised))
+
+    def _check_numbers(self, answer: Answer) -> AnswerResult:
+        verdict = self._check_shapes(answer) or self._check_side_effects(answer)
         if verdict is not None:
             return answer_result(self.exercise, answer, verdict)
         pairs = self._pairs(answer)
         if all(self._is_right(answer, trial, array) for trial, array in pairs):
             return answer_result(self.exercise, answer, self._check_inputs(exactly=True) or self._check_cost(answer))
-        return self._explain(answer, pairs)
+        kept = self._check_kept(answer, pairs)
+        return self._explain(answer, pairs) if kept is None else answer_result(self.exercise, answer, kept)
 
     @cached_property
     def _trial_calls(self) -> list[tuple[Trial, Call]]:
         return list(zip(with_largest_repeated(self.trials), self.observed.facts.calls, strict=True))
 
+    @cached_property
+    def _raised(self) -> tuple[Trial, Raised] | None:
+        """The first exception that ended a call, and in which trial."""
+        return next(((trial, call.error) for trial, call in self._trial_calls if call.error is not None), None)
+
     def _check_structure(self, answer: Answer) -> Verdict:
-        """Called without error, set or returned, an array."""
+        """Called without error, or set before it; set or returned, an array."""
         for trial, call in self._trial_calls:
-            if call.error is not None:
-                return self._diagnose_error(answer, trial, call.error)
-            if wrong := structure_checks.check_value(answer, call, trial, number_allowed=self._accepts_number(answer)):
-                return wrong
+            wrong = structure_checks.check_value(answer, call, trial, number_allowed=self._accepts_number(answer))
+            if wrong is not None:
+                return wrong if call.error is None else self._diagnose_error(answer, trial, call.error)
         return None
 
-    def _diagnose_error(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
+    def _diagnose_raised(self, trial: Trial, error: Raised) -> Diagnosis:
         names = ", ".join(self.exercise.function.argument_names)
-        diagnosis = structure_checks.diagnose_error(error, self.source, trial, signature=f"{self.exercise.id}({names})")
+        return structure_checks.diagnose_error(error, self.source, trial, signature=f"{self.exercise.id}({names})")
+
+    def _diagnose_error(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
+        diagnosis = self._diagnose_raised(trial, error)
         of_sizes = trial.setting.is_special and not NO_GRADIENT.search(error.message)
         if diagnosis.code == "error" and of_sizes and self._right_elsewhere(answer):
             return Diagnosis("shape-special", f"in {trial.setting.kind} it stops with {diagnosis.says}")
@@ -233,12 +253,21 @@ class Judge:
         """Inputs unchanged, and the same answer when called again."""
         if changed := self._check_inputs(exactly=False):
             return changed
-        again, repeated = self._trial_calls[-1]
-        first = next(self._array(answer, call) for trial, call in self._trial_calls if trial is again)
-        last = self._array(answer, repeated)
-        if first is not None and last is not None and not agrees(last, first):
-            return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
+        found = [(trial, self._array(answer, call)) for trial, call in self._trial_calls]
+        for again, array in found[len(self.trials) :]:
+            first = next(array for trial, array in found if trial is again)
+            if first is not None and array is not None and not agrees(array, first):
+                return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
         return None
+
+    def _check_kept(self, answer: Answer, pairs: Sequence[Pair]) -> Verdict:
+        """Right in every trial but the last, whose sizes were there before: something is kept from an earlier call."""
+        *others, (trial, array) = pairs
+        if trial is not self.trials[-1] or not all(self._is_right(answer, *pair) for pair in others):
+            return None
+        again = any(agrees(array, earlier) for _, earlier in others if earlier.shape == array.shape)
+        what = "the earlier answer again" if again else "a wrong answer, while it is right in every other trial"
+        return Diagnosis("not-repeatable", f"called with other numbers of the same sizes, it gives {what}", KEPT_HINTS)
 
     def _check_inputs(self, *, exactly: bool) -> Verdict:
         """What became of the arguments, whichever answer it was computed for; see `structure_checks.check_inputs`."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+import sys
+import tokenize
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from grader.child import ipython_cells
 from grader.safe_text import plain
@@ -16,6 +21,12 @@ from grader.safe_text import plain
 LONGEST = 1 << 20
 LONGEST_JOB = 3 << 20
 LONGEST_LINE = 200
+MOST_MODULES, LONGEST_MODULES = 20, 256 << 10  # files that are imported: how many, and their characters together
+NOT_OWN = sys.stdlib_module_names | {"torch", "numpy", "grader"}
+DOMAIN_ENCODINGS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
+Files = Mapping[str, bytes]  # what lies in a submission's folder, by name
+NO_FILES: Files = {}
+WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -26,15 +37,21 @@ class Source:
         cells: the text of each code cell; a file is one cell.
         file: the file's name in the course, with forward slashes; empty for a notebook.
         skipped_cells: the numbers of cells that are too long, and so were emptied; from 0.
+        modules: the other files of the submission that it may import, by the name of the module.
     """
 
     cells: tuple[str, ...]
     file: str = ""
     skipped_cells: tuple[int, ...] = field(default=())
+    modules: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of_cells(cls, texts: Sequence[str]) -> Source:
-        """The code cells of a notebook, in their order, as far as there is room for them in a job."""
+    def of_cells(cls, texts: Sequence[str], beside: Files = NO_FILES) -> Source:
+        """The code cells of a notebook, in their order, as far as there is room for them in a job.
+
+        Args:
+            beside: the files in its folder.
+        """
         kept, unread, room = [], [], LONGEST_JOB
         for number, text in enumerate(texts):
             needed = len(json.dumps(text)) if len(text) <= LONGEST else LONGEST_JOB + 1
@@ -42,25 +59,29 @@ class Source:
             room -= needed if fits else 0
             kept.append(text if fits else "")
             unread += [] if fits else [number]
-        return cls(tuple(kept), "", tuple(unread))
+        return cls(tuple(kept), "", tuple(unread), _imported(kept, beside))
 
     @classmethod
-    def of_file(cls, text: str, file: str) -> Source:
+    def of_file(cls, text: str, file: str, beside: Files = NO_FILES) -> Source:
         """One file."""
-        read = cls.of_cells([text])
-        return cls(read.cells, file, read.skipped_cells)
+        others = {name: content for name, content in beside.items() if name != PurePath(file).name}
+        return replace(cls.of_cells([text], others), file=file)
 
     @property
     def kind(self) -> str:
         """What holds a piece of source: a `file`, or a `cell`."""
         return "file" if self.file else "cell"
 
-    def location(self, line: int) -> str:
+    def location(self, line: int, module: str = "") -> str:
         """A line in brackets, for the end of a sentence: ` (lin_grad.py, line 3: w.g = ...)`.
 
         Args:
             line: numbered through all cells, from 1.
+            module: the name of another file of the submission that the line is in.
         """
+        if module:
+            known = self.modules.get(PurePath(module).stem, "")
+            return Source((known,), plain(module[:LONGEST_LINE])).location(line)
         number = max((i for i, before in enumerate(self._starts) if before < line), default=0)
         text = self._lines[number]
         line -= self._starts[number]
@@ -87,3 +108,43 @@ class Source:
     @cached_property
     def _starts(self) -> list[int]:
         return [0, *accumulate(map(len, self._lines))][: len(self.cells)]
+
+
+def files_beside(folder: Path) -> dict[str, bytes]:
+    """The Python files in a folder, as far as they can be read and are small enough to be imported."""
+    found = {}
+    for path in sorted(folder.glob("*.py")):
+        with suppress(OSError):
+            if path.is_file() and path.stat().st_size <= LONGEST_MODULES:
+                found[path.name] = path.read_bytes()
+    return found
+
+
+def decode(content: bytes) -> str:
+    """Source text, by the encoding that the file declares, UTF-8 without one.
+
+    Raises:
+        SyntaxError, LookupError, UnicodeError: it is no such text.
+    """
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+    if codecs.lookup(encoding).name in DOMAIN_ENCODINGS:
+        raise LookupError(f"{encoding} is for names of domains")
+    text = content.decode(encoding)
+    if "\0" in text:
+        raise UnicodeError("it has zero bytes in it, like a file in UTF-16")
+    return text
+
+
+def _imported(texts: Iterable[str], beside: Files) -> dict[str, str]:
+    """The files that a source may import, directly or through others: those whose names are words in it."""
+    waiting, found, room = list(texts), dict[str, str](), LONGEST_MODULES
+    there = {PurePath(name).stem: content for name, content in beside.items() if name.endswith(".py")}
+    while waiting and there:
+        for name in sorted({*WORD.findall(waiting.pop())} & (there.keys() - found.keys() - NOT_OWN)):
+            with suppress(SyntaxError, LookupError, UnicodeError):
+                text = decode(there[name])
+                if len(text) <= room and len(found) < MOST_MODULES:
+                    room -= len(text)
+                    found[name] = text
+                    waiting.append(text)
+    return found

@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from collections.abc import Iterator
 
 import numpy as np
 
 from grader.child import protocol
+from grader.child.learner_imports import is_passed_over
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.exercise import RETURN, Answer
@@ -67,6 +69,19 @@ def check_source(
     return None
 
 
+def notes(facts: Facts, source: Source) -> Iterator[str]:
+    """What of a source was not run, and what of it a graded run does not have."""
+    for line in facts.ignored:
+        yield f"passed over, for it is no Python{source.location(line)}"
+    for found in facts.unusual:
+        where = source.location(found.line)
+        if is_passed_over(found.name):
+            library = found.name.removeprefix("torch.utils.").partition(".")[0]
+            yield f"{library} is passed over in checks and graded runs{where}"
+        else:
+            yield f"graded runs have no {found.name}{where}"
+
+
 def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Diagnosis | None:
     """The function is missing because the cell that was to make it failed, or was not even read."""
     if source.skipped_cells:
@@ -95,7 +110,7 @@ def diagnose_error(
 ) -> Diagnosis:
     """An exception in learner code, with the line it came from."""
     code = CODES.get(error.kind, "error")
-    where = source.location(error.lines[-1]) if error.lines else ""
+    where = source.location(error.lines[-1], error.file) if error.lines else ""
     if code == "timeout":
         return Diagnosis(code, f"it was still running after {time_limit:g} seconds{where}")
     if code == "memory":
@@ -105,7 +120,11 @@ def diagnose_error(
     if code == "crash":
         return Diagnosis(code, f"it ended the whole program ({error.type}){where}")
     if code == "syntax-error":
-        return Diagnosis(code, f"Python cannot read the {source.kind}: {error.message}{where}")
+        return Diagnosis(
+            code, f"Python cannot read the {'file' if error.file else source.kind}: {error.message}{where}"
+        )
+    if error.kind == "absent":
+        return Diagnosis(code, f"{_one_line(error.message)}{where}")
     if not error.lines and signature:
         return Diagnosis(code, f"{error.message}; it is called as {signature}")
     says = f"{error.type}: {_one_line(error.message)}{where}"
@@ -235,6 +254,8 @@ def check_inputs(call: Call, trial: Trial, observed: Observation, *, exactly: bo
     """
     for name, argument in trial.arguments.items():
         if not isinstance(argument, Array):
+            if name in call.after:
+                return Diagnosis("mutated-input", f"{name} is not what it was before the call")
             continue
         watched = [(name, call.after[name], argument.values)] if name in call.after else []
         if argument.g is not None and f"{name}.g" not in trial.expected:

@@ -58,6 +58,7 @@ class SubmissionCode:
         time_limit = self.exercise.course.policy.time_limit
         return {
             "cells": self.source.cells,
+            "modules": self.source.modules,
             "cell_limit": None if self.source.file else time_limit * CELL_SHARE,
             "filename": self.exercise.file,
             "function": self.exercise.id,

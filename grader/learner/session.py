@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -11,6 +12,7 @@ from grader.course import Course, CourseExercise
 from grader.errors import HandgradError, InfrastructureError, SpecError
 from grader.judging import quiz_grading
 from grader.judging.lazy_grader import new_grader
+from grader.judging.source_text import files_beside
 from grader.picture.picture_data import ExercisePictures, Picture, no_pictures
 from grader.results import ExerciseResult
 from grader.sandbox.worker import Worker, start_worker
@@ -89,10 +91,10 @@ class Session:
         return self._with_pictures(exercise, lambda on_judged: self.check(exercise, on_judged))
 
     def check_cells_with_pictures(
-        self, exercise: CourseExercise, cells: Sequence[str]
+        self, exercise: CourseExercise, cells: Sequence[str], folder: Path
     ) -> tuple[ExerciseResult, ExercisePictures]:
         """The same for what a notebook's cells define."""
-        return self._with_pictures(exercise, lambda on_judged: self.check_cells(exercise, cells, on_judged))
+        return self._with_pictures(exercise, lambda on_judged: self.check_cells(exercise, cells, folder, on_judged))
 
     def _with_pictures(
         self, exercise: CourseExercise, check: Callable[[OnJudged], ExerciseResult]
@@ -110,23 +112,28 @@ class Session:
             return result, ExercisePictures(exercise.id, (Picture(exercise.id, note=says),))
 
     def check_cells(
-        self, exercise: CourseExercise, cells: Sequence[str], on_judged: OnJudged | None = None
+        self, exercise: CourseExercise, cells: Sequence[str], folder: Path, on_judged: OnJudged | None = None
     ) -> ExerciseResult:
         """The verdict on what a notebook's cells define, run in this order.
+
+        Args:
+            folder: where the notebook is; its cells may import the files there.
 
         Raises:
             SpecError: the exercise's own declaration is broken; names it.
         """
         if exercise.is_quiz:
             return _with_errors_explained(exercise, lambda: quiz_grading.grade_cells(exercise, exercise.quiz, cells))
-        worker = self.warm_up()
-        return _with_errors_explained(exercise, lambda: self.grader.grade_cells(exercise, cells, worker, on_judged))
+        worker, beside = self.warm_up(), files_beside(folder)
+        return _with_errors_explained(
+            exercise, lambda: self.grader.grade_cells(exercise, cells, worker, on_judged, beside)
+        )
 
     def _verdict(self, exercise: CourseExercise, content: bytes | None, on_judged: OnJudged | None) -> ExerciseResult:
         """An answer sheet needs neither torch nor the worker."""
         if exercise.is_quiz:
             return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
-        return self.grader.grade(exercise, content, self.warm_up(), on_judged)
+        return self.grader.grade(exercise, content, self.warm_up(), on_judged, files_beside(exercise.path.parent))
 
     def close(self) -> None:
         """End the worker process."""

@@ -138,12 +138,18 @@ class _Watch:
             actions.get(event.lower(), self._back)()
 
     def _check_saved(self, paths: frozenset[Path]) -> None:
-        """Check what has changed since it was last seen, the first such file in teaching order on the screen."""
+        """Check what has changed since it was last seen, the first such file in teaching order on the screen.
+
+        The exercise on the screen may import any other file beside it.
+        """
         changed = [
             exercise
             for path, exercise in self.files.items()
             if path in paths and self._hash_last_seen(exercise) != content_hash(exercise.path)
         ]
+        beside = {path for path in paths - self.files.keys() if path.suffix == ".py"}
+        if not changed and os.path.realpath(self.current.path.parent) in {os.path.realpath(p.parent) for p in beside}:
+            changed = [self.current]
         if changed:
             self.check(changed)
 

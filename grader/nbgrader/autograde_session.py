@@ -10,6 +10,7 @@ from dataclasses import replace
 from grader.course import Course, CourseExercise
 from grader.errors import InfrastructureError
 from grader.judging.grading_pool import GradingPool, Part
+from grader.judging.source_text import Files
 from grader.results import ExerciseResult
 from grader.sandbox.isolation import Isolation
 
@@ -35,8 +36,13 @@ class AutogradeSession:
         """Where every trial comes from."""
         return self.pool.grader.seed
 
-    def verdicts(self, exercises: Sequence[CourseExercise], cells: Sequence[str]) -> list[ExerciseResult]:
+    def verdicts(
+        self, exercises: Sequence[CourseExercise], cells: Sequence[str], beside: Files
+    ) -> list[ExerciseResult]:
         """The verdict on what a notebook's code cells define, for each of these exercises.
+
+        Args:
+            beside: the files in the notebook's folder, which it may import.
 
         Raises:
             InfrastructureError: there is none, which is not the student's doing.
@@ -44,7 +50,7 @@ class AutogradeSession:
         """
         self.pool.prepare(exercises)
         shares = [exercises[first :: self.pool.processes] for first in range(self.pool.processes)]
-        parts = ((first, [Part(each.id, tuple(cells)) for each in share]) for first, share in enumerate(shares))
+        parts = ((first, [Part(each.id, tuple(cells), beside) for each in share]) for first, share in enumerate(shares))
         try:
             graded = [one for found in self.pool.grade(parts) if found is not None for one in found[1]]
         except BaseException:  # Ctrl-C waits for no student's code

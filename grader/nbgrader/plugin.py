@@ -22,12 +22,14 @@ from traitlets import Enum, Integer, Unicode
 
 from grader.course import CourseExercise, load_course, notebook_course
 from grader.errors import HandgradError
+from grader.judging.source_text import files_beside
 from grader.notebook.source_notebook import answer_id, solution_id
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
 from .autograde_session import AutogradeSession
 from .cell_outputs import points_output, write_outputs
 from .comments import comment, harmless
+from .handed_in_again import forget_outdated, mark
 from .submission import read_submitted, unread_note, unread_notebook
 from .submission_files import why_unread
 
@@ -55,6 +57,8 @@ class SubmissionExporter(NotebookExporter):
             except HandgradError as error:
                 self.log.error("%s", error)
                 raise NbGraderException(str(error)) from error
+        if hasattr(self.parent, "assignments"):
+            forget_outdated(self.parent)
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **options: Any
@@ -118,7 +122,9 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         sources = ["" if _is_test(cell) else cell.source for cell in code]
         findings: dict[str, str | None] = {}
         exercises = _exercises(session, cells)
-        for exercise, result in zip(exercises, session.verdicts(exercises, sources), strict=True):
+        folder = Path(resources["metadata"]["path"])
+        beside = {name: text for name, text in files_beside(folder).items() if not why_unread(folder / name, folder)}
+        for exercise, result in zip(exercises, session.verdicts(exercises, sources, beside), strict=True):
             write_outputs(exercise, result, cells)
             findings[solution_id(exercise.id)] = comment(result)
         resources[FINDINGS] = {"comments": findings, "manual": self._leave_to_manual_grading(code)}
@@ -161,6 +167,7 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
                     usual = "No response." if untouched and not utils.is_task(cell) else None
                     comments[name].auto_comment = found["comments"].get(name, usual)
             gradebook.db.commit()
+        mark(nb.metadata, _submitted(self, place["assignment"], place["student"]))
         return nb, resources
 
     def _save_score(self, cell: NotebookNode, grade: Any, *, by_hand: bool) -> None:
@@ -183,6 +190,15 @@ def _root(configurable: Any) -> Path:
             return Path(folder.root)
         configurable = configurable.parent
     return Path.cwd()
+
+
+def _submitted(configurable: Any, assignment: str, student: str) -> Path:
+    """The folder that a submission was read from."""
+    while (folder := getattr(configurable, "coursedir", None)) is None and configurable.parent is not None:
+        configurable = configurable.parent
+    if folder is None:
+        return Path("submitted", student, assignment)
+    return Path(folder.format_path(folder.submitted_directory, student, assignment))
 
 
 def _is_test(cell: NotebookNode) -> bool:

@@ -21,6 +21,8 @@ RELEASED = "_handgrad_released"
 TAG = re.compile(r"<(?=[A-Za-z/!?])")
 LINK = re.compile(r"\](?=[(:]\s*(?!https?://|attachment:|#))")
 TEX = re.compile(r"\\(?=(?:href|require|style|class|cssId|data|mmlToken)\b)")
+ENTITY = re.compile(r"&(?=#|\w+;)")
+PICTURE = re.compile(r"!(?=\[(?![^\[\]]*\]\(\s*attachment:))")
 MISSING = "# This cell was missing from the submission."
 
 
@@ -83,9 +85,10 @@ class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
 def inert(text: str) -> str:
     """Markdown of a student's as text alone: nbgrader's pages would run the scripts that are in it.
 
-    They are opened where the gradebook can be changed: in an instructor's browser, beside formgrader.
+    They are opened where the gradebook can be changed: in an instructor's browser, beside formgrader. Characters that
+    are written as entities are so to the page, but not to the filter; a picture from elsewhere tells who looks at it.
     """
-    return TEX.sub(r"\\ ", LINK.sub("] ", TAG.sub("< ", text)))
+    return TEX.sub(r"\\ ", LINK.sub("] ", PICTURE.sub("! ", TAG.sub("< ", ENTITY.sub("& ", text)))))
 
 
 def _released_cells(notebook: Any) -> dict[str, ReleasedCell]:

@@ -11,7 +11,7 @@ import gc
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from grader.course import CourseExercise, notebook_course
 from grader.errors import InfrastructureError, UsageError
+from grader.judging.source_text import files_beside
 from grader.learner.session import Session
 from grader.picture.picture_data import ExercisePictures
 from grader.results import ExerciseResult
@@ -74,7 +75,7 @@ class Verdicts:
 
     def __init__(self) -> None:
         self.session = Session(notebook_course(Path.cwd()))
-        self._known: dict[str, tuple[list[str], ExerciseResult]] = {}
+        self._known: dict[str, tuple[object, ExerciseResult]] = {}
 
     def verdict(self, exercise_id: str, cells: list[str]) -> tuple[CourseExercise, ExerciseResult]:
         """The verdict on what these cells define: the last one, if no other cell was run since.
@@ -83,10 +84,10 @@ class Verdicts:
             UsageError: there is no such exercise.
         """
         exercise = self._exercise(exercise_id)
-        run = [cell for cell in cells if cell]
+        run, folder = _read(cells), Path.cwd()
         before, result = self._known.get(exercise.id, (None, None))
         if result is None or result.status == "error" or before != run:
-            result = self._run_undisturbed(exercise, lambda: self.session.check_cells(exercise, cells))
+            result = self._run_undisturbed(exercise, lambda: self.session.check_cells(exercise, cells, folder))
             self._known[exercise.id] = run, result
         return exercise, result
 
@@ -99,8 +100,11 @@ class Verdicts:
             UsageError: there is no such exercise.
         """
         exercise = self._exercise(exercise_id)
-        result, seen = self._run_undisturbed(exercise, lambda: self.session.check_cells_with_pictures(exercise, cells))
-        self._known[exercise.id] = [cell for cell in cells if cell], result
+        folder = Path.cwd()
+        result, seen = self._run_undisturbed(
+            exercise, lambda: self.session.check_cells_with_pictures(exercise, cells, folder)
+        )
+        self._known[exercise.id] = _read(cells), result
         return exercise, result, seen
 
     def _exercise(self, named: object) -> CourseExercise:
@@ -137,6 +141,11 @@ def _shell() -> Any:
     """The notebook's IPython shell, `None` anywhere else."""
     ipython = sys.modules.get("IPython")
     return None if ipython is None else ipython.get_ipython()
+
+
+def _read(cells: Sequence[str]) -> object:
+    """All that a verdict depends on: the cells that were run, and the files that they may import."""
+    return [cell for cell in cells if cell], files_beside(Path.cwd())
 
 
 def _cells(shell: Any) -> list[str]:

@@ -16,7 +16,12 @@ from grader.quiz.notebook_quiz import assignment_lines, questions_markdown
 from .lesson import Lesson
 
 LESSON_ID, SETUP_ID = "lesson", "handgrad"
-SETUP = "import torch\n\nfrom grader.notebook.cells import check, score  # pip install handgrad"
+SETUP = """import torch
+
+from grader.notebook.cells import check, score  # pip install handgrad
+
+# Checks and graded runs have Python's modules, torch, numpy, and the .py files beside this notebook.
+# Plots, tables and progress bars are passed over in them; there is no keyboard, and no other file."""
 MARK = "handgrad"
 LONGEST_ID = 64
 HOW_TO_ANSWER = (

@@ -53,6 +53,11 @@ class Trial:
             raise found.kind(found.says)
         return found
 
+    @property
+    def entries(self) -> int:
+        """How many entries its arguments have."""
+        return sum(value.values.size for value in self.arguments.values() if isinstance(value, Array))
+
     def axes(self, name: str) -> Axes | None:
         """The axis names of an array argument."""
         argument = self.arguments.get(name)

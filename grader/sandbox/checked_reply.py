@@ -60,12 +60,18 @@ class Value(_Record):
 
 
 class Raised(_Record):
-    """An exception in learner code; `lines` are those of the learner's file, outermost first."""
+    """An exception in learner code.
 
-    kind: Literal["raised", "syntax", "timeout", "autograd", "exit", "memory"]
+    Args:
+        lines: those of the learner's file, outermost first.
+        file: another file of the submission, where it came from that one.
+    """
+
+    kind: Literal["raised", "syntax", "timeout", "autograd", "exit", "memory", "absent"]
     type: Text
     message: Text
     lines: FewOf[Count]
+    file: Text = ""
 
 
 class Call(_Record):
@@ -94,6 +100,13 @@ class Failed(_Record):
     error: Raised
 
 
+class Import(_Record):
+    """An import of what graded runs do not have, or pass over."""
+
+    name: Text
+    line: Count
+
+
 class Facts(_Record):
     """One learner's file or notebook.
 
@@ -106,6 +119,7 @@ class Facts(_Record):
     defined: FewOf[Text] = Field(default_factory=list, max_length=16)
     failed: FewOf[Failed] = Field(default_factory=list)
     ignored: FewOf[Count] = Field(default_factory=list)
+    unusual: FewOf[Import] = Field(default_factory=list)
     stub: bool = False
     error: Raised | None = None
 

@@ -147,3 +147,28 @@ def lin_grad_needed(inp, out, w, b, needs):
     inp.g = out.g @ w.t() if "inp" in needs else torch.zeros_like(inp)
     w.g = inp.t() @ out.g if "w" in needs else torch.zeros_like(w)
     b.g = out.g.sum(0) if "b" in needs else torch.zeros_like(b)
+
+
+# %% wrong: needs emptied as it is worked off | *: mutated-input
+def lin_grad_needed(inp, out, w, b, needs):
+    while needs:
+        name = needs.pop()
+        if name == "inp":
+            inp.g = out.g @ w.t()
+        elif name == "w":
+            w.g = inp.t() @ out.g
+        else:
+            b.g = out.g.sum(0)
+
+
+# %% right: a copy of needs worked off
+def lin_grad_needed(inp, out, w, b, needs):
+    left = set(needs)
+    while left:
+        name = left.pop()
+        if name == "inp":
+            inp.g = out.g @ w.t()
+        elif name == "w":
+            w.g = inp.t() @ out.g
+        else:
+            b.g = out.g.sum(0)

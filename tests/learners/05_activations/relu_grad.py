@@ -294,3 +294,21 @@ def relu_grad(inp, out):
 def relu_grad(inp, out):
     inp.g = out.g * (inp > 0)
     inp.g[inp == inp.max()] = 0
+# %% wrong: the mask of the first input of a shape | inp.g: not-repeatable
+masks = {}
+
+
+def relu_grad(inp, out):
+    mask = masks.setdefault(inp.shape, inp > 0)
+    inp.g = mask * out.g
+
+
+# %% wrong: the mask of the last call where it fits | inp.g: not-repeatable
+mask = None
+
+
+def relu_grad(inp, out):
+    global mask
+    used = mask if mask is not None and mask.shape == inp.shape else inp > 0
+    mask = inp > 0
+    inp.g = used * out.g

@@ -279,7 +279,7 @@ def tied_weights_grad(inp, out, w):
     w.g = inp.t() @ g + out.g.t() @ h
 
 
-# %% wrong: contribution of the second use not transposed | *: error
+# %% wrong: contribution of the second use not transposed | w.g: error
 def tied_weights_grad(inp, out, w):
     h = (inp @ w).tanh()
     l_g = (out.g @ w) * (1 - h**2)

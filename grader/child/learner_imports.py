@@ -1,0 +1,209 @@
+"""What learner code imports: files of its own submission, stand-ins for what only shows things, else what is there.
+
+It is the same in a check and in a graded run, where no file can be opened: a library that draws is passed over in both,
+whether it is installed or not.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NoReturn
+
+from .import_ban import is_banned
+from .preloaded_modules import MODULES
+
+SHOWS = frozenset(
+    "matplotlib mpl_toolkits pylab seaborn plotly bokeh altair plotnine holoviews hvplot panel pandas polars tabulate "
+    "prettytable IPython ipywidgets ipympl ipytest google tqdm rich progressbar fastprogress alive_progress colorama "
+    "termcolor loguru PIL imageio cv2 skimage torchviz graphviz pydot networkx torchsummary torchinfo torchview "
+    "tensorboard tensorboardX wandb mlflow comet_ml visdom livelossplot pytest hypothesis jaxtyping beartype typeguard "
+    "torchtyping ipdb pudb".split()
+)
+PARTS = ("torch.utils.tensorboard", "numpy.f2py")  # the latter is among the names of numpy, and needs a compiler
+PROGRESS = frozenset("tqdm rich progressbar fastprogress alive_progress".split())
+HAS = "checks and graded runs have Python's modules, torch, numpy, and the files in the same folder"
+NOTHING = "{} is passed over in checks and graded runs, and nothing can be computed with it"
+IMPORTS = re.compile(r"^[ \t]*(?:import|from)\b|;[ \t]*(?:import|from)\b", re.MULTILINE)
+UNPACKS = {dis.opmap["UNPACK_SEQUENCE"], dis.opmap["UNPACK_EX"]}
+Run = Callable[[str, str, dict[str, Any]], None]
+
+
+class NotThere(ModuleNotFoundError):
+    """Learner code needs a module that checks and graded runs do not have."""
+
+
+def absence(error: ImportError) -> str:
+    """What an import failed for, as the learner is told."""
+    message = str(error.msg)[:200]
+    return f"{message}; {HAS}" if type(error) is ModuleNotFoundError else message
+
+
+class Absent:
+    """Stands for a name whose import failed: whoever uses it is told why."""
+
+    def __init__(self, why: str) -> None:
+        vars(self)["why"] = why
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # whoever only asks what it is
+            raise AttributeError(name)
+        raise NotThere(self.why)
+
+    def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
+        raise NotThere(self.why)
+
+    __call__ = __getitem__ = __iter__ = __mro_entries__ = __array__ = __float__ = __index__ = _refuse
+
+
+class PassedOver(types.ModuleType):
+    """Stands for a library that shows things, and for whatever comes from it: it does nothing.
+
+    What goes through it comes out again: the turns of a progress bar, a decorated function. It is never a number.
+    """
+
+    def __call__(self, *args: Any, **_kwargs: object) -> Any:
+        if len(args) == 1 and isinstance(args[0], types.FunctionType):
+            return args[0]
+        made = PassedOver(self.__name__)
+        if args and self.__name__.partition(".")[0] in PROGRESS:
+            made.__dict__["__through__"] = args[0]
+        return made
+
+    def __getattr__(self, name: str) -> PassedOver:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return PassedOver(f"{self.__name__}.{name}")
+
+    def __iter__(self) -> Iterator[Any]:
+        frame = sys._getframe(1)
+        code, at = frame.f_code.co_code, frame.f_lasti
+        if code[at] in UNPACKS:  # fig, ax = plt.subplots()
+            return iter([PassedOver(self.__name__) for _ in range(code[at + 1])])
+        through = self.__dict__.get("__through__", ())
+        if isinstance(through, int):  # trange(10)
+            through = range(through)
+        return iter(through) if hasattr(type(through), "__iter__") else iter(())
+
+    def __len__(self) -> int:
+        through = self.__dict__.get("__through__", ())
+        return len(through) if hasattr(type(through), "__len__") else 0
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __enter__(self) -> PassedOver:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}, passed over>"
+
+    def __format__(self, _spec: str) -> str:
+        return repr(self)
+
+    def __mro_entries__(self, _bases: object) -> tuple[type, ...]:
+        return ()
+
+    def __instancecheck__(self, _instance: object) -> bool:
+        return False
+
+    def __setitem__(self, _key: object, _value: object) -> None: ...
+
+    def _itself(self, *_args: object) -> PassedOver:
+        return self
+
+    __getitem__ = __or__ = __ror__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _itself
+    __truediv__ = __rtruediv__ = __neg__ = __lt__ = __gt__ = __le__ = __ge__ = __and__ = __rand__ = _itself
+
+    def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
+        raise NotThere(NOTHING.format(self.__name__.split(".")[0]))
+
+    __array__ = __float__ = __int__ = __index__ = __complex__ = _refuse
+
+    @classmethod
+    def __torch_function__(cls, _function: object, _types: object, args: Any = (), _kwargs: object = None) -> NoReturn:
+        next((each for each in args if isinstance(each, cls)), cls("it"))._refuse()
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the submission's own files, and stand-ins.
+
+    Args:
+        sources: the text of each file, by the name of its module.
+        folder: what tracebacks put before their names.
+        run: runs a text, named so, in a namespace.
+    """
+
+    def __init__(self, sources: Mapping[str, str], folder: str, run: Run) -> None:
+        self.sources, self.folder, self.run = sources, folder, run
+
+    def find_spec(
+        self, name: str, _path: Sequence[str] | None = None, _target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name in self.sources:
+            return importlib.util.spec_from_loader(name, self, origin=f"{self.folder}{name}.py")
+        return importlib.util.spec_from_loader(name, self, is_package=True) if is_passed_over(name) else None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        return None if spec.name in self.sources else PassedOver(spec.name)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        if text := self.sources.get(module.__name__):
+            module.__file__ = f"{self.folder}{module.__name__}.py"
+            self.run(text, module.__file__, vars(module))
+
+
+@contextmanager
+def learner_imports(sources: Mapping[str, str], folder: str, run: Run) -> Iterator[None]:
+    """Within this context imports are those of learner code; nothing of it stays in this process."""
+    finder, loaded = _Finder(sources, folder, run), not (_known() and SHOWS.isdisjoint(sys.modules))
+    before = {name: sys.modules.pop(name) for name in list(sys.modules) if loaded and is_passed_over(name)}
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name, module in sys.modules.items() if getattr(module, "__loader__", None) is finder]:
+            del sys.modules[name]
+        sys.modules.update(before)
+
+
+def is_passed_over(name: str) -> bool:
+    """A module that only shows things, or that the grader gives to notebooks: what stands for it does nothing."""
+    root, dot, _ = name.partition(".")
+    from_us = root == "grader" and bool(dot) and name not in _known()
+    return root in SHOWS or from_us or name in PARTS
+
+
+def unusual_imports(text: str, tree: ast.Module, own: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    """What a source imports that a graded run does not have, or passes over: the module, and the line."""
+    if IMPORTS.search(text) is None:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module or ""]
+        else:
+            continue
+        strange = (name for name in names if name not in own and name not in _known())
+        yield from ((name, node.lineno) for name in strange if name.partition(".")[0] != "grader")
+
+
+@cache
+def _known() -> frozenset[str]:
+    """The modules that a graded run has: found before any learner code is run."""
+    listed = {name.rsplit(".", dots)[0] for name in MODULES for dots in range(name.count(".") + 1)}
+    here = {*listed, *sys.modules, *sys.builtin_module_names, "__future__"}
+    return frozenset(name for name in here if name.partition(".")[0] not in SHOWS and not is_banned(name))
