@@ -286,7 +286,7 @@ BYTES: dict[str, tuple[bytes | None, str | None]] = {
     "too many parameters": (RELU.replace("inp, out", "inp, out, w").encode(), "error"),
     "more parameters with defaults": (RELU.replace("inp, out", "inp, out, slope=0.0, *more, **others").encode(), None),
     "a missing module": (
-        b"import nonesuch\n" + RELU.replace("    inp.g", "    nonesuch.f()\n").encode(),
+        b"import nonesuch\n" + RELU.replace("    inp.g", "    nonesuch.f()\n    inp.g").encode(),
         "error",
     ),
     "a deep expression": (b"x = " + b"(" * 5000 + b"1" + b")" * 5000 + b"\n" + RELU.encode(), "syntax-error | memory"),
