@@ -55,7 +55,6 @@ formula:
   kind: expression
   ask: What is it?
   given: {inp: bs n, out.g: bs m}
-  functions: [exp]
   right: inp.T @ out.g
   hints: [Think.]
   because: It is.
@@ -106,7 +105,7 @@ both: null
 
 # 4. What is it?
 #
-#    Answer with a formula in inp and out.g, as you would write it in Python. You may use exp.
+#    Answer with a formula in inp and out.g, as you would write it in Python.
 formula: null
 """
 

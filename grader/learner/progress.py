@@ -12,6 +12,7 @@ from typing import Any
 
 from grader.atomic_files import FOLDER, write_atomically
 from grader.course import Course, CourseExercise
+from grader.quiz.questions import NOT_READ
 from grader.results import AnswerResult, ExerciseResult, exercise_from_json
 
 VERSION = 1
@@ -77,7 +78,9 @@ class Progress:
         before = self.exercises.get(exercise.id, {}).get("hints", {})
         last = self._last_codes(exercise)
         for code in {
-            each.code for each in result.answers if each.status == "failed" and each.code != last.get(each.name)
+            each.code
+            for each in result.answers
+            if each.status == "failed" and each.code not in (NOT_READ, last.get(each.name))
         }:
             where = self.met.setdefault(str(code), {})
             where[exercise.id] = where.get(exercise.id, 0) + 1
