@@ -189,7 +189,7 @@ def test_a_broken_sheet_says_where_in_one_sentence(quiz: Quiz, old: str, new: st
 @pytest.mark.parametrize(
     ("content", "line", "says"),
     [
-        (b"#" * (LARGEST + 1), 1, "larger than 64 KiB"),
+        (b"#" * (LARGEST + 1), 1, "larger than 32 KiB"),
         (b"a: 1\nb: \xff", 2, "not UTF-8"),
         ("variant: 0\n".encode("utf-16"), 1, "not UTF-8"),
         (b"\x00\x00", None, ""),

@@ -257,7 +257,7 @@ def test_the_command_writes_a_file_of_the_kind_that_its_ending_names(real: Cours
     count = len(real.find("quiz_04_linear").quiz.questions)
     assert done.stdout.splitlines() == [
         f"{count} questions written to linear.xml, as Moodle XML.",
-        "3 of them ask for a formula, which nobody can judge there: they became multiple choice.",
+        "4 of them ask for a formula, which nobody can judge there: they became multiple choice.",
     ]
     assert len(from_moodle((root / "linear.xml").read_bytes())) == count
     assert handgrad("quiz", "--export", "all.zip", "--variant", "7", cwd=root).returncode == 0

@@ -132,8 +132,8 @@ HOSTILE = {
     "no map": (b"- 1\n- 2\n", "line 1: every answer needs a name and a colon"),
     "laughs": (b'a: &a ["lol"]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n', "line 1: references"),
     "object": (b"variant: !!python/object/apply:os.system [id]\n", "line 1: tags"),
-    "deep": (b"variant: 0\nhow_far: " + b"[" * 60_000, "line 2: there is far too much"),
-    "huge": (b"#" * (LARGEST + 1), "larger than 64 KiB"),
+    "deep": (b"variant: 0\nhow_far: " + b"[" * 30_000, "line 2: there is far too much"),
+    "huge": (b"#" * (LARGEST + 1), "larger than 32 KiB"),
     "bytes": (b"variant: 0\nhow_far: \xff\xfe\n", "line 2: this is not UTF-8 text"),
     "nul": (b"variant: 0\nhow_far: \x00\n", "characters in it that no text has"),
     "tabs": (b"variant: 0\nhow_far:\n\t4\n", "line 3: this is not valid YAML"),
@@ -142,11 +142,13 @@ HOSTILE = {
     "merge": (b"variant: 0\n<<: {how_far: 4}\n", "not answered yet"),
     "variant": (b"variant: -1\nhow_far: 4\n", "line 1: the variant must be the whole number"),
     "no variant": (b"how_far: 4\n", "the line `variant: N` is missing"),
-    "long": (b"variant: 0\nforward_of_square: " + b"x" * 60_000, "It has 60000 characters"),
+    "long": (b"variant: 0\nforward_of_square: " + b"x" * 30_000, "It has 30000 characters"),
     "power": (b"variant: 0\nforward_of_square: 9**9**9**9\n", "Its value is not finite"),
     "attribute": (b"variant: 0\nforward_of_square: x.__class__\n", ".__class__ is not allowed"),
     "escape": (b'variant: 0\nhow_far: "\\e[31m4"\n', "how_far"),
-    "unknown": (b"variant: 0\n" + b"".join(b"k%d: 1\n" % i for i in range(5000)), "not answered yet"),
+    "near misses": (b"variant: 0\n" + b"".join(b"how_fa%d: 1\n" % i for i in range(2300)), "did you mean how_far?"),
+    "much work": (b"variant: 0\nhow_far: sum(i*j for i in range(5000) for j in range(5000))\n", "far more work"),
+    "unknown": (b"variant: 0\n" + b"".join(b"k%d: 1\n" % i for i in range(3000)), "not answered yet"),
 }
 
 

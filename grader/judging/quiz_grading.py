@@ -18,6 +18,7 @@ from grader.safe_text import plain
 
 TODO = "not answered yet"
 SHOWN = 40
+MOST_MISNAMED = 60
 BROKEN = "Look at that line and at the one above it. handgrad reset puts a fresh sheet there and keeps this one."
 BROKEN_CELL = "Compare that cell with the one that you were given: one name, one answer, one comma in each line."
 
@@ -86,8 +87,9 @@ def _shortened(answer: str) -> str:
 
 def _misnamed(name: str, unknown: tuple[Text, ...]) -> str:
     """Not answered; or answered under a name that no question has."""
-    near = difflib.get_close_matches(name, unknown, 1)
-    found = next((one for one in unknown if one in near), None)
+    likely = [one for one in unknown[:MOST_MISNAMED] if abs(len(one) - len(name)) <= len(name) // 2]
+    near = difflib.get_close_matches(name, likely, 1)
+    found = next((one for one in likely if one in near), None)
     if found is None:
         return TODO
     return f"{TODO}: line {found.line} answers {plain(found)}, which is no question; did you mean {name}?"

@@ -16,7 +16,7 @@ from .questions import AnswerableQuestion, Choice, Choices, Expression, Number, 
 from .quiz import VARIANT, Quiz, options
 
 WIDTH = 96
-LARGEST = 64 << 10
+LARGEST = 32 << 10
 LARGEST_VARIANT = 1 << 32
 PLAIN = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 

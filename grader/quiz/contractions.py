@@ -56,7 +56,7 @@ def _with_letters(spec: str) -> str:
 
 
 def contraction(work: Work, spec: str, arrays: list[np.ndarray]) -> Any:
-    """numpy's einsum, its work counted: the product of the sizes of all letters.
+    """torch's einsum, its work counted: the product of the sizes of all letters; `...` may be summed.
 
     Raises:
         ValueError: the letters do not fit the arrays.
@@ -64,20 +64,24 @@ def contraction(work: Work, spec: str, arrays: list[np.ndarray]) -> Any:
     plain = spec.replace(" ", "")
     if not re.fullmatch(r"[A-Za-z.,]*(->[A-Za-z.]*)?", plain, re.ASCII):
         raise TypeError("no einsum")
-    parts = plain.split("->")[0].split(",")
-    if len(parts) != len(arrays):
+    parts, arrow, result = plain.partition("->")
+    inputs = parts.split(",")
+    if len(inputs) != len(arrays):
         raise TypeError("another number of arrays")
+    rest = [array.ndim - len(part.replace("...", "")) for part, array in zip(inputs, arrays, strict=True)]
+    spare = "".join(letter for letter in LETTERS.upper() if letter not in plain)[: max(0, *rest)]
+    spelled = [part.replace("...", spare[len(spare) - count :]) for part, count in zip(inputs, rest, strict=True)]
     sizes: dict[str, int] = {}
-    for part, array in zip(parts, arrays, strict=True):
-        before, dots, behind = part.partition("...")
-        if len(before) + len(behind) > array.ndim or (not dots and len(part) != array.ndim):
+    for part, array in zip(spelled, arrays, strict=True):
+        if len(part) != array.ndim:
             raise ValueError("the letters do not fit the axes")
-        inner = array.shape[len(before) : array.ndim - len(behind)]
-        sizes |= {f"...{place}": max(size, sizes.get(f"...{place}", 1)) for place, size in enumerate(inner)}
-        sizes |= zip(before, array.shape, strict=False)
-        sizes |= zip(behind, array.shape[array.ndim - len(behind) :], strict=True)
+        for letter, size in zip(part, array.shape, strict=True):
+            sizes[letter] = max(size, sizes.get(letter, 1))
     work.room((math.prod(sizes.values()),))
-    return np.einsum(plain, *arrays)
+    if not arrow and spare:  # numpy puts them in front, and then what occurs once
+        once = sorted(letter for letter in parts if letter.isalpha() and parts.count(letter) == 1)
+        arrow, result = "->", "..." + "".join(once)
+    return np.einsum(",".join(spelled) + arrow + result.replace("...", spare), *arrays)
 
 
 def _tensordot(work: Work, a: Any, b: Any, dims: Any = 2.0) -> Any:

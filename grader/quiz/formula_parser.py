@@ -66,6 +66,7 @@ class _Parser:
         self.place = 0
         self.depth = 0
         self.is_bare_list = False
+        self.in_exponent = False
 
     @property
     def next(self) -> Token:
@@ -123,7 +124,9 @@ class _Parser:
     def _targets(self, end: int) -> tuple[str, ...]:
         """The names on the left of an assignment; none where something else stands there."""
         left = self.tokens[self.place : end]
-        names = "".join(token.text for token in left if token.text not in ("(", ")", "[", "]")).split(",")
+        if left and left[0].text in ("(", "["):
+            left = left[1:-1]
+        names = "".join(token.text for token in left).split(",")
         plain = all(part.replace(".", "_").isidentifier() for part in names)
         return tuple(_variable(*part.split(".")) for part in names) if plain else ()
 
@@ -187,7 +190,9 @@ class _Parser:
                 return node
 
     def _stands_beside(self) -> bool:
-        """A name begins where an operator could stand: `2x`, `(1 - out) out.g`."""
+        """Something begins where an operator could stand: `2x`, `(1 - out) out.g`."""
+        if self.next.kind == "sign":
+            return self.next.text == "(" and not self.in_exponent
         return self.next.kind == "name" and self.next.text not in NO_NAMES
 
     def signed(self) -> Node:
@@ -206,7 +211,10 @@ class _Parser:
             base = Attribute(base, "T")
         if not self.accept("**", "^"):
             return base
-        return Operation("**", (base, self.nested(self.signed)))
+        outside, self.in_exponent = self.in_exponent, True
+        node = Operation("**", (base, self.nested(self.signed)))
+        self.in_exponent = outside
+        return node
 
     def postfix(self) -> Node:
         node = self.atom()
@@ -217,10 +225,14 @@ class _Parser:
                 node = Attribute(node, "T")
             elif self.accept("["):
                 node = Index(node, self.index())
-            elif self.accept("("):
+            elif self._is_called() and self.accept("("):
                 node = self.call(node)
             else:
                 return node
+
+    def _is_called(self) -> bool:
+        """What stands in brackets behind a gap is no part of an exponent: `x^2 (1 + x)`."""
+        return not self.in_exponent or self.next.start == self.tokens[self.place - 1].end
 
     def attribute(self, owner: Node) -> Node:
         name = self.next
@@ -259,7 +271,7 @@ class _Parser:
         if token.kind == "text":
             return Text(token.text)
         if token.kind == "name" and token.text not in NO_NAMES:
-            if token.text in OF_MATHEMATICS and (self.next.kind == "number" or self._stands_beside()):
+            if token.text in OF_MATHEMATICS and self.next.kind in ("number", "name") and self.next.text not in NO_NAMES:
                 return Call(Name(token.text), (self.nested(self.power),))
             return Name(token.text)
         if token.text in ("(", "["):
