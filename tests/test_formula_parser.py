@@ -178,7 +178,7 @@ def test_a_constant_factor_is_found_and_nothing_else_is_taken_for_one() -> None:
         ("s\x00", "U+0000"),
         ("s\x1b[31m", "U+001B"),
         ("lambda: 0", "something is missing before lambda"),
-        ("x if x else w", "write torch.where(condition, a, b)"),
+        ("x if x > 0 else w", "write torch.where(condition, a, b)"),
         ("x := 3", "an operator is missing"),
         ("{s}", "the sign { has no meaning"),
         ("f'{s}'", "the sign { has no meaning"),

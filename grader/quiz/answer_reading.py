@@ -26,9 +26,14 @@ LONGEST_MESSAGE = 4000
 TypedQuestion = Number | Shape | Expression | Word
 
 _A = r"(?:(?:it|this|that|python|pytorch|torch|the last line)\s+)?"
-_RAISES = r"(?:(?:raises|throws|gives|will raise|is|stops with|fails with|ends in|ends with)\s+)?(?:an?\s+)?"
-_ERROR = re.compile(rf"{_A}{_RAISES}((?:\w+ )?\w*(?:error|exception))\b\s*(?:[:(].*)?", re.I | re.S)
-_FAILS = re.compile(rf"{_A}(?:fails|crashes|breaks|raises|throws|stops)", re.I)
+_RAISES = (
+    r"(?:(?:(?:will |would )?(?:raises?|throws?|gives?)|is|(?:stops?|fails?|ends?) (?:with|in))\s+)?(?:(?:an?|the)\s+)?"
+)
+_ERROR = re.compile(
+    rf"{_A}{_RAISES}((?:(?:runtime|value|type|index|key|name|attribute|zero division) )?\w*(?:error|exception))\b"
+    r"\s*(?:[:(,].*|(?:is|because|since|as) .*)?", re.I | re.S
+)  # fmt: skip
+_FAILS = re.compile(rf"{_A}(?:will )?(?:fails?|crash(?:es)?|breaks|raises|throws|stops|errors)", re.I)
 _GIVES = re.compile(rf"{_A}(?:returns|gives|prints|is)\s+", re.I)
 _TENSOR = re.compile(r"(?:torch\.)?tensor\((True|False)\)")
 WORDS: Mapping[str, str] = {
@@ -42,14 +47,14 @@ _ABOUT = re.compile(
     r"\s+|[~=≈×]\s*|x\s*(?=\d)", re.I
 )  # fmt: skip
 _COUNTED = re.compile(r"(.*?[\d.)])\s*([A-Za-z]+(?: [a-z]+)*)", re.S)
-_ENGLISH = re.compile(r"-?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
+_ENGLISH = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
 NUMBER_WORDS: Mapping[str, str] = {
     **{word: str(value) for value, word in enumerate(
         "zero one two three four five six seven eight nine ten eleven twelve".split())},
     "twice": "2", "double": "2", "doubles": "2", "half": "1/2", "a half": "1/2", "one half": "1/2", "a third": "1/3",
     "a quarter": "1/4", "three quarters": "3/4", "a tenth": "1/10", "a fifth": "1/5",
 }  # fmt: skip
-COUNTS = frozenset(("times", "x", "fold"))
+COUNTS = frozenset(("times", "x", "fold", "everywhere", "nats"))
 
 _THE = r"(?:it has |it is |has )?(?:the\s+)?"
 _SHAPE_OF = re.compile(
@@ -76,16 +81,10 @@ def readings(question: TypedQuestion, text: str) -> Iterator[Values]:
     elif isinstance(question, Expression):
         yield formula(question, bare)
     else:
-        if _ENGLISH.fullmatch(bare):  # `78,400`
-            yield from _both(question, bare)
-        else:
+        english = bare if "[" in bare else _ENGLISH.sub(lambda found: found[0].replace(",", ""), bare)
+        yield number(question, english)
+        if english != bare and bare.count(",") == 1 and "." not in bare:  # `78,400` may be a decimal comma
             yield number(question, bare)
-
-
-def _both(question: Number | Word, bare: str) -> Iterator[Values]:
-    yield number(question, bare.replace(",", ""))
-    if bare.count(",") == 1:
-        yield number(question, bare)
 
 
 def _unquoted(text: str) -> str:
@@ -106,7 +105,7 @@ def _known_word(question: TypedQuestion, text: str) -> str | None:
 def _word(text: str) -> str | None:
     """The word that an answer is: what a line gives, or the error that it ends in."""
     for line in reversed(text.strip().splitlines()):
-        if (found := _ERROR.fullmatch(line.strip().rstrip("."))) is not None:
+        if (found := _ERROR.fullmatch(line.strip().rstrip(".!"))) is not None:
             return found[1].replace(" ", "").lower()
     bare = _GIVES.sub("", text.strip().rstrip("."), count=1)
     bare = _TENSOR.sub(r"\1", bare)
@@ -119,10 +118,11 @@ def number(question: Number | Word, text: str) -> list[np.ndarray]:
 
     from .formula_evaluation import arithmetic
 
-    bare = text
+    bare = _GIVES.sub("", text, count=1).rstrip(",")
     while (found := _ABOUT.match(bare)) and found.end() < len(bare):
         bare = bare[found.end() :]
     bare = NUMBER_WORDS.get(bare.lower(), bare)
+    bare = re.sub(r"\b(ln|log)(?=\d+$)(?!10\d*\()", r"\1 ", bare)
     bare = re.sub(r",\s*grad_fn=<\w+>", "", bare)
     bare, worth = _counted(question, bare)
     if re.fullmatch(r"\d{1,3}(?: \d{3})+(?:[.,]\d+)?", bare):
@@ -168,9 +168,13 @@ def _shape_formula(text: str) -> str:
     if (found := _TRANSPOSED.fullmatch(bare)) is not None:
         return f"({found[1] or found[2]}).T.shape"
     if (found := _SHAPE_OF.fullmatch(bare)) is not None:
-        return f"({found[1].removesuffix('.shape')}).shape"
+        owner = found[1].removesuffix(".shape").removesuffix("'s")
+        return f"({owner}).shape"
     if _SCALAR.fullmatch(bare):
         return "()"
+    if (found := re.fullmatch(r"(.+)'s(?: shape)?", bare)) is not None:
+        return f"({found[1]}).shape"
+    bare = re.sub(r"\.size$", ".shape", bare)
     inner = bare[1:-1].strip() if bare[:1] + bare[-1:] in ("()", "[]") else bare
     axes = _BETWEEN_AXES.split(inner)
     return f"({', '.join(axes)},)" if len(axes) > 1 and all(map(_AXIS.fullmatch, axes)) else bare

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from grader.errors import ExpressionError
+
 from .formula_work import Work, whole
 
 
@@ -29,7 +31,8 @@ def _normal_cdf(work: Work, a: Any) -> Any:
 
 
 OF_ONE: Mapping[str, Callable[[np.ndarray], Any]] = {
-    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log ln": np.log, "log2": np.log2, "log10 lg": np.log10,
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log ln log_e loge": np.log, "log2": np.log2,
+    "log10 lg": np.log10,
     "log1p": np.log1p, "sqrt": np.sqrt, "rsqrt": lambda a: 1 / np.sqrt(a), "square": np.square,
     "reciprocal": lambda a: 1 / a, "neg negative": np.negative, "positive": np.positive,
     "abs absolute fabs": np.abs, "sign sgn": np.sign, "floor": np.floor, "ceil": np.ceil, "trunc int long": np.trunc,
@@ -97,8 +100,6 @@ def _beside(work: Work, a: Any, b: Any) -> Any:
     Raises:
         ExpressionError: it might be.
     """
-    from grader.errors import ExpressionError
-
     shapes = [np.shape(work.array(value)) for value in (a, b)]
     if () not in shapes and shapes[0] != shapes[1]:
         raise ExpressionError("which product is meant? Write * entry by entry, @ for a matrix product")
@@ -112,6 +113,17 @@ def _log(work: Work, a: Any, base: Any = None) -> Any:
 
 def _where(work: Work, condition: Any, a: Any, b: Any) -> Any:
     return _broadcast(lambda mask, x, y: np.where(mask != 0, x, y), 3)(work, condition, a, b)
+
+
+def _if(work: Work, condition: Any, a: Any, b: Any) -> Any:
+    """Python's, which decides once.
+
+    Raises:
+        ExpressionError: the condition is an array.
+    """
+    if work.array(condition).ndim:
+        raise ExpressionError("if decides once, and not for each entry: write torch.where(condition, a, b)")
+    return a if condition else b
 
 
 def _clamp(work: Work, a: Any, min: Any = None, max: Any = None) -> Any:
@@ -147,7 +159,7 @@ ENTRYWISE: Mapping[str, Callable[..., Any]] = {
     **_named(OF_ONE, 1),
     **_named(OF_TWO, 2),
     "+": _add, "add": _add, "-": _minus, "sub": _minus, "subtract": _minus, "*": _times, "·": _beside, "log": _log,
-    "where": _where, "clamp": _clamp, "clip": _clamp, "np.select": _select,
+    "where": _where, "if": _if, "clamp": _clamp, "clip": _clamp, "np.select": _select,
     "erf": _erf, "ndtr": _normal_cdf, "gelu": lambda work, a: work.array(a) * _normal_cdf(work, a),
     "clamp_min": lambda work, a, min: _clamp(work, a, min),
     "clamp_max": lambda work, a, max: _clamp(work, a, None, max),

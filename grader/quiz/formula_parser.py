@@ -35,7 +35,6 @@ NO_NAMES = frozenset(
 OF_MATHEMATICS = frozenset("log ln exp sqrt sin cos tan tanh sum sigmoid".split())
 ASSIGNED = ("=", "+=")
 REFUSED = {
-    "if": "if cannot be read here: write torch.where(condition, a, b)",
     "and": "and cannot be read here: write &",
     "or": "or cannot be read here: write |",
     "not": "not cannot be read here: write ~",
@@ -154,7 +153,16 @@ class _Parser:
         return node
 
     def expression(self) -> Node:
-        return self.nested(self.comparison)
+        return self.nested(self.either)
+
+    def either(self) -> Node:
+        node = self.comparison()
+        if not self.accept("if"):
+            return node
+        condition = self.comparison()
+        if not self.accept("else"):
+            raise ExpressionError("behind if, else is missing")
+        return Operation("if", (condition, node, self.nested(self.either)))
 
     def comparison(self) -> Node:
         node = self.any_of()
@@ -272,7 +280,10 @@ class _Parser:
             return Text(token.text)
         if token.kind == "name" and token.text not in NO_NAMES:
             if token.text in OF_MATHEMATICS and self.next.kind in ("number", "name") and self.next.text not in NO_NAMES:
-                return Call(Name(token.text), (self.nested(self.power),))
+                applied = Call(Name(token.text), (self.nested(self.power),))
+                if self.next.text in ("/", "**", "^"):
+                    raise ExpressionError(f"where does {token.text} end? Put brackets there")
+                return applied
             return Name(token.text)
         if token.text in ("(", "["):
             return self.bracket(token.text)

@@ -18,6 +18,7 @@ MEANT = {
     "⅛": "(1/8)", "’": "'", "‘": "'", "“": '"', "”": '"', "…": "...", "∂": "d", "π": " pi ", "∞": "inf", "Σ": " sum ",
     "∑": " sum ", "σ": " sigmoid ", "√": " sqrt ", "\xa0": " ",
 }  # fmt: skip
+OF_ONE_NUMBER = frozenset("ln exp sqrt sigmoid tanh sin cos".split())  # not log, which may have a base
 KEPT = "·⊗"
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _RAISED = re.compile("[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
@@ -158,12 +159,18 @@ def _levels(found: list[Token]) -> Iterator[int]:
             is_call = place > 0 and _ends_operand(found[place - 1]) and found[place - 1].kind != "number"
             is_pair = _is_pair(found, place)
             is_list = token.text == "[" or (is_pair and stack[-1] < 0)
-            is_list |= is_call and not (is_pair and found[place + 1].text == "0")  # `log(0,1)`
+            is_decimal = is_pair and (found[place - 1].text in OF_ONE_NUMBER or _is_share_in_log(found, place))
+            is_list |= is_call and not is_decimal
             stack.append(-opened if is_list else opened)
         elif token.kind == "sign" and token.text in _CLOSES and len(stack) > 1:
             yield stack.pop()
             continue
         yield stack[-1]
+
+
+def _is_share_in_log(found: list[Token], place: int) -> bool:
+    """`log(0,1)`: nobody takes the logarithm of 0."""
+    return found[place - 1].text == "log" and found[place + 1].text == "0"
 
 
 def _is_pair(found: list[Token], place: int) -> bool:

@@ -86,6 +86,8 @@ class Work:
         Raises:
             ExpressionError: it does not fit its arguments, or there is too much to do.
         """
+        if "input" in options:
+            arguments, options = [options["input"], *arguments], {k: v for k, v in options.items() if k != "input"}
         named = {CALLED.get(option, option): value for option, value in options.items() if option not in IGNORED}
         try:
             return operation(self, *arguments, **named)

@@ -146,7 +146,8 @@ def _eye(work: Work, rows: Any, columns: Any = None) -> Any:
 
 def _filled(value: float) -> Callable[..., Any]:
     def step(work: Work, *sizes: Any, size: Any = None) -> Any:
-        return _full(work, sizes if size is None else size, value)
+        given = sizes if size is None else (size,)
+        return _full(work, given[0] if len(given) == 1 else given, value)
 
     return step
 
@@ -232,7 +233,8 @@ REARRANGEMENTS: Mapping[str, Callable[..., Any]] = {
     "select": lambda work, a, axis, place: np.take(work.array(a), whole(place), whole(axis)),
     "diag": _diag, "diagonal": lambda work, a: _diag(work, a) if np.ndim(a) == 2 else np.diagonal(work.array(a)),
     "diag_embed": _diag_embed, "tril": _triangle(np.tril), "triu": _triangle(np.triu), "trace": _trace,
-    **_in_one("eye identity", _eye), **_in_one("ones new_ones", _filled(1.0)), "zeros": _filled(0.0), "full": _full,
+    **_in_one("eye identity", _eye), "ones": _filled(1.0),
+    "new_ones": lambda work, a, *sizes: _filled(1.0)(work, *sizes), "zeros": _filled(0.0), "full": _full,
     "ones_like": lambda work, a: _like(work, a, 1.0), "zeros_like": lambda work, a: _like(work, a, 0.0),
     "full_like": _like, **_in_one("range arange", _arange), "linspace": _linspace, "sum_to_size": _sum_to_size,
     **_in_one(".shape size shape", _shape), "len": _length,

@@ -130,7 +130,8 @@ _OF_AXES: Mapping[str, Callable[..., Any]] = {
 }  # fmt: skip
 REDUCTIONS: Mapping[str, Callable[..., Any]] = {
     **{name: _reduced(function) for names, function in _OF_AXES.items() for name in names.split()},
-    "python.sum": _pythons_sum, "add.reduce": lambda work, a, axis=0.0: REDUCTIONS["sum"](work, a, axis),
+    "python.sum": _pythons_sum,
+    "add.reduce": lambda work, a, dim=0.0, **options: REDUCTIONS["sum"](work, a, dim=dim, **options),
     "max": _max, "min": _min, "np.max": _numpys_extreme(np.max, _max),
     "np.min": _numpys_extreme(np.min, _min), "argmax": _running(np.argmax), "argmin": _running(np.argmin),
     "cumsum": _running(np.cumsum), "cumprod": _running(np.cumprod), "softmax": _shares(np.exp),
