@@ -18,6 +18,7 @@ from grader.quiz.formula_equivalence import Variable, as_arrays, constant_ratio,
 from grader.quiz.formula_evaluation import arithmetic
 from grader.quiz.formula_parser import parse
 from grader.quiz.formula_tokens import LONGEST
+from grader.quiz.operations import OPERATIONS
 
 LAYER = {
     "inp": Variable(("bs", "n")), "w": Variable(("n", "m")), "b": Variable(("m",)), "out_g": Variable(("bs", "m")),
@@ -226,6 +227,34 @@ def test_no_formula_changes_what_it_is_given() -> None:
             values(formula)
     for point, kept in zip(POINTS, before, strict=True):
         assert all((point.values[name] == value).all() for name, value in kept.items() if name in LAYER)
+
+
+ODD = [
+    "",
+    "x",
+    "w, x",
+    "1e9",
+    "x, 1e9",
+    "w, 1e9, 1e9",
+    "(1e9, 1e9), 1",
+    "()",
+    "None",
+    "...",
+    "'ij->j', w",
+    "x > 0, x, w",
+    "w, dim=9",
+]
+
+
+@pytest.mark.parametrize("name", sorted({name.split(".")[-1] for name in OPERATIONS if name[-1].isalnum()}))
+def test_no_operation_can_be_used_to_stop_the_grader(name: str) -> None:
+    """Whatever it is given, it has a value or is refused, without a warning, and within the bounds of work."""
+    for library, odd in itertools.product(("torch.", "np.", ""), ODD):
+        with contextlib.suppress(ExpressionError):
+            values(f"{library}{name}({odd})")
+    for owner in ("x", "w", "(w, w)", "1", "'ij'", "None"):
+        with contextlib.suppress(ExpressionError):
+            values(f"{owner}.{name}(1e9, 0)")
 
 
 def test_work_is_counted_and_not_timed() -> None:

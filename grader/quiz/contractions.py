@@ -89,6 +89,8 @@ def _tensordot(work: Work, a: Any, b: Any, dims: Any = 2.0) -> Any:
     if isinstance(dims, tuple):
         first, second = (wholes(axes) if isinstance(axes, tuple) else (whole(axes),) for axes in dims)
     else:
+        if not 0 <= whole(dims) <= min(a.ndim, b.ndim):
+            raise ValueError("more axes than there are")
         first, second = tuple(range(a.ndim - whole(dims), a.ndim)), tuple(range(whole(dims)))
     shared = math.prod(a.shape[axis] for axis in first) or 1
     work.room((a.size * b.size // shared,))

@@ -199,10 +199,10 @@ def as_number(value: Any) -> float:
     Raises:
         ExpressionError: it is something else.
     """
-    if isinstance(value, (bool, str)) or value is None:
+    if value is None or isinstance(value, (bool, str, slice, type(Ellipsis))):
         raise ExpressionError("a number is wanted")
-    array = np.asarray(value, dtype="float64") if not isinstance(value, tuple) or len(value) == 1 else None
-    if array is None or array.size != 1:
+    array = Work().result("the answer", Work.array, [value], {})
+    if array.size != 1:
         raise ExpressionError("one number is wanted")
     if not np.isfinite(array).all():
         raise ExpressionError("it has no finite value", "not-finite")

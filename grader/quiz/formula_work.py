@@ -51,7 +51,7 @@ class Work:
         Raises:
             ExpressionError: it is far larger than the answer.
         """
-        size = math.prod(shape)
+        size = math.prod(max(side, 1) for side in shape)  # an axis of size 0 hides how long the others are
         if len(shape) > MOST_AXES or size > MOST_ENTRIES:
             raise ExpressionError("it makes an array far larger than the answer")
         self.spend(size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -70,7 +71,7 @@ def _expand(work: Work, a: Any, *sizes: Any) -> Any:
 def _repeat(work: Work, a: Any, *times: Any, dims: Any = None) -> Any:
     """torch's repeat is numpy's tile."""
     a, counts = work.array(a), wholes(times if dims is None else (dims,))
-    work.room((*([1] * len(counts)), a.size * int(np.prod(np.maximum(counts, 0), dtype="float64"))))
+    work.room((*([1] * len(counts)), a.size * math.prod(max(count, 1) for count in counts)))
     return np.tile(a, counts)
 
 
@@ -121,9 +122,10 @@ def _index_part(work: Work, part: Any, size: int) -> Any:
 
 
 def _diag(work: Work, a: Any, offset: Any = 0.0, *, diagonal: Any = None) -> Any:
-    a = work.array(a)
-    work.room((a.size, a.size if a.ndim == 1 else 1))
-    return np.diag(a, whole(offset if diagonal is None else diagonal))
+    a, beside = work.array(a), whole(offset if diagonal is None else diagonal)
+    side = a.size + abs(beside)
+    work.room((side, side) if a.ndim == 1 else (a.size,))
+    return np.diag(a, beside)
 
 
 def _diag_embed(work: Work, a: Any) -> Any:

@@ -24,6 +24,8 @@ def _reduced(function: Callable[..., Any]) -> Callable[..., Any]:
     def step(work: Work, a: Any, *axes: Any, dim: Any = None, keepdim: Any = False, **options: Any) -> Any:
         a = work.array(a)
         work.spend(a.size)
+        if not a.size:
+            raise ValueError("an array without entries: numpy warns of its mean")
         chosen: list[Any] = [*axes] if dim is None else [*axes, dim]
         keep = bool(keepdim)
         if len(chosen) == 2 and isinstance(chosen[1], bool):
@@ -38,7 +40,8 @@ def _var(
     a: np.ndarray, *, axis: Any, keepdims: bool, correction: Any = 1.0, unbiased: Any = None, ddof: Any = None
 ) -> Any:
     less = whole(unbiased) if unbiased is not None else whole(correction if ddof is None else ddof)
-    return np.var(a, axis=axis, keepdims=keepdims, ddof=less)
+    squares = np.sum((a - np.mean(a, axis=axis, keepdims=True)) ** 2, axis=axis, keepdims=keepdims)
+    return squares / (a.size / max(squares.size, 1) - less)
 
 
 def _biased(a: np.ndarray, *, ddof: Any = 0.0, **options: Any) -> Any:
