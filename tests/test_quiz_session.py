@@ -135,6 +135,25 @@ def test_what_cannot_be_read_is_said_and_asked_again_at_once(take: Take, course:
     assert answers(course) == {"forward_of_square": "h"}
 
 
+def test_what_cannot_be_read_counts_as_no_mistake_and_uses_no_hint(take: Take, course: Course) -> None:
+    exercise = course.find(ID)
+    exercise.path.write_text("variant: 0\nhow_far: far, far away\ncalls: 1\n")
+    take("q")
+    progress = Progress.load(course.root)
+    result = progress.result(exercise)
+    assert result is not None
+    found = {answer.name: answer for answer in result.answers}
+    assert (found["how_far"].code, found["calls"].code) == ("not-read", "used-autograd")
+    assert progress.met == {"used-autograd": {ID: 1}}
+    assert found["how_far"].hints == ("Answer with a number.",)
+
+
+def test_a_wrong_choice_is_shown_with_its_letter_when_it_is_asked_again(take: Take, taking: QuizSession) -> None:
+    picked = letter(taking, "falls_by_4", "by_4")
+    assert f"Not yet. {picked}: A slope is a rate" in take(picked)[1]
+    assert f"It was not right: {picked}\n" in take("q")[1]
+
+
 def test_choices_are_named_by_letters_in_any_spelling(taking: QuizSession) -> None:
     other = QuizSession(taking.exercise.course.find("quiz_02_chain_rule"), 0)
     a, b = (letter(other, "true_of_backward", label) for label in ("adds", "scalar"))
