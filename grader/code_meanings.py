@@ -57,6 +57,7 @@ MEANINGS: Mapping[str, str] = {
     "not-linear": "The answer is not linear in the upstream gradient, as every gradient is.",
     "wrong-local": "One operation's derivative is wrong; the rest of the chain is right.",
     "unknown": "Wrong, in no way that could be recognised.",
+    "not-read": "The answer to a quiz question could not be read.",
     "rate-for-change": "A rate of change was taken for the change itself.",
     "wrong-graph": "Another graph than the one that was run.",
     UNNAMED: "Wrong; no code was recorded with the score.",

@@ -57,10 +57,10 @@ class ExpressionError(HandgradError):
 
     Args:
         message: what is wrong and what to write, without the formula's name.
-        code: the public code of the mistake.
+        code: the public code of the mistake; `not-read` where the formula cannot be judged at all.
     """
 
-    def __init__(self, message: str, code: str = "syntax-error") -> None:
+    def __init__(self, message: str, code: str = "not-read") -> None:
         super().__init__(message)
         self.code = code
 

@@ -29,7 +29,7 @@ VALUE_CODES = (
     "wrong-point wrong-operand value-for-gradient forward-value inverse-for-transpose inverted-mask "
     "overwritten hard-coded shape-special not-linear wrong-local unknown"
 ).split()
-QUIZ_CODES = "rate-for-change wrong-graph".split()
+QUIZ_CODES = "not-read rate-for-change wrong-graph".split()
 CODES = frozenset(STRUCTURE_CODES + VALUE_CODES + QUIZ_CODES)
 
 

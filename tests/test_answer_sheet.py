@@ -55,7 +55,6 @@ formula:
   kind: expression
   ask: What is it?
   given: {inp: bs n, out.g: bs m}
-  functions: [exp]
   right: inp.T @ out.g
   hints: [Think.]
   because: It is.
@@ -106,7 +105,7 @@ both: null
 
 # 4. What is it?
 #
-#    Answer with a formula in inp and out.g, as you would write it in Python. You may use exp.
+#    Answer with a formula in inp and out.g, as you would write it in Python.
 formula: null
 """
 
@@ -190,7 +189,7 @@ def test_a_broken_sheet_says_where_in_one_sentence(quiz: Quiz, old: str, new: st
 @pytest.mark.parametrize(
     ("content", "line", "says"),
     [
-        (b"#" * (LARGEST + 1), 1, "larger than 64 KiB"),
+        (b"#" * (LARGEST + 1), 1, "larger than 32 KiB"),
         (b"a: 1\nb: \xff", 2, "not UTF-8"),
         ("variant: 0\n".encode("utf-16"), 1, "not UTF-8"),
         (b"\x00\x00", None, ""),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime
+from pathlib import Path
+
 import pytest
 from class_results import (
     CLASS,
@@ -20,8 +24,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.code_meanings import MEANINGS, UNNAMED
+from grader.commands.report import _questions_json, _summary
 from grader.report.class_counts import Tally
 from grader.report.class_statistics import Counts
+from grader.report.html_page import PageSource, html
 from grader.results import CODES, AnswerResult, CourseResult, ExerciseResult
 
 
@@ -73,6 +79,44 @@ def test_a_quiz_is_counted_by_its_questions_and_stands_last_in_its_unit() -> Non
     ]
     assert slopes.finished == 0, "whoever has not answered the quiz is not through"
     assert linear.exercises[0].id == "lin_grad"
+
+
+def test_a_question_counts_its_wrong_answers_and_separates_strong_from_weak() -> None:
+    """`telling` is right for whoever has the rest right, `upside_down` for the others, `alike` for everybody."""
+
+    def taken(number: int, strong: bool) -> CourseResult:
+        picked = wrong("telling", "wrong-sign", f"{'up' if number % 4 else 'down'} is not it. No.")
+        unread = wrong("upside_down", "not-read", "? cannot be read, and counts neither as right nor as wrong. No.")
+        known = passed if strong else lambda name: wrong(name, "unknown", "3 is not it. No.")
+        answers = (
+            passed("telling") if strong else picked,
+            unread if strong else passed("upside_down"),
+            passed("alike"),
+        )
+        quiz = ExerciseResult("quiz_01_slopes", "01_slopes", (*answers, *(known(f"other_{i}") for i in range(5))))
+        return CourseResult("handgrad", f"s{number:02}", (quiz,), 7, "box")
+
+    blank = ExerciseResult("quiz_01_slopes", "01_slopes", (todo("telling"),))
+    class_ = [*(taken(i, i < 8) for i in range(20)), CourseResult("handgrad", "zoe", (blank,), 7, "box")]
+    quiz = counted(class_).units[0].exercises[0]
+    asked = {answer.name: answer for answer in quiz.answers}
+    assert quiz.is_quiz
+    assert asked["telling"].given == (("up", 9), ("down", 3))
+    assert asked["upside_down"].given == (("not-read", 8),)
+    assert asked["telling"].separation == pytest.approx(1)
+    assert asked["upside_down"].separation == pytest.approx(-1)
+    assert asked["alike"].separation is None, "all are alike"
+    few = counted(class_[:9]).units[0].exercises[0]
+    assert {answer.separation for answer in few.answers} == {None}, "nine students tell nothing"
+    text = _summary(counted(class_), Path("report.html"))
+    assert text.endswith("Hardly separates strong from weak: quiz_01_slopes upside_down (-1.00).")
+    found = json.loads(_questions_json(counted(class_)))["questions"]
+    assert {"quiz": "quiz_01_slopes", "question": "telling", "passed": 8, "wrong": 12, "separation": 1.0,
+            "wrong_answers": {"up": 9, "down": 3}} in found  # fmt: skip
+    page = html(counted(class_), PageSource("grades", "report.csv", datetime(2026, 1, 1)))
+    assert "<code>up</code>&nbsp;9, <code>down</code>&nbsp;3" in page
+    assert "+1.00" in page
+    assert "-1.00" in page
 
 
 def test_an_example_that_was_measured_is_preferred() -> None:

@@ -8,31 +8,38 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import ExpressionError
-from grader.quiz.formula_equivalence import Variable, constant_ratio, draw_points, same_values
+from grader.quiz.formula_equivalence import Variable, as_arrays, constant_ratio, draw_points, evaluate, same_values
 from grader.quiz.formula_evaluation import arithmetic
-from grader.quiz.formula_parser import LONGEST, parse
+from grader.quiz.formula_parser import parse
+from grader.quiz.formula_tokens import LONGEST
+from grader.quiz.operations import OPERATIONS
 
 LAYER = {
     "inp": Variable(("bs", "n")), "w": Variable(("n", "m")), "b": Variable(("m",)), "out_g": Variable(("bs", "m")),
     "x": Variable(("n",)), "df": Variable(("m",)), "s": Variable(),
 }  # fmt: skip
-POINTS = draw_points(LAYER, ["exp", "log", "relu", "sigmoid"])
+POINTS = draw_points(LAYER)
+
+
+def values(formula: str) -> list[np.ndarray]:
+    return as_arrays(evaluate(formula, POINTS))
 
 
 def equal(first: str, second: str) -> bool:
-    return same_values(POINTS.values(first), POINTS.values(second))
+    return same_values(values(first), values(second))
 
 
 def refusal(formula: str) -> ExpressionError:
     """Why a formula is refused, which must not take a second."""
     started = time.process_time()
     with pytest.raises(ExpressionError) as refused:
-        POINTS.values(formula)
+        values(formula)
     assert time.process_time() - started < 0.5
     assert str(refused.value)
     assert not str(refused.value).endswith(".")
@@ -68,6 +75,32 @@ def refusal(formula: str) -> ExpressionError:
         ("1 - sigmoid(s)", "1 / (1 + torch.exp(s))"),
         ("inp[0]", "inp.T[:, 0]"),
         ("s + \n 1e0", "1.0 + s"),
+        ("2 s", "2 * s"),
+        ("3(s + 1)", "3 * s + 3"),
+        ("s s", "s**2"),
+        ("1,5 * s", "3 * s / 2"),
+        ("s − 1", "s - 1"),
+        ("s²·2", "2 * s * s"),
+        ("√2 * s", "sqrt(2) * s"),
+        ("ln(2) * s", "log 2 * s"),
+        ("½s", "s / 2"),
+        ("inp' @ out.g", "inp.T @ out.g"),
+        ("inp^T @ out.g", "inpᵀ @ out.g"),
+        ("x ⊗ df", "x[:, None] * df"),
+        ("a = x; sum(a)", "x.sum()"),
+        ("p, q = inp.shape\np * s", "bs * s"),
+        ("w.g = w", "w"),
+        ("w.g += w", "w"),
+        ("sum(r[0] * g for r, g in zip(inp, out.g))", "inp[:, 0] @ out.g"),
+        ("inp[1:, -1]", "inp[1:][:, n - 1]"),
+        ("[x for x in w]", "w"),
+        ("where(x > 0,1,0.1)", "(x > 0) * 0.9 + 0,1"),
+        ("x.max(0).values", "max(x)"),
+        ("relu(x)", "x.clamp(min=0)"),
+        ("inp.reshape(*inp.T.shape[::-1])", "inp"),
+        ("x.sum(0, dtype=x)", "x.sum()"),
+        ("einsum('bn,nm->m', inp, w)", "(inp @ w).sum(0)"),
+        ("einsum('...n->...', inp)", "inp.sum(-1)"),
     ],
 )
 def test_however_it_is_written_the_same_formula_is_the_same(first: str, second: str) -> None:
@@ -93,30 +126,30 @@ def test_a_formula_with_another_shape_or_value_is_another(first: str, second: st
 
 
 def test_a_constant_factor_is_found_and_nothing_else_is_taken_for_one() -> None:
-    w_g = POINTS.values("inp.T @ out.g")
-    assert constant_ratio(POINTS.values("-3 * (inp.T @ out.g)"), w_g) == pytest.approx(-3)
-    assert constant_ratio(POINTS.values("inp.T @ out.g / bs"), w_g) is None
-    assert constant_ratio(POINTS.values("inp.T @ out.g + 1"), w_g) is None
-    assert constant_ratio(POINTS.values("0 * (inp.T @ out.g)"), w_g) is None
+    w_g = values("inp.T @ out.g")
+    assert constant_ratio(values("-3 * (inp.T @ out.g)"), w_g) == pytest.approx(-3)
+    assert constant_ratio(values("inp.T @ out.g / bs"), w_g) is None
+    assert constant_ratio(values("inp.T @ out.g + 1"), w_g) is None
+    assert constant_ratio(values("0 * (inp.T @ out.g)"), w_g) is None
 
 
 @pytest.mark.parametrize(
     ("formula", "says"),
     [
         ("inp.__class__", ".__class__ is not allowed"),
-        ("().__class__.__bases__[0].__subclasses__()", "something is missing before )"),
+        ("().__class__.__bases__[0].__subclasses__()", ".__class__ is not allowed"),
         ("inp.T.base", "there is no base here"),
-        ("inp.tofile('x')", "the sign ' has no meaning here"),
+        ("inp.tofile('x')", "there is no tofile here"),
         ("inp.dump(s)", "there is no dump here"),
         ("getattr(inp, w)", "there is no getattr here"),
         ("__import__(s)", "there is no __import__ here"),
-        ("eval(s)", "there is no eval here"),
-        ("exec", "there is no exec here"),
-        ("9**9**9**9", "exponent is larger than 64"),
-        ("9**9**9**9**9**9", "exponent is larger than 64"),
+        ("eval(s)", "something is missing before eval"),
+        ("exec", "something is missing before exec"),
+        ("9**9**9**9", "not finite"),
+        ("9**9**9**9**9**9", "not finite"),
         ("(9**64)**64", "not finite"),
-        ("s ** (0/0)", "exponent is larger than 64"),
-        ("s ** inp ** 99", "exponent is larger than 64"),
+        ("s ** (0/0)", "not finite"),
+        ("s ** inp ** 99", "not finite"),
         ("1e999", "not finite"),
         ("x / 0", "not finite"),
         ("log(0 * s)", "not finite"),
@@ -133,37 +166,29 @@ def test_a_constant_factor_is_found_and_nothing_else_is_taken_for_one() -> None:
         ("where(x > 0)", "cannot be used like this"),
         ("1+" * 100_000 + "1", "it has 200001 characters"),
         ("(" * 100_000, "it has 100000 characters"),
-        ("(" * (LONGEST - 1) + "1", "more than 200 parts"),
+        ("(" * (LONGEST - 1) + "1", "more than 300 parts"),
         ("(" * 90 + "1" + ")" * 90, "nested more than 30 deep"),
         ("exp(" * 40 + "s" + ")" * 40, "nested more than 30 deep"),
-        ("2**" * 60 + "2", "powers on powers"),
-        ("-" * 400 + "s", "more than 200 parts"),
-        ("inp" + ".T" * 240, "more than 200 parts"),
+        ("2**" * 60 + "2", "nested more than 30 deep"),
+        ("-" * 400 + "s", "more than 300 parts"),
+        ("inp" + ".T" * 240, "more than 300 parts"),
         ("еxp(s)", "CYRILLIC SMALL LETTER IE"),
         ("ｓ + 1", "FULLWIDTH LATIN SMALL LETTER S"),
-        ("s − 1", "write -"),
-        ("s²", "write **2"),
-        ("2·s", "write *"),
         ("s\u200b", "ZERO WIDTH SPACE"),
         ("s\u202e", "RIGHT-TO-LEFT OVERRIDE"),
         ("s\x00", "U+0000"),
         ("s\x1b[31m", "U+001B"),
-        ("lambda: 0", "an operator is missing"),
-        ("[x for x in w]", "something is missing before ["),
-        ("x if x else w", "an operator is missing"),
+        ("lambda: 0", "something is missing before lambda"),
+        ("x if x > 0 else w", "write torch.where(condition, a, b)"),
         ("x := 3", "an operator is missing"),
-        ("x = 3", "an operator is missing"),
-        ("x; w", "the sign ; has no meaning"),
         ("{s}", "the sign { has no meaning"),
-        ("f'{s}'", "the sign ' has no meaning"),
-        ("x.shape", "there is no shape here"),
+        ("f'{s}'", "the sign { has no meaning"),
         ("x.sum", "write sum()"),
         ("x.sum(0.5)", "cannot be used like this"),
-        ("x.sum(out=x)", "cannot be used like this"),
+        ("x.sum(out=x)", "sum does not fit"),
         ("x.exp(x)", "cannot be used like this"),
         ("x.exp(out=x)", "cannot be used like this"),
         ("x.sum(0, where=x)", "cannot be used like this"),
-        ("x.sum(0, dtype=x)", "cannot be used like this"),
         ("x.unsqueeze(0, out=x)", "cannot be used like this"),
         ("relu(x, x)", "cannot be used like this"),
         ("x.sum(axis=0", "never closed"),
@@ -173,28 +198,22 @@ def test_a_constant_factor_is_found_and_nothing_else_is_taken_for_one() -> None:
         ("x @ s", "@ does not fit (n,) and a single number"),
         ("inp.sum(2)", "sum does not fit (bs, n)"),
         ("x[9]", "does not fit (n,)"),
-        ("x[0:1]", "[ is never closed"),
-        ("x[w]", "only a number, : and None"),
+        ("x[w]", "[] cannot be used like this"),
         ("eye(1e9)", "far larger than the answer"),
         ("eye(1e300)", "far larger than the answer"),
         ("eye(-1)", "does not fit"),
         ("eye(0).mean()", "does not fit"),
         ("@".join(["eye(300)"] * 30), "far larger than the answer"),
         ("inp" + "[None]" * 9, "far larger than the answer"),
-        ("outer(outer(outer(x, x), outer(x, x)), outer(outer(x, x), outer(x, x)))", "far larger than the answer"),
+        ("outer(outer(outer(x, x), outer(x, x)), outer(outer(x, x), outer(x, x)))", "outer does not fit"),
         ("x.reshape(1e9, 1)", "reshape does not fit"),
-        ("sin(x)", "sin is not among the functions of this question: exp, log, relu, sigmoid"),
         ("y + 1", "there is no y here; there is inp, w, b, out.g, x, df, s"),
         ("y.g + 1", "there is no y.g here; there is inp"),
-        ("2 s", "write 2 * s"),
-        ("3(s + 1)", "write 3 * ("),
-        ("s s", "between s and s an operator is missing"),
-        ("1,5 * s", "there is a comma in it"),
         ("s +", "it ends too early"),
         ("", "it ends too early"),
         ("   ", "it ends too early"),
         ("s..T", "a name is missing behind a point"),
-        ("* s", "something is missing before *"),
+        ("* s", "* has no place here"),
     ],
 )  # fmt: skip
 def test_what_is_no_formula_is_refused_at_once_and_says_why(formula: str, says: str) -> None:
@@ -202,31 +221,71 @@ def test_what_is_no_formula_is_refused_at_once_and_says_why(formula: str, says: 
 
 
 def test_no_formula_changes_what_it_is_given() -> None:
-    before = [{name: value + 0 for name, value in point.values.items()} for point in POINTS.draws]
+    before = [{name: value + 0 for name, value in point.values.items()} for point in POINTS]
     for formula in ["x.exp(x)", "exp(x, out=x)", "x.T", "x.reshape(n)", "x.float()", "-x", "outer(x, x, x)"]:
         with contextlib.suppress(ExpressionError):
-            POINTS.values(formula)
-    for point, kept in zip(POINTS.draws, before, strict=True):
+            values(formula)
+    for point, kept in zip(POINTS, before, strict=True):
         assert all((point.values[name] == value).all() for name, value in kept.items() if name in LAYER)
+
+
+ODD = [
+    "",
+    "x",
+    "w, x",
+    "1e9",
+    "x, 1e9",
+    "w, 1e9, 1e9",
+    "(1e9, 1e9), 1",
+    "()",
+    "None",
+    "...",
+    "'ij->j', w",
+    "x > 0, x, w",
+    "w, dim=9",
+]
+
+
+@pytest.mark.parametrize("name", sorted({name.split(".")[-1] for name in OPERATIONS if name[-1].isalnum()}))
+def test_no_operation_can_be_used_to_stop_the_grader(name: str) -> None:
+    """Whatever it is given, it has a value or is refused, without a warning, and within the bounds of work."""
+    for library, odd in itertools.product(("torch.", "np.", ""), ODD):
+        with contextlib.suppress(ExpressionError):
+            values(f"{library}{name}({odd})")
+    for owner in ("x", "w", "(w, w)", "1", "'ij'", "None"):
+        with contextlib.suppress(ExpressionError):
+            values(f"{owner}.{name}(1e9, 0)")
+
+
+def test_work_is_counted_and_not_timed() -> None:
+    """Each of these is short and would take minutes."""
+    for formula in (
+        "sum(i * j for i in range(5000) for j in range(5000))",
+        "a = ones(9, 9); " + "a = cat([a, a]); " * 24 + "a",
+        "a = (s, s); " + "a = (a, a); " * 30 + "a",
+        "einsum('a,b,c,d,e,f->', " + ", ".join(["range(99)"] * 6) + ")",
+        "@".join(["ones(130, 130)"] * 20),
+    ):
+        assert "far" in str(refusal(formula)), formula
 
 
 def test_the_longest_formula_of_all_is_worked_out_quickly() -> None:
     started = time.process_time()
-    POINTS.values("+".join(["exp(inp)"] * 40)[:LONGEST].rstrip("+(exinp"))
-    POINTS.values("inp.T@out.g+" * 20 + "w")
+    values("+".join(["exp(inp)"] * 40)[:LONGEST].rstrip("+(exinp"))
+    values("inp.T@out.g+" * 20 + "w")
     assert time.process_time() - started < 0.5
 
 
 @given(st.text(max_size=600))
 def test_any_text_is_a_formula_or_is_refused(text: str) -> None:
     with contextlib.suppress(ExpressionError):
-        POINTS.values(text)
+        values(text)
 
 
 @given(st.text(alphabet="sxw12.()[]*@+-/^,:=<>T_ exp", max_size=80))
 def test_any_heap_of_its_signs_is_a_formula_or_is_refused(text: str) -> None:
     with contextlib.suppress(ExpressionError):
-        POINTS.values(text)
+        values(text)
 
 
 @pytest.mark.parametrize(
@@ -240,15 +299,13 @@ def test_a_number_may_be_worked_out(text: str, value: float) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("1/0", "divides by zero"),
-        ("9**9**9**9", "exponent is larger than 64"),
-        ("(9**64)**64", "far too large"),
-        ("(-8)**0.5", "root of a negative number"),
-        ("exp(1)", "a number is wanted"),
-        ("1 < 2", "a number is wanted"),
-        ("four", "a number is wanted, and four is none"),
-        ("inf", "a number is wanted, and inf is none"),
-        ("nan", "a number is wanted, and nan is none"),
+        ("1/0", "no finite value"),
+        ("9**9**9**9", "no finite value"),
+        ("((9**64)**64)**64", "no finite value"),
+        ("(-8)**0.5", "no finite value"),
+        ("four", "there is no four here: a number is wanted"),
+        ("inf", "no finite value"),
+        ("nan", "no finite value"),
     ],
 )
 def test_what_is_no_number_is_refused(text: str, says: str) -> None:
@@ -257,12 +314,16 @@ def test_what_is_no_number_is_refused(text: str, says: str) -> None:
 
 
 def test_a_number_that_overflows_is_refused() -> None:
-    with pytest.raises(ExpressionError, match="far too large"):
+    with pytest.raises(ExpressionError, match="no finite value"):
         arithmetic("1e999")
 
 
 Polynomial = Counter[tuple[int, int]]  # the coefficient of x**i * y**j by (i, j)
 XY = draw_points({"x": Variable(), "y": Variable()})
+
+
+def xy(formula: str) -> list[np.ndarray]:
+    return as_arrays(evaluate(formula, XY))
 
 
 class Formula:
@@ -321,18 +382,18 @@ def _terms(terms: Polynomial) -> Iterator[str]:
 
 @given(formulas)
 def test_an_expanded_formula_is_equal(formula: Formula) -> None:
-    assert same_values(XY.values(expanded(formula.terms)), XY.values(f"{formula.text} + 0 * x"))
+    assert same_values(xy(expanded(formula.terms)), xy(f"{formula.text} + 0 * x"))
 
 
 @given(formulas, formulas)
 def test_two_formulas_are_equal_just_where_their_coefficients_are(first: Formula, second: Formula) -> None:
-    agree = same_values(XY.values(f"{first.text} + 0*x"), XY.values(f"{second.text} + 0*x"))
+    agree = same_values(xy(f"{first.text} + 0*x"), xy(f"{second.text} + 0*x"))
     assert agree == (cleaned(first.terms) == cleaned(second.terms))
 
 
 @given(formulas, st.sampled_from(["x", "y", "x*y", "x**2"]), st.sampled_from(["1", "-1", "0.001"]))
 def test_one_more_term_makes_another_formula(formula: Formula, term: str, factor: str) -> None:
-    assert not same_values(XY.values(f"{formula.text} + {factor} * {term}"), XY.values(f"{formula.text} + 0*x"))
+    assert not same_values(xy(f"{formula.text} + {factor} * {term}"), xy(f"{formula.text} + 0*x"))
 
 
 @given(st.permutations(["inp.T @ out.g", "x[:, None] * df", "w", "3 * w"]), st.integers(0, 2))

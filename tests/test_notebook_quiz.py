@@ -89,11 +89,11 @@ def test_the_last_cell_that_answers_counts_and_one_that_is_no_python_is_passed_o
     assert status(second, first) == {"how_far": "failed"}
 
 
-@pytest.mark.parametrize("number", ["0x" + "f" * 50_000, "9" * 4_000])
+@pytest.mark.parametrize("number", ["0x" + "f" * 30_000, "9" * 4_000])
 def test_a_number_beyond_all_bounds_is_refused(number: str) -> None:
     result = judged(f"quiz_01_slopes = dict(variant=0, how_far={number})")
     answer = next(answer for answer in result.answers if answer.name == "how_far")
-    assert "500 are more than enough" in answer.message
+    assert "characters: " in answer.message
     assert len(answer.message) < 200
 
 
@@ -128,7 +128,7 @@ def test_choices_may_be_a_list() -> None:
         ),
         (("quiz_01_slopes = dict(calls=" + "(" * 9_000,), "failed", "line 1: "),
         (("quiz_01_slopes = dict(calls=" + "1+" * 20_000 + "1)",), "failed", "line 1: "),
-        (("\nquiz_01_slopes = dict(calls=" + "1," * 50_000,), "failed", "line 2: the cell is larger than 64 KiB"),
+        (("\nquiz_01_slopes = dict(calls=" + "1," * 50_000,), "failed", "line 2: the cell is larger than 32 KiB"),
         (("x = (", "y = '" + "1" * 100_000), "todo", "no cell answers the quiz"),
         (("quiz_01_slopes = 3",), "failed", "line 1: the answers must stand in one dict(name=answer, ...)"),
         (("\nquiz_01_slopes = dict([('calls', 1)])",), "failed", "line 2: the answers must stand in one dict"),
@@ -156,7 +156,7 @@ def test_nothing_in_a_cell_is_run(tmp_path: Path) -> None:
     cell = f"quiz_01_slopes = dict(variant=0, calls=open({str(trap)!r}, 'w').write('x'), how_far=__import__('os'))"
     result = judged(cell)
     assert not trap.exists()
-    assert {answer.code for answer in result.answers if answer.status == "failed"} == {"syntax-error"}
+    assert {answer.code for answer in result.answers if answer.status == "failed"} == {"not-read"}
 
 
 @pytest.mark.parametrize("line", ["# quiz_01_slopes = 1\n", "quiz_01_slopes = (\n"], ids=["passed over", "broken"])

@@ -166,8 +166,8 @@ def test_a_word_that_is_no_choice_is_said_so_with_the_nearest(read: Read) -> Non
     question = read(QUIZ).question_with_key("pick", 0)
     found = mistake_in(question, "goood")
     assert found is not None
-    assert (found.code, found.says) == ("wrong-type", "There is no choice 'goood': did you mean good?")
-    assert told(question, "good, bad") == "wrong-type"
+    assert (found.code, found.says) == ("not-read", "There is no choice 'goood': did you mean good?")
+    assert told(question, "good, bad") == "not-read"
 
 
 CHOICES = Choices.model_validate(
@@ -184,7 +184,7 @@ CHOICES = Choices.model_validate(
     [
         ("p, q", None), ("q p", None), ("p;q", None), ("q, p, q", None),
         ("p", "partial-batch"), ("q", "missing-path"), ("p, q, r", "transposed"), ("p, q, s", "overwritten"),
-        ("p, s, r", "transposed"), ("r", "transposed"), ("p, t", "wrong-type"),
+        ("p, s, r", "transposed"), ("r", "transposed"), ("p, t", "not-read"),
     ],
 )  # fmt: skip
 def test_choices_are_right_when_all_are_named_and_no_other(answer: str, code: str | None) -> None:
@@ -206,9 +206,9 @@ NUMBER = Number.model_validate(
         ("10.04", None), ("10.045", None), ("10.03", None), ("10.04 MB", None), ("10.04MB", None), ("10040 kB", None),
         ("0.01004GB", None), ("1.004e1", None), ("1004/100", None), ("(1004/100) MB", None), ("10.06", "unknown"),
         ("2.51", "wrong-factor"), ("2510 kB", "wrong-factor"), ("-10.04", "wrong-sign"), ("10.04 kB", "unknown"),
-        ("10.04 MiB", "wrong-type"), ("ten", "syntax-error"), ("10,04", "syntax-error"), ("10.04 MB!", "syntax-error"),
-        ("9**9**9**9", "syntax-error"), ("nan", "syntax-error"), ("1e999", "error"), ("10_04", "syntax-error"),
-        ("0x10", "syntax-error"), ("1" * 501, "syntax-error"), ("none", "syntax-error"), ("true", "syntax-error"),
+        ("10.04 MiB", "not-read"), ("ten", "unknown"), ("10,04", None), ("10.04 MB!", "not-read"),
+        ("9**9**9**9", "not-finite"), ("nan", "unknown"), ("1e999", "not-finite"), ("10_04", "unknown"),
+        ("0x10", "not-read"), ("1" * 501, "not-read"), ("none", "unknown"), ("true", "unknown"),
     ],
 )  # fmt: skip
 def test_a_number_may_be_written_in_any_unit_and_to_any_precision(answer: str, code: str | None) -> None:
@@ -239,7 +239,7 @@ SHAPE = Shape.model_validate(
         ("torch.Size([bs, n, m])", None), ("(bs, 4, m)", None), ("( bs , n , m )", None),
         ("(n, m)", "extra-batch-sum"), ("(4, m)", "extra-batch-sum"), ("()", "wrong-shape"), ("scalar", "wrong-shape"),
         ("(m, n, bs)", "transposed"), ("(bs, m, 4)", "transposed"), ("(bs, n)", "wrong-shape"), ("7", "wrong-shape"),
-        ("bs*n*m", "wrong-type"), ("(bs, n+1)", "wrong-type"), ("(((", "wrong-type"), ("BS, N, M", "wrong-shape"),
+        ("bs*n*m", None), ("(bs, n+1)", "wrong-shape"), ("(((", "not-read"), ("BS, N, M", "not-read"),
     ],
 )  # fmt: skip
 def test_a_shape_may_be_written_in_many_ways(answer: str, code: str | None) -> None:
@@ -270,8 +270,8 @@ EXPRESSION = Expression.model_validate(
         ("-inp.T @ out.g", "wrong-sign"), ("2 * inp.T @ out.g", "wrong-factor"), ("out.g.T @ inp", "transposed"),
         ("inp.T @ out.g + w", "unknown"), ("w", "unknown"), ("0 * w", "unknown"),
         ("inp", "wrong-shape"), ("1", "wrong-shape"),
-        ("inp @ out.g", "error"), ("inp.T @", "syntax-error"), ("w.g", "syntax-error"), ("exp(w)", "syntax-error"),
-        ("w / 0", "not-finite"), ("eye(1000)", "memory"),
+        ("inp @ out.g", "error"), ("inp.T @", "not-read"), ("w.g", "not-read"), ("exp(w)", "unknown"),
+        ("w / 0", "not-finite"), ("eye(1000)", "not-read"),
     ],
 )  # fmt: skip
 def test_a_formula_is_judged_by_its_values(answer: str, code: str | None) -> None:
@@ -285,7 +285,7 @@ def test_a_wrong_shape_is_told_in_axis_names() -> None:
 
 
 def test_a_variable_is_drawn_where_its_author_says() -> None:
-    changes = {"right": "log(a)", "given": {"a": {"low": 0.5}}, "functions": ["log", "exp"], "wrong": {}}
+    changes = {"right": "log(a)", "given": {"a": {"low": 0.5}}, "wrong": {}}
     root = Expression.model_validate({**EXPRESSION.model_dump(), **changes})
     assert told(root, "log(a**2) / 2") is None
     assert told(root, "log(a - 2)") == "not-finite"
@@ -384,4 +384,4 @@ def test_every_kind_of_question_is_known_by_its_name() -> None:
 
 def test_an_answer_far_too_long_is_refused_by_every_kind(read: Read) -> None:
     for question in (read(QUIZ).question_with_key("pick", 0), CHOICES, NUMBER, SHAPE, EXPRESSION, WORD):
-        assert told(question, "x, " * 40_000) == "syntax-error"
+        assert told(question, "x, " * 40_000) == "not-read"

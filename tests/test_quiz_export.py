@@ -226,7 +226,16 @@ def test_units_of_a_number_are_worth_in_moodle_what_they_are_worth_here(real: Co
     root = ET.fromstring(moodle_xml("handgrad", questions(real)))
     question = next(one for one in root if one.findtext("idnumber") == "quiz_04_linear-size_of_stack")
     units = {one.findtext("unit_name"): float(one.findtext("multiplier", "")) for one in question.iter("unit")}
-    assert units == {"MB": 1, "kB": 1000, "GB": 0.001, "bytes": 1e6, "B": 1e6}
+    assert units == {
+        "MB": 1,
+        "kB": 1000,
+        "GB": 0.001,
+        "bytes": 1e6,
+        "B": 1e6,
+        "megabytes": 1,
+        "megabyte": 1,
+        "MiB": 0.9536743164,
+    }
 
 
 @pytest.mark.parametrize(
@@ -257,7 +266,7 @@ def test_the_command_writes_a_file_of_the_kind_that_its_ending_names(real: Cours
     count = len(real.find("quiz_04_linear").quiz.questions)
     assert done.stdout.splitlines() == [
         f"{count} questions written to linear.xml, as Moodle XML.",
-        "3 of them ask for a formula, which nobody can judge there: they became multiple choice.",
+        "4 of them ask for a formula, which nobody can judge there: they became multiple choice.",
     ]
     assert len(from_moodle((root / "linear.xml").read_bytes())) == count
     assert handgrad("quiz", "--export", "all.zip", "--variant", "7", cwd=root).returncode == 0

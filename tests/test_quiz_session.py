@@ -84,7 +84,7 @@ def test_a_wrong_answer_is_explained_saved_and_asked_again_later(
     code, shown = take(letter(taking, "falls_by_4", "by_4"))
     assert code == 1
     assert "1 of 12  falls_by_4" in shown
-    assert "answer> Not yet. A slope is a rate, output for each unit of input." in shown
+    assert f"answer> Not yet. {letter(taking, 'falls_by_4', 'by_4')}: A slope is a rate" in shown
     assert "2 of 12  how_far" in shown, "the next question follows"
     assert "go on: handgrad quiz 01_slopes" in shown
     assert answers(course) == {"falls_by_4": "by_4"}
@@ -124,15 +124,34 @@ def test_hints_come_one_at_a_time_and_end_at_the_lesson(take: Take) -> None:
 
 
 def test_what_cannot_be_read_is_said_and_asked_again_at_once(take: Take, course: Course) -> None:
-    code, shown = take("maybe", "", "four", "4,5", "", "", "", "2x + h", "x.__class__", "h", "hint", "2*x + h", "q")
+    code, shown = take("maybe", "", "quite a lot", "", "", "", "2x + y", "x.__class__", "h", "hint", "2*x + h", "q")
     assert code == 1
-    assert "There is no choice 'maybe'. Answer with a letter." in shown
-    assert "A number is wanted, and four is none. Answer with a number." in shown
-    assert "There is a comma in it" in shown
-    assert "Between 2 and x an operator is missing: write 2 * x." in shown
+    assert "There is no choice 'maybe'. It does not count. Answer with a letter." in shown
+    assert "There is no quite here: a number is wanted." in shown
+    assert "It does not count." in shown
+    assert "There is no y here; there is x, h." in shown
     assert ".__class__ is not allowed" in shown
     assert "It gives other values." in shown, "h is a variable there, and no command"
     assert answers(course) == {"forward_of_square": "h"}
+
+
+def test_what_cannot_be_read_counts_as_no_mistake_and_uses_no_hint(take: Take, course: Course) -> None:
+    exercise = course.find(ID)
+    exercise.path.write_text("variant: 0\nhow_far: far, far away\ncalls: 1\n")
+    take("q")
+    progress = Progress.load(course.root)
+    result = progress.result(exercise)
+    assert result is not None
+    found = {answer.name: answer for answer in result.answers}
+    assert (found["how_far"].code, found["calls"].code) == ("not-read", "used-autograd")
+    assert progress.met == {"used-autograd": {ID: 1}}
+    assert found["how_far"].hints == ("Answer with a number.",)
+
+
+def test_a_wrong_choice_is_shown_with_its_letter_when_it_is_asked_again(take: Take, taking: QuizSession) -> None:
+    picked = letter(taking, "falls_by_4", "by_4")
+    assert f"Not yet. {picked}: A slope is a rate" in take(picked)[1]
+    assert f"It was not right: {picked}\n" in take("q")[1]
 
 
 def test_choices_are_named_by_letters_in_any_spelling(taking: QuizSession) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grader.course import CourseExercise
-from grader.quiz.answer_mistakes import axes_in
 from grader.quiz.formula_evaluation import arithmetic
 from grader.quiz.questions import AnswerableQuestion, Choice, Choices, Expression, Mistake, Number, Shape
 from grader.quiz.quiz import options, shuffled
@@ -127,7 +126,7 @@ def _plain(number: str) -> str:
 
 def _spellings(shape: str) -> list[str]:
     """How a shape may be typed."""
-    axes = axes_in(shape)
+    axes = re.findall(r"\w+", shape)
     joined = ", ".join(axes)
     if not axes:
         return ["()", "scalar"]

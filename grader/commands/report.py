@@ -17,12 +17,20 @@ from grader.safe_text import plain
 
 if TYPE_CHECKING:
     from grader.course_file import CourseFile
-    from grader.report.class_statistics import ClassReport, Note, StudentResults, UnreadableResult
+    from grader.report.class_statistics import (
+        AnswerReport,
+        ClassReport,
+        ExerciseReport,
+        Note,
+        StudentResults,
+        UnreadableResult,
+    )
 
     Entries = Iterable[StudentResults | UnreadableResult | Note]
 
 RESULTS, PAGE, TABLE_SUFFIX = Path("grades"), "report.html", ".csv"
 NAMED = 5
+LEAST_SEPARATION = 0.1
 
 
 def report(
@@ -38,12 +46,15 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="The page; the CSV goes beside it. DIR/report.html, if left out."),
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what the class made of each quiz question, as JSON.")
+    ] = False,
 ) -> None:
     """For instructors: show how a class is doing, on one HTML page and as CSV."""
     entries, source, folder = _open_source(results, gradebook)
     page = out or folder / PAGE
     made = _write(entries, source, page, unit or ())
-    print(_summary(made, page))
+    print(_questions_json(made) if as_json else _summary(made, page))
     if made.broken:
         named = "; ".join(f"{plain(entry.name)}: {plain(entry.why)}" for entry in made.broken[:NAMED])
         more = f"; and {len(made.broken) - NAMED} more" if len(made.broken) > NAMED else ""
@@ -162,4 +173,38 @@ def _summary(made: ClassReport, page: Path) -> str:
     class_ = (
         f"{count_of(len(made.students), 'student')}{median}, {made.finished} finished, {len(made.stuck)} stuck{broken}"
     )
-    return f"{page} and {_csv_path(page)}: {class_}."
+    return f"{page} and {_csv_path(page)}: {class_}.{_weak_questions(made)}"
+
+
+def _weak_questions(made: ClassReport) -> str:
+    """The quiz questions that do not separate strong from weak; empty where all do, or nothing is known."""
+    from grader.report.html_page import separation
+
+    weak = sorted((asked.separation, quiz.id, asked.name) for quiz, asked in _questions(made)
+                  if asked.separation is not None and asked.separation < LEAST_SEPARATION)  # fmt: skip
+    named = ", ".join(f"{quiz} {name} ({separation(found)})" for found, quiz, name in weak[:NAMED])
+    more = f" and {len(weak) - NAMED} more" if len(weak) > NAMED else ""
+    return f" Hardly separates strong from weak: {named}{more}." if weak else ""
+
+
+def _questions(made: ClassReport) -> Iterator[tuple[ExerciseReport, AnswerReport]]:
+    """Every question of every quiz."""
+    for unit in made.units:
+        for exercise in unit.exercises:
+            if exercise.is_quiz:
+                yield from ((exercise, answer) for answer in exercise.answers)
+
+
+def _questions_json(made: ClassReport) -> str:
+    """What the class made of each question."""
+    import json
+
+    questions = [
+        {
+            "quiz": quiz.id, "question": asked.name, "passed": asked.counts.passed, "wrong": asked.counts.wrong,
+            "wrong_answers": dict(asked.given),
+            "separation": None if asked.separation is None else round(asked.separation, 3),
+        }
+        for quiz, asked in _questions(made)
+    ]  # fmt: skip
+    return json.dumps({"questions": questions}, indent=1)

@@ -8,16 +8,17 @@ from collections.abc import Callable, Sequence
 from grader.course import CourseExercise
 from grader.errors import ReadError
 from grader.quiz.answer_mistakes import mistake_in
-from grader.quiz.answer_sheet import Sheet, decode_sheet, read_sheet
+from grader.quiz.answer_sheet import Sheet, decode_sheet, how_to_answer, read_sheet
 from grader.quiz.notebook_quiz import sheet_in
 from grader.quiz.plain_yaml import Text
+from grader.quiz.questions import NOT_READ
 from grader.quiz.quiz import Quiz
 from grader.results import AnswerResult, ExerciseResult, Status
 from grader.safe_text import plain
 
 TODO = "not answered yet"
 SHOWN = 40
-UNREADABLE = frozenset(("syntax-error", "wrong-type"))
+MOST_MISNAMED = 60
 BROKEN = "Look at that line and at the one above it. handgrad reset puts a fresh sheet there and keeps this one."
 BROKEN_CELL = "Compare that cell with the one that you were given: one name, one answer, one comma in each line."
 
@@ -72,8 +73,10 @@ def _grade_answer(exercise: CourseExercise, quiz: Quiz, sheet: Sheet, name: str)
     found = mistake_in(question, answer)
     if found is None:
         return AnswerResult(name, "passed", points, points)
-    verdict = "cannot be read" if found.code in UNREADABLE else "is not it"
-    says = f"{_shortened(answer)} {verdict}. {found.says}"
+    if found.code == NOT_READ:  # no hint is used up, and nothing is counted: it is asked again
+        says = f"{_shortened(answer)} cannot be read, and counts neither as right nor as wrong. {found.says}"
+        return AnswerResult(name, "failed", 0.0, points, NOT_READ, says, hints=(how_to_answer(question),))
+    says = f"{_shortened(answer)} is not it. {found.says}"
     return AnswerResult(name, "failed", 0.0, points, found.code, says, hints=question.hints)
 
 
@@ -84,8 +87,9 @@ def _shortened(answer: str) -> str:
 
 def _misnamed(name: str, unknown: tuple[Text, ...]) -> str:
     """Not answered; or answered under a name that no question has."""
-    near = difflib.get_close_matches(name, unknown, 1)
-    found = next((one for one in unknown if one in near), None)
+    likely = [one for one in unknown[:MOST_MISNAMED] if abs(len(one) - len(name)) <= len(name) // 2]
+    near = difflib.get_close_matches(name, likely, 1)
+    found = next((one for one in likely if one in near), None)
     if found is None:
         return TODO
     return f"{TODO}: line {found.line} answers {plain(found)}, which is no question; did you mean {name}?"

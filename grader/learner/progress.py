@@ -12,6 +12,7 @@ from typing import Any
 
 from grader.atomic_files import FOLDER, write_atomically
 from grader.course import Course, CourseExercise
+from grader.quiz.questions import NOT_READ
 from grader.results import AnswerResult, ExerciseResult, exercise_from_json
 
 VERSION = 1
@@ -80,7 +81,7 @@ class Progress:
         """
         before = self.exercises.get(exercise.id, {}).get("hints", {})
         counted = self._counted(exercise)
-        failed = [each for each in result.answers if each.status == "failed"]
+        failed = [each for each in result.answers if each.status == "failed" and each.code != NOT_READ]
         for code in {str(each.code) for each in failed if each.code not in counted.get(each.name, ())}:
             where = self.met.setdefault(code, {})
             where[exercise.id] = where.get(exercise.id, 0) + 1

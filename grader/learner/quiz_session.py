@@ -10,10 +10,10 @@ from grader.atomic_files import remedy, write_atomically
 from grader.authoring.build import stub
 from grader.course import CourseExercise
 from grader.errors import InfrastructureError, ReadError, UsageError
-from grader.judging.quiz_grading import UNREADABLE, grade_sheet
-from grader.quiz.answer_mistakes import LONGEST, mistake_in
+from grader.judging.quiz_grading import grade_sheet
+from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.answer_sheet import Sheet, decode_sheet, read_sheet, with_answer
-from grader.quiz.questions import AnswerableQuestion, Choice, Choices, Mistake
+from grader.quiz.questions import NOT_READ, AnswerableQuestion, Choice, Choices, Mistake
 from grader.quiz.quiz import options
 from grader.results import ExerciseResult
 
@@ -65,6 +65,14 @@ class Practice:
     def earlier_answer(self, name: str) -> str:
         """What was answered before; empty if nothing was."""
         return ""
+
+    def as_shown(self, name: str, answer: str) -> str:
+        """An answer as the learner knows it: a choice by its letter."""
+        question = self.question(name)
+        if not isinstance(question, (Choice, Choices)):
+            return answer
+        letters = {label: letter for letter, label in self.choices_by_letter(name, question).items()}
+        return " ".join(letters.get(label, label) for label in answer.replace(",", " ").split())
 
     def next_hint(self, name: str) -> tuple[int, int, str] | None:
         """The number of the next hint, how many there are, and the hint; `None` once all have been shown."""
@@ -138,7 +146,7 @@ class QuizSession(Practice):
         """Judge an answer and write it down; one that cannot be read is not written."""
         text = self.text()
         answer, mistake = self.with_choice_names(name, typed), super().answer(name, typed)
-        if len(answer) <= LONGEST and (mistake is None or mistake.code not in UNREADABLE):
+        if mistake is None or mistake.code != NOT_READ:
             try:
                 self._write(with_answer(text, self.exercise.quiz, name, answer))
             except ReadError as error:

@@ -11,9 +11,8 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 
 from grader.errors import UsageError
-from grader.judging.quiz_grading import UNREADABLE
 from grader.quiz.answer_sheet import how_to_answer
-from grader.quiz.questions import AnswerableQuestion, Choice, Choices, Expression, Mistake
+from grader.quiz.questions import NOT_READ, AnswerableQuestion, Choice, Choices, Expression, Mistake
 from grader.results import ExerciseResult
 from grader.safe_text import plain
 
@@ -99,12 +98,20 @@ def ask_question(taking: Practice, name: str, place: str) -> Mistake | None:
         if mistake is None:
             print_lines(wrapped(question.because, first="Right. ", first_style="good"))
             return None
-        if mistake.code not in UNREADABLE:
-            print_lines(wrapped(mistake.says, first="Not yet. ", first_style="bad"))
+        if mistake.code != NOT_READ:
+            print_lines(wrapped(_with_letters(taking, name, mistake, typed), first="Not yet. ", first_style="bad"))
             return mistake
         says = f"There is no choice {typed!r}." if isinstance(question, (Choice, Choices)) else mistake.says
-        print_lines(wrapped(f"{says} {_how_to_answer(question)}", "bad"))
+        print_lines(wrapped(f"{says} It does not count. {_how_to_answer(question)}", "todo"))
     return LEFT_OPEN
+
+
+def _with_letters(taking: Practice, name: str, mistake: Mistake, typed: str) -> str:
+    """What a wrong answer reveals, behind the letters of what was chosen."""
+    question = taking.question(name)
+    if not isinstance(question, (Choice, Choices)):
+        return mistake.says
+    return f"{taking.as_shown(name, taking.with_choice_names(name, typed))}: {mistake.says}"
 
 
 def _commands(question: AnswerableQuestion, word: str) -> set[str]:
@@ -142,7 +149,7 @@ def _show(taking: Practice, name: str, question: AnswerableQuestion, place: str)
         for letter, label in taking.choices_by_letter(name, question).items():
             print_lines(wrapped(texts[label], first=f"  {letter}  "))
     print_lines(wrapped(_how_to_answer(question), "dim"))
-    if before := taking.earlier_answer(name):
+    if before := taking.as_shown(name, taking.earlier_answer(name)):
         print_lines(wrapped(f"It was not right: {before[:SHOWN]}{'…' if len(before) > SHOWN else ''}", "dim"))
 
 

@@ -16,7 +16,7 @@ from .questions import AnswerableQuestion, Choice, Choices, Expression, Number, 
 from .quiz import VARIANT, Quiz, options
 
 WIDTH = 96
-LARGEST = 64 << 10
+LARGEST = 32 << 10
 LARGEST_VARIANT = 1 << 32
 PLAIN = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 
@@ -187,8 +187,7 @@ def how_to_answer(question: Question | AnswerableQuestion) -> str:
         return "Answer with a shape, such as (k, 3) or (k,)."
     if isinstance(question, Expression):
         names = list(question.given)
-        functions = f" You may use {_join_words(question.functions)}." if question.functions else ""
-        return f"Answer with a formula in {_join_words(names)}, as you would write it in Python.{functions}"
+        return f"Answer with a formula in {_join_words(names)}, as you would write it in Python."
     return "Answer with what its last line gives: a number, a shape, a word such as None or True; error if it stops."
 
 

@@ -13,9 +13,9 @@ from grader.errors import ExpressionError
 from grader.shapes import Axes, Sizes, named_axes, shape_of
 from grader.trial_sizes import DISTINCT_SIZES
 
-from .array_operations import ArraySteps
 from .formula_evaluation import Evaluation
-from .formula_parser import Node, parse
+from .formula_parser import parse
+from .formula_work import MOST_WORK, Work
 
 DRAWS = 3
 CLOSE = 1e-9
@@ -44,52 +44,58 @@ class Point:
     values: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Points:
-    """Where the formulas of one question are compared.
+def evaluate(formula: str, points: Sequence[Point], *, is_list: bool = False) -> list[Any]:
+    """The value of a formula at every point: an array, a number, a tuple, or a text.
+
+    Raises:
+        ExpressionError: it cannot be read or worked out.
+    """
+    statements = parse(formula, is_list=is_list)
+    share = MOST_WORK // len(points)
+    return [Evaluation(point.values, Work(point.sizes, share)).run(statements) for point in points]
+
+
+def as_arrays(values: Sequence[Any]) -> list[np.ndarray]:
+    """Values as arrays of finite numbers.
+
+    Raises:
+        ExpressionError: they are none.
+    """
+    if any(value is None or isinstance(value, (str, slice)) for value in values):
+        raise ExpressionError("its value is no array of numbers")
+    arrays = [Work().result("the answer", Work.array, [value], {}) for value in values]
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise ExpressionError("its value is not finite at ordinary inputs", "not-finite")
+    return arrays
+
+
+def draw_points(variables: Mapping[str, Variable], axes: Axes = (), fixed: Sizes | None = None) -> tuple[Point, ...]:
+    """The points for formulas in these variables, `out_g` standing for `out.g`; always the same ones.
 
     Args:
-        functions: which elementwise functions may occur.
+        axes: axis names that may be used beside those of the variables.
+        fixed: the axes whose size does not change.
     """
-
-    draws: tuple[Point, ...]
-    functions: frozenset[str]
-
-    def values(self, formula: str) -> list[np.ndarray]:
-        """The value of a formula at every point.
-
-        Raises:
-            ExpressionError: it cannot be read or worked out, or is not finite.
-        """
-        node = parse(formula)
-        with np.errstate(all="ignore"):
-            return [self._value(node, point) for point in self.draws]
-
-    def _value(self, node: Node, point: Point) -> np.ndarray:
-        return _finite(Evaluation(point.values, ArraySteps(self.functions, point.sizes).apply).of(node))
-
-
-def draw_points(variables: Mapping[str, Variable], functions: Sequence[str] = ()) -> Points:
-    """The points for formulas in these variables, `out_g` standing for `out.g`; always the same ones."""
-    axes = named_axes([" ".join(variable.axes) for variable in variables.values()])
+    named = [*named_axes([" ".join(variable.axes) for variable in variables.values()]), *axes]
+    drawn = [axis for axis in dict.fromkeys(named) if axis not in (fixed or {})]
     rng = np.random.default_rng(zlib.crc32(" ".join(variables).encode()))
-    return Points(tuple(_point(variables, axes, rng) for _ in range(DRAWS)), frozenset(functions))
+    sizes = rng.permutation(DISTINCT_SIZES)
+    return tuple(
+        _point(variables, {**_in_turn(drawn, np.roll(sizes, draw)), **(fixed or {})}, rng) for draw in range(DRAWS)
+    )
 
 
-def _point(variables: Mapping[str, Variable], axes: Axes, rng: np.random.Generator) -> Point:
-    sizes = {axis: int(size) for axis, size in zip(axes, rng.permutation(DISTINCT_SIZES), strict=False)}
+def _in_turn(axes: Sequence[str], sizes: np.ndarray) -> Sizes:
+    """No axis has the same size in two draws."""
+    return {axis: int(size) for axis, size in zip(axes, sizes, strict=False)}
+
+
+def _point(variables: Mapping[str, Variable], sizes: Sizes, rng: np.random.Generator) -> Point:
     values: dict[str, Any] = {
         name: rng.uniform(variable.low, variable.high, shape_of(variable.axes, sizes))
         for name, variable in variables.items()
     }
-    return Point(sizes, {**values, **sizes})
-
-
-def _finite(value: Any) -> np.ndarray:
-    array = np.asarray(value, dtype="float64")
-    if not np.isfinite(array).all():
-        raise ExpressionError("its value is not finite at ordinary inputs", "not-finite")
-    return array
+    return Point(sizes, {**values, **{axis: float(size) for axis, size in sizes.items()}})
 
 
 def same_values(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bool:

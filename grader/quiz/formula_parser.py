@@ -1,180 +1,227 @@
 """Parses formulas that a learner types, with a small parser of its own, never with Python's.
 
-The grammar is that of numpy and torch in small: `+ - * / @ ** < >`, brackets, functions, methods, `x.T`,
-`x[:, None]`.
-`out.g` is the name `out_g`; `torch.exp(x)` and `x.exp()` are `exp(x)`; `^` is a power.
+The grammar is Python's in small: statements, operators, calls, attributes, subscripts, lists and `for` in a list; and
+what mathematics writes instead: `2x`, `a·b`, `x^2`, `w^T`, `w'`, `log 10`.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from grader.errors import ExpressionError
 
-LONGEST = 500
-MOST_PARTS = 200
-LONGEST_PART = 40
-DEEPEST = 30
-LIBRARIES = frozenset(("torch", "np", "numpy", "math"))
-MEANT = {"−": "-", "–": "-", "×": "*", "·": "*", "⋅": "*", "÷": "/", "²": "**2", "³": "**3", "’": "'"}
-_TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>\*\*|[<>]=?|[-+*/@^().,:=\[\]]))",
-    re.ASCII,
+from .formula_nodes import (
+    Attribute,
+    Call,
+    Index,
+    Loop,
+    Name,
+    Node,
+    Number,
+    Operation,
+    Sequence,
+    Slice,
+    Star,
+    Statement,
+    Text,
 )
+from .formula_tokens import Token, tokens
+
+DEEPEST = 30
+NO_NAMES = frozenset(
+    "if else and or not lambda import from def class while with try raise del global assert yield await is in for "
+    "return pass break continue eval exec".split()
+)
+OF_MATHEMATICS = frozenset("log ln exp sqrt sin cos tan tanh sum sigmoid".split())
+ASSIGNED = ("=", "+=")
+REFUSED = {
+    "and": "and cannot be read here: write &",
+    "or": "or cannot be read here: write |",
+    "not": "not cannot be read here: write ~",
+}
 
 
-@dataclass(frozen=True)
-class Number:
-    """A number as it was typed."""
+def parse(text: str, *, is_list: bool = False) -> tuple[Statement, ...]:
+    """Read a formula; the value of the last statement is the answer.
 
-    value: float
-
-
-@dataclass(frozen=True)
-class Name:
-    """A variable; `out.g` has the name `out_g`."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One of `+ - * / @ ** < <= > >=` with two operands, or `-` with one."""
-
-    sign: str
-    operands: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class Call:
-    """A function, or a method with its owner as the first argument; an attribute is a call without brackets."""
-
-    name: str
-    arguments: tuple[Node, ...]
-    options: tuple[tuple[str, Node], ...] = ()
-
-
-@dataclass(frozen=True)
-class Index:
-    """`x[:, None]`: each part is `":"`, `"None"`, or the digits of a number."""
-
-    owner: Node
-    parts: tuple[str, ...]
-
-
-Node = Number | Name | Operation | Call | Index
-
-
-def parse(text: str) -> Node:
-    """Read a formula.
+    Args:
+        is_list: whether a list is wanted, so that a comma is none of a number: `3,4` are two.
 
     Raises:
         ExpressionError: it is too long or too deep, or is no formula; says where and what to write.
     """
-    if len(text) > LONGEST:
-        raise ExpressionError(f"it has {len(text)} characters: {LONGEST} are more than enough for this answer")
-    for sign in text:
-        if not (sign.isascii() and (sign.isprintable() or sign in "\t\n\r")):
-            raise ExpressionError(_foreign(sign))
-    return _Parser(list(_tokens(text))).whole()
-
-
-def _foreign(sign: str) -> str:
-    if sign in MEANT:
-        return f"the sign {sign} cannot be read: write {MEANT[sign]}"
-    name = unicodedata.name(sign, f"U+{ord(sign):04X}")
-    return f"it contains {name}, which is not on every keyboard: use plain letters, digits and signs"
-
-
-def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    place, text = 0, text.rstrip()
-    while place < len(text):
-        found = _TOKEN.match(text, place)
-        if found is None:
-            sign = text[place:].lstrip()[0]
-            raise ExpressionError(f"the sign {sign} has no meaning here: use + - * / @ ** and brackets")
-        kind = found.lastgroup or ""
-        if len(found[kind]) > LONGEST_PART:
-            says = f"there is a {kind} of {len(found[kind])} characters in it: {LONGEST_PART} are more than enough"
-            raise ExpressionError(says)
-        yield kind, found[kind]
-        place = found.end()
-    yield "end", ""
+    parser = _Parser(tokens(text, decimal_comma=not is_list))
+    statements = parser.program()
+    if parser.is_bare_list and not is_list:
+        raise ExpressionError("there is a comma in it: one answer is wanted")
+    return statements
 
 
 class _Parser:
     """One method for each level of binding, the loosest first."""
 
-    def __init__(self, tokens: list[tuple[str, str]]) -> None:
-        if len(tokens) > MOST_PARTS:
-            raise ExpressionError(f"it has more than {MOST_PARTS} parts: the answer is much shorter")
-        self.tokens = tokens
+    def __init__(self, found: list[Token]) -> None:
+        self.tokens = found
         self.place = 0
         self.depth = 0
+        self.is_bare_list = False
+        self.in_exponent = False
 
-    def whole(self) -> Node:
-        node = self.comparison()
-        kind, text = self.tokens[self.place]
-        if text == ",":
-            raise ExpressionError("there is a comma in it: one answer is wanted, with a point in decimal numbers")
-        if kind != "end":
-            is_number, before = self.tokens[self.place - 1]
-            hint = f": write {before} * {text}" if is_number == "number" and (kind == "name" or text == "(") else ""
-            raise ExpressionError(f"between {before} and {text} an operator is missing{hint}")
-        return node
+    @property
+    def next(self) -> Token:
+        return self.tokens[self.place]
 
     def accept(self, *signs: str) -> str:
         """The next token if it is one of these, which it then leaves behind; else an empty text."""
-        kind, text = self.tokens[self.place]
-        if kind == "sign" and text in signs:
+        if self.next.kind in ("sign", "name") and self.next.text in signs:
             self.place += 1
-            return text
+            return self.tokens[self.place - 1].text
         return ""
 
     def expect(self, sign: str, opened: str) -> None:
         if not self.accept(sign):
             raise ExpressionError(f"the bracket {opened} is never closed: put {sign} where it ends")
 
-    def comparison(self) -> Node:
+    def program(self) -> tuple[Statement, ...]:
+        found = [self.statement()]
+        while self.accept(";"):
+            found.append(self.statement())
+        if self.next.kind != "end":
+            raise ExpressionError(self._unexpected())
+        return tuple(found)
+
+    def _unexpected(self) -> str:
+        before, text = self.tokens[self.place - 1].text, self.next.text
+        if text in REFUSED:
+            return REFUSED[text]
+        if self.next.kind == "sign" and text in ")]":
+            return f"{text} closes a bracket that was never opened"
+        return f"between {before} and {text} an operator is missing"
+
+    def statement(self) -> Statement:
+        """Whatever it is assigned to does not matter, but for later statements."""
+        targets: tuple[str, ...] = ()
+        while (sign := self._assigned()) is not None:
+            targets = self._targets(sign)
+            self.place = sign + 1
+        self.accept("return")
+        return Statement(targets, self.list_of_values())
+
+    def _assigned(self) -> int | None:
+        """Where the next assignment of this statement is."""
+        depth = 0
+        for place in range(self.place, len(self.tokens)):
+            token = self.tokens[place]
+            if token.kind == "sign":
+                depth += (token.text in "([") - (token.text in ")]")
+                if depth <= 0 and token.text == ";":
+                    return None
+                if depth <= 0 and token.text in ASSIGNED:
+                    return place
+        return None
+
+    def _targets(self, end: int) -> tuple[str, ...]:
+        """The names on the left of an assignment; none where something else stands there."""
+        left = self.tokens[self.place : end]
+        if left and left[0].text in ("(", "["):
+            left = left[1:-1]
+        names = "".join(token.text for token in left).split(",")
+        plain = all(part.replace(".", "_").isidentifier() for part in names)
+        return tuple(_variable(*part.split(".")) for part in names) if plain else ()
+
+    def list_of_values(self) -> Node:
+        first = self.starred()
+        if self.next.text != "," or self.next.kind != "sign":
+            return first
+        items, self.is_bare_list = [first], True
+        while self.accept(","):
+            if self.next.kind == "end" or self.next.text in (")", ";", "]"):
+                break
+            items.append(self.starred())
+        return Sequence(tuple(items))
+
+    def starred(self) -> Node:
+        return Star(self.expression()) if self.accept("*") else self.expression()
+
+    def nested(self, within: Callable[[], Node]) -> Node:
+        """What stands one level deeper."""
         self.depth += 1
         if self.depth > DEEPEST:
-            raise ExpressionError(f"its brackets are nested more than {DEEPEST} deep: the answer is much simpler")
-        node = self.sum()
-        if sign := self.accept("<", "<=", ">", ">="):
-            node = Operation(sign, (node, self.sum()))
+            raise ExpressionError(f"it is nested more than {DEEPEST} deep: the answer is much simpler")
+        node = within()
         self.depth -= 1
         return node
 
+    def expression(self) -> Node:
+        return self.nested(self.either)
+
+    def either(self) -> Node:
+        node = self.comparison()
+        if not self.accept("if"):
+            return node
+        condition = self.comparison()
+        if not self.accept("else"):
+            raise ExpressionError("behind if, else is missing")
+        return Operation("if", (condition, node, self.nested(self.either)))
+
+    def comparison(self) -> Node:
+        node = self.any_of()
+        if sign := self.accept("<", "<=", ">", ">=", "==", "!="):
+            node = Operation(sign, (node, self.any_of()))
+        return node
+
+    def any_of(self) -> Node:
+        return self._left_to_right(self.all_of, "|")
+
+    def all_of(self) -> Node:
+        return self._left_to_right(self.sum, "&")
+
     def sum(self) -> Node:
-        node = self.product()
-        while sign := self.accept("+", "-"):
-            node = Operation(sign, (node, self.product()))
+        return self._left_to_right(self.product, "+", "-")
+
+    def _left_to_right(self, operand: Callable[[], Node], *signs: str) -> Node:
+        node = operand()
+        while sign := self.accept(*signs):
+            node = Operation(sign, (node, operand()))
         return node
 
     def product(self) -> Node:
-        node = self.signed()
-        while sign := self.accept("*", "/", "@"):
-            node = Operation(sign, (node, self.signed()))
-        return node
+        node, sign = self.signed(), ""
+        while True:
+            if self._stands_beside():
+                if sign in ("/", "//"):
+                    raise ExpressionError(f"what is {self.next.text} divided by? Put brackets there")
+                node = Operation("·", (node, self.power()))
+            elif sign := self.accept("*", "/", "@", "//", "%", "·", "⊗"):
+                node = Operation(sign, (node, self.signed()))
+            else:
+                return node
+
+    def _stands_beside(self) -> bool:
+        """Something begins where an operator could stand: `2x`, `(1 - out) out.g`."""
+        if self.next.kind == "sign":
+            return self.next.text == "(" and not self.in_exponent
+        return self.next.kind == "name" and self.next.text not in NO_NAMES
 
     def signed(self) -> Node:
-        negative = False
-        while sign := self.accept("-", "+"):
-            negative ^= sign == "-"
-        return Operation("-", (self.power(),)) if negative else self.power()
+        signs = []
+        while sign := self.accept("-", "+", "~"):
+            signs.append(sign)
+        node = self.power()
+        if "~" in signs and len(signs) > 1:
+            raise ExpressionError("~ stands beside another sign: put brackets there")
+        return Operation(min(signs, key="-~+".index), (node,)) if signs.count("-") % 2 or "~" in signs else node
 
     def power(self) -> Node:
         base = self.postfix()
+        while self.tokens[self.place].text in ("**", "^") and self.tokens[self.place + 1].text == "T":
+            self.place += 2
+            base = Attribute(base, "T")
         if not self.accept("**", "^"):
             return base
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise ExpressionError("it piles powers on powers: the answer is much simpler")
-        node = Operation("**", (base, self.signed()))
-        self.depth -= 1
+        outside, self.in_exponent = self.in_exponent, True
+        node = Operation("**", (base, self.nested(self.signed)))
+        self.in_exponent = outside
         return node
 
     def postfix(self) -> Node:
@@ -182,74 +229,128 @@ class _Parser:
         while True:
             if self.accept("."):
                 node = self.attribute(node)
+            elif self.accept("'"):
+                node = Attribute(node, "T")
             elif self.accept("["):
                 node = Index(node, self.index())
+            elif self._is_called() and self.accept("("):
+                node = self.call(node)
             else:
                 return node
 
-    def attribute(self, owner: Node) -> Node:
-        kind, name = self.tokens[self.place]
-        if kind != "name":
-            raise ExpressionError("a name is missing behind a point")
-        if name.startswith("_"):
-            raise ExpressionError(f".{name} is not allowed: only arithmetic and array methods are")
-        self.place += 1
-        library = isinstance(owner, Name) and owner.name in LIBRARIES
-        if self.accept("("):
-            return self.call(name, () if library else (owner,))
-        if name == "g" and isinstance(owner, Name):
-            return Name(f"{owner.name}_g")
-        return Call(f".{name}", (owner,))
+    def _is_called(self) -> bool:
+        """What stands in brackets behind a gap is no part of an exponent: `x^2 (1 + x)`."""
+        return not self.in_exponent or self.next.start == self.tokens[self.place - 1].end
 
-    def index(self) -> tuple[str, ...]:
-        parts = []
-        while True:
-            _, text = self.tokens[self.place]
-            if text not in (":", "None") and not text.isdigit():
-                raise ExpressionError("between [ and ] only a number, : and None can be read here")
-            self.place += 1
-            parts.append(text)
-            if not self.accept(","):
-                self.expect("]", "[")
-                return tuple(parts)
+    def attribute(self, owner: Node) -> Node:
+        name = self.next
+        if name.kind != "name":
+            raise ExpressionError("a name is missing behind a point")
+        if name.text.startswith("_"):
+            raise ExpressionError(f".{name.text} is not allowed: only arithmetic and array methods are")
+        self.place += 1
+        if name.text in ("g", "grad") and isinstance(owner, Name) and self.next.text != "(":
+            return Name(_variable(owner.name, name.text))
+        return Attribute(owner, name.text)
+
+    def index(self) -> tuple[Node, ...]:
+        parts = [self.index_part()]
+        while self.accept(","):
+            if self.next.text != "]":
+                parts.append(self.index_part())
+        self.expect("]", "[")
+        return tuple(parts)
+
+    def index_part(self) -> Node:
+        parts: list[Node | None] = [None if self.next.text in (":", "]") else self.expression()]
+        while self.accept(":"):
+            parts.append(None if self.next.text in (":", ",", "]") else self.expression())
+        if len(parts) == 1 and parts[0] is not None:
+            return parts[0]
+        if not 2 <= len(parts) <= 3:
+            raise ExpressionError("between [ and ] something is missing")
+        return Slice(tuple(parts))
 
     def atom(self) -> Node:
-        kind, text = self.tokens[self.place]
+        token = self.next
         self.place += 1
-        if kind == "number":
-            return Number(float(text))
-        if kind == "name":
-            return self.call(text, ()) if self.accept("(") else Name(text)
-        if text == "(":
-            node = self.comparison()
-            self.expect(")", "(")
-            return node
-        if kind == "end":
+        if token.kind == "number":
+            return Number(float(token.text))
+        if token.kind == "text":
+            return Text(token.text)
+        if token.kind == "name" and token.text not in NO_NAMES:
+            if token.text in OF_MATHEMATICS and self.next.kind in ("number", "name") and self.next.text not in NO_NAMES:
+                applied = Call(Name(token.text), (self.nested(self.power),))
+                if self.next.text in ("/", "**", "^"):
+                    raise ExpressionError(f"where does {token.text} end? Put brackets there")
+                return applied
+            return Name(token.text)
+        if token.text in ("(", "["):
+            return self.bracket(token.text)
+        if token.text == "..." and token.kind == "sign":
+            return Name("...")
+        if token.kind == "end":
             raise ExpressionError("it ends too early: something is missing at its end")
-        raise ExpressionError(f"something is missing before {text}")
+        raise ExpressionError(REFUSED.get(token.text, f"something is missing before {token.text}"))
 
-    def call(self, name: str, owner: tuple[Node, ...]) -> Call:
-        arguments, options = list(owner), []
-        while not self.accept(")"):
-            kind, text = self.tokens[self.place]
-            if kind == "name" and self.tokens[self.place + 1][1] == "=":
-                self.place += 2
-                options.append((text, self.comparison()))
+    def bracket(self, opened: str) -> Node:
+        """What stands in brackets: one thing, a list, or a loop."""
+        closed = ")" if opened == "(" else "]"
+        items: list[Node] = []
+        is_list = opened == "["
+        while not self.accept(closed):
+            items.append(self.starred())
+            if self.next.text == "for":
+                node = self.loop(items[0])
+                self.expect(closed, opened)
+                return node
+            if self.accept(","):
+                is_list = True
             else:
-                arguments.append(self.comparison())
+                self.expect(closed, opened)
+                break
+        return Sequence(tuple(items)) if is_list or not items else items[0]
+
+    def loop(self, body: Node) -> Loop:
+        clauses = []
+        while self.accept("for"):
+            targets = [self.target()]
+            while self.accept(","):
+                targets.append(self.target())
+            if not self.accept("in"):
+                raise ExpressionError("behind for, in is missing")
+            clauses.append((tuple(targets), self.any_of()))
+        return Loop(body, tuple(clauses))
+
+    def target(self) -> str:
+        while self.accept("("):
+            pass
+        name = self.next
+        if name.kind != "name" or name.text in NO_NAMES:
+            raise ExpressionError("behind for a name is missing")
+        self.place += 1
+        while self.accept(")"):
+            pass
+        return name.text
+
+    def call(self, function: Node) -> Call:
+        arguments: list[Node] = []
+        options: list[tuple[str, Node]] = []
+        while not self.accept(")"):
+            if self.next.kind == "name" and self.tokens[self.place + 1].text == "=":
+                name = self.next.text
+                self.place += 2
+                options.append((name, self.expression()))
+            else:
+                arguments.append(self.starred())
+                if self.next.text == "for":
+                    arguments[-1] = self.loop(arguments[-1])
             if not self.accept(","):
                 self.expect(")", "(")
                 break
-        return Call(name, tuple(arguments), tuple(options))
+        return Call(function, tuple(arguments), tuple(options))
 
 
-def names_in(node: Node) -> Iterator[str]:
-    """The variables of a formula."""
-    if isinstance(node, Name):
-        yield node.name
-    elif isinstance(node, (Operation, Call)):
-        parts = node.operands if isinstance(node, Operation) else node.arguments
-        for part in parts:
-            yield from names_in(part)
-    elif isinstance(node, Index):
-        yield from names_in(node.owner)
+def _variable(*parts: str) -> str:
+    """The name of a variable: `out.g`, `out.grad` and `out_g` are the same."""
+    return "_".join((*parts[:-1], "g")) if parts[-1] == "grad" and len(parts) > 1 else "_".join(parts)

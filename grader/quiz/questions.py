@@ -11,6 +11,7 @@ from grader.results import CODES
 
 ID = r"^[a-z][a-z0-9_]*$"
 MOST_VARIANTS = 200
+NOT_READ = "not-read"
 
 
 def _known(code: str) -> str:
@@ -98,20 +99,25 @@ class Number(_Question):
     units: Mapping[str, float] = Field(default_factory=dict)
 
 
-class Shape(_Question):
-    """A shape, in axis names or sizes: `(bs, n)`; a name that is a parameter may be answered by its size."""
-
-    kind: Literal["shape"]
-    right: Words
-    wrong: dict[Words, Mistake] = Field(default_factory=dict)
-
-
 class Given(_Part):
-    """A variable of a formula: its axes, `"bs n"`, and the range its entries are drawn from."""
+    """A variable: its axes, `"bs n"`, and the range its entries are drawn from."""
 
     axes: str = ""
     low: float = -2
     high: float = 2
+
+
+class Shape(_Question):
+    """A shape, in axis names or sizes: `(bs, n)`; a name that is a parameter may be answered by its size.
+
+    Args:
+        given: the arrays whose shapes an answer may speak of, each with its axes: `{x: bs n}`, for `x.shape`.
+    """
+
+    kind: Literal["shape"]
+    right: Words
+    wrong: dict[Words, Mistake] = Field(default_factory=dict)
+    given: dict[str, Given | str] = Field(default_factory=dict)
 
 
 class Expression(_Question):
@@ -119,14 +125,12 @@ class Expression(_Question):
 
     Args:
         given: the variables it may use, each with its axes: `{inp: bs n, out.g: bs m}`; axis sizes may be used too.
-        functions: the elementwise functions it may use.
     """
 
     kind: Literal["expression"]
     right: Words
     wrong: dict[Words, Mistake] = Field(default_factory=dict)
     given: Annotated[dict[str, Given | str], Field(min_length=1)]
-    functions: tuple[str, ...] = ()
 
 
 class Predict(_Question):

@@ -32,6 +32,7 @@ from .class_statistics import (
     UnreadableResult,
     standing,
 )
+from .question_counts import QuestionCounts, count_questions, is_quiz
 
 
 @dataclass
@@ -51,6 +52,7 @@ class _Exercise:
     standings: Counter[Standing] = field(default_factory=Counter)
     answers: dict[str, Counter[Standing]] = field(default_factory=dict)
     mistakes: dict[str, _Mistake] = field(default_factory=dict)
+    questions: dict[str, QuestionCounts] = field(default_factory=dict)
 
 
 class Tally:
@@ -151,6 +153,8 @@ class Tally:
                 _count_mistake(counted, student, answer)
         for code in _codes(exercise):
             counted.mistakes[code].students += 1
+        if is_quiz(exercise):
+            count_questions(counted.questions, exercise)
         why = next((answer.message for answer in exercise.answers if answer.status == "error"), None)
         if why is not None:
             self._ungraded.append(Ungraded(student, (exercise.unit, exercise.id), why))
@@ -169,7 +173,11 @@ class Tally:
 
     def _exercise(self, key: Key) -> ExerciseReport:
         counted, size = self._exercises[key], len(self._lines)
-        answers = [AnswerReport(name, _counts(standings, size)) for name, standings in counted.answers.items()]
+        answers = [
+            AnswerReport(name, _counts(standings, size), tuple(_ranked(asked.given)), asked.separation)
+            for name, standings in counted.answers.items()
+            for asked in [counted.questions.get(name, QuestionCounts())]
+        ]
         mistakes = [
             ExerciseMistake(code, found.students, tuple(name for name, _ in _ranked(found.answers)), found.example)
             for code, found in counted.mistakes.items()
@@ -181,6 +189,7 @@ class Tally:
             counts=_counts(counted.standings, size),
             answers=tuple(sorted(answers, key=lambda answer: (answer.counts.passed, answer.name))),
             mistakes=tuple(sorted(mistakes, key=lambda mistake: (-mistake.students, mistake.code))),
+            is_quiz=bool(counted.questions),
         )
 
     def _class_mistake(self, code: str, students: int, keys: list[Key]) -> ClassMistake:

@@ -98,10 +98,17 @@ class ExerciseMistake:
 
 @dataclass(frozen=True)
 class AnswerReport:
-    """One answer of an exercise."""
+    """One answer of an exercise.
+
+    Args:
+        given: of a quiz question, each wrong answer and how many gave it, the most frequent first.
+        separation: of a quiz question, how well it separates strong from weak; see `QuestionCounts.separation`.
+    """
 
     name: str
     counts: Counts
+    given: tuple[tuple[str, int], ...] = ()
+    separation: float | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +118,7 @@ class ExerciseReport:
     Args:
         answers: the least passed first.
         mistakes: the most frequent first.
+        is_quiz: its answers are those to questions.
     """
 
     unit: str
@@ -120,6 +128,7 @@ class ExerciseReport:
     counts: Counts
     answers: tuple[AnswerReport, ...]
     mistakes: tuple[ExerciseMistake, ...]
+    is_quiz: bool = False
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,12 @@ def _template() -> Template:
     )
     environment.filters.update(points=points, quote=partial(quote, errors="replace"))
     environment.globals.update(
-        segments=segments, percent=percent, count_of=count_of, meaning=meaning, breakdown=breakdown
+        segments=segments,
+        percent=percent,
+        count_of=count_of,
+        meaning=meaning,
+        breakdown=breakdown,
+        separation=separation,
     )
     return environment.get_template(TEMPLATE)
 
@@ -134,6 +139,11 @@ def percent(part: float, whole: float) -> str:
     if 0 < share < 100:
         shown = min(max(shown, 1), 99)
     return f"{shown}%"
+
+
+def separation(found: float | None) -> str:
+    """How well a question separates strong from weak: `+0.42`; empty where it is not known."""
+    return "" if found is None else f"{found:+.2f}"
 
 
 def count_of(count: int, one: str, several: str = "") -> str:

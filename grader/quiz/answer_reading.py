@@ -1,0 +1,228 @@
+"""Reads an answer as it was typed: the words around it are taken off, and what is left is worked out, never run.
+
+What is read is the same for every kind of question: a word (`none`, `runtimeerror`), or an array at each of some
+points: of a number one, of a shape its sizes, of a formula its values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from grader.errors import ExpressionError
+
+from .questions import Expression, Given, Number, Shape, Word
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from .formula_equivalence import Point
+
+    Values = str | list[np.ndarray]
+
+LONGEST_MESSAGE = 4000
+TypedQuestion = Number | Shape | Expression | Word
+
+_A = r"(?:(?:it|this|that|python|pytorch|torch|the last line)\s+)?"
+_RAISES = (
+    r"(?:(?:(?:will |would )?(?:raises?|throws?|gives?)|is|(?:stops?|fails?|ends?) (?:with|in))\s+)?(?:(?:an?|the)\s+)?"
+)
+_ERROR = re.compile(
+    rf"{_A}{_RAISES}((?:(?:runtime|value|type|index|key|name|attribute|zero division) )?\w*(?:error|exception))\b"
+    r"\s*(?:[:(,].*|(?:is|because|since|as) .*)?", re.I | re.S
+)  # fmt: skip
+_FAILS = re.compile(rf"{_A}(?:will )?(?:fails?|crash(?:es)?|breaks|raises|throws|stops|errors)", re.I)
+_GIVES = re.compile(rf"{_A}(?:returns|gives|prints|is)\s+", re.I)
+_TENSOR = re.compile(r"(?:torch\.)?tensor\((True|False)\)")
+WORDS: Mapping[str, str] = {
+    "none": "none", "true": "true", "false": "false", "yes": "true", "no": "false", "nothing": "none", "nan": "nan",
+    "inf": "inf", "infinity": "inf",
+}  # fmt: skip
+
+_ABOUT = re.compile(
+    r"(?:about|approximately|approx\.?|roughly|around|circa|ca\.?|nearly|exactly|it is|the answer is|by|a factor of"
+    r"|all)"
+    r"\s+|[~=≈×]\s*|x\s*(?=\d)", re.I
+)  # fmt: skip
+_COUNTED = re.compile(r"(.*?[\d.)])\s*([A-Za-z]+(?: [a-z]+)*)", re.S)
+_ENGLISH = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
+NUMBER_WORDS: Mapping[str, str] = {
+    **{word: str(value) for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split())},
+    "twice": "2", "double": "2", "doubles": "2", "half": "1/2", "a half": "1/2", "one half": "1/2", "a third": "1/3",
+    "a quarter": "1/4", "three quarters": "3/4", "a tenth": "1/10", "a fifth": "1/5",
+}  # fmt: skip
+COUNTS = frozenset(("times", "x", "fold", "everywhere", "nats"))
+
+_THE = r"(?:it has |it is |has )?(?:the\s+)?"
+_SHAPE_OF = re.compile(
+    rf"{_THE}(?:same(?:\s+(?:shape|size))?\s+as|like|(?:shape|size)\s+of|as)\s+(?:that of )?(.+)", re.I
+)
+_TRANSPOSED = re.compile(rf"{_THE}transpose\s+of\s+(.+)|(.+?)\s+transposed", re.I)
+_SCALAR = re.compile(r"(?:an?\s+)?(?:scalar|(?:single\s+)?number)", re.I)
+_BETWEEN_AXES = re.compile(r"\s*[×*·]\s*|\s+(?:x|by)\s+|(?<=\d)x(?=\d)|\s+")
+_AXIS = re.compile(r"\w+", re.ASCII)
+
+
+def readings(question: TypedQuestion, text: str) -> Iterator[Values]:
+    """What an answer may mean, the likeliest first.
+
+    Raises:
+        ExpressionError: it cannot be read; says what was not understood.
+    """
+    bare = _unquoted(text)
+    word = _known_word(question, bare) or _word(bare)
+    if word is not None:
+        yield word
+    elif isinstance(question, Shape):
+        yield shape(question, bare)
+    elif isinstance(question, Expression):
+        yield formula(question, bare)
+    else:
+        english = bare if "[" in bare else _ENGLISH.sub(lambda found: found[0].replace(",", ""), bare)
+        yield number(question, english)
+        if english != bare and bare.count(",") == 1 and "." not in bare:  # `78,400` may be a decimal comma
+            yield number(question, bare)
+
+
+def _unquoted(text: str) -> str:
+    """Without the marks that stand around code or a word."""
+    bare = text.strip().strip("`$").strip()
+    if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'" and bare.count(bare[0]) == 2:
+        bare = bare[1:-1].strip()
+    return bare
+
+
+def _known_word(question: TypedQuestion, text: str) -> str | None:
+    """A word that the author has foreseen, unless it is a number or a shape as well."""
+    said = text.rstrip(".").lower()
+    known = {key.lower() for key in (question.right, *question.wrong)} if isinstance(question, Word) else set()
+    return said if said in known and said.isalpha() else None
+
+
+def _word(text: str) -> str | None:
+    """The word that an answer is: what a line gives, or the error that it ends in."""
+    for line in reversed(text.strip().splitlines()):
+        if (found := _ERROR.fullmatch(line.strip().rstrip(".!"))) is not None:
+            return found[1].replace(" ", "").lower()
+    bare = _GIVES.sub("", text.strip().rstrip("."), count=1)
+    bare = _TENSOR.sub(r"\1", bare)
+    return "error" if _FAILS.fullmatch(bare) else WORDS.get(bare.lower())
+
+
+def number(question: Number | Word, text: str) -> list[np.ndarray]:
+    """An answer that is one number, in the question's unit."""
+    import numpy as np
+
+    from .formula_evaluation import arithmetic
+
+    bare = _GIVES.sub("", text, count=1).rstrip(",")
+    while (found := _ABOUT.match(bare)) and found.end() < len(bare):
+        bare = bare[found.end() :]
+    bare = NUMBER_WORDS.get(bare.lower(), bare)
+    bare = re.sub(r"\b(ln|log)(?=\d+$)(?!10\d*\()", r"\1 ", bare)
+    bare = re.sub(r",\s*grad_fn=<\w+>", "", bare)
+    bare, worth = _counted(question, bare)
+    if re.fullmatch(r"\d{1,3}(?: \d{3})+(?:[.,]\d+)?", bare):
+        bare = bare.replace(" ", "")
+    bare = re.sub(r"(?<=\d)(?<!\b0)\s*x\s*(?=\d)", "*", bare)  # not `0x10`
+    return [np.asarray(arithmetic(bare) * worth)]
+
+
+def _counted(question: Number | Word, text: str) -> tuple[str, float]:
+    """A number without what it counts, and what one of that is worth."""
+    if text.endswith("%"):
+        return text[:-1], 0.01
+    found = _COUNTED.fullmatch(text)
+    if found is None:
+        return text, 1.0
+    counted = found[2]
+    if isinstance(question, Number) and question.unit:
+        worth = {name.lower(): value for name, value in {question.unit: 1.0, **question.units}.items()}
+        if counted.lower() not in worth:
+            raise ExpressionError(f"{counted[:16]} is no unit here: give the number in {question.unit}")
+        return found[1], worth[counted.lower()]
+    asked = set(re.findall(r"[a-z]+", question.ask.lower()))
+    return (found[1], 1.0) if set(counted.lower().split()) <= asked | COUNTS else (text, 1.0)
+
+
+def shape(question: Shape, text: str) -> list[np.ndarray]:
+    """An answer that is a shape: its sizes at each point."""
+    import numpy as np
+
+    from .formula_equivalence import evaluate
+
+    found = []
+    for value in evaluate(_shape_formula(text), _points_of_shape(question), is_list=True):
+        sizes = value if isinstance(value, tuple) else (value,)
+        if not all(isinstance(size, (int, float, np.number)) and float(size).is_integer() for size in sizes):
+            raise ExpressionError("it is no shape: write a size or a name for each axis, such as (k, 3)")
+        found.append(np.array(sizes, dtype="float64"))
+    return found
+
+
+def _shape_formula(text: str) -> str:
+    bare = re.sub(r"^(?:the\s+)?(?:shape|size)\s*[:=]?\s*(?=[(\[])", "", text.strip().rstrip("."), flags=re.I)
+    if (found := _TRANSPOSED.fullmatch(bare)) is not None:
+        return f"({found[1] or found[2]}).T.shape"
+    if (found := _SHAPE_OF.fullmatch(bare)) is not None:
+        owner = found[1].removesuffix(".shape").removesuffix("'s")
+        return f"({owner}).shape"
+    if _SCALAR.fullmatch(bare):
+        return "()"
+    if (found := re.fullmatch(r"(.+)'s(?: shape)?", bare)) is not None:
+        return f"({found[1]}).shape"
+    bare = re.sub(r"\.size$", ".shape", bare)
+    inner = bare[1:-1].strip() if bare[:1] + bare[-1:] in ("()", "[]") else bare
+    axes = _BETWEEN_AXES.split(inner)
+    return f"({', '.join(axes)},)" if len(axes) > 1 and all(map(_AXIS.fullmatch, axes)) else bare
+
+
+def formula(question: Expression, text: str) -> list[np.ndarray]:
+    """An answer that is a formula: its value at each point."""
+    from .formula_equivalence import as_arrays, evaluate
+
+    return as_arrays(evaluate(text, points_of(question)))
+
+
+def points_of(question: Expression) -> tuple[Point, ...]:
+    """Where the formulas of a question are compared."""
+    return _points(_given(question), (), ())
+
+
+def _points_of_shape(question: Shape) -> tuple[Point, ...]:
+    sizes = tuple((name, size) for name, (size,) in question.params.items())
+    names = re.findall(r"[A-Za-z_]\w*", " ".join((question.right, *question.wrong)))
+    return _points(_given(question), tuple(dict.fromkeys(names)), sizes)
+
+
+def _given(question: Shape | Expression) -> tuple[tuple[str, Given], ...]:
+    return tuple((name, one if isinstance(one, Given) else Given(axes=one)) for name, one in question.given.items())
+
+
+@lru_cache(maxsize=128)
+def _points(
+    given: tuple[tuple[str, Given], ...], names: tuple[str, ...], sizes: tuple[tuple[str, float], ...]
+) -> tuple[Point, ...]:
+    from grader.shapes import axes_of
+
+    from .formula_equivalence import Variable, draw_points
+
+    variables = {name.replace(".", "_"): Variable(axes_of(one.axes), one.low, one.high) for name, one in given}
+    return draw_points(variables, names, {name: int(size) for name, size in sizes})
+
+
+def key_values(question: TypedQuestion, key: str) -> Any:
+    """What an author's own answer means; worked out once."""
+    return _key_values(type(question), _frozen(question), key)
+
+
+def _frozen(question: TypedQuestion) -> str:
+    return question.model_dump_json()
+
+
+@lru_cache(maxsize=1024)
+def _key_values(kind: type[TypedQuestion], frozen: str, key: str) -> Any:
+    return next(readings(kind.model_validate_json(frozen), key))

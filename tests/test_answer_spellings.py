@@ -1,0 +1,77 @@
+"""What people write: right however it is spelled, wrong with the code of its mistake, or asked again; never slow.
+
+The pages are in `quiz_answers/`, one for each unit; `hostile_answers.py` holds what is refused by every question.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hostile_answers import ANSWERS
+
+from grader.course import load_course
+from grader.quiz.answer_mistakes import mistake_in
+from grader.quiz.plain_yaml import read_map
+from grader.quiz.questions import AnswerableQuestion
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted((ROOT / "tests/quiz_answers").glob("*.yaml"))
+COURSE = load_course(ROOT)
+HOSTS = [
+    ("01_slopes", "forward_of_square"), ("01_slopes", "calls"), ("01_slopes", "grad_shape"), ("01_slopes", "truly_0"),
+    ("02_chain_rule", "backward_twice"), ("02_chain_rule", "true_of_backward"), ("03_one_example", "bias_gradient"),
+    ("04_linear", "size_of_stack"), ("04_linear", "weight_gradient"), ("05_activations", "enough"),
+    ("06_losses", "logsumexp_of_row"), ("08_shapes", "home_again"), ("08_shapes", "learned_scale"),
+]  # fmt: skip
+
+
+def question(unit: str, name: str) -> AnswerableQuestion:
+    """A question as variant 0 has it."""
+    return COURSE.find(f"quiz_{unit}").quiz.question_with_key(name, 0)
+
+
+def spellings() -> Iterator[tuple[str, str, str, str]]:
+    """Unit, question, `right` or a code, and an answer."""
+    for page in PAGES:
+        for name, by_code in read_map(page.read_text(encoding="utf-8")).items():
+            assert isinstance(by_code, dict), name
+            for code, answers in by_code.items():
+                for answer in str(answers).splitlines():
+                    yield page.stem, str(name), str(code), answer.replace("\\n", "\n")
+
+
+SPELLINGS: dict[tuple[str, str], list[tuple[str, str]]] = {}
+for _unit, _name, _code, _answer in spellings():
+    SPELLINGS.setdefault((_unit, _name), []).append((_code, _answer))
+
+
+@pytest.mark.parametrize(("unit", "name"), SPELLINGS)
+def test_an_answer_is_understood_however_it_is_written(unit: str, name: str) -> None:
+    asked = question(unit, name)
+    misjudged = []
+    for code, answer in SPELLINGS[unit, name]:
+        found = mistake_in(asked, answer)
+        if (found.code if found else "right") != code:
+            misjudged.append(f"{answer!r} is not {code}, but {found or 'right'}")
+    assert not misjudged, "\n".join(misjudged)
+
+
+def test_the_collection_is_as_large_as_it_says() -> None:
+    codes = [code for _, _, code, _ in spellings()]
+    assert codes.count("right") >= 1300
+    assert len(codes) - codes.count("right") - codes.count("not-read") >= 1100
+    assert len(ANSWERS) >= 300
+
+
+@pytest.mark.parametrize("recipe", ANSWERS)
+def test_a_hostile_answer_is_refused_at_once_by_every_kind_of_question(recipe: str) -> None:
+    answer = eval(recipe)
+    for unit, name in HOSTS:
+        started = time.process_time()
+        found = mistake_in(question(unit, name), answer)
+        assert time.process_time() - started < 0.2, name
+        assert found is not None, name
+        assert len(found.says) < 400
