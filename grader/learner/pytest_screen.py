@@ -17,7 +17,6 @@ from .pytest_items import AnswerItem, Sitting, write
 
 if TYPE_CHECKING:
     from grader.course import Course, CourseExercise
-    from grader.results import ExerciseResult
 
     from .render_text import Line
 
@@ -126,7 +125,7 @@ def summarise(reporter: Any, exitstatus: int, sitting: Sitting) -> None:
 
 def _closing(reporter: Any, sitting: Sitting, touched: list[CourseExercise], only_todo: bool) -> Iterator[Line]:
     """A bar for each unit no line above told enough of, why pytest exits with 1 if nothing is wrong, the next step."""
-    from .progress import by_unit, next_exercise
+    from .progress import by_unit, is_attempted, next_exercise
     from .render_text import lesson_file, next_step, progress_bars
 
     course, progress, width = sitting.course, sitting.session.progress, reporter._tw.fullwidth
@@ -181,11 +180,6 @@ def _activation(here: Path) -> str:
         return ""
     shown = os.path.relpath(script, here) if here in script.parents else str(script)
     return f"{shown} && " if os.name == "nt" else f". {shlex.quote(shown)} && "
-
-
-def is_attempted(result: ExerciseResult) -> bool:
-    """Whether any answer of an exercise is more than the stub's."""
-    return any(answer.status != "todo" for answer in result.answers)
 
 
 def missing_stub(exercise: CourseExercise) -> str:

@@ -17,7 +17,7 @@ from grader.results import AnswerResult, ExerciseResult
 from . import workspace
 from .console import Spinner, clear_screen, exercise_lines, print_lines, report_width
 from .key_presses import keyboard
-from .progress import by_unit, content_hash, next_exercise
+from .progress import by_unit, file_hash, next_exercise
 from .quiz_session import QuizSession
 from .quiz_terminal import take_quiz, wrapped
 from .render_text import (
@@ -142,7 +142,7 @@ class _Watch:
         changed = [
             exercise
             for path, exercise in self.files.items()
-            if path in paths and self._hash_last_seen(exercise) != content_hash(exercise.path)
+            if path in paths and self._hash_last_seen(exercise) != file_hash(exercise.path)
         ]
         if changed:
             self.check(changed)
