@@ -97,7 +97,8 @@ def save(path: Path, text: str) -> None:
 
 def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     """Read what to do, edit, see the verdict, hint, back, picture, solve, compare, next, list, reset, quit."""
-    terminal.wait_for("1. Read the lesson: exercises/01_slopes/README.md", f"2. Open {SLOPE}", "3. Save the file")
+    terminal.wait_for("open this folder in your editor", "2. Read the lesson: exercises/01_slopes/README.md")
+    terminal.wait_for(f"3. Open {SLOPE}", "4. Save the file")
     save(folder / SLOPE, WRONG)
     assert "Enter back" not in terminal.wait_for(SLOPE, "hint 1/3", "next hint: h", LEGEND)
     terminal.press("h")

@@ -61,15 +61,22 @@ def hint_lines(
     yield from _labelled("", step(exercise, answer, seen), width, "dim")
 
 
-def first_steps(exercise: CourseExercise, width: int) -> Iterator[Line]:
-    """What to do with an exercise that nobody has touched, while its file is being watched."""
+def first_steps(exercise: CourseExercise, width: int, is_first: bool = False) -> Iterator[Line]:
+    """What to do with an exercise that nobody has touched, while its file is being watched.
+
+    Args:
+        is_first: say also which folder the editor should open.
+    """
     yield from wrapped(exercise.declaration.title, width, "  ", "")
     yield ()
-    steps = (
-        f"Read the lesson: {lesson_file(exercise)}",
+    steps = [
+        f"Read the lesson: {lesson_file(exercise)} (o shows it here)",
         f"Open {exercise.file} in your editor, and write your answer in place of each ...",
         "Save the file: it is checked at once, and what was found is shown here.",
-    )
+    ]
+    if is_first:
+        folder = exercise.course.root
+        steps.insert(0, f"Leave this terminal open, and open this folder in your editor beside it: {folder}")
     for number, step in enumerate(steps, 1):
         yield from wrapped(step, width, f"  {number}. ", "", indent=5)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from abc import ABC, abstractmethod
 
 from grader.errors import InfrastructureError
@@ -15,6 +16,26 @@ class ReplaceableWorker(Closing, ABC):
 
     process: WarmProcess | None = None
     ready = False
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # on what follows, and on the job that is running
+        self._stopped = False
+        self._start()
+
+    def stop(self) -> None:
+        """From another thread: end the job that is running, and every one that comes, until `resume`."""
+        with self._lock:
+            self._stopped = True
+            self._end_job()
+
+    def resume(self) -> None:
+        """Answer jobs again."""
+        with self._lock:
+            self._stopped = False
+
+    @abstractmethod
+    def _end_job(self) -> None:
+        """End the job that is running, if there is one; `_lock` is held."""
 
     @abstractmethod
     def _start(self) -> WarmProcess:
