@@ -487,9 +487,9 @@ def test_reset_keeps_every_version_and_forgets_the_verdict(here: Run, course: Co
     for number in (1, 2):
         write(course, "slope", SLOPE + f"# {number}\n")
         here("check", "slope")
-        assert f".handgrad/backups/slope-{number}.py" in here("reset", "slope", "--yes").stdout
+        assert f".handgrad/backups/01_slopes/slope-{number}.py" in here("reset", "slope", "--yes").stdout
         assert course.find("slope").path.read_text() == stub
-        assert (course.root / f".handgrad/backups/slope-{number}.py").read_text() == SLOPE + f"# {number}\n"
+        assert (course.root / f".handgrad/backups/01_slopes/slope-{number}.py").read_text() == SLOPE + f"# {number}\n"
     assert "  slope                 0/1 " in here("list").stdout
 
 

@@ -128,8 +128,8 @@ def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     terminal.press("r")
     terminal.wait_for("y/n")
     terminal.press("y")
-    terminal.wait_for("not attempted yet", ".handgrad/backups/slope-1.py")
-    assert (folder / ".handgrad/backups/slope-1.py").read_text() == WRONG
+    terminal.wait_for("not attempted yet", ".handgrad/backups/01_slopes/slope-1.py")
+    assert (folder / ".handgrad/backups/01_slopes/slope-1.py").read_text() == WRONG
     terminal.press("q")
     terminal.wait_for("ended with 0")
 

@@ -9,12 +9,13 @@ import webbrowser
 from html import escape
 from pathlib import Path
 
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 
 from grader.atomic_files import FOLDER, remedy, write_atomically
 from grader.course import Course
 from grader.errors import CourseError, InfrastructureError
 
+from .console import report_width, styled
 from .plain_mode import is_plain
 from .render_text import Line
 
@@ -53,6 +54,12 @@ def in_terminal(text: str) -> list[Line | RenderableType]:
     from rich.markdown import Markdown
 
     return [Markdown(text, code_theme="ansi_dark", hyperlinks=False)]
+
+
+def print_in(console: Console, text: str) -> None:
+    """Print a lesson as wide as reports are."""
+    for part in in_terminal(text):
+        console.print(styled(part) if isinstance(part, tuple) else part, width=report_width())
 
 
 def open_in_browser(course: Course, unit: str) -> str:
