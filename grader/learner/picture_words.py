@@ -30,15 +30,14 @@ def _sentences(picture: Picture) -> Iterator[str]:
     if not picture.grids:
         yield f"{picture.answer}: {picture.note}."
         return
-    yield f"{picture.answer}, {picture.where}."
+    if picture.where:
+        yield f"{picture.answer}, {picture.where}."
     yours, off = picture.grids[0], picture.grids[-1]
     if off.kind == "difference" and off.shape == yours.shape:
         yield from _compared(picture.answer, yours, off)
     else:
         for grid in picture.grids:
             yield f"{grid.title}, shape {describe(grid.shape, grid.axes)}: {_listed(grid)}."
-    if picture.note:
-        yield picture.note
 
 
 def _compared(name: str, yours: Grid, off: Grid) -> Iterator[str]:
@@ -49,11 +48,12 @@ def _compared(name: str, yours: Grid, off: Grid) -> Iterator[str]:
     counts = [
         f"{count} {what}" for count, what in ((large, "too large"), (small, "too small"), (right, "right")) if count
     ]
-    yield f"Of {off.values.size} entries, {', '.join(counts) or 'none is a number'}."
+    if off.values.size != 1:
+        yield f"Of {off.values.size} entries, {', '.join(counts) or 'none is a number'}."
     wrong = np.argwhere((off.values != 0) | broken)
     furthest = sorted(wrong, key=lambda at: -abs(np.nan_to_num(off.values[tuple(at)], nan=np.inf)))
-    if furthest and off.values.ndim:
-        yield "The furthest off, first:" if len(furthest) > 1 else "It is this one:"
+    if len(furthest) > 1:
+        yield "The furthest off first:"
     for at in map(tuple, furthest[:MOST_ENTRIES]):
         place = f"{name}[{', '.join(map(str, at))}]" if at else name
         value, error = yours.values[at], off.values[at]

@@ -53,7 +53,10 @@ class DrawnScreen:
 
     def show(self, body: Body, message: Sequence[Line], keys: Sequence[Line], link: CourseExercise) -> None:
         console = terminal()
-        rows, below = _rows(console, body, link), _rows(console, [(), *message, *keys], link)
+        rows, below = (
+            _rows(console, body, link),
+            _rows(console, [(), *message, *([()] if message else []), *keys], link),
+        )
         below = below[: max(console.height - 3, 1)]
         self.count, self.room = len(rows), max(console.height - len(below), 1)
         if self.count > self.room:
@@ -61,11 +64,12 @@ class DrawnScreen:
         self._go_to(self.top)
         shown = rows[self.top : self.top + self.room]
         if self.count > self.room:
-            shown += _rows(console, [self._place()], link)
+            shown += _rows(console, [self._place()], link)[:1]
+        *drawn, last = [*shown, *below]
         segments = [Control.home().segment]
-        for number, row in enumerate([*shown, *below]):
-            segments += [*([Segment.line()] if number else []), *row, ERASE_LINE]
-        console.print(Segments([*segments, ERASE_BELOW]), end="")
+        for row in drawn:  # erased first: behind a full row, the last character would go
+            segments += [ERASE_LINE, *row, Segment.line()]
+        console.print(Segments([*segments, ERASE_BELOW, *last]), end="")
 
     def _place(self) -> Line:
         """Which lines these are, and how to see the others."""
@@ -112,6 +116,7 @@ class PlainScreen:
         self.said = ["", ""]
 
     def turn(self, key: str) -> bool:
+        self.said[1] = ""  # what is said next is said to this key
         return False
 
 

@@ -194,7 +194,6 @@ class Watch:
                 question, self.question = self.question, None
                 question.then(question.typed)
         elif not self.screen.turn(key):
-            self.screen.begin()
             self._command(*key.split(maxsplit=1) or [key])
 
     def _command(self, key: str, rest: str = "") -> None:
@@ -242,7 +241,8 @@ class Watch:
     def _go_to(self, name: str) -> None:
         if not name.strip():
             return
-        found = self.course.select([name.strip()])
+        wanted = lesson.unit_named(self.course, name) if name.isdigit() else name.strip()
+        found = self.course.select([wanted])
         self._go(next_exercise(self.session.progress, found) or found[0])
 
     def _quiz(self) -> None:

@@ -30,7 +30,7 @@ def pending(exercise: CourseExercise) -> Iterator[Line]:
 
 def unchecked(exercise: CourseExercise) -> Iterator[Line]:
     """An exercise whose check was ended."""
-    yield ((exercise.file, "bold"), ("  is not checked: save it, or press Enter", "todo"))
+    yield ((exercise.file, "bold"), ("  is not checked; Enter checks it", "todo"))
 
 
 def report(session: Session, exercise: CourseExercise, result: ExerciseResult, is_first: bool) -> Iterator[Line]:

@@ -8,10 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
-from test_watch import CENTRAL, LEGEND, RIGHT, SLOPE, WRONG, Terminal, folder, save, terminal
+from test_watch import ENDLESS, LEGEND, RIGHT, SLOPE, WRONG, Terminal, folder, save, terminal
 
 PAIRS = 200
-ENDLESS = "def slope(f, x, h):\n    while True:\n        pass\n"
 
 
 def unlike(text: str, number: int) -> str:
