@@ -252,7 +252,7 @@ def test_check_of_what_is_right_is_ok_and_exits_with_zero(here: Run, course: Cou
     done = here("check", "lin_grad")
     assert done.returncode == 0
     assert "inp.g, w.g, b.g  ok" in done.stdout
-    assert "04_linear  #.............  3 of 20  quiz 0 of 19" in done.stdout
+    assert "04_linear  ##............  3 of 20  quiz 0 of 19" in done.stdout
     assert done.stdout.splitlines()[-1] == "next: exercises/01_slopes/slope.py"
 
 

@@ -313,7 +313,7 @@ def test_only_the_files_asked_for_are_run(run: Run, course: Course, kept: KeptWo
 def test_what_was_reached_before_counts_in_the_bars(run: Run, course: Course) -> None:
     write(course, "lin_grad", RIGHT)
     run(LIN)
-    assert "04_linear  #.............  3 of 20  quiz 0 of 19" in run("exercises/04_linear/linear_grad.py").outlines
+    assert "04_linear  ##............  3 of 20  quiz 0 of 19" in run("exercises/04_linear/linear_grad.py").outlines
 
 
 def test_dash_x_stops_at_the_first_that_is_not_right(run: Run, course: Course, kept: KeptWorker) -> None:
