@@ -119,7 +119,11 @@ def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folde
     go = "Start here:" if here else f"Go there, and start:\n  cd {shlex.quote(str(folder))}"
     print(f"{course.root if here else folder} is ready. {go}\n  handgrad")
     print("It checks each exercise as you save it: open the same folder in your editor, beside the terminal.")
-    print("The lesson comes first: handgrad lesson, or in the browser with its pictures: handgrad lesson --browser")
+    first = folder / "exercises" / course.exercises[0].unit / "README.md"
+    print(f"It begins with the lesson in {first}: read it with handgrad lesson, or handgrad lesson --browser.")
+
+
+app.command()(lesson)
 
 
 @app.command()
@@ -230,7 +234,6 @@ def solution(exercise_id: ExerciseId) -> None:
     print(worked_text(exercise))
 
 
-app.command()(lesson)
 app.command()(quiz)
 app.command(short_help="Go over the mistakes that you have met most.")(review)
 

@@ -34,6 +34,7 @@ pytestmark = pytest.mark.slow
 HANDGRAD = [sys.executable, "-c", "from grader.cli import main; main()"]
 COMMANDS = [
     "init",
+    "lesson",
     "check",
     "hint",
     "list",
@@ -205,6 +206,15 @@ def test_init_makes_a_workspace_and_says_how_to_begin(tmp_path: Path, typed: Run
     assert (tmp_path / "my-course/exercises/04_linear/lin_grad.py").exists()
     for line in ("my-course/exercises/01_slopes/README.md", "\n  cd my-course\n  handgrad\n"):
         assert line in done.stdout
+
+
+def test_init_here_says_to_start_here(tmp_path: Path, typed: Run) -> None:
+    """In the folder itself there is nowhere to go; the second time it is a course already, and one is in it."""
+    done = typed("init", ".", cwd=tmp_path)
+    assert done.stdout.startswith(f"{tmp_path} is ready. Start here:\n  handgrad\n")
+    assert "  cd " not in done.stdout
+    assert "and you are in it: type handgrad to go on" in one_sentence(typed("init", ".", cwd=tmp_path), 2)
+    assert "and you are in it" in one_sentence(typed("init", "another", cwd=tmp_path), 2)
 
 
 def test_init_refuses_a_folder_that_holds_something(tmp_path: Path, typed: Run) -> None:
