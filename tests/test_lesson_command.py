@@ -14,6 +14,7 @@ from grader import cli
 from grader.course import Course
 from grader.errors import UsageError
 from grader.learner import lesson
+from grader.learner.console import terminal
 from grader.learner.plain_mode import is_plain
 
 Read = Callable[..., str]
@@ -96,3 +97,14 @@ def test_plain_may_stand_anywhere(read: Read, words: tuple[str, ...], monkeypatc
     with pytest.raises(SystemExit):
         cli.main()
     assert is_plain()
+
+
+def test_paragraphs_are_broken_between_words(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.delenv("ACCESSIBLE", raising=False)
+    console = terminal()
+    with console.capture() as shown:
+        lesson.print_in(console, "# Head\n\n" + "gradient " * 20)
+    lines = shown.get().splitlines()
+    assert max(map(len, lines)) <= 60
+    assert all(line.split() == ["gradient"] * 6 for line in lines if line.count("gradient") > 2)

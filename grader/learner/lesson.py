@@ -59,7 +59,7 @@ def in_terminal(text: str) -> list[Line | RenderableType]:
 def print_in(console: Console, text: str) -> None:
     """Print a lesson as wide as reports are."""
     for part in in_terminal(text):
-        console.print(styled(part) if isinstance(part, tuple) else part, width=report_width())
+        console.print(styled(part) if isinstance(part, tuple) else part, width=report_width(), soft_wrap=False)
 
 
 def open_in_browser(course: Course, unit: str) -> str:
