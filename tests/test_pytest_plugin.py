@@ -136,9 +136,9 @@ def test_nothing_attempted_yet(run: Run) -> None:
 
 
 def unit_lines(lines: list[str]) -> dict[str, int]:
-    """What the lines of whole units say is to do."""
-    found = (re.match(r"(?:\S*/)?(\d\d_\w+) +(\d+) to do\b", line) for line in lines)
-    return {match[1]: int(match[2]) for match in found if match}
+    """What the lines of whole units say is to do, in exercises and in the quiz."""
+    found = (re.match(r"(?:\S*/)?(\d\d_\w+) +(\d+) to do(?:  quiz (\d+))?", line) for line in lines)
+    return {match[1]: int(match[2]) + int(match[3] or 0) for match in found if match}
 
 
 def counted(course: Course) -> dict[str, int]:

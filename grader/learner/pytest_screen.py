@@ -37,10 +37,11 @@ class UnitLines:
         self.last = items[-1].nodeid
         answers = [item for item in items if isinstance(item, AnswerItem) and item.path not in apart]
         self.units = {_file(item.nodeid): item.parent.exercise.unit for item in answers}
+        self.quizzes = {_file(item.nodeid) for item in answers if item.parent.exercise.is_quiz}
         self.longest = max(map(len, self.units.values()), default=0)
         self.told: set[str] = set()
         self.folder = ""
-        self.todo = 0
+        self.todo = {False: 0, True: 0}  # of exercises, and of quizzes
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -60,7 +61,7 @@ class UnitLines:
         found = getattr(report, "handgrad", None)
         if found is not None and not found["attempted"]:
             found["counted"] = True
-            self.todo += 1
+            self.todo[_file(report.nodeid) in self.quizzes] += 1
         elif report.when == "call" or not report.passed:
             self.reporter.write_fspath_result(report.nodeid, "")
 
@@ -76,13 +77,15 @@ class UnitLines:
 
     def write(self) -> None:
         """One line for the unit whose answers were counted."""
-        if self.todo:
+        answers, questions = self.todo[False], self.todo[True]
+        if answers or questions:
             unit = self.folder.rpartition("/")[2]
+            says = f"{answers:>3} to do" + (f"  quiz {questions}" if questions else "")
             self.reporter.write_fspath_result(self.folder, "")
-            self.reporter.write(f"{'':{self.longest - len(unit)}} {self.todo:>3} to do", yellow=True)
+            self.reporter.write(f"{'':{self.longest - len(unit)}} {says}", yellow=True)
             self.reporter.currentfspath = None  # else pytest would end the line with how far the next unit is
             self.told.add(unit)
-            self.todo = 0
+            self.todo = {False: 0, True: 0}
 
 
 def _file(nodeid: str) -> str:
