@@ -184,9 +184,9 @@ def hint(
 @app.command("list")
 def list_() -> None:
     """List all exercises and how far you are."""
-    from .learner.console import exercise_lines, print_lines
-    from .learner.progress import next_exercise
-    from .learner.render_text import next_step
+    from .learner.console import exercise_lines, print_lines, report_width
+    from .learner.progress import by_unit, next_exercise
+    from .learner.render_text import next_step, progress_bars
 
     course = _course()
     with _session(course) as session:
@@ -195,6 +195,8 @@ def list_() -> None:
             for exercise in course.exercises:
                 if exercise.unit == unit.id:
                     print_lines(exercise_lines(session, exercise))
+        units = by_unit(course, session.progress, [unit.id for unit in course.config.units])
+        print_lines(progress_bars(units, report_width()))
         print_lines([next_step(next_exercise(session.progress, course.exercises))])
 
 

@@ -25,7 +25,9 @@ from test_session import RIGHT, KeptWorker
 from grader import __version__, cli
 from grader.batch import grade_terminal as batch_report
 from grader.course import Course, bundled_folder, load_course
+from grader.judging.grading import Grader
 from grader.learner import workspace
+from grader.learner.progress import Progress
 from grader.results import SCHEMA_FILE
 from grader.sandbox.worker import Worker
 
@@ -471,12 +473,34 @@ def test_a_file_that_cannot_be_read_is_not_said_to_pass(here: Run, course: Cours
     assert "cannot be read" in done.stdout + done.stderr
 
 
+def test_a_file_saved_while_it_is_checked_has_no_verdict(
+    here: Run, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The verdict is on the bytes that were read: it is shown, and not taken for one on those that came after."""
+    write(course, "slope", SLOPE)
+    saved_meanwhile(monkeypatch, course, "slope")
+    assert here("check", "slope").returncode == 0
+    assert Progress.load(course.root).result(course.find("slope")) is None
+
+
+def saved_meanwhile(monkeypatch: pytest.MonkeyPatch, course: Course, exercise_id: str) -> None:
+    """Somebody saves a file between being read and being judged."""
+    grade = Grader.grade
+
+    def judged_late(self, exercise, *rest):
+        write(course, exercise_id, "something else\n")
+        return grade(self, exercise, *rest)
+
+    monkeypatch.setattr(Grader, "grade", judged_late)
+
+
 def test_list_shows_every_exercise_by_unit_and_how_far_it_is(here: Run, course: Course) -> None:
     write(course, "lin_grad", MEAN)
     here("check", "lin_grad")
     lines = here("list").stdout.splitlines()
     assert lines[0] == "01_slopes  Slopes, measured with a nudge"
     assert "  lin_grad              1/3   A linear layer, backwards" in lines
+    assert "04_linear       ..............  1 of 20  quiz 0 of 19" in lines
     assert sum(line.startswith("  ") for line in lines) == len(course.exercises)
     assert lines[-1] == "next: exercises/01_slopes/slope.py"
 

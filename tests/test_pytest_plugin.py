@@ -19,6 +19,7 @@ from golden import assert_golden, masked
 from test_session import RIGHT, KeptWorker
 
 from grader.course import Course, bundled_folder, load_course
+from grader.learner.progress import Progress
 from grader.sandbox.worker import Worker
 
 pytest_plugins = ["pytester"]
@@ -120,6 +121,30 @@ def test_a_failing_w_g(run: Run, course: Course) -> None:
     result = run(LIN)
     assert result.ret == 1
     assert_golden("pytest_mean_for_sum", body(result))
+
+
+def test_a_verdict_is_remembered_of_the_bytes_that_were_graded(
+    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_remembered_as_graded(run, course, monkeypatch)
+
+
+def assert_remembered_as_graded(run: Run, course: Course, monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
+    """A file that was saved again before its verdict is recorded has none."""
+    write(course, "slope", SLOPE)
+    exercise, record = course.find("slope"), Progress.record
+
+    def recorded_late(self, exercise, result):
+        write(course, exercise.id, "something else\n")
+        record(self, exercise, result)
+
+    monkeypatch.setattr(Progress, "record", recorded_late)
+    run("exercises/01_slopes/slope.py", *options)
+    assert Progress.load(course.root).result(exercise) is None
+    write(course, "slope", SLOPE)
+    known = Progress.load(course.root).result(exercise)
+    assert known is not None
+    assert known.status == "passed"
 
 
 def test_a_shape_error_with_axis_names_told_once_for_three_answers(run: Run, course: Course) -> None:
@@ -251,8 +276,6 @@ def test_prints_are_shown_with_dash_s_whatever_the_verdict(run: Run, course: Cou
 
 
 def test_hints_seen_elsewhere_are_shown_again(run: Run, course: Course) -> None:
-    from grader.learner.progress import Progress
-
     write(course, "lin_grad", MEAN)
     run(LIN)
     progress, exercise = Progress.load(course.root), course.find("lin_grad")

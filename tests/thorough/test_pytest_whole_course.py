@@ -14,6 +14,7 @@ from test_pytest_plugin import (
     SLOPE,
     Run,
     assert_first_screen,
+    assert_remembered_as_graded,
     author,
     closing,
     counted,
@@ -32,6 +33,12 @@ from grader.authoring.build import worked_text
 from grader.course import Course
 
 pytest_plugins = ["pytester"]
+
+
+def test_a_verdict_from_another_process_is_remembered_of_the_bytes_that_were_graded(
+    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_remembered_as_graded(run, course, monkeypatch, "-n1")
 
 
 def test_where_handgrad_is_no_command_the_environment_is_to_be_activated_first(
