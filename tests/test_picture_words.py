@@ -23,16 +23,16 @@ def told(*off: float, note: str = "", graph: Graph | None = None) -> list[str]:
 def test_the_entries_furthest_off_come_first_and_say_which_way() -> None:
     assert told(0, 0.5, 0, -2, 0, 0) == [
         "w.g, a square case, n=2, m=3.",
-        "Of 6 entries, 1 too large, 1 too small, 4 right.",
+        "Of 6 entries, 1 too high, 1 too low, 4 right.",
         "The furthest off first:",
-        "w.g[1, 0]: yours is 4, too small.",
-        "w.g[0, 1]: yours is 2, too large.",
+        "w.g[1, 0]: yours is 4, too low.",
+        "w.g[0, 1]: yours is 2, too high.",
     ]
 
 
 def test_what_is_no_number_is_told_first() -> None:
     assert told(0, 0.5, 0, np.nan, 0, 0)[1:4] == [
-        "Of 6 entries, 1 too large, 4 right.",
+        "Of 6 entries, 1 too high, 4 right.",
         "The furthest off first:",
         "w.g[1, 0]: yours is 4, no number to compare.",
     ]

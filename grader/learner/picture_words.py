@@ -1,4 +1,4 @@
-"""Pictures of wrong answers in words: which entries are too large or too small, and where it goes wrong."""
+"""Pictures of wrong answers in words: which entries are too high or too low, and where it goes wrong."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def _compared(name: str, yours: Grid, off: Grid) -> Iterator[str]:
     broken = ~np.isfinite(off.values)
     large, small = int((off.values > 0).sum()), int((off.values < 0).sum())
     right = off.values.size - large - small - int(np.isnan(off.values).sum())
-    counts = [
-        f"{count} {what}" for count, what in ((large, "too large"), (small, "too small"), (right, "right")) if count
-    ]
+    counts = [f"{count} {what}" for count, what in ((large, "too high"), (small, "too low"), (right, "right")) if count]
     if off.values.size != 1:
         yield f"Of {off.values.size} entries, {', '.join(counts) or 'none is a number'}."
     wrong = np.argwhere((off.values != 0) | broken)
@@ -57,7 +55,7 @@ def _compared(name: str, yours: Grid, off: Grid) -> Iterator[str]:
     for at in map(tuple, furthest[:MOST_ENTRIES]):
         place = f"{name}[{', '.join(map(str, at))}]" if at else name
         value, error = yours.values[at], off.values[at]
-        how = "too large" if error > 0 else "too small" if error < 0 else "no number to compare"
+        how = "too high" if error > 0 else "too low" if error < 0 else "no number to compare"
         yield f"{place}: yours is {value:.3g}, {how}."
     if len(furthest) > MOST_ENTRIES:
         yield f"And {len(furthest) - MOST_ENTRIES} more."
