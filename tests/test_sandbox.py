@@ -399,12 +399,15 @@ def run_beside(worker: Worker, source: str) -> tuple[threading.Thread, list[str]
 
 def test_a_job_that_runs_is_ended_from_another_thread(each_worker: StoppableWorker) -> None:
     """It is no crash that deserves a second try, and the next job is answered as if nothing had been."""
+    assert_still_honest(each_worker)
+    process = each_worker.process
     thread, ends = run_beside(each_worker, body("while True: pass"))
     running = "_child" if isinstance(each_worker, ForkingWorker) else "_is_running"
     wait_until(lambda: bool(getattr(each_worker, running)), "the job never began")
     each_worker.stop()
     thread.join()
     assert ends == ["crash"]
+    assert each_worker.process is process or isinstance(each_worker, SpawnedWorker), "it stays warm where it forks"
     each_worker.resume()
     assert_still_honest(each_worker)
 
