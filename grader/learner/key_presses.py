@@ -106,15 +106,21 @@ def _windows_keys(pressed: Pressed, stop: threading.Event, _woken: int, whole_li
     import msvcrt
     import time
 
+    typed = ""
     while not stop.is_set():
-        if whole_lines:
-            pressed(sys.stdin.readline().strip() or ENTER)
-        elif not msvcrt.kbhit():  # type: ignore[attr-defined,unused-ignore]
+        if not msvcrt.kbhit():  # type: ignore[attr-defined,unused-ignore]
             time.sleep(0.05)  # Windows has nothing to wait for
+            continue
+        read = msvcrt.getwche if whole_lines else msvcrt.getwch  # type: ignore[attr-defined,unused-ignore]
+        key = str(read())
+        if whole_lines and key == "\r":
+            print()
+            pressed(typed.strip() or ENTER)
+            typed = ""
+        elif whole_lines:
+            typed = typed[:-1] if key == "\b" else typed + key
+        elif key in "\x00\xe0":  # a key without a character has a second code
+            pressed(_WINDOWS_NAMES.get(str(read()), ESCAPE))
         else:
-            key = str(msvcrt.getwch())  # type: ignore[attr-defined,unused-ignore]
-            if key in "\x00\xe0":  # a key without a character has a second code
-                pressed(_WINDOWS_NAMES.get(str(msvcrt.getwch()), ESCAPE))  # type: ignore[attr-defined,unused-ignore]
-            else:
-                for name in keys_in(key):
-                    pressed(name)
+            for name in keys_in(key):
+                pressed(name)

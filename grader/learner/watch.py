@@ -112,8 +112,10 @@ class Watch:
         elif event is Happened.INTERRUPTED:
             self._interrupt()
         elif event is Happened.SUSPENDED:
+            self.checks.again()  # no endless loop runs meanwhile
             modes.leave()
             suspend()
+            modes.enter()  # in the background it is stopped here, before it draws over what is there
             self.events.put(Happened.CONTINUED)
         elif event is Happened.CONTINUED:
             modes.enter()

@@ -79,7 +79,7 @@ class Checks:
         self._start_next()
 
     def again(self) -> None:
-        """Begin the check that is running once more: its time has run while the program was suspended."""
+        """Begin the check that is running once more: its time runs on while the program is suspended."""
         if self.running is not None and not self.is_stopped:
             self.add([self.running.exercise], pictures=self.running.pictures)
 

@@ -114,6 +114,8 @@ def test_a_day_in_a_window_of_each_size(folder: Path, size: tuple[int, int]) -> 
         terminal.press(*"echo se", *"en", "Enter")
         terminal.wait_for("\nseen\n")
         save(folder / SLOPE, WRONG)
+        terminal.press(*"bg", "Enter")  # where it may not touch the terminal
+        terminal.wait_for("bg\n")
         terminal.press(*"fg", "Enter")
         terminal.wait_for(SLOPE, "hint 1/3", LEGEND)
         terminal.press("h")
