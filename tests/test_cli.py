@@ -280,7 +280,7 @@ def test_check_shows_what_learner_code_printed(here: Run, course: Course) -> Non
 def test_check_takes_ids_units_files_and_folders(here: Run, target: str) -> None:
     done = here("check", target)
     assert done.stdout.splitlines()[0] == "exercises/06_losses/mse_grad.py  not attempted yet"
-    assert re.search(r"^06_losses  \.{14}  0 of \d\d$", done.stdout, re.MULTILINE)
+    assert re.search(r"^06_losses  \.{14}  0 of \d\d  quiz 0 of \d\d$", done.stdout, re.MULTILINE)
 
 
 def test_check_takes_paths_from_where_you_stand(here: Run, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
