@@ -25,8 +25,7 @@ def waits(command: Sequence[str], folder: Path, file: Path, versions: Sequence[t
         os.chdir(folder)
         os.execvp(command[0], command)
     try:
-        _shown(terminal, "quit", START)
-        time.sleep(1)
+        _shown(terminal, " of ", START)  # how far one is stands below the first verdict
         return [_wait(terminal, file, *version) for version in versions]
     finally:
         os.kill(pid, signal.SIGINT)

@@ -60,10 +60,14 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def keep_copy(path: Path, root: Path) -> Path | None:
-    """Keep a numbered copy of a file below `root`, as `.handgrad/backups/<stem>-<n>.py`; `None` if there is no file."""
+    """Keep a numbered copy of a file below `root`, as `.handgrad/backups/<unit>/<stem>-<n>.py`.
+
+    The unit is the file's folder; it is not said twice of a file with the unit's own name. `None` if there is no file.
+    """
     if not path.is_file():
         return None
-    folder = root / FOLDER / BACKUPS
+    unit = "" if path.stem == path.parent.name else path.parent.name
+    folder = root / FOLDER / BACKUPS / unit
     folder.mkdir(parents=True, exist_ok=True)
     number = 1
     while (backup := folder / f"{path.stem}-{number}{path.suffix}").exists():

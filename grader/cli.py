@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,6 +13,7 @@ import typer
 from . import __version__
 from .commands import author as author_command
 from .commands import report as report_command
+from .commands.lesson import lesson
 from .commands.nbgrader import app as nbgrader_app
 from .commands.quiz import quiz
 from .commands.review import review
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from .learner.session import Session
     from .picture.picture_data import ExercisePictures
 
+PLAIN = "--plain"
 app = typer.Typer(
     name="handgrad",
     help="Learn to write gradients by hand: fill in the stubs under exercises/, and each mistake is named.\n\n"
@@ -54,8 +57,11 @@ Format = Annotated[Literal["text", "json"], typer.Option("--format", help="Text 
 
 def main() -> None:
     """Run the command; every foreseeable problem is one sentence and an exit code."""
+    arguments = sys.argv[1:]
+    if PLAIN in arguments:  # wherever it stands
+        arguments = [PLAIN, *(each for each in arguments if each != PLAIN)]
     try:
-        app(prog_name="handgrad")
+        app(arguments, prog_name="handgrad")
     except HandgradError as error:
         _fail(str(error), error.exit_code)
     except BrokenPipeError:
@@ -71,6 +77,13 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
+def _plain(wanted: bool) -> None:
+    if wanted:
+        from .learner.plain_mode import ask_for_plain
+
+        ask_for_plain()
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"handgrad {__version__}")
@@ -82,6 +95,12 @@ def _root(
     context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    plain: Annotated[
+        bool,
+        typer.Option(
+            PLAIN, callback=_plain, help="Text alone, for screen readers, as with ACCESSIBLE=1; any command has it."
+        ),
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
@@ -96,9 +115,15 @@ def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folde
     from .learner import workspace
 
     course = workspace.init(folder)
-    lesson = folder / "exercises" / course.exercises[0].unit / "README.md"
-    print(f"{folder} is ready. Go there, and start:\n  cd {folder}\n  handgrad")
-    print(f"It begins with the lesson in {lesson}, and checks each exercise as you save it.")
+    here = course.root == Path.cwd().resolve()
+    go = "Start here:" if here else f"Go there, and start:\n  cd {shlex.quote(str(folder))}"
+    print(f"{course.root if here else folder} is ready. {go}\n  handgrad")
+    print("It checks each exercise as you save it: open the same folder in your editor, beside the terminal.")
+    first = folder / "exercises" / course.exercises[0].unit / "README.md"
+    print(f"It begins with the lesson in {first}: read it with handgrad lesson, or handgrad lesson --browser.")
+
+
+app.command()(lesson)
 
 
 @app.command()
@@ -159,9 +184,9 @@ def hint(
 @app.command("list")
 def list_() -> None:
     """List all exercises and how far you are."""
-    from .learner.console import exercise_lines, print_lines
-    from .learner.progress import next_exercise
-    from .learner.render_text import next_step
+    from .learner.console import exercise_lines, print_lines, report_width
+    from .learner.progress import by_unit, next_exercise
+    from .learner.render_text import next_step, progress_bars
 
     course = _course()
     with _session(course) as session:
@@ -170,6 +195,8 @@ def list_() -> None:
             for exercise in course.exercises:
                 if exercise.unit == unit.id:
                     print_lines(exercise_lines(session, exercise))
+        units = by_unit(course, session.progress, [unit.id for unit in course.config.units])
+        print_lines(progress_bars(units, report_width()))
         print_lines([next_step(next_exercise(session.progress, course.exercises))])
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -68,6 +69,7 @@ class ExerciseResult:
         printed: what the learner's code printed.
         notes: what of it was passed over, and where.
         flags: what a person should look at, though no points were lost for it.
+        made_from: the hash of the file's bytes that were graded, where a learner's progress is kept.
     """
 
     id: str
@@ -76,6 +78,11 @@ class ExerciseResult:
     printed: str = ""
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    made_from: str = ""
+
+    def of(self, content: bytes | None) -> ExerciseResult:
+        """The same verdict, as one on these bytes of a file."""
+        return replace(self, made_from=content_hash(content))
 
     @cached_property
     def status(self) -> Status:
@@ -153,6 +160,11 @@ class CourseResult:
             "exercises": [exercise.record for exercise in self.exercises],
             "notes": list(self.notes),
         }
+
+
+def content_hash(content: bytes | None) -> str:
+    """SHA-256 of a file's bytes; empty where there is no file."""
+    return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
 def exit_code(exercises: Sequence[ExerciseResult]) -> int:

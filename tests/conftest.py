@@ -58,8 +58,10 @@ settings.register_profile("fresh", deadline=None)
 settings.load_profile("same")
 
 # What these tests read must not depend on where they run: pytest words its summary differently in CI.
-for name in ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", MODE_VARIABLE):
+for name in ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "ACCESSIBLE", MODE_VARIABLE):
     os.environ.pop(name, None)
+if os.environ.get("TERM") == "dumb":  # plain mode, as in many a log
+    del os.environ["TERM"]
 
 # The processes that share the tests share the processors too: threads that wait for each other take a fifth on top.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

@@ -26,7 +26,9 @@ from test_session import RIGHT, KeptWorker
 from grader import __version__, cli
 from grader.batch import grade_terminal as batch_report
 from grader.course import Course, bundled_folder, load_course
+from grader.judging.grading import Grader
 from grader.learner import workspace
+from grader.learner.progress import Progress
 from grader.results import SCHEMA_FILE
 from grader.sandbox.worker import Worker
 
@@ -35,6 +37,7 @@ pytestmark = pytest.mark.slow
 HANDGRAD = [sys.executable, "-c", "from grader.cli import main; main()"]
 COMMANDS = [
     "init",
+    "lesson",
     "check",
     "hint",
     "list",
@@ -208,6 +211,15 @@ def test_init_makes_a_workspace_and_says_how_to_begin(tmp_path: Path, typed: Run
         assert line in done.stdout
 
 
+def test_init_here_says_to_start_here(tmp_path: Path, typed: Run) -> None:
+    """In the folder itself there is nowhere to go; the second time it is a course already, and one is in it."""
+    done = typed("init", ".", cwd=tmp_path)
+    assert done.stdout.startswith(f"{tmp_path} is ready. Start here:\n  handgrad\n")
+    assert "  cd " not in done.stdout
+    assert "and you are in it: type handgrad to go on" in one_sentence(typed("init", ".", cwd=tmp_path), 2)
+    assert "and you are in it" in one_sentence(typed("init", "another", cwd=tmp_path), 2)
+
+
 def test_init_refuses_a_folder_that_holds_something(tmp_path: Path, typed: Run) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     assert "name a new folder" in one_sentence(typed("init", ".", cwd=tmp_path), 2)
@@ -253,7 +265,7 @@ def test_check_of_what_is_right_is_ok_and_exits_with_zero(here: Run, course: Cou
     done = here("check", "lin_grad")
     assert done.returncode == 0
     assert "inp.g, w.g, b.g  ok" in done.stdout
-    assert "04_linear  #.............  3 of 39" in done.stdout
+    assert "04_linear  ##............  3 of 20  quiz 0 of 19" in done.stdout
     assert done.stdout.splitlines()[-1] == "next: exercises/01_slopes/slope.py"
 
 
@@ -269,7 +281,7 @@ def test_check_shows_what_learner_code_printed(here: Run, course: Course) -> Non
 def test_check_takes_ids_units_files_and_folders(here: Run, target: str) -> None:
     done = here("check", target)
     assert done.stdout.splitlines()[0] == "exercises/06_losses/mse_grad.py  not attempted yet"
-    assert re.search(r"^06_losses  \.{14}  0 of \d\d$", done.stdout, re.MULTILINE)
+    assert re.search(r"^06_losses  \.{14}  0 of \d\d  quiz 0 of \d\d$", done.stdout, re.MULTILINE)
 
 
 def test_check_takes_paths_from_where_you_stand(here: Run, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -468,12 +480,34 @@ def test_a_file_that_cannot_be_read_is_not_said_to_pass(here: Run, course: Cours
     assert "cannot be read" in done.stdout + done.stderr
 
 
+def test_a_file_saved_while_it_is_checked_has_no_verdict(
+    here: Run, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The verdict is on the bytes that were read: it is shown, and not taken for one on those that came after."""
+    write(course, "slope", SLOPE)
+    saved_meanwhile(monkeypatch, course, "slope")
+    assert here("check", "slope").returncode == 0
+    assert Progress.load(course.root).result(course.find("slope")) is None
+
+
+def saved_meanwhile(monkeypatch: pytest.MonkeyPatch, course: Course, exercise_id: str) -> None:
+    """Somebody saves a file between being read and being judged."""
+    grade = Grader.grade
+
+    def judged_late(self, exercise, *rest):
+        write(course, exercise_id, "something else\n")
+        return grade(self, exercise, *rest)
+
+    monkeypatch.setattr(Grader, "grade", judged_late)
+
+
 def test_list_shows_every_exercise_by_unit_and_how_far_it_is(here: Run, course: Course) -> None:
     write(course, "lin_grad", MEAN)
     here("check", "lin_grad")
     lines = here("list").stdout.splitlines()
     assert lines[0] == "01_slopes  Slopes, measured with a nudge"
     assert "  lin_grad              1/3   A linear layer, backwards" in lines
+    assert "04_linear       ..............  1 of 20  quiz 0 of 19" in lines
     assert sum(line.startswith("  ") for line in lines) == len(course.exercises)
     assert lines[-1] == "next: exercises/01_slopes/slope.py"
 
@@ -494,9 +528,9 @@ def test_reset_keeps_every_version_and_forgets_the_verdict(here: Run, course: Co
     for number in (1, 2):
         write(course, "slope", SLOPE + f"# {number}\n")
         here("check", "slope")
-        assert f".handgrad/backups/slope-{number}.py" in here("reset", "slope", "--yes").stdout
+        assert f".handgrad/backups/01_slopes/slope-{number}.py" in here("reset", "slope", "--yes").stdout
         assert course.find("slope").path.read_text() == stub
-        assert (course.root / f".handgrad/backups/slope-{number}.py").read_text() == SLOPE + f"# {number}\n"
+        assert (course.root / f".handgrad/backups/01_slopes/slope-{number}.py").read_text() == SLOPE + f"# {number}\n"
     assert "  slope                 0/1 " in here("list").stdout
 
 

@@ -37,6 +37,8 @@ def lin_grad(inp, out, w, b):
 # What the learner's documents tell to type, with the exit code in a new course folder, where b.g of lin_grad is wrong.
 TYPED = {
     "list": 0,
+    "lesson": 0,
+    "lesson --browser": 0,
     "check lin_grad": 1,
     "check lin_grad --show": 1,
     "check lin_grad --show --format json": 1,
@@ -50,7 +52,7 @@ TYPED = {
 }
 ONCE_SOLVED = {"solution lin_grad": 0}
 # What is tried in other tests: a folder is made by `course`, watching needs a terminal, checking needs a target.
-ELSEWHERE = {"", "init", "init my-course", "check", "grade"}
+ELSEWHERE = {"", "--plain", "init", "init my-course", "check", "grade"}
 
 
 @pytest.mark.parametrize("document", documents(), ids=lambda document: document.path.relative_to(ROOT).as_posix())

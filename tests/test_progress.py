@@ -39,7 +39,7 @@ def verdict(exercise: CourseExercise, *codes: str | None) -> ExerciseResult:
         )
         for answer, code in zip(exercise.declaration.answers, codes, strict=True)
     ]
-    return ExerciseResult(exercise.id, exercise.unit, tuple(answers))
+    return ExerciseResult(exercise.id, exercise.unit, tuple(answers)).of(exercise.path.read_bytes())
 
 
 def solved(exercise: CourseExercise) -> ExerciseResult:
@@ -228,7 +228,10 @@ def test_units_are_counted_in_answers_and_come_in_teaching_order(course: Course,
     progress = Progress.load(course.root)
     progress.record(lin_grad, verdict(lin_grad, None, None, "todo"))
     asked = ["04_linear", "01_slopes", "04_linear"]
-    assert by_unit(course, progress, asked) == [UnitProgress("01_slopes", 0, 17), UnitProgress("04_linear", 2, 39)]
+    assert by_unit(course, progress, asked) == [
+        UnitProgress("01_slopes", 0, 5, 0, 12),
+        UnitProgress("04_linear", 2, 20, 0, 19),
+    ]
 
 
 def test_next_is_the_first_open_exercise_and_stretch_comes_last(course: Course) -> None:
@@ -245,6 +248,35 @@ def test_next_is_the_first_open_exercise_and_stretch_comes_last(course: Course) 
     for exercise in course.exercises:
         progress.record(exercise, solved(exercise))
     assert next_exercise(progress, course.exercises) is None
+
+
+def test_a_quiz_that_was_skipped_comes_last(course: Course) -> None:
+    """It is skipped once something of a later unit has been attempted."""
+    progress = Progress.load(course.root)
+    quiz, unit_2 = course.find("quiz_01_slopes"), course.find("dy_dx")
+    for exercise in course.exercises:
+        if exercise.unit == "01_slopes" and not exercise.is_quiz:
+            progress.record(exercise, solved(exercise))
+    assert next_exercise(progress, course.exercises) == quiz
+    progress.record(unit_2, verdict(unit_2, "todo"))
+    assert next_exercise(progress, course.exercises) == quiz
+    progress.record(unit_2, verdict(unit_2, "unknown"))
+    assert next_exercise(progress, course.exercises) == unit_2
+    for exercise in course.exercises:
+        if exercise != quiz and not exercise.stretch:
+            progress.record(exercise, solved(exercise))
+    assert next_exercise(progress, course.exercises) == quiz
+
+
+def test_a_verdict_belongs_to_the_bytes_that_it_was_made_from(course: Course, lin_grad: CourseExercise) -> None:
+    """A file that was saved again before its verdict was recorded has none."""
+    progress, graded = Progress.load(course.root), lin_grad.path.read_bytes()
+    result = solved(lin_grad).of(graded)
+    lin_grad.path.write_text("something else")
+    progress.record(lin_grad, result)
+    assert progress.result(lin_grad) is None
+    lin_grad.path.write_bytes(graded)
+    assert progress.result(lin_grad) == result
 
 
 def test_a_verdict_that_was_our_own_error_is_not_a_pass(course: Course, lin_grad: CourseExercise) -> None:

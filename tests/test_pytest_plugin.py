@@ -19,6 +19,7 @@ from golden import assert_golden, masked
 from test_session import RIGHT, KeptWorker
 
 from grader.course import Course, bundled_folder, load_course
+from grader.learner.progress import Progress
 from grader.sandbox.worker import Worker
 
 pytest_plugins = ["pytester"]
@@ -122,6 +123,30 @@ def test_a_failing_w_g(run: Run, course: Course) -> None:
     assert_golden("pytest_mean_for_sum", body(result))
 
 
+def test_a_verdict_is_remembered_of_the_bytes_that_were_graded(
+    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_remembered_as_graded(run, course, monkeypatch)
+
+
+def assert_remembered_as_graded(run: Run, course: Course, monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
+    """A file that was saved again before its verdict is recorded has none."""
+    write(course, "slope", SLOPE)
+    exercise, record = course.find("slope"), Progress.record
+
+    def recorded_late(self, exercise, result):
+        write(course, exercise.id, "something else\n")
+        record(self, exercise, result)
+
+    monkeypatch.setattr(Progress, "record", recorded_late)
+    run("exercises/01_slopes/slope.py", *options)
+    assert Progress.load(course.root).result(exercise) is None
+    write(course, "slope", SLOPE)
+    known = Progress.load(course.root).result(exercise)
+    assert known is not None
+    assert known.status == "passed"
+
+
 def test_a_shape_error_with_axis_names_told_once_for_three_answers(run: Run, course: Course) -> None:
     write(course, "lin_grad", SHAPES)
     result = run(LIN)
@@ -136,9 +161,9 @@ def test_nothing_attempted_yet(run: Run) -> None:
 
 
 def unit_lines(lines: list[str]) -> dict[str, int]:
-    """What the lines of whole units say is to do."""
-    found = (re.match(r"(?:\S*/)?(\d\d_\w+) +(\d+) to do\b", line) for line in lines)
-    return {match[1]: int(match[2]) for match in found if match}
+    """What the lines of whole units say is to do, in exercises and in the quiz."""
+    found = (re.match(r"(?:\S*/)?(\d\d_\w+) +(\d+) to do(?:  quiz (\d+))?", line) for line in lines)
+    return {match[1]: int(match[2]) + int(match[3] or 0) for match in found if match}
 
 
 def counted(course: Course) -> dict[str, int]:
@@ -251,8 +276,6 @@ def test_prints_are_shown_with_dash_s_whatever_the_verdict(run: Run, course: Cou
 
 
 def test_hints_seen_elsewhere_are_shown_again(run: Run, course: Course) -> None:
-    from grader.learner.progress import Progress
-
     write(course, "lin_grad", MEAN)
     run(LIN)
     progress, exercise = Progress.load(course.root), course.find("lin_grad")
@@ -313,7 +336,7 @@ def test_only_the_files_asked_for_are_run(run: Run, course: Course, kept: KeptWo
 def test_what_was_reached_before_counts_in_the_bars(run: Run, course: Course) -> None:
     write(course, "lin_grad", RIGHT)
     run(LIN)
-    assert "04_linear  #.............  3 of 39" in run("exercises/04_linear/linear_grad.py").outlines
+    assert "04_linear  ##............  3 of 20  quiz 0 of 19" in run("exercises/04_linear/linear_grad.py").outlines
 
 
 def test_dash_x_stops_at_the_first_that_is_not_right(run: Run, course: Course, kept: KeptWorker) -> None:

@@ -186,8 +186,9 @@ def test_fresh_begins_again_with_other_numbers_and_keeps_the_old_sheet(take: Tak
     take("", "0.004")
     _, shown = take("q", options=("--fresh",))
     assert "1 of 12  falls_by_4" in shown
+    assert "The old one is kept in .handgrad/backups/01_slopes/quiz-2.yaml." in shown
     assert answers(course) == {}
-    assert "how_far: 0.004" in (course.root / ".handgrad/backups/quiz-2.yaml").read_text()
+    assert "how_far: 0.004" in (course.root / ".handgrad/backups/01_slopes/quiz-2.yaml").read_text()
 
 
 def test_a_sheet_edited_meanwhile_keeps_what_was_edited(course: Course, taking: QuizSession) -> None:

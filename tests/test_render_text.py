@@ -128,18 +128,30 @@ def test_no_line_is_wider_than_the_terminal_or_twenty_columns_of_text(course: Co
 
 
 def test_bars_line_up_and_are_full_only_when_all_is_done() -> None:
-    units = [UnitProgress("01_slopes", 5, 5), UnitProgress("02_chain_rule", 11, 12), UnitProgress("04_linear", 0, 20)]
+    units = [
+        UnitProgress("01_slopes", 5, 5, 0, 12),
+        UnitProgress("02_chain_rule", 11, 12),
+        UnitProgress("04_linear", 0, 20),
+    ]
     assert as_text(progress_bars(units, 80)).splitlines() == [
-        "01_slopes      ##############  5 of 5",
+        "01_slopes      ##############  5 of 5  quiz 0 of 12",
         "02_chain_rule  ############..  11 of 12",
         "04_linear      ..............  0 of 20",
     ]
 
 
 def test_bars_shrink_with_the_terminal() -> None:
-    (line,) = as_text(progress_bars([UnitProgress("02_chain_rule", 6, 12)], 38)).splitlines()
+    (line,) = as_text(progress_bars([UnitProgress("02_chain_rule", 6, 12)], 33)).splitlines()
     assert line == "02_chain_rule  ####.....  6 of 12"
-    assert len(line) <= 38
+    assert len(line) <= 33
+    (line,) = as_text(progress_bars([UnitProgress("02_chain_rule", 6, 12, 0, 13)], 40)).splitlines()
+    assert line == "02_chain_rule  6 of 12  quiz 0 of 13"
+
+
+def test_in_plain_mode_progress_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCESSIBLE", "1")
+    (line,) = as_text(progress_bars([UnitProgress("04_linear", 1, 20, 0, 19)], 80)).splitlines()
+    assert line == "04_linear: 1 of 20 answers, quiz 0 of 19 questions"
 
 
 def test_no_units_no_bars() -> None:

@@ -30,11 +30,11 @@ from probes import (
     outcome,
     run,
 )
-from processes import PATIENCE, alive, children_of, ended
+from processes import PATIENCE, alive, children_of, ended, wait_until
 
 from grader.errors import InfrastructureError
 from grader.sandbox import worker as sandbox
-from grader.sandbox.worker import ForkingWorker, SpawnedWorker, Worker, start_worker
+from grader.sandbox.worker import ForkingWorker, SpawnedWorker, StoppableWorker, Worker, start_worker
 
 HOSTILE = {
     "hangs": (body("while True: pass"), "timeout"),
@@ -387,3 +387,43 @@ def test_a_worker_that_cannot_start_says_why(mode: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(sandbox.sys, "executable", str(fake))
     with mode_worker(mode) as worker, pytest.raises(InfrastructureError, match="torch is not installed"):
         worker.run(make_job(HONEST, {"x": X}), PATIENT)
+
+
+def run_beside(worker: Worker, source: str) -> tuple[threading.Thread, list[str]]:
+    """A job that runs in a thread, and how it will have ended."""
+    ends: list[str] = []
+    thread = threading.Thread(target=lambda: ends.append(run(worker, source).end))
+    thread.start()
+    return thread, ends
+
+
+def test_a_job_that_runs_is_ended_from_another_thread(each_worker: StoppableWorker) -> None:
+    """It is no crash that deserves a second try, and the next job is answered as if nothing had been."""
+    assert_still_honest(each_worker)
+    process = each_worker.process
+    thread, ends = run_beside(each_worker, body("while True: pass"))
+    running = "_child" if isinstance(each_worker, ForkingWorker) else "_is_running"
+    wait_until(lambda: bool(getattr(each_worker, running)), "the job never began")
+    each_worker.stop()
+    thread.join()
+    assert ends == ["crash"]
+    assert each_worker.process is process or isinstance(each_worker, SpawnedWorker), "it stays warm where it forks"
+    each_worker.resume()
+    assert_still_honest(each_worker)
+
+
+def test_a_job_that_comes_after_the_stop_is_ended_as_well(each_worker: StoppableWorker) -> None:
+    """Whoever stops a check does not know whether its job has begun."""
+    each_worker.stop()
+    assert run(each_worker, body("while True: pass")).end == "crash"
+    each_worker.resume()
+    assert_still_honest(each_worker)
+
+
+def test_a_stop_when_nothing_runs_costs_nothing(each_worker: StoppableWorker) -> None:
+    assert_still_honest(each_worker)
+    process = each_worker.process
+    each_worker.stop()
+    each_worker.resume()
+    assert_still_honest(each_worker)
+    assert each_worker.process is process

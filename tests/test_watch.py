@@ -22,16 +22,21 @@ PATIENCE = 180.0
 SLOPE, CENTRAL = "exercises/01_slopes/slope.py", "exercises/01_slopes/central_difference.py"
 RIGHT = (ROOT / "solutions/01_slopes/slope.py").read_text()
 WRONG = RIGHT.replace("- f(x)", "+ f(x)")
+ENDLESS = "def slope(f, x, h):\n    while True:\n        pass\n"
 LEGEND = "q quit"
+HANDGRAD = f"{sys.executable} -m grader"
+COMMAND = f"trap : INT; {HANDGRAD}; echo ended with $?; sleep 1000"
 
 
 class Terminal:
     """A tmux session of its own, with a command running in it."""
 
-    def __init__(self, folder: Path, size: tuple[int, int] = (80, 30)) -> None:
+    def __init__(
+        self, folder: Path, size: tuple[int, int] = (80, 30), command: str = COMMAND, **environment: str
+    ) -> None:
         self.socket = f"handgrad-{uuid.uuid4().hex[:8]}"
-        command = f"trap : INT; {sys.executable} -m grader; echo ended with $?; sleep 1000"
-        environment = {**os.environ, "TERM": "screen-256color", "PYTHONPATH": str(ROOT), "SHELL": "/bin/sh"}
+        for_all = {"TERM": "screen-256color", "PYTHONPATH": str(ROOT), "SHELL": "/bin/sh"}
+        environment = {**os.environ, **for_all, **environment}
         width, height = map(str, size)
         words = ["new-session", "-d", "-x", width, "-y", height, "-c", str(folder), command]
         subprocess.run(["tmux", "-L", self.socket, *words], check=True, env=environment)
@@ -68,6 +73,14 @@ class Terminal:
             assert time.monotonic() < deadline, f"still there: {text}"
             time.sleep(0.05)
 
+    def wait_until_not(self, screen: str) -> str:
+        """The first screen that is another one."""
+        deadline = time.monotonic() + PATIENCE
+        while (found := self.screen()) == screen:
+            assert time.monotonic() < deadline, f"nothing ever changed in:\n{screen}"
+            time.sleep(0.05)
+        return found
+
     def close(self) -> None:
         subprocess.run(["tmux", "-L", self.socket, "kill-server"], check=False, capture_output=True)
 
@@ -97,17 +110,18 @@ def save(path: Path, text: str) -> None:
 
 def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     """Read what to do, edit, see the verdict, hint, back, picture, solve, compare, next, list, reset, quit."""
-    terminal.wait_for("1. Read the lesson: exercises/01_slopes/README.md", f"2. Open {SLOPE}", "3. Save the file")
+    terminal.wait_for("open this folder in your editor", "2. Read the lesson: exercises/01_slopes/README.md")
+    terminal.wait_for(f"3. Open {SLOPE}", "4. Save the file")
     save(folder / SLOPE, WRONG)
     assert "Enter back" not in terminal.wait_for(SLOPE, "hint 1/3", "next hint: h", LEGEND)
     terminal.press("h")
     terminal.wait_for("hint 2/3", "next hint: h", "Enter back")
     terminal.press("Enter")
-    terminal.wait_for("0 of 17", "hint 2/3")
+    terminal.wait_for("0 of 5  quiz 0 of 12", "hint 2/3")
     terminal.press("p")
     terminal.wait_for("yours - right", "right", "  return\n", LEGEND)
     save(folder / SLOPE, RIGHT.replace("f(x + h)", "f(h + x)"))
-    terminal.wait_for("Solved.", "1 of 17", f"next: n, {CENTRAL}")
+    terminal.wait_for("Solved.", "1 of 5  quiz 0 of 12", f"next: n, {CENTRAL}")
     terminal.press("s")
     terminal.wait_for("+ the worked solution", "f(h + x)", "f(x + h)")
     terminal.press("n")
@@ -115,7 +129,7 @@ def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     terminal.press("s")
     terminal.wait_for("does not pass yet")
     terminal.press("l")
-    terminal.wait_for("1 of 17", "07_network", "1/1", "pick_h", LEGEND)
+    terminal.wait_for("1 of 5  quiz 0 of 12", "07_network", "1/1", "pick_h", LEGEND)
     terminal.press("n")
     save(folder / SLOPE, WRONG)
     terminal.wait_for(SLOPE, "hint 1/3")
@@ -127,10 +141,69 @@ def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     terminal.press("r")
     terminal.wait_for("y/n")
     terminal.press("y")
-    terminal.wait_for("not attempted yet", ".handgrad/backups/slope-1.py")
-    assert (folder / ".handgrad/backups/slope-1.py").read_text() == WRONG
+    terminal.wait_for("not attempted yet", ".handgrad/backups/01_slopes/slope-1.py")
+    assert (folder / ".handgrad/backups/01_slopes/slope-1.py").read_text() == WRONG
     terminal.press("q")
     terminal.wait_for("ended with 0")
+
+
+def give_time(folder: Path) -> None:
+    """So much that no check which is to be ended ends by itself."""
+    course = folder / "course.yaml"
+    course.write_text(course.read_text().replace("time_limit: 10 ", "time_limit: 600 "))
+
+
+def test_keys_and_saves_are_heard_while_an_endless_loop_is_checked(folder: Path) -> None:
+    """In a small window: the newer save ends the check, Ctrl-C does, and what is printed is seen."""
+    give_time(folder)
+    terminal = Terminal(folder, (60, 20))
+    try:
+        terminal.wait_for(SLOPE, "not attempted yet", LEGEND)
+        save(folder / SLOPE, RIGHT)
+        terminal.wait_for("Solved.", LEGEND)
+        save(folder / SLOPE, ENDLESS)
+        assert "Solved." not in terminal.wait_for(f"{SLOPE}  is being checked ...", "Ctrl-C: end it", LEGEND)
+        terminal.press("n")
+        terminal.wait_for(CENTRAL, f"checking {SLOPE}")
+        terminal.press("b")
+        terminal.wait_for("is being checked")
+        terminal.press("h")
+        terminal.wait_for("is not checked yet")
+        save(folder / SLOPE, WRONG + "print('seen', 6 * 7)\n")
+        terminal.wait_for("hint 1/3", "your code printed:", "| seen 42", LEGEND)
+        save(folder / SLOPE, ENDLESS)
+        terminal.wait_for("is being checked")
+        terminal.press("C-c")
+        terminal.wait_for("is not checked; Enter checks", "The check was ended.", LEGEND)
+        terminal.press("Enter")
+        terminal.wait_for("is being checked")
+        terminal.press("C-c")
+        terminal.wait_for("The check was ended.")
+        terminal.press("C-c")
+        terminal.wait_for("ended with 0")
+    finally:
+        terminal.close()
+
+
+def test_one_goes_to_an_exercise_by_name_and_reads_the_lesson(terminal: Terminal) -> None:
+    terminal.press("b")
+    terminal.wait_for("This is the first exercise.")
+    terminal.press("g")
+    terminal.wait_for("Go to which exercise or unit?")
+    terminal.press(*"lin_gradd", "BSpace", "BSpace", "Enter")
+    terminal.wait_for("mean lin_grad?")
+    terminal.press("g", *"lin_grad", "Enter")
+    terminal.wait_for("exercises/04_linear/lin_grad.py", "not attempted yet")
+    terminal.press("b")
+    terminal.wait_for("exercises/03_one_example/quiz.yaml")
+    terminal.press("o")
+    terminal.wait_for("3. One example through a layer", "-- lines 1 to", "Space: more below", "w lesson in the browser")
+    terminal.press("Space")
+    terminal.wait_for("u: more above")
+    terminal.press("Enter")
+    terminal.wait_for("exercises/03_one_example/quiz.yaml", "not answered yet")
+    terminal.press("g", *"1", "Enter")
+    terminal.wait_for(SLOPE)
 
 
 def test_without_a_terminal_it_says_what_to_use(folder: Path) -> None:

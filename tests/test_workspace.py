@@ -85,7 +85,7 @@ def test_reset_puts_the_stub_back_and_keeps_what_was_there(course: Course) -> No
     exercise.path.write_text("mine")
     backup = workspace.reset(exercise)
     assert exercise.path.read_text() == stub
-    assert backup == course.root / ".handgrad/backups/slope-1.py"
+    assert backup == course.root / ".handgrad/backups/01_slopes/slope-1.py"
     assert backup.read_text() == "mine"
 
 
@@ -94,7 +94,7 @@ def test_every_reset_has_a_backup_of_its_own(course: Course) -> None:
     for number in (1, 2, 3):
         exercise.path.write_text(f"attempt {number}")
         workspace.reset(exercise)
-    folder = course.root / ".handgrad/backups"
+    folder = course.root / ".handgrad/backups/01_slopes"
     assert [(folder / f"slope-{n}.py").read_text() for n in (1, 2, 3)] == ["attempt 1", "attempt 2", "attempt 3"]
 
 
@@ -179,3 +179,30 @@ def test_a_file_is_written_whole_readable_by_all_and_over_the_old_one(tmp_path: 
     assert file.read_bytes() == "ü\n".encode()
     assert file.stat().st_mode & 0o777 == 0o644
     assert [path.name for path in file.parent.iterdir()] == ["file.txt"]
+
+
+def test_nobody_makes_a_course_inside_their_course(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are most likely in it already, and are told so."""
+    monkeypatch.chdir(course.root)
+    for target in (Path("."), Path("my-course"), Path("exercises/01_slopes/new")):
+        with pytest.raises(UsageError, match="and you are in it: type handgrad to go on"):
+            workspace.init(target)
+    monkeypatch.chdir(course.root / "exercises")
+    with pytest.raises(UsageError, match=r"go there and type handgrad.*a folder outside of it"):
+        workspace.init(Path("my-course"))
+
+
+def test_beside_its_solutions_a_course_is_no_learners_and_one_can_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the README has it: in the folder that was cloned."""
+    (tmp_path / "solutions").mkdir()
+    shutil.copyfile(bundled_folder() / "course.yaml", tmp_path / "course.yaml")
+    monkeypatch.chdir(tmp_path)
+    assert workspace.init(Path("my-course")).root == tmp_path / "my-course"
+
+
+def test_quizzes_of_two_units_have_backups_that_can_be_told_apart(course: Course) -> None:
+    kept = [workspace.reset(course.find(f"quiz_{unit}")) for unit in ("01_slopes", "04_linear")]
+    folder = course.root / ".handgrad/backups"
+    assert kept == [folder / "01_slopes/quiz-1.yaml", folder / "04_linear/quiz-1.yaml"]

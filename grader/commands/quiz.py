@@ -99,5 +99,7 @@ def _take_quiz(course: Course, found: list[CourseExercise], named: bool, fresh: 
     with Session(course) as session:
         taking = sittings[0] if named else first_open_quiz(session, sittings)
         if fresh:
-            workspace.reset(taking.exercise, variant)
+            backup = workspace.reset(taking.exercise, variant)
+            kept = f" The old one is kept in {backup.relative_to(course.root)}." if backup else ""
+            print(f"This is a new sheet, with other numbers.{kept}")
         return take_quiz(session, taking)

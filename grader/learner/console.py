@@ -13,6 +13,7 @@ from rich.text import Text
 from grader.course import Course, CourseExercise
 from grader.results import CourseResult, ExerciseResult, dumps
 
+from .plain_mode import is_plain
 from .progress import by_unit, next_exercise
 from .render_text import Line, Style, exercise_report, next_step, printed_lines, progress_bars
 from .session import Session
@@ -70,11 +71,18 @@ def print_report(
     print_lines([((note, "todo"),) for note in progress.notes])
 
 
-def _pictures(seen: ExercisePictures, width: int) -> Iterator[Line]:
-    from .picture_terminal import picture_lines
+def drawn(seen: ExercisePictures, width: int) -> Iterator[Line]:
+    """The pictures of one exercise; in plain mode, the same in words."""
+    if is_plain():
+        from .picture_words import pictures_in_words as lines
+    else:
+        from .picture_terminal import picture_lines as lines
+    yield from lines(seen, width)
 
+
+def _pictures(seen: ExercisePictures, width: int) -> Iterator[Line]:
     yield ()
-    yield from picture_lines(seen, width)
+    yield from drawn(seen, width)
     yield ()
 
 
@@ -102,18 +110,23 @@ def terminal() -> Console:
     return Console(highlight=False, soft_wrap=True)
 
 
-def print_lines(lines: Iterable[Line], link: CourseExercise | None = None) -> None:
-    """Put lines on the terminal.
+def print_lines(lines: Iterable[Line]) -> None:
+    """Put lines on the terminal."""
+    console = terminal()
+    for line in lines:
+        console.print(styled(line))
+
+
+def styled(line: Line, link: CourseExercise | None = None) -> Text:
+    """A line with its styles.
 
     Args:
         link: its file opens at a click wherever it is named, in terminals that can.
     """
-    console = terminal()
-    for line in lines:
-        text = Text.assemble(*[(text, STYLES.get(style, "")) for text, style in line])
-        if link is not None:
-            text.highlight_words([link.file], f"link {link.path.as_uri()}")
-        console.print(text)
+    text = Text.assemble(*[(text, STYLES.get(style, "")) for text, style in line])
+    if link is not None:
+        text.highlight_words([link.file], f"link {link.path.as_uri()}")
+    return text
 
 
 def clear_screen() -> None:
@@ -126,7 +139,8 @@ class Spinner:
 
     def __init__(self, what: str) -> None:
         self.what = what
-        self.status = Console(stderr=True).status(what) if sys.stderr.isatty() else None
+        watched = sys.stderr.isatty() and not is_plain()
+        self.status = Console(stderr=True).status(what) if watched else None
 
     def __enter__(self) -> Any:
         if self.status is not None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from grader.atomic_files import FOLDER, write_atomically
 from grader.course import Course, CourseExercise
 from grader.quiz.questions import NOT_READ
-from grader.results import AnswerResult, ExerciseResult, exercise_from_json
+from grader.results import AnswerResult, ExerciseResult, content_hash, exercise_from_json
 
 VERSION = 1
 FILE = "progress.json"
@@ -25,7 +24,7 @@ class Progress:
 
     Args:
         path: the state file.
-        exercises: by exercise id: the file's hash, its last verdicts, and hints seen by answer.
+        exercises: by exercise id: the hash of the bytes that were graded, the verdicts, and hints seen by answer.
         met: by code and exercise id: how often a mistake was met, less how often it was got over in a review.
         notes: what a person should be told of the state file itself.
     """
@@ -66,10 +65,10 @@ class Progress:
     def result(self, exercise: CourseExercise) -> ExerciseResult | None:
         """The last verdict, if the file has not changed since."""
         state = self.exercises.get(exercise.id)
-        if state is None or state.get("hash") != content_hash(exercise.path):
+        if state is None or state.get("hash") != file_hash(exercise.path):
             return None
         try:
-            return exercise_from_json(state["result"])
+            return replace(exercise_from_json(state["result"]), made_from=state["hash"])
         except (KeyError, TypeError, AttributeError):
             return None
 
@@ -94,7 +93,7 @@ class Progress:
             if answer.name in before and before[answer.name].get("code") == answer.code
         }
         self.exercises[exercise.id] = {
-            "hash": content_hash(exercise.path),
+            "hash": result.made_from,
             "result": result.record,
             "hints": hints,
         }
@@ -138,12 +137,12 @@ class Progress:
             self.notes.append(f"Progress is not remembered: {self.path.parent} cannot be written ({error.strerror}).")
 
 
-def content_hash(path: Path) -> str:
-    """SHA-256 of a file; empty where there is none."""
+def file_hash(path: Path) -> str:
+    """The hash of what a file holds now; empty where nothing can be read."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return content_hash(path.read_bytes())
     except OSError:
-        return ""
+        return content_hash(None)
 
 
 def _valid_counts(found: Any) -> dict[str, dict[str, int]]:
@@ -176,11 +175,13 @@ def _valid_state(entry: Any) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class UnitProgress:
-    """How far one unit is done, counted in answers."""
+    """How far one unit is done, counted in answers to its exercises, and apart from them in questions of its quiz."""
 
     unit: str
     done: int
     total: int
+    questions_done: int = 0
+    questions: int = 0
 
 
 def by_unit(course: Course, progress: Progress, units: Iterable[str]) -> list[UnitProgress]:
@@ -189,16 +190,29 @@ def by_unit(course: Course, progress: Progress, units: Iterable[str]) -> list[Un
 
 
 def _unit(course: Course, progress: Progress, unit: str) -> UnitProgress:
-    done = total = 0
+    counts = {False: (0, 0), True: (0, 0)}
     for exercise in course.exercises:
         if exercise.unit == unit:
             result = progress.result(exercise)
-            total += len(exercise.declaration.answers)
-            done += sum(answer.status == "passed" for answer in result.answers) if result else 0
-    return UnitProgress(unit, done, total)
+            passed = sum(answer.status == "passed" for answer in result.answers) if result else 0
+            done, total = counts[exercise.is_quiz]
+            counts[exercise.is_quiz] = done + passed, total + len(exercise.declaration.answers)
+    return UnitProgress(unit, *counts[False], *counts[True])
 
 
 def next_exercise(progress: Progress, exercises: Iterable[CourseExercise]) -> CourseExercise | None:
-    """The first exercise that is not known to be passed; stretch exercises come last."""
+    """The first exercise that is not known to be passed; last come stretch exercises and quizzes that were skipped."""
     open_ones = [e for e in exercises if (result := progress.result(e)) is None or result.status != "passed"]
-    return next(iter(sorted(open_ones, key=lambda exercise: exercise.stretch)), None)
+    return next(iter(sorted(open_ones, key=lambda e: e.stretch or _is_skipped_quiz(progress, e))), None)
+
+
+def _is_skipped_quiz(progress: Progress, exercise: CourseExercise) -> bool:
+    """Whether this is a quiz, and something of a later unit has been attempted."""
+    every = exercise.course.exercises
+    later = every[every.index(exercise) + 1 :] if exercise.is_quiz else ()
+    return any(is_attempted(result) for each in later if (result := progress.result(each)) is not None)
+
+
+def is_attempted(result: ExerciseResult) -> bool:
+    """Whether any answer of an exercise is more than the stub's."""
+    return any(answer.status != "todo" for answer in result.answers)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from .pytest_items import AnswerItem, ExerciseFile, Report, Sitting
-from .pytest_screen import fold_units, is_attempted, missing_stub, summarise
+from .pytest_screen import fold_units, missing_stub, summarise
 
 if TYPE_CHECKING:
     pass
@@ -180,12 +181,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """Attach the result, so that it also travels from an xdist worker to the controller."""
     report = yield
     if isinstance(item, AnswerItem) and call.when == "call" and "result" in vars(item.parent):
+        from .progress import is_attempted
+
         report.handgrad = {
             "root": str(item.parent.sitting.root),
             "answer": item.name,
             "status": item.answer.status,
             "attempted": is_attempted(item.parent.result),
             "exercise": item.parent.result.record,
+            "made_from": item.parent.result.made_from,
         }
         item.user_properties += [("exercise", item.parent.exercise.id), ("status", item.answer.status)]
         if item.parent.result.printed.strip() and item.config.option.capture != "no":
@@ -215,7 +219,7 @@ class Recorder:
 
         if found := getattr(report, "handgrad", None):
             sitting = _sitting(self.config, Path(found["root"]))
-            result = exercise_from_json(found["exercise"])
+            result = replace(exercise_from_json(found["exercise"]), made_from=found["made_from"])
             sitting.seen[result.id] = result
             if isinstance(report.longrepr, str):
                 answer = next(answer for answer in result.answers if answer.name == found["answer"])

@@ -17,7 +17,6 @@ from .pytest_items import AnswerItem, Sitting, write
 
 if TYPE_CHECKING:
     from grader.course import Course, CourseExercise
-    from grader.results import ExerciseResult
 
     from .render_text import Line
 
@@ -38,10 +37,11 @@ class UnitLines:
         self.last = items[-1].nodeid
         answers = [item for item in items if isinstance(item, AnswerItem) and item.path not in apart]
         self.units = {_file(item.nodeid): item.parent.exercise.unit for item in answers}
+        self.quizzes = {_file(item.nodeid) for item in answers if item.parent.exercise.is_quiz}
         self.longest = max(map(len, self.units.values()), default=0)
         self.told: set[str] = set()
         self.folder = ""
-        self.todo = 0
+        self.todo = {False: 0, True: 0}  # of exercises, and of quizzes
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -61,7 +61,7 @@ class UnitLines:
         found = getattr(report, "handgrad", None)
         if found is not None and not found["attempted"]:
             found["counted"] = True
-            self.todo += 1
+            self.todo[_file(report.nodeid) in self.quizzes] += 1
         elif report.when == "call" or not report.passed:
             self.reporter.write_fspath_result(report.nodeid, "")
 
@@ -77,13 +77,15 @@ class UnitLines:
 
     def write(self) -> None:
         """One line for the unit whose answers were counted."""
-        if self.todo:
+        answers, questions = self.todo[False], self.todo[True]
+        if answers or questions:
             unit = self.folder.rpartition("/")[2]
+            says = f"{answers:>3} to do" + (f"  quiz {questions}" if questions else "")
             self.reporter.write_fspath_result(self.folder, "")
-            self.reporter.write(f"{'':{self.longest - len(unit)}} {self.todo:>3} to do", yellow=True)
+            self.reporter.write(f"{'':{self.longest - len(unit)}} {says}", yellow=True)
             self.reporter.currentfspath = None  # else pytest would end the line with how far the next unit is
             self.told.add(unit)
-            self.todo = 0
+            self.todo = {False: 0, True: 0}
 
 
 def _file(nodeid: str) -> str:
@@ -126,7 +128,7 @@ def summarise(reporter: Any, exitstatus: int, sitting: Sitting) -> None:
 
 def _closing(reporter: Any, sitting: Sitting, touched: list[CourseExercise], only_todo: bool) -> Iterator[Line]:
     """A bar for each unit no line above told enough of, why pytest exits with 1 if nothing is wrong, the next step."""
-    from .progress import by_unit, next_exercise
+    from .progress import by_unit, is_attempted, next_exercise
     from .render_text import lesson_file, next_step, progress_bars
 
     course, progress, width = sitting.course, sitting.session.progress, reporter._tw.fullwidth
@@ -181,11 +183,6 @@ def _activation(here: Path) -> str:
         return ""
     shown = os.path.relpath(script, here) if here in script.parents else str(script)
     return f"{shown} && " if os.name == "nt" else f". {shlex.quote(shown)} && "
-
-
-def is_attempted(result: ExerciseResult) -> bool:
-    """Whether any answer of an exercise is more than the stub's."""
-    return any(answer.status != "todo" for answer in result.answers)
 
 
 def missing_stub(exercise: CourseExercise) -> str:

@@ -155,7 +155,8 @@ class QuizSession(Practice):
 
     def result(self) -> ExerciseResult:
         """The verdict on the sheet as it is."""
-        return grade_sheet(self.exercise, self.exercise.quiz, self.exercise.path.read_bytes())
+        content = self.exercise.path.read_bytes()
+        return grade_sheet(self.exercise, self.exercise.quiz, content).of(content)
 
     def _write(self, text: str) -> None:
         path: Path = self.exercise.path

@@ -17,6 +17,7 @@ from grader.results import AnswerResult, ExerciseResult
 from grader.safe_text import plain
 
 from .exercise_summary import describe_answer, formula
+from .plain_mode import is_plain
 from .progress import UnitProgress
 
 Style = Literal[
@@ -27,7 +28,7 @@ Line = tuple[tuple[str, Style], ...]
 Step = Callable[[CourseExercise, AnswerResult, int], str]
 DOTS = re.compile(r"^[^#\n]*(?:=|return|:)\s*\.\.\.|^\s*\.\.\.", re.MULTILINE)
 LABEL = 9
-BAR = 14
+BAR, SHORTEST_BAR = 14, 6
 MOST_PRINTED = 20
 
 
@@ -62,15 +63,22 @@ def hint_lines(
     yield from _labelled("", step(exercise, answer, seen), width, "dim")
 
 
-def first_steps(exercise: CourseExercise, width: int) -> Iterator[Line]:
-    """What to do with an exercise that nobody has touched, while its file is being watched."""
+def first_steps(exercise: CourseExercise, width: int, is_first: bool = False) -> Iterator[Line]:
+    """What to do with an exercise that nobody has touched, while its file is being watched.
+
+    Args:
+        is_first: say also which folder the editor should open.
+    """
     yield from wrapped(exercise.declaration.title, width, "  ", "")
     yield ()
-    steps = (
-        f"Read the lesson: {lesson_file(exercise)}",
+    steps = [
+        f"Read the lesson: {lesson_file(exercise)} (o shows it here)",
         f"Open {exercise.file} in your editor, and write your answer {_place_to_write(exercise)}",
         "Save the file: it is checked at once, and what was found is shown here.",
-    )
+    ]
+    if is_first:
+        folder = exercise.course.root
+        steps.insert(0, f"Leave this terminal open, and open this folder in your editor beside it: {folder}")
     for number, step in enumerate(steps, 1):
         yield from wrapped(step, width, f"  {number}. ", "", indent=5)
 
@@ -186,14 +194,28 @@ def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
 
 
 def progress_bars(units: Sequence[UnitProgress], width: int) -> Iterator[Line]:
-    """One progress bar per unit."""
-    longest = max((len(unit.unit) for unit in units), default=0)
-    length = max(6, min(BAR, width - longest - 16))
+    """How far each unit is, in a line: a bar where there is room for one, and the numbers."""
+    if is_plain():
+        yield from (((f"{unit.unit}: {_in_words(unit)}", ""),) for unit in units)
+        return
+    names = max((len(unit.unit) for unit in units), default=0)
+    room = width - names - 4 - max((len(_numbers(unit)) for unit in units), default=0)
+    length = min(BAR, room) if room >= SHORTEST_BAR else 0
     for unit in units:
         full = length * unit.done // max(unit.total, 1)
         style: Style = "good" if unit.done == unit.total else "bold" if unit.done else "dim"
-        bar = "#" * full + "." * (length - full)
-        yield ((f"{unit.unit:<{longest}}  ", ""), (bar, style), (f"  {unit.done} of {unit.total}", ""))
+        bar = "#" * full + "." * (length - full) + "  " * bool(length)
+        yield ((f"{unit.unit:<{names}}  ", ""), (bar, style), (_numbers(unit), ""))
+
+
+def _numbers(unit: UnitProgress) -> str:
+    quiz = f"  quiz {unit.questions_done} of {unit.questions}" if unit.questions else ""
+    return f"{unit.done} of {unit.total}{quiz}"
+
+
+def _in_words(unit: UnitProgress) -> str:
+    quiz = f", quiz {unit.questions_done} of {unit.questions} questions" if unit.questions else ""
+    return f"{unit.done} of {unit.total} answers{quiz}"
 
 
 def next_step(exercise: CourseExercise | None) -> Line:

@@ -62,7 +62,7 @@ class Session:
         return self._worker
 
     def check(self, exercise: CourseExercise, on_judged: OnJudged | None = None) -> ExerciseResult:
-        """The verdict on the learner's file as it is now.
+        """The verdict on the learner's file as it is now, with the hash of what was read.
 
         Args:
             on_judged: called with the judge, once its verdict is there.
@@ -80,7 +80,7 @@ class Session:
             return exercise.unread_result(
                 f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and try again"
             )
-        return _with_errors_explained(exercise, lambda: self._verdict(exercise, content, on_judged))
+        return _with_errors_explained(exercise, lambda: self._verdict(exercise, content, on_judged)).of(content)
 
     def check_with_pictures(self, exercise: CourseExercise) -> tuple[ExerciseResult, ExercisePictures]:
         """The verdict on the learner's file as it is now, and the pictures of what is wrong.

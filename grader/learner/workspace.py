@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.atomic_files import keep_copy, remedy, write_atomically
 from grader.authoring import build
-from grader.course import COURSE_FILE, Course, CourseExercise, bundled_folder, load_course
+from grader.course import COURSE_FILE, Course, CourseExercise, bundled_folder, find_root, load_course
 from grader.course_file import QUIZ_FILE
 from grader.errors import InfrastructureError, UsageError
 from grader.quiz.answer_sheet import variant_of
@@ -27,13 +27,10 @@ def init(target: Path) -> Course:
     Every answer sheet gets a variant of its own.
 
     Raises:
-        UsageError: there is something in `target` already.
+        UsageError: there is something in `target` already, or it lies in a learner's course.
         InfrastructureError: `target` cannot be written; nothing of it is left behind.
     """
-    if (target / COURSE_FILE).is_file():
-        raise UsageError(f"{target} is a course already: go there and type handgrad, or name a new folder.")
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target} already holds something: name a new folder.")
+    _expect_room(target)
     source, was_there = load_course(bundled_folder()), target.is_dir()
     try:
         _fill(target, source)
@@ -45,6 +42,21 @@ def init(target: Path) -> Course:
             ) from failure
         raise
     return load_course(target)
+
+
+def _expect_room(target: Path) -> None:
+    """Somebody who makes a course where one is already has most likely lost their way."""
+    around = find_root(target)
+    if around is not None and (around == target.resolve() or load_course(around).solutions.parent != around):
+        where = f"{around} is a course already"
+        if around == Path.cwd().resolve():
+            raise UsageError(f"{where}, and you are in it: type handgrad to go on.")
+        raise UsageError(f"{where}: go there and type handgrad to go on; another course needs a folder outside of it.")
+    if target.exists() and not target.is_dir():
+        raise UsageError(f"{target.resolve()} is a file: name a new folder.")
+    first = min(target.iterdir(), default=None) if target.exists() else None
+    if first is not None:
+        raise UsageError(f"{target.resolve()} already holds {first.name}: name a new folder, such as my-course.")
 
 
 def _fill(target: Path, source: Course) -> None:

@@ -43,7 +43,8 @@ class ForkingWorker(ReplaceableWorker):
 
     def __init__(self, isolation: Isolation) -> None:
         self.isolation: Isolation = isolation
-        self._start()
+        self._child: int | None = None
+        super().__init__()
 
     def _start(self) -> WarmProcess:
         self.ready = False
@@ -73,10 +74,11 @@ class ForkingWorker(ReplaceableWorker):
         """Answer one job frame within `time_limit` seconds.
 
         A child that is killed by a signal may be the victim of somebody else, or of a machine without memory: it is
-        given a second chance, in a fresh warm process. One that kills itself has no third.
+        given a second chance, in a fresh warm process. One that kills itself has no third, and one that was stopped
+        has no second.
         """
         reply = self._attempt(job, time_limit)
-        if reply.killed:
+        if reply.killed and not self._stopped:
             self._replace()
             reply = self._attempt(job, time_limit)
         return reply
@@ -86,13 +88,27 @@ class ForkingWorker(ReplaceableWorker):
         child, result = self._send(job)
         started = time.monotonic()
         try:
+            self._runs(child)
             reply = self._outcome(child, result, _TimeAllowed(child, time_limit + GRACE))
             seconds = time.monotonic() - started
             late = reply.end == "crash" and seconds >= time_limit
             return replace(Reply("timeout") if late else reply, seconds=seconds)
         finally:
+            self._runs(None)
             os.close(child)
             os.close(result)
+
+    def _runs(self, child: int | None) -> None:
+        """Remember the child whose job is running, or that there is none."""
+        with self._lock:
+            self._child = child
+            if self._stopped:
+                self._end_job()
+
+    def _end_job(self) -> None:
+        if self._child is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._child, signal.SIGKILL)
 
     def _says_ready(self, seconds: float) -> bool | None:
         if not readable(self.control.fileno(), seconds):

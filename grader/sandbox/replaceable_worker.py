@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from abc import ABC, abstractmethod
 
 from grader.errors import InfrastructureError
@@ -20,6 +21,26 @@ class ReplaceableWorker(Closing, ABC):
     def pid(self) -> int:
         """The number of its process; 0 where there is none."""
         return self.process.popen.pid if self.process is not None else 0
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # on what follows, and on the job that is running
+        self._stopped = False
+        self._start()
+
+    def stop(self) -> None:
+        """From another thread: end the job that is running, and every one that comes, until `resume`."""
+        with self._lock:
+            self._stopped = True
+            self._end_job()
+
+    def resume(self) -> None:
+        """Answer jobs again."""
+        with self._lock:
+            self._stopped = False
+
+    @abstractmethod
+    def _end_job(self) -> None:
+        """End the job that is running, if there is one; `_lock` is held."""
 
     @abstractmethod
     def _start(self) -> WarmProcess:

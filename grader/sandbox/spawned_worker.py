@@ -22,7 +22,8 @@ class SpawnedWorker(ReplaceableWorker):
     isolation: Isolation = "none"
 
     def __init__(self) -> None:
-        self._start()
+        self._is_running = False
+        super().__init__()
 
     def _start(self) -> WarmProcess:
         self.ready = False
@@ -51,6 +52,7 @@ class SpawnedWorker(ReplaceableWorker):
         assert stdin is not None
         started = time.monotonic()
         try:
+            self._runs(True)
             stdin.write(job)
             stdin.flush()
             frame = self.replies.get(timeout=time_limit + GRACE)
@@ -58,11 +60,23 @@ class SpawnedWorker(ReplaceableWorker):
             return self._replaced(Reply("timeout"))
         except OSError:
             frame = None
+        finally:
+            self._runs(False)
         if frame is None:
             return self._replaced(Reply("crash", detail=process.ending() or "it wrote into the grader's channel"))
         reply = checked(frame, "")
-        in_time = time.monotonic() - started < time_limit
+        in_time = time.monotonic() - started < time_limit and not self._stopped  # it may have been killed
         return reply if in_time and reply.end == "answered" else self._replaced(reply)
+
+    def _runs(self, is_running: bool) -> None:
+        with self._lock:
+            self._is_running = is_running
+            if self._stopped:
+                self._end_job()
+
+    def _end_job(self) -> None:
+        if self._is_running and self.process is not None:
+            self.process.popen.kill()
 
     def _says_ready(self, seconds: float) -> bool | None:
         try:

@@ -79,6 +79,16 @@ class Worker(Protocol):
     ) -> None: ...
 
 
+class StoppableWorker(Worker, Protocol):
+    """A worker whose job another thread can end."""
+
+    def stop(self) -> None:
+        """From another thread: end the job that is running, and every one that comes, until `resume`."""
+
+    def resume(self) -> None:
+        """Answer jobs again."""
+
+
 class WarmProcess:
     """The warm process: started, waited for until it is ready, and ended.
 

@@ -10,13 +10,13 @@ from grader.errors import InfrastructureError
 from .forking_worker import ForkingWorker
 from .isolation import Isolation
 from .spawned_worker import SpawnedWorker
-from .warm_process import Reply, Worker
+from .warm_process import Reply, StoppableWorker, Worker
 
 MODE_VARIABLE = "HANDGRAD_WORKER"
-__all__ = ["MODE_VARIABLE", "Reply", "Worker", "start_worker", "worker_mode"]
+__all__ = ["MODE_VARIABLE", "Reply", "StoppableWorker", "Worker", "start_worker", "worker_mode"]
 
 
-def start_worker(isolation: Isolation, mode: str | None = None) -> Worker:
+def start_worker(isolation: Isolation, mode: str | None = None) -> StoppableWorker:
     """Start a worker, without waiting until it is warm.
 
     Args:

@@ -20,7 +20,7 @@ MASKS = (
     (re.compile(r"\d+x\d+ and \d+x\d+"), "<shape> and <shape>"),
     (re.compile(r" +(?=\[[a-z-]+\]$)"), "  "),
     (re.compile(r"\bin \d+\.\d\ds"), "in <seconds>"),
-    (re.compile(r"\b\d+ of \d+$"), "<done> of <all>"),
+    (re.compile(r"\b\d+ of \d+(?=$|  quiz)"), "<done> of <all>"),
     (re.compile(r"[=_-]{3,} "), "--- "),
     (re.compile(r" [=_-]{3,}$"), ""),
 )

@@ -14,6 +14,7 @@ from test_pytest_plugin import (
     SLOPE,
     Run,
     assert_first_screen,
+    assert_remembered_as_graded,
     author,
     closing,
     counted,
@@ -32,6 +33,12 @@ from grader.authoring.build import worked_text
 from grader.course import Course
 
 pytest_plugins = ["pytester"]
+
+
+def test_a_verdict_from_another_process_is_remembered_of_the_bytes_that_were_graded(
+    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_remembered_as_graded(run, course, monkeypatch, "-n1")
 
 
 def test_where_handgrad_is_no_command_the_environment_is_to_be_activated_first(
@@ -70,6 +77,13 @@ def test_everything_solved(run: Run, course: Course) -> None:
     assert text.count("##############") == len(course.config.units)
 
 
+def nothing_of(unit: str, course: Course) -> str:
+    """The bar of a unit of which nothing is attempted."""
+    items = [item for item in ids(course) if unit in item]
+    questions = sum("quiz.yaml" in item for item in items)
+    return f"{unit}  ..............  0 of {len(items) - questions}  quiz 0 of {questions}"
+
+
 def test_it_works_from_inside_a_folder_and_from_far_away(
     run: Run, course: Course, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,7 +93,7 @@ def test_it_works_from_inside_a_folder_and_from_far_away(
         result = run(*arguments)
         result.assert_outcomes()
         assert result.parseoutcomes() == {"todo": count}
-        assert f"06_losses  ..............  0 of {losses}" in result.outlines
+        assert nothing_of("06_losses", course) in result.outlines
     monkeypatch.chdir(pytester.path)
     assert run("ws/exercises/06_losses").parseoutcomes() == {"todo": losses}
     assert run(str(course.find("mse_grad").path)).parseoutcomes() == {"todo": 1}
@@ -140,7 +154,7 @@ def test_quiet_verbose_and_uncaptured_runs_show_each_answer(run: Run, course: Co
     every = len([item for item in ids(course) if "01_slopes" in item])
     shown = [re.sub(r"\[.*|^exercises\S+", "", line).strip() for line in lines[:start]]
     assert sum(word == "TODO" or len(word) * (set(word) == {"T"}) for word in shown) == every
-    assert f"01_slopes  ..............  0 of {every}" in lines
+    assert nothing_of("01_slopes", course) in lines
 
 
 @pytest.mark.parametrize("style", ["short", "long", "native", "line", "no"])

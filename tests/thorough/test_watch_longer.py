@@ -9,15 +9,38 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from conftest import ROOT
-from test_watch import CENTRAL, LEGEND, RIGHT, SLOPE, Terminal, folder, save, terminal
+from test_watch import (
+    CENTRAL,
+    COMMAND,
+    ENDLESS,
+    HANDGRAD,
+    LEGEND,
+    RIGHT,
+    SLOPE,
+    WRONG,
+    Terminal,
+    folder,
+    give_time,
+    save,
+    terminal,
+)
+
+LINEAR = "exercises/04_linear/lin_grad.py"
+ALL_WRONG = """\
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.t() * 2
+    w.g = inp.t() @ out.g / len(inp)
+    b.g = -out.g.sum(0)
+"""
 
 
 def test_a_units_quiz_is_taken_in_between(terminal: Terminal, folder: Path) -> None:
     """After the exercises comes the quiz: one key leads there, and Enter back to what was answered."""
     for done, name in enumerate(("central_difference", "numerical_grad", "numerical_vjp", "slope"), 1):
         shutil.copyfile(ROOT / f"solutions/01_slopes/{name}.py", folder / f"exercises/01_slopes/{name}.py")
-        terminal.wait_for(f"{name}.py", "Solved.", f"{done} of 17")
+        terminal.wait_for(f"{name}.py", "Solved.", f"{done} of 5")
     terminal.wait_for("next: t, the quiz of this unit", LEGEND)
     terminal.press("n")
     terminal.wait_for("exercises/01_slopes/quiz.yaml  not answered yet", "t: answer it here", LEGEND)
@@ -75,6 +98,99 @@ def test_it_goes_on_after_it_was_suspended(terminal: Terminal, folder: Path) -> 
     terminal.wait_for(CENTRAL)
 
 
+@pytest.mark.parametrize("size", [(100, 40), (80, 24), (60, 20)])
+def test_a_day_in_a_window_of_each_size(folder: Path, size: tuple[int, int]) -> None:
+    """An endless loop, suspended by a shell and resumed, deleted and made again, resized: the first line is there."""
+    give_time(folder)
+    terminal = Terminal(folder, size, "bash --norc --noprofile -i", PS1="ready$ ")
+    try:
+        terminal.wait_for("ready$")
+        terminal.press(HANDGRAD, "Enter")
+        terminal.wait_for(SLOPE, "not attempted yet", LEGEND)
+        save(folder / SLOPE, ENDLESS)
+        terminal.wait_for("is being checked")
+        terminal.press("C-z")
+        terminal.wait_for("Stopped")
+        terminal.press(*"echo se", *"en", "Enter")
+        terminal.wait_for("\nseen\n")
+        save(folder / SLOPE, WRONG)
+        terminal.press(*"bg", "Enter")  # where it may not touch the terminal
+        terminal.wait_for("bg\n")
+        terminal.press(*"fg", "Enter")
+        terminal.wait_for(SLOPE, "hint 1/3", LEGEND)
+        terminal.press("h")
+        terminal.wait_for("hint 2/3", "Enter back")
+        (folder / SLOPE).unlink()
+        terminal.wait_for("is not there", "handgrad reset slope")
+        save(folder / SLOPE, RIGHT + "print('again')\n")
+        terminal.wait_for("Solved.", "| again")
+        terminal.press("g", *"lin_grad", "Enter")
+        terminal.wait_for("exercises/04_linear/lin_grad.py", "not attempted yet")
+        save(folder / LINEAR, ALL_WRONG)
+        screen = terminal.wait_for("exercises/04_linear/lin_grad.py ", "out = inp @ w + b", "hint 1/3", LEGEND)
+        assert screen.startswith("exercises/04_linear/lin_grad.py ")
+        terminal.press("p")
+        screen = terminal.wait_for("exercises/04_linear/lin_grad.py\n", "inp.g  ", "yours", LEGEND)
+        assert screen.startswith("exercises/04_linear/lin_grad.py\n")
+        while "more below" in screen:
+            last = screen
+            terminal.press("Space")
+            terminal.wait_for("more above", LEGEND)
+            screen = terminal.wait_until_not(last)
+        assert "forward pass" in screen
+        terminal.resize(50, 16)
+        terminal.wait_for("-- lines", LEGEND)
+        terminal.press("Enter")
+        assert terminal.wait_for("-- lines 1 to", LEGEND).startswith("exercises/04_linear/lin_grad.py")
+        terminal.press("q")
+        terminal.wait_for("ready$")
+        terminal.press(*"stty -a", "Enter")
+        terminal.wait_for(" icanon", " echo ")
+    finally:
+        terminal.close()
+
+
+def test_where_nobody_could_resume_it_it_goes_on(terminal: Terminal, folder: Path) -> None:
+    """A shell without job control: Ctrl-Z stops nothing, and keys are heard."""
+    terminal.press("C-z", "n")
+    terminal.wait_for(CENTRAL, LEGEND)
+    terminal.press("q")
+    terminal.wait_for("ended with 0")
+
+
+@pytest.mark.parametrize("how", ["--plain", "ACCESSIBLE=1", "TERM=dumb"])
+def test_in_plain_mode_everything_is_text_and_nothing_is_drawn_over(folder: Path, how: str) -> None:
+    command = {"--plain": f"{HANDGRAD} --plain"}.get(how, f"{how} {HANDGRAD}")
+    terminal = Terminal(folder, (80, 200), COMMAND.replace(HANDGRAD, command))
+    try:
+        terminal.wait_for(SLOPE, "not attempted yet", "Type a letter, and Enter.", "quiz 0 of 12 questions")
+        save(folder / SLOPE, WRONG)
+        terminal.wait_for("hint 1/3")
+        terminal.press("?", "Enter")
+        terminal.wait_for("h hint", LEGEND)
+        terminal.press("p", "Enter")
+        terminal.wait_for("return: yours is", "too ")
+        terminal.press(*"g 4", "Enter")
+        terminal.wait_for("exercises/04_linear/lin_grad.py", "Read the lesson")
+        save(folder / LINEAR, ALL_WRONG)
+        terminal.wait_for("hint 1/3", "04_linear: 0 of 20 answers")
+        terminal.press("p", "Enter")
+        terminal.wait_for("The furthest off first:", "w.g[", "Step 1: @ of inp and w", "Step 2: + of step 1 and b")
+        terminal.press("t", "Enter")
+        terminal.wait_for("1 of 19", "answer>")
+        terminal.press("q", "Enter")
+        terminal.wait_for("Enter: back to the exercises")
+        terminal.press("Enter")
+        terminal.wait_for("exercises/04_linear/lin_grad.py")
+        terminal.press("q", "Enter")
+        screen = terminal.wait_for("ended with 0")
+        assert "##.." not in screen
+        assert "Traceback" not in screen
+        assert "1. Leave this terminal open" in screen, "what was said first is still there"
+    finally:
+        terminal.close()
+
+
 def test_progress_is_remembered_and_a_broken_state_is_set_aside(folder: Path) -> None:
     state = folder / ".handgrad/progress.json"
     state.parent.mkdir()
@@ -91,6 +207,6 @@ def test_progress_is_remembered_and_a_broken_state_is_set_aside(folder: Path) ->
     assert json.loads(state.read_text())["exercises"]["slope"]["result"]["status"] == "passed"
     second = Terminal(folder)
     try:
-        second.wait_for(CENTRAL, "1 of 17")
+        second.wait_for(CENTRAL, "1 of 5  quiz 0 of 12")
     finally:
         second.close()

@@ -1,0 +1,110 @@
+"""`handgrad lesson`: the unit that comes next or one that is named, in the terminal or as a page with its pictures."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+
+from grader import cli
+from grader.course import Course
+from grader.errors import UsageError
+from grader.learner import lesson
+from grader.learner.console import terminal
+from grader.learner.plain_mode import is_plain
+
+Read = Callable[..., str]
+
+
+@pytest.fixture
+def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
+    return new_workspace(tmp_path / "ws")
+
+
+@pytest.fixture
+def read(course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Read:
+    """`read("4")`: what `handgrad lesson 4` prints."""
+    monkeypatch.chdir(course.root)
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "ACCESSIBLE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def command(*words: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["handgrad", "lesson", *words])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        assert left.value.code == 0
+        return capsys.readouterr().out
+
+    return command
+
+
+def test_without_a_unit_it_is_the_lesson_of_what_comes_next(read: Read, course: Course) -> None:
+    assert read() == (course.root / "exercises/01_slopes/README.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["4", "04", "04_linear", "lin_grad", "exercises/04_linear"])
+def test_a_unit_has_many_names(course: Course, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(course.root)
+    assert lesson.unit_named(course, name) == "04_linear"
+
+
+def test_a_name_that_is_none_is_told_the_nearest(course: Course) -> None:
+    with pytest.raises(UsageError, match="Did you mean 06_losses"):
+        lesson.unit_named(course, "losse")
+
+
+def test_every_lesson_is_a_page_whose_pictures_and_neighbours_are_there(read: Read, course: Course) -> None:
+    said = read("5", "--browser")
+    assert said.startswith("There is no browser to open here.")
+    assert "05_activations.html" in said.replace("\n", "")
+    for unit in course.config.units:
+        page = (course.root / f".handgrad/lessons/{unit.id}.html").read_text("ascii")
+        (base,) = re.findall('<base href="([^"]*)">', page)
+        folder = Path(unquote(urlparse(base).path))
+        assert folder == course.root / "exercises" / unit.id
+        for picture in re.findall('<img src="([^"]*)"', page):
+            assert (folder / picture).is_file()
+        for other in re.findall('href="(file:[^"]*html)"', page):
+            assert Path(unquote(urlparse(other).path)).is_file()
+        assert "README.md" not in "".join(re.findall('href="([^"]*)"', page))
+
+
+def test_a_browser_is_handed_the_page(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setenv("BROWSER", "some-browser")
+    monkeypatch.setattr("webbrowser.open", lambda page: opened.append(page) or True)
+    assert read("5", "--browser") == "The lesson of 05_activations is open in your browser.\n"
+    assert opened[0].endswith("/.handgrad/lessons/05_activations.html")
+
+
+def test_in_the_terminal_a_picture_is_told_in_words(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCESSIBLE", "1")
+    lines = lesson.in_terminal(lesson.lesson_text(course, "05_activations"))
+    told = [line[0][0] for line in lines if isinstance(line, tuple) and line[0][0].startswith("Picture: ")]
+    assert told
+    assert "slopes.svg" not in told[0]
+
+
+@pytest.mark.parametrize("words", [("--plain", "lesson"), ("lesson", "--plain"), ("lesson", "4", "--plain")])
+def test_plain_may_stand_anywhere(read: Read, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCESSIBLE", "0")
+    assert not is_plain()
+    monkeypatch.setattr(sys, "argv", ["handgrad", *words])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert is_plain()
+
+
+def test_paragraphs_are_broken_between_words(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.delenv("ACCESSIBLE", raising=False)
+    console = terminal()
+    with console.capture() as shown:
+        lesson.print_in(console, "# Head\n\n" + "gradient " * 20)
+    lines = shown.get().splitlines()
+    assert max(map(len, lines)) <= 60
+    assert all(line.split() == ["gradient"] * 6 for line in lines if line.count("gradient") > 2)

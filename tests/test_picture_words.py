@@ -1,0 +1,68 @@
+"""Pictures in words: what somebody who cannot see a heat map is told of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grader.learner.picture_words import pictures_in_words
+from grader.learner.render_text import as_text
+from grader.picture.picture_data import ExercisePictures, Graph, Grid, Node, Picture
+
+YOURS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+
+
+def told(*off: float, note: str = "", graph: Graph | None = None) -> list[str]:
+    grids = (
+        Grid("yours", ("n", "m"), YOURS),
+        Grid("yours - right", ("n", "m"), np.array(off).reshape(2, 3), kind="difference", limit=4.0),
+    )
+    picture = Picture("w.g", "a square case, n=2, m=3", grids, note)
+    return as_text(pictures_in_words(ExercisePictures("lin_grad", (picture,), graph), 200)).splitlines()
+
+
+def test_the_entries_furthest_off_come_first_and_say_which_way() -> None:
+    assert told(0, 0.5, 0, -2, 0, 0) == [
+        "w.g, a square case, n=2, m=3.",
+        "Of 6 entries, 1 too high, 1 too low, 4 right.",
+        "The furthest off first:",
+        "w.g[1, 0]: yours is 4, too low.",
+        "w.g[0, 1]: yours is 2, too high.",
+    ]
+
+
+def test_what_is_no_number_is_told_first() -> None:
+    assert told(0, 0.5, 0, np.nan, 0, 0)[1:4] == [
+        "Of 6 entries, 1 too high, 4 right.",
+        "The furthest off first:",
+        "w.g[1, 0]: yours is 4, no number to compare.",
+    ]
+
+
+def test_where_there_is_nothing_to_draw_it_says_why() -> None:
+    shown = ExercisePictures("lin_grad", (Picture("w.g", note="it is not attempted yet"),))
+    assert as_text(pictures_in_words(shown, 80)) == "w.g: it is not attempted yet."
+    assert as_text(pictures_in_words(ExercisePictures("lin_grad"), 80)) == "lin_grad: everything is right."
+
+
+def test_arrays_of_two_shapes_are_listed() -> None:
+    grids = Grid("yours", ("n",), np.arange(10.0)), Grid("wanted", ("n", "m"), YOURS)
+    shown = ExercisePictures("lin_grad", (Picture("w.g", "a trial", grids),))
+    assert as_text(pictures_in_words(shown, 200)).splitlines() == [
+        "w.g, a trial.",
+        "yours, shape (n=10,): 0, 1, 2, 3, 4, 5, 6, 7, and 2 more.",
+        "wanted, shape (n=2, m=3): 1, 2, 3, 4, 5, 6.",
+    ]
+
+
+def test_the_forward_pass_is_told_step_by_step_and_where_it_goes_wrong() -> None:
+    nodes = [
+        Node("inp", "inp", "(n=2)"), Node("w", "w", "(n=2)"), Node("b", "b", "(n=2)"),
+        Node("%3", "@", "(m=3,)", ("inp", "w"), marked=("w.g",)), Node("%4", "+", "(m=3,)", ("%3", "b")),
+    ]  # fmt: skip
+    graph = Graph({node.key: node for node in nodes}, "%4", unmarked=("b.g",))
+    assert told(1, 0, 0, 0, 0, 0, graph=graph)[-4:] == [
+        "The forward pass, from the inputs to the output:",
+        "Step 1: @ of inp and w, shape (m=3,). Here it goes wrong, for w.g.",
+        "Step 2: + of step 1 and b, which is the output, shape (m=3,).",
+        "For b.g no operation is named.",
+    ]

@@ -1,0 +1,185 @@
+"""The checks of a watch: one at a time, the newest first, and no verdict on bytes that are no longer there."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from grader.course import Course, CourseExercise
+from grader.errors import SpecError
+from grader.learner.session import Session
+from grader.learner.watch_checks import Checked, Checks
+from grader.picture.picture_data import ExercisePictures
+from grader.results import ExerciseResult
+from grader.sandbox.worker import StoppableWorker
+
+PATIENCE = 60.0
+
+
+class Judge:
+    """A session whose checks take as long as the test wants, and whose worker notes when it is stopped.
+
+    Args:
+        course: the course.
+    """
+
+    def __init__(self, course: Course) -> None:
+        self.course = course
+        self.begun: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.gates: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self.stops = 0
+
+    def check(self, exercise: CourseExercise) -> ExerciseResult:
+        content = exercise.path.read_bytes()
+        self.begun.put(exercise.id)
+        if not self.gates.get(timeout=PATIENCE):
+            raise SpecError("its declaration is broken")
+        return ExerciseResult(exercise.id, exercise.unit, ()).of(content)
+
+    def check_with_pictures(self, exercise: CourseExercise) -> tuple[ExerciseResult, ExercisePictures]:
+        return self.check(exercise), ExercisePictures(exercise.id)
+
+    def stop(self) -> None:
+        self.stops += 1
+        self.gates.put(True)
+
+    def resume(self) -> None: ...
+
+
+class Sitting:
+    """Checks that are driven step by step."""
+
+    def __init__(self, course: Course) -> None:
+        self.judge = Judge(course)
+        self.events: queue.SimpleQueue[Checked] = queue.SimpleQueue()
+        self.checks = Checks(cast(Session, self.judge), cast(StoppableWorker, self.judge), self.events.put)
+
+    def begun(self) -> str:
+        """The exercise whose check has begun."""
+        return self.judge.begun.get(timeout=PATIENCE)
+
+    def end(self, *, well: bool = True) -> tuple[str, bool]:
+        """Let the check that runs come to its end; which it was, and whether it counts."""
+        self.judge.gates.put(well)
+        return self.take()
+
+    def take(self) -> tuple[str, bool]:
+        checked = self.events.get(timeout=PATIENCE)
+        return checked.asked.exercise.id, self.checks.ended(checked)
+
+
+@pytest.fixture
+def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
+    return new_workspace(tmp_path / "ws")
+
+
+@pytest.fixture
+def sitting(course: Course) -> Sitting:
+    return Sitting(course)
+
+
+def test_one_after_the_other_in_the_order_asked_for(sitting: Sitting, course: Course) -> None:
+    sitting.checks.add([course.find("slope"), course.find("lin_grad")])
+    assert sitting.begun() == "slope"
+    assert sitting.checks.is_pending(course.find("lin_grad"))
+    assert sitting.end() == ("slope", True)
+    assert not sitting.checks.is_pending(course.find("slope"))
+    assert sitting.begun() == "lin_grad"
+    assert sitting.end() == ("lin_grad", True)
+    assert sitting.checks.is_idle
+
+
+def test_a_newer_save_ends_the_check_and_begins_its_own(sitting: Sitting, course: Course) -> None:
+    slope = course.find("slope")
+    sitting.checks.add([slope])
+    sitting.begun()
+    slope.path.write_text("newer")
+    assert sitting.checks.changed() == [slope]
+    sitting.checks.add([slope])
+    assert sitting.judge.stops == 1
+    assert sitting.checks.changed() == []
+    assert sitting.take() == ("slope", False)
+    assert sitting.begun() == "slope"
+    assert sitting.end() == ("slope", True)
+    assert sitting.checks.is_idle
+
+
+def test_a_verdict_that_comes_before_word_of_the_save_does_not_count(sitting: Sitting, course: Course) -> None:
+    """The check is over when the file is found to be another: it is checked again, and the save is no news then."""
+    slope = course.find("slope")
+    sitting.checks.add([slope])
+    sitting.begun()
+    slope.path.write_text("newer")
+    assert sitting.end() == ("slope", False)
+    assert sitting.begun() == "slope"
+    assert sitting.checks.changed() == []
+    assert sitting.end() == ("slope", True)
+
+
+def test_a_save_of_another_file_comes_first_and_the_one_that_ran_comes_again(sitting: Sitting, course: Course) -> None:
+    slope, other = course.find("slope"), course.find("lin_grad")
+    sitting.checks.add([slope])
+    sitting.begun()
+    sitting.checks.add([other])
+    assert sitting.take() == ("slope", False)
+    assert (sitting.begun(), sitting.end()) == ("lin_grad", ("lin_grad", True))
+    assert (sitting.begun(), sitting.end()) == ("slope", ("slope", True))
+    assert sitting.checks.is_idle
+
+
+def test_what_is_cleared_gives_no_verdict_and_nothing_comes_after(sitting: Sitting, course: Course) -> None:
+    sitting.checks.add([course.find("slope"), course.find("lin_grad")])
+    sitting.begun()
+    sitting.checks.clear()
+    assert sitting.checks.is_idle
+    assert not sitting.checks.is_pending(course.find("slope"))
+    assert sitting.take() == ("slope", False)
+    assert sitting.judge.begun.empty()
+
+
+def test_what_is_asked_for_while_a_check_is_being_ended_begins_after_it(sitting: Sitting, course: Course) -> None:
+    slope = course.find("slope")
+    sitting.checks.add([slope])
+    sitting.begun()
+    sitting.checks.clear()
+    sitting.checks.add([slope], pictures=True)
+    assert sitting.take() == ("slope", False)
+    assert sitting.begun() == "slope"
+    sitting.judge.gates.put(True)
+    checked = sitting.events.get(timeout=PATIENCE)
+    assert sitting.checks.ended(checked)
+    assert checked.pictures is not None
+
+
+def test_a_file_saved_before_anybody_listened_is_found(course: Course) -> None:
+    slope = course.find("slope")
+    sitting = Sitting(course)
+    assert sitting.checks.changed() == []
+    slope.path.write_text("newer")
+    assert sitting.checks.changed() == [slope]
+    slope.path.unlink()
+    assert sitting.checks.changed() == [slope]
+
+
+def test_an_exercise_that_cannot_be_checked_is_told_and_does_not_stop_the_next(
+    sitting: Sitting, course: Course
+) -> None:
+    sitting.checks.add([course.find("slope"), course.find("lin_grad")])
+    sitting.begun()
+    sitting.judge.gates.put(False)
+    checked = sitting.events.get(timeout=PATIENCE)
+    assert (checked.error, checked.result) == ("its declaration is broken", None)
+    assert sitting.checks.ended(checked)
+    assert (sitting.begun(), sitting.end()) == ("lin_grad", ("lin_grad", True))
+
+
+def test_closing_waits_for_the_check_that_runs(sitting: Sitting, course: Course) -> None:
+    sitting.checks.add([course.find("slope"), course.find("lin_grad")])
+    sitting.begun()
+    sitting.checks.close()
+    assert sitting.events.get(timeout=PATIENCE).asked.exercise.id == "slope"
+    assert sitting.judge.begun.empty()
