@@ -204,5 +204,5 @@ def _answer_json(answer: AnswerResult) -> dict[str, Any]:
 def exercise_from_json(record: Mapping[str, Any]) -> ExerciseResult:
     """Read one exercise of a record back (as xdist workers and saved progress hand it over)."""
     answers = tuple(AnswerResult(**{**answer, "hints": tuple(answer["hints"])}) for answer in record["answers"])
-    more = {name: tuple(record.get(name, ())) for name in ("notes", "flags")}
-    return ExerciseResult(record["id"], record["unit"], answers, record.get("printed", ""), **more)
+    notes, flags = (tuple(record.get(name, ())) for name in ("notes", "flags"))
+    return ExerciseResult(record["id"], record["unit"], answers, record.get("printed", ""), notes, flags)

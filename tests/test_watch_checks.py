@@ -98,10 +98,10 @@ def test_a_newer_save_ends_the_check_and_begins_its_own(sitting: Sitting, course
     sitting.checks.add([slope])
     sitting.begun()
     slope.path.write_text("newer")
-    assert sitting.checks.changed() == [slope]
+    assert sitting.checks.changed(slope) == [slope]
     sitting.checks.add([slope])
     assert sitting.judge.stops == 1
-    assert sitting.checks.changed() == []
+    assert sitting.checks.changed(slope) == []
     assert sitting.take() == ("slope", False)
     assert sitting.begun() == "slope"
     assert sitting.end() == ("slope", True)
@@ -116,7 +116,7 @@ def test_a_verdict_that_comes_before_word_of_the_save_does_not_count(sitting: Si
     slope.path.write_text("newer")
     assert sitting.end() == ("slope", False)
     assert sitting.begun() == "slope"
-    assert sitting.checks.changed() == []
+    assert sitting.checks.changed(slope) == []
     assert sitting.end() == ("slope", True)
 
 
@@ -158,11 +158,11 @@ def test_what_is_asked_for_while_a_check_is_being_ended_begins_after_it(sitting:
 def test_a_file_saved_before_anybody_listened_is_found(course: Course) -> None:
     slope = course.find("slope")
     sitting = Sitting(course)
-    assert sitting.checks.changed() == []
+    assert sitting.checks.changed(slope) == []
     slope.path.write_text("newer")
-    assert sitting.checks.changed() == [slope]
+    assert sitting.checks.changed(slope) == [slope]
     slope.path.unlink()
-    assert sitting.checks.changed() == [slope]
+    assert sitting.checks.changed(slope) == [slope]
 
 
 def test_an_exercise_that_cannot_be_checked_is_told_and_does_not_stop_the_next(

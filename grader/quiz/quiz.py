@@ -20,7 +20,6 @@ from grader.course_file import KEYS_FILE
 from grader.errors import ExpressionError, ReadError, SpecError
 from grader.exercise import Answer
 
-from .formula_evaluation import arithmetic
 from .plain_yaml import Map, Node, Text, line_of, read_map
 from .questions import (
     ID,
@@ -214,6 +213,8 @@ def _filled(part: Any, values: Values) -> Any:
 def _placeholder_value(found: re.Match[str], values: Values) -> str:
     """The value of `{n + 1}`; braces around anything else, as code has them, stay."""
     try:
+        from .formula_evaluation import arithmetic  # imports numpy
+
         return _number_text(arithmetic(found[1], values))
     except ExpressionError:
         return found[0]
