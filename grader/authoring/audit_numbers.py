@@ -50,7 +50,11 @@ def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
 
 def _unknown_names(declaration: Declaration) -> Iterator[str]:
     """The rules that ask for what no trial has."""
-    known = (*declaration.forward_names, "out", "out_g") if isinstance(declaration, Exercise) else declaration.inputs
+    known = (
+        (*declaration.forward_names, *declaration.step_names, "out", "out_g")
+        if isinstance(declaration, Exercise)
+        else declaration.inputs
+    )
     for misconception in declaration.misconceptions:
         for name in inspect.signature(misconception.rule).parameters:
             if name not in known:
