@@ -111,7 +111,7 @@ def avgpool2d_grad(inp, out, size):
     inp.g = out.g.repeat_interleave(size, 2).repeat_interleave(size, 3) / size**2
 
 
-# %% wrong: left at the size of out | inp.g: wrong-shape
+# %% wrong: left at the size of out | inp.g: wrong-shape or missing-local
 def avgpool2d_grad(inp, out, size):
     inp.g = out.g / size**2
 

@@ -78,7 +78,7 @@ def conv1d_grad(inp, w, b, out):
     b.g = out.g.sum((0, 2))
 
 
-# %% wrong: assigned place by place, so that later places win | inp.g: overwritten
+# %% wrong: assigned place by place, so that later places win | inp.g: overwritten or unknown
 import torch
 
 
@@ -113,7 +113,7 @@ def conv1d_grad(inp, w, b, out):
     b.g = out.g.sum(0)
 
 
-# %% wrong: the bias averaged over places | b.g: mean-for-sum
+# %% wrong: the bias averaged over places | b.g: mean-for-sum or wrong-factor
 import torch
 import torch.nn.functional as F
 

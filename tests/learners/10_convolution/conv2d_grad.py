@@ -51,7 +51,7 @@ def conv2d_grad(inp, w, b, out, stride, padding):
     w.g, b.g = dw.float(), out.g.double().sum((0, 2, 3)).float()
 
 
-# %% wrong: the border left on | inp.g: wrong-shape
+# %% wrong: the border left on | inp.g: wrong-shape or hard-coded
 import torch
 import torch.nn.functional as F
 
@@ -66,7 +66,7 @@ def conv2d_grad(inp, w, b, out, stride, padding):
     b.g = out.g.sum((0, 2, 3))
 
 
-# %% wrong: the border cut off at the wrong end | inp.g: unknown or wrong-local
+# %% wrong: the border cut off at the wrong end | inp.g: unknown or wrong-local or hard-coded
 import torch
 import torch.nn.functional as F
 
@@ -123,7 +123,7 @@ def conv2d_grad(inp, w, b, out, stride, padding):
     b.g = out.g.sum((0, 2, 3))
 
 
-# %% wrong: windows overwritten where they overlap | inp.g: overwritten
+# %% wrong: windows overwritten where they overlap | inp.g: overwritten or unknown
 import torch
 import torch.nn.functional as F
 
@@ -170,7 +170,7 @@ def conv2d_grad(inp, w, b, out, stride, padding):
     inp.g = F.fold(torch.einsum("oq,bop->bqp", w.flatten(1), g), inp.shape[2:], w.shape[2:], padding=padding, stride=stride)
 
 
-# %% wrong: bias averaged over places | b.g: mean-for-sum
+# %% wrong: bias averaged over places | b.g: mean-for-sum or wrong-factor
 import torch
 import torch.nn.functional as F
 
@@ -210,7 +210,7 @@ def conv2d_grad(inp, w, b, out, stride, padding):
     inp.g = F.fold(torch.einsum("oq,bop->bqp", w.flatten(1), g), inp.shape[2:], (kh, kw), padding=padding, stride=stride)
 
 
-# %% wrong: padding forgotten for the weights | w.g: error or unknown or wrong-shape
+# %% wrong: padding forgotten for the weights | w.g: error or unknown or wrong-shape or hard-coded
 import torch
 import torch.nn.functional as F
 

@@ -58,7 +58,7 @@ def depthwise_conv1d_grad(inp, w, out):
         inp.g[:, :, j : j + places] = out.g * w[:, j, None]
 
 
-# %% wrong: windows overwritten, place by place | inp.g: overwritten
+# %% wrong: windows overwritten, place by place | inp.g: overwritten or unknown
 import torch
 
 
@@ -91,7 +91,7 @@ def depthwise_conv1d_grad(inp, w, out):
     inp.g = F.conv_transpose1d(out.g, w[:, None], groups=len(w))
 
 
-# %% wrong: weights averaged over places | w.g: mean-for-sum
+# %% wrong: weights averaged over places | w.g: mean-for-sum or wrong-factor
 import torch
 import torch.nn.functional as F
 

@@ -34,7 +34,7 @@ def maxpool1d_grad(inp, out, size, step):
     inp.g = torch.einsum("bcw,bcws,tws->bct", out.g.double(), hot, place).float()
 
 
-# %% wrong: assigned, so that a winner of two windows hears one | inp.g: overwritten
+# %% wrong: assigned, so that a winner of two windows hears one | inp.g: overwritten or unknown
 import torch
 
 
@@ -146,7 +146,7 @@ def maxpool1d_grad(inp, out, size, step):
     inp.g = out.g.clone()
 
 
-# %% wrong: the first entry of each window | inp.g: wrong-local or hard-coded or missing-path or unknown
+# %% wrong: the first entry of each window | inp.g: wrong-local or hard-coded or missing-path or unknown or wrong-point
 import torch
 
 

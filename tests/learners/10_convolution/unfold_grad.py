@@ -93,7 +93,7 @@ def unfold_grad(inp, out, size, step):
         inp.g[:, i : i + size] += out.g[:, i]
 
 
-# %% wrong: only the first entry of each window | inp.g: missing-path
+# %% wrong: only the first entry of each window | inp.g: missing-path or partial-batch
 import torch
 
 
@@ -138,7 +138,7 @@ def unfold_grad(inp, out, size, step):
     inp.g = out.g.sum(1)
 
 
-# %% wrong: as long as the windows reach | inp.g: wrong-shape
+# %% wrong: as long as the windows reach | inp.g: wrong-shape or hard-coded
 import torch
 
 
@@ -159,7 +159,7 @@ def unfold_grad(inp, out, size, step):
     inp.g = total * inp
 
 
-# %% wrong: every window one place too late | inp.g: unknown or wrong-local or error
+# %% wrong: every window one place too late | inp.g: unknown or wrong-local or error or wrong-operand
 import torch
 
 
