@@ -50,7 +50,7 @@ embedding_grad = Exercise(
     hints={
         "w.g": (
             "A word may stand in two sentences, or nowhere. What is the gradient of its row in each case?",
-            "Start from zeros in the shape of w. Each of the bs times t places brings its row of out.g to one row of it.",
+            "Start from zeros in the shape of w. Each of the bs times t places brings its row of out.g to one of them.",
             "Bring it by adding. Where a row is named twice, an assignment through idx keeps one of the two.",
         ),
     },
@@ -150,7 +150,7 @@ batchnorm_grad = Exercise(
         "inp.g": (
             "It is standardize_grad, with two changes: another axis, and a gamma. Where does gamma come in?",
             "What arrives at hat is no longer out.g. Work that out first, and forget out.g from there on.",
-            "Take away its mean over the batch, and hat times its mean product with hat; then scale as the forward did.",
+            "Take away its mean over the batch, and hat times its mean product with hat; then scale as forward did.",
         ),
         "gamma.g": (
             "What was gamma multiplied by: inp, or something that was made from it?",
