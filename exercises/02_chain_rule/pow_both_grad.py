@@ -1,4 +1,4 @@
-"""A power with a tensor on either side, backwards. The lesson is README.md in this folder."""
+"""Powers of a tensor, backwards. The lesson is README.md in this folder."""
 
 
 def pow_both_grad(a, b, out):

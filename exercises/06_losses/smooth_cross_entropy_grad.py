@@ -1,4 +1,4 @@
-"""Cross-entropy with smooth targets, backwards. The lesson is README.md in this folder."""
+"""Smooth cross-entropy, backwards. The lesson is README.md in this folder."""
 
 
 def smooth_cross_entropy_grad(inp, targ, eps):

@@ -48,7 +48,7 @@ def large_trials(declaration: Declaration, first: Trial, entries: int, rng: np.r
         return ()
     least = {axis: min(sizes) for axis, sizes in sizes_of(declaration).items()}
     settings = [_setting(first, axis, entries, least) for axis in long_axes(declaration, first)]
-    possible = [setting for setting in settings if _is_possible(declaration, setting, rng)]
+    possible = [setting for setting in settings if _is_possible(declaration, setting)]
     drawn = [_drawn(declaration, setting, rng) for setting in possible if _grows_evenly(declaration, setting, rng)]
     return tuple(trial for trial in drawn if trial is not None)
 
@@ -133,11 +133,11 @@ def _setting(first: Trial, axis: str, entries: int, least: Sizes) -> Setting:
     return Setting(0, KIND, {**sizes, axis: entries // (max(2, arrays) * others)})
 
 
-def _is_possible(exercise: Exercise, setting: Setting, rng: np.random.Generator) -> bool:
+def _is_possible(exercise: Exercise, setting: Setting) -> bool:
     """The forward pass can be run with such sizes: a kernel, say, must not be longer than what it is laid on."""
     few = replace(setting, sizes={axis: min(size, PROBE) for axis, size in setting.sizes.items()})
     try:
-        exercise_trial(exercise, few, rng)
+        exercise_trial(exercise, few, np.random.default_rng(0))
     except SpecError:
         return False
     return True

@@ -309,7 +309,7 @@ div_grad = Exercise(
 )
 
 pow_both_grad = Exercise(
-    title="A power with a tensor on either side, backwards",
+    title="Powers of a tensor, backwards",
     forward=lambda a, b: a**b,
     inputs={"a": positive("..."), "b": normal("..."), "out": output()},
     answers=stored("a.g", "b.g"),

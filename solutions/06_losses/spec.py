@@ -184,7 +184,7 @@ cross_entropy_grad = Exercise(
 )
 
 smooth_cross_entropy_grad = Exercise(
-    title="Cross-entropy with smooth targets, backwards",
+    title="Smooth cross-entropy, backwards",
     forward=_smooth_cross_entropy,
     inputs={"inp": normal("bs c"), "targ": indices("bs", "c"), "eps": number(0.05, 0.3)},
     answers=stored("inp.g"),

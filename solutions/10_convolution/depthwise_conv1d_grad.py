@@ -1,4 +1,4 @@
-"""A convolution channel by channel, backwards. The lesson is README.md in this folder."""
+"""Convolution by channels, backwards. The lesson is README.md in this folder."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Max pooling with windows that may overlap, backwards. The lesson is README.md in this folder."""
+"""Max pooling, backwards. The lesson is README.md in this folder."""
 
 import torch
 

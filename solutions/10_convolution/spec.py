@@ -107,7 +107,7 @@ conv2d_grad = Exercise(
 )
 
 depthwise_conv1d_grad = Exercise(
-    title="A convolution channel by channel, backwards",
+    title="Convolution by channels, backwards",
     forward=_depthwise_conv1d,
     inputs={
         "inp": sized(normal("bs c l"), bs=_FEW, c=(3, 4, 5, 6), l=_LONG),
@@ -130,7 +130,7 @@ depthwise_conv1d_grad = Exercise(
 )
 
 maxpool1d_grad = Exercise(
-    title="Max pooling with windows that may overlap, backwards",
+    title="Max pooling, backwards",
     forward=lambda inp, size, step: inp.unfold(-1, size, step).max(-1).values,
     inputs={
         "inp": sized(spaced("bs c l"), bs=_FEW, l=(7, 8, 9, 10)),
