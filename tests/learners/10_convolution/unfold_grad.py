@@ -138,7 +138,7 @@ def unfold_grad(inp, out, size, step):
     inp.g = out.g.sum(1)
 
 
-# %% wrong: as long as the windows reach | inp.g: wrong-shape or hard-coded
+# %% wrong: as long as the windows reach | inp.g: wrong-shape or hard-coded or shape-special
 import torch
 
 
