@@ -102,7 +102,17 @@ def test_a_table_of_a_long_axis_with_itself_has_no_room(course: Course, grader: 
     assert min(longest) ** 2 * 4 > course.policy.memory_limit << 20
 
 
-@pytest.mark.parametrize(("name", "coupled"), [("var_grad", True), ("dloss_dx", True), ("lin_grad", False)])
+@pytest.mark.parametrize(
+    ("name", "coupled"),
+    [
+        ("var_grad", True),
+        ("dloss_dx", True),
+        ("unfold_grad", True),
+        ("pad_grad", True),
+        ("lin_grad", False),
+        ("conv1d_grad", False),
+    ],
+)
 def test_entries_of_an_answer_may_depend_on_each_other(
     name: str, coupled: bool, course: Course, grader: Grader
 ) -> None:

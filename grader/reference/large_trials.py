@@ -28,7 +28,7 @@ AT_FIRST = 60_000  # entries: a table of an axis this long with itself is more t
 FOR_TABLES = 6_000  # and of one this long is made in no time
 AT_LAST = 75_000  # for a time limit of one second
 SINGLE_PRECISION = 1e-4
-PROBE, MOST_WORK = 2048, 1024
+PROBE, MOST_WORK, MOST_STEPS = 2048, 1024, 8
 BEYOND, SINGLE = 1.1, 4  # times the room that there is, so that half of it still fits; bytes of a float32
 MOST_SENT = 4 << 20  # entries
 KIND = "a large input"
@@ -98,11 +98,19 @@ def long_axes(exercise: Exercise, first: Trial) -> tuple[str, ...]:
 
 
 def entries_are_coupled(exercise: Exercise, first: Trial) -> bool:
-    """An entry of some answer depends on other entries along a long axis.
+    """An entry of some answer depends on other entries along a long axis, or is moved along it.
 
     Then a table of all entries with all is a right way to compute it, if not a lean one.
     """
-    return any(_is_coupled_along(exercise, first, axis) for axis in long_axes(exercise, first))
+    axes = long_axes(exercise, first)
+    return any(_is_coupled_along(exercise, first, axis) or _is_moved_along(exercise, first, axis) for axis in axes)
+
+
+def _is_moved_along(exercise: Exercise, first: Trial, axis: str) -> bool:
+    """Where the axis is long, so is the output: windows or a border have changed its length."""
+    long = _setting(first, axis, PROBE, {axis: min(sizes) for axis, sizes in sizes_of(exercise).items()})
+    out = exercise_trial(exercise, long, np.random.default_rng(0)).out
+    return out is not None and max(out.shape, default=1) > long.sizes[axis] // MOST_STEPS
 
 
 def _is_coupled_along(exercise: Exercise, first: Trial, axis: str) -> bool:
