@@ -154,3 +154,19 @@ def batchnorm_eval_grad(inp, gamma, beta, mean, var, out):
     inp.g = out.g * gamma * (var + 1e-5) ** -0.5
     gamma.g = (out.g * (inp - mean)).sum(0)
     beta.g = out.g.sum(0)
+
+
+# %% wrong: inv squared | inp.g: extra-factor or missing-local
+def batchnorm_eval_grad(inp, gamma, beta, mean, var, out):
+    inv = (var + 1e-5) ** -0.5
+    inp.g = out.g * gamma * inv**2
+    gamma.g = (out.g * (inp - mean) * inv).sum(0)
+    beta.g = out.g.sum(0)
+
+
+# %% wrong: beta for gamma | inp.g: wrong-operand
+def batchnorm_eval_grad(inp, gamma, beta, mean, var, out):
+    inv = (var + 1e-5) ** -0.5
+    inp.g = out.g * beta * inv
+    gamma.g = (out.g * (inp - mean) * inv).sum(0)
+    beta.g = out.g.sum(0)

@@ -238,3 +238,93 @@ def batchnorm_grad(inp, gamma, beta, out):
     inp.g = inv * (g - g.mean(0) - hat * (g * hat).mean(0))
     gamma.g = hat.sum(0)
     beta.g = out.g.sum(0)
+
+
+# %% wrong: inv squared in front | inp.g: extra-factor
+def batchnorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(0, unbiased=False) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(0)) * inv
+    hat_g = out.g * gamma
+    inp.g = inv**2 * (hat_g - hat_g.mean(0) - hat * (hat_g * hat).mean(0))
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+
+
+# %% wrong: first mean over features | inp.g: summed-wrong-axis or unknown
+def batchnorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(0, unbiased=False) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(0)) * inv
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(1, keepdim=True) - hat * (hat_g * hat).mean(0))
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+
+
+# %% wrong: gamma twice | inp.g: extra-factor
+def batchnorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(0, unbiased=False) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(0)) * inv
+    hat_g = out.g * gamma * gamma
+    inp.g = inv * (hat_g - hat_g.mean(0) - hat * (hat_g * hat).mean(0))
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+
+
+# %% wrong: gamma divided | inp.g: wrong-local or wrong-operand or extra-factor
+def batchnorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(0, unbiased=False) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(0)) * inv
+    hat_g = out.g / gamma
+    inp.g = inv * (hat_g - hat_g.mean(0) - hat * (hat_g * hat).mean(0))
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+
+
+# %% wrong: beta in the place of gamma | inp.g: wrong-operand
+def batchnorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(0, unbiased=False) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(0)) * inv
+    hat_g = out.g * beta
+    inp.g = inv * (hat_g - hat_g.mean(0) - hat * (hat_g * hat).mean(0))
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+
+
+# %% wrong: product of means for mean of products | inp.g: sum-of-products or missing-path
+def batchnorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(0, unbiased=False) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(0)) * inv
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(0) - hat * hat_g.mean(0) * hat.mean(0))
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+
+
+# %% wrong: upstream for hat.g in the third term | inp.g: missing-local or unknown
+def batchnorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(0, unbiased=False) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(0)) * inv
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(0) - hat * (out.g * hat).mean(0))
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+
+
+# %% wrong: beta.g as product with beta | beta.g: extra-factor or wrong-operand
+def batchnorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(0, unbiased=False) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(0)) * inv
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(0) - hat * (hat_g * hat).mean(0))
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = (out.g * beta).sum(0)
+
+
+# %% wrong: gamma.g with hat squared | gamma.g: extra-factor
+def batchnorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(0, unbiased=False) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(0)) * inv
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(0) - hat * (hat_g * hat).mean(0))
+    gamma.g = (out.g * hat * hat).sum(0)
+    beta.g = out.g.sum(0)

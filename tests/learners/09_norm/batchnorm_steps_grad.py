@@ -228,3 +228,75 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     hat.g = out.g * gamma
     gamma.g = (out.g * hat).sum(0)
     beta.g = out.g.sum(0)
+
+
+# %% wrong: hat.g with hat | hat.g, inv.g, var.g, centred.g, mean.g, inp.g: wrong-operand
+def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
+    hat.g = out.g * hat
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+    inv.g = (hat.g * centred).sum(0)
+    var.g = -0.5 * inv**3 * inv.g
+    centred.g = hat.g * inv + 2 * centred * var.g / len(inp)
+    mean.g = -centred.g.sum(0)
+    inp.g = centred.g + mean.g / len(inp)
+
+
+# %% wrong: inv.g with inv | inv.g, var.g, centred.g, inp.g: wrong-operand
+def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
+    hat.g = out.g * gamma
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+    inv.g = (hat.g * inv).sum(0)
+    var.g = -0.5 * inv**3 * inv.g
+    centred.g = hat.g * inv + 2 * centred * var.g / len(inp)
+    mean.g = -centred.g.sum(0)
+    inp.g = centred.g + mean.g / len(inp)
+
+
+# %% wrong: the square's 2 forgotten | centred.g, inp.g: missing-local
+def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
+    hat.g = out.g * gamma
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+    inv.g = (hat.g * centred).sum(0)
+    var.g = -0.5 * inv**3 * inv.g
+    centred.g = hat.g * inv + centred * var.g / len(inp)
+    mean.g = -centred.g.sum(0)
+    inp.g = centred.g + mean.g / len(inp)
+
+
+# %% wrong: half forgotten | var.g: missing-local or wrong-factor; centred.g, inp.g: missing-local or extra-factor
+def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
+    hat.g = out.g * gamma
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+    inv.g = (hat.g * centred).sum(0)
+    var.g = -(inv**3) * inv.g
+    centred.g = hat.g * inv + 2 * centred * var.g / len(inp)
+    mean.g = -centred.g.sum(0)
+    inp.g = centred.g + mean.g / len(inp)
+
+
+# %% wrong: mean.g averaged | mean.g, inp.g: mean-for-sum
+def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
+    hat.g = out.g * gamma
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+    inv.g = (hat.g * centred).sum(0)
+    var.g = -0.5 * inv**3 * inv.g
+    centred.g = hat.g * inv + 2 * centred * var.g / len(inp)
+    mean.g = -centred.g.mean(0)
+    inp.g = centred.g + mean.g / len(inp)
+
+
+# %% wrong: centred.g without inv | centred.g, mean.g, inp.g: missing-local or extra-factor
+def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
+    hat.g = out.g * gamma
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+    inv.g = (hat.g * centred).sum(0)
+    var.g = -0.5 * inv**3 * inv.g
+    centred.g = hat.g + 2 * centred * var.g / len(inp)
+    mean.g = -centred.g.sum(0)
+    inp.g = centred.g + mean.g / len(inp)

@@ -173,3 +173,13 @@ import torch
 
 def embedding_grad(idx, w, out):
     w.g = torch.zeros_like(w).index_add(0, idx.flatten(), -out.g.flatten(0, 1))
+
+
+# %% wrong: divided by the number of places | w.g: wrong-factor or mean-for-sum
+def embedding_grad(idx, w, out):
+    w.g = w.new_zeros(w.shape).index_add(0, idx.flatten(), out.g.flatten(0, 1)) / idx.numel()
+
+
+# %% wrong: idx transposed | w.g: reshape-for-transpose or transposed or wrong-operand or unknown
+def embedding_grad(idx, w, out):
+    w.g = w.new_zeros(w.shape).index_add(0, idx.t().flatten(), out.g.flatten(0, 1))

@@ -189,3 +189,39 @@ def groupnorm_grad(inp, gamma, beta, out, groups):
     inp.g = ((out.g * gamma[:, None]).reshape(x.shape) * inv).reshape(inp.shape)
     gamma.g = (out.g * hat.reshape(inp.shape)).sum((0, 2))
     beta.g = out.g.sum((0, 2))
+
+
+# %% wrong: gamma along the places | inp.g, gamma.g, beta.g: error or broadcast-accident
+def groupnorm_grad(inp, gamma, beta, out, groups):
+    grouped = inp.reshape(len(inp), groups, -1)
+    inv = (grouped.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
+    hat = (grouped - grouped.mean(-1, keepdim=True)) * inv
+    hat_g = (out.g * gamma).reshape(grouped.shape)
+    grouped_g = inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+    inp.g = grouped_g.reshape(inp.shape)
+    gamma.g = (out.g * hat.reshape(inp.shape)).sum((0, 2))
+    beta.g = out.g.sum((0, 2))
+
+
+# %% wrong: beta.g over examples and channels | beta.g: wrong-shape or summed-wrong-axis
+def groupnorm_grad(inp, gamma, beta, out, groups):
+    grouped = inp.reshape(len(inp), groups, -1)
+    inv = (grouped.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
+    hat = (grouped - grouped.mean(-1, keepdim=True)) * inv
+    hat_g = (out.g * gamma.unsqueeze(-1)).reshape(grouped.shape)
+    grouped_g = inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+    inp.g = grouped_g.reshape(inp.shape)
+    gamma.g = (out.g * hat.reshape(inp.shape)).sum((0, 2))
+    beta.g = out.g.sum((0, 1))
+
+
+# %% wrong: mean term added | inp.g: wrong-sign
+def groupnorm_grad(inp, gamma, beta, out, groups):
+    grouped = inp.reshape(len(inp), groups, -1)
+    inv = (grouped.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
+    hat = (grouped - grouped.mean(-1, keepdim=True)) * inv
+    hat_g = (out.g * gamma.unsqueeze(-1)).reshape(grouped.shape)
+    grouped_g = inv * (hat_g + hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+    inp.g = grouped_g.reshape(inp.shape)
+    gamma.g = (out.g * hat.reshape(inp.shape)).sum((0, 2))
+    beta.g = out.g.sum((0, 2))

@@ -184,3 +184,53 @@ def layernorm_grad(inp, gamma, beta, out):
     inp.g = inv * (g - g.mean(-1, keepdim=True) - hat * (g * hat).mean(-1, keepdim=True))
     gamma.g = (out.g * hat).sum((0, 1))
     beta.g = out.g.sum((0, 1))
+
+
+# %% wrong: gamma.g from hat.g | gamma.g: extra-factor or wrong-operand
+def layernorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(-1, keepdim=True)) * inv
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+    gamma.g = (hat_g * hat).sum((0, 1))
+    beta.g = out.g.sum((0, 1))
+
+
+# %% wrong: beta.g from hat.g | beta.g: extra-factor
+def layernorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(-1, keepdim=True)) * inv
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+    gamma.g = (out.g * hat).sum((0, 1))
+    beta.g = hat_g.sum((0, 1))
+
+
+# %% wrong: gamma.g keeps bs | gamma.g: wrong-shape or missing-batch-sum
+def layernorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(-1, keepdim=True)) * inv
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+    gamma.g = (out.g * hat).sum(1)
+    beta.g = out.g.sum((0, 1))
+
+
+# %% wrong: first mean over t | inp.g: summed-wrong-axis or unknown
+def layernorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(-1, keepdim=True)) * inv
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+    gamma.g = (out.g * hat).sum((0, 1))
+    beta.g = out.g.sum((0, 1))
+
+
+# %% wrong: mean path doubled | inp.g: extra-factor or wrong-factor
+def layernorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(-1, keepdim=True)) * inv
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - 2 * hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+    gamma.g = (out.g * hat).sum((0, 1))
+    beta.g = out.g.sum((0, 1))

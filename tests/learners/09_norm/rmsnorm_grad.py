@@ -155,3 +155,30 @@ def rmsnorm_grad(inp, gamma, out):
     hat, h = inp / rms, out.g * gamma
     inp.g = (h - hat * (gamma * hat).mean(-1, keepdim=True)) / rms
     gamma.g = (out.g * hat).sum(0)
+
+
+# %% wrong: gamma.g with gamma | gamma.g: extra-factor or wrong-operand
+def rmsnorm_grad(inp, gamma, out):
+    rms = ((inp**2).mean(-1, keepdim=True) + 1e-5).sqrt()
+    hat = inp / rms
+    hat_g = out.g * gamma
+    inp.g = (hat_g - hat * (hat_g * hat).mean(-1, keepdim=True)) / rms
+    gamma.g = (hat_g * hat).sum(0)
+
+
+# %% wrong: mean over the batch | inp.g: summed-wrong-axis or unknown
+def rmsnorm_grad(inp, gamma, out):
+    rms = ((inp**2).mean(-1, keepdim=True) + 1e-5).sqrt()
+    hat = inp / rms
+    hat_g = out.g * gamma
+    inp.g = (hat_g - hat * (hat_g * hat).mean(0)) / rms
+    gamma.g = (out.g * hat).sum(0)
+
+
+# %% wrong: root forgotten in rms | inp.g: wrong-local or missing-local or wrong-point; gamma.g: wrong-local or missing-local or extra-factor or wrong-point
+def rmsnorm_grad(inp, gamma, out):
+    rms = ((inp**2).mean(-1, keepdim=True) + 1e-5)
+    hat = inp / rms
+    hat_g = out.g * gamma
+    inp.g = (hat_g - hat * (hat_g * hat).mean(-1, keepdim=True)) / rms
+    gamma.g = (out.g * hat).sum(0)

@@ -150,3 +150,45 @@ def standardize_grad(inp, out):
 def standardize_grad(inp, out):
     std = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
     inp.g = (out.g - out.g.mean(-1, keepdim=True) - 2 * out * (out.g * out).mean(-1, keepdim=True)) / std
+
+
+# %% wrong: eps left out of the width but 0.1 in its place | inp.g: hard-coded or wrong-point or wrong-local or wrong-factor
+def standardize_grad(inp, out):
+    width = (inp.var(-1, unbiased=False, keepdim=True) + 0.1).sqrt()
+    inp.g = (out.g - out.g.mean(-1, keepdim=True) - out * (out.g * out).mean(-1, keepdim=True)) / width
+
+
+# %% wrong: variance in place of its mean, a sum of squares | inp.g: wrong-factor or sum-for-mean or unknown
+def standardize_grad(inp, out):
+    width = (((inp - inp.mean(-1, keepdim=True)) ** 2).sum(-1, keepdim=True) + 1e-5).sqrt()
+    inp.g = (out.g - out.g.mean(-1, keepdim=True) - out * (out.g * out).mean(-1, keepdim=True)) / width
+
+
+# %% wrong: the mean of the row is of all entries | inp.g: summed-wrong-axis or unknown
+def standardize_grad(inp, out):
+    width = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+    inp.g = (out.g - out.g.mean() - out * (out.g * out).mean(-1, keepdim=True)) / width
+
+
+# %% wrong: the mean product over the batch | inp.g: summed-wrong-axis or unknown
+def standardize_grad(inp, out):
+    width = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+    inp.g = (out.g - out.g.mean(-1, keepdim=True) - out * (out.g * out).mean(0)) / width
+
+
+# %% wrong: hat squared in the third term | inp.g: extra-factor or wrong-local or wrong-operand or unknown
+def standardize_grad(inp, out):
+    width = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+    inp.g = (out.g - out.g.mean(-1, keepdim=True) - out * out * (out.g * out).mean(-1, keepdim=True)) / width
+
+
+# %% wrong: mean of out.g added | inp.g: wrong-sign
+def standardize_grad(inp, out):
+    width = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+    inp.g = (out.g + out.g.mean(-1, keepdim=True) - out * (out.g * out).mean(-1, keepdim=True)) / width
+
+
+# %% wrong: multiplied by the width | inp.g: wrong-local or extra-factor
+def standardize_grad(inp, out):
+    width = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+    inp.g = (out.g - out.g.mean(-1, keepdim=True) - out * (out.g * out).mean(-1, keepdim=True)) * width

@@ -176,3 +176,17 @@ def avgpool2d_grad(inp, out, size):
     spread = -out.g.repeat_interleave(size, 2).repeat_interleave(size, 3) / size**2
     inp.g = torch.zeros_like(inp)
     inp.g[..., : spread.shape[2], : spread.shape[3]] = spread
+
+
+# %% wrong: size added instead of squared | inp.g: wrong-factor
+def avgpool2d_grad(inp, out, size):
+    spread = out.g.repeat_interleave(size, 2).repeat_interleave(size, 3) / (size + size)
+    inp.g = inp.new_zeros(inp.shape)
+    inp.g[:, :, : spread.shape[2], : spread.shape[3]] = spread
+
+
+# %% wrong: axes stretched twice along rows | inp.g: error or wrong-shape
+def avgpool2d_grad(inp, out, size):
+    spread = out.g.repeat_interleave(size, 2).repeat_interleave(size, 2) / size**2
+    inp.g = inp.new_zeros(inp.shape)
+    inp.g[:, :, : spread.shape[2], : spread.shape[3]] = spread

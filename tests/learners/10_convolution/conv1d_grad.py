@@ -234,3 +234,81 @@ def conv1d_grad(inp, w, b, out):
     inp.g = F.conv_transpose1d(out.g, w)
     w.g = torch.einsum("boi,bcik->ock", out.g, inp.unfold(-1, w.shape[-1], 1))
     b.g = out.sum((0, 2))
+
+
+# %% wrong: bias multiplied | b.g: extra-factor
+import torch
+
+
+def conv1d_grad(inp, w, b, out):
+    places = out.shape[-1]
+    inp.g, w.g = torch.zeros_like(inp), torch.zeros_like(w)
+    for k in range(w.shape[-1]):
+        inp.g[:, :, k : k + places] += torch.einsum("bol,oc->bcl", out.g, w[:, :, k])
+        w.g[:, :, k] = torch.einsum("bol,bcl->oc", out.g, inp[:, :, k : k + places])
+    b.g = b * out.g.sum((0, 2))
+
+
+# %% wrong: bias summed over batch and channels | b.g: wrong-shape or summed-wrong-axis
+import torch
+
+
+def conv1d_grad(inp, w, b, out):
+    places = out.shape[-1]
+    inp.g, w.g = torch.zeros_like(inp), torch.zeros_like(w)
+    for k in range(w.shape[-1]):
+        inp.g[:, :, k : k + places] += torch.einsum("bol,oc->bcl", out.g, w[:, :, k])
+        w.g[:, :, k] = torch.einsum("bol,bcl->oc", out.g, inp[:, :, k : k + places])
+    b.g = out.g.sum((0, 1))
+
+
+# %% wrong: w.g with the kernel | w.g: wrong-operand or wrong-shape or error or unknown
+import torch
+
+
+def conv1d_grad(inp, w, b, out):
+    places = out.shape[-1]
+    inp.g, w.g = torch.zeros_like(inp), torch.zeros_like(w)
+    for k in range(w.shape[-1]):
+        inp.g[:, :, k : k + places] += torch.einsum("bol,oc->bcl", out.g, w[:, :, k])
+        w.g[:, :, k] = torch.einsum("bol,bcl->oc", out.g, inp[:, :, :places])
+    b.g = out.g.sum((0, 2))
+
+
+# %% wrong: inp.g shifted | inp.g: wrong-operand or error
+import torch
+
+
+def conv1d_grad(inp, w, b, out):
+    places = out.shape[-1]
+    inp.g, w.g = torch.zeros_like(inp), torch.zeros_like(w)
+    for k in range(w.shape[-1]):
+        inp.g[:, :, w.shape[-1] - 1 - k : w.shape[-1] - 1 - k + places] += torch.einsum("bol,oc->bcl", out.g, w[:, :, k])
+        w.g[:, :, k] = torch.einsum("bol,bcl->oc", out.g, inp[:, :, k : k + places])
+    b.g = out.g.sum((0, 2))
+
+
+# %% wrong: inp.g mean over o | inp.g: mean-for-sum
+import torch
+
+
+def conv1d_grad(inp, w, b, out):
+    places = out.shape[-1]
+    inp.g, w.g = torch.zeros_like(inp), torch.zeros_like(w)
+    for k in range(w.shape[-1]):
+        inp.g[:, :, k : k + places] += torch.einsum("bol,oc->bcl", out.g, w[:, :, k]) / w.shape[0]
+        w.g[:, :, k] = torch.einsum("bol,bcl->oc", out.g, inp[:, :, k : k + places])
+    b.g = out.g.sum((0, 2))
+
+
+# %% wrong: last tap missing | inp.g: missing-path; w.g: missing-path or unknown
+import torch
+
+
+def conv1d_grad(inp, w, b, out):
+    places = out.shape[-1]
+    inp.g, w.g = torch.zeros_like(inp), torch.zeros_like(w)
+    for k in range(w.shape[-1] - 1):
+        inp.g[:, :, k : k + places] += torch.einsum("bol,oc->bcl", out.g, w[:, :, k])
+        w.g[:, :, k] = torch.einsum("bol,bcl->oc", out.g, inp[:, :, k : k + places])
+    b.g = out.g.sum((0, 2))

@@ -247,3 +247,88 @@ def conv2d_grad(inp, w, b, out, stride, padding):
     w.g = torch.einsum("bop,bqp->oq", g, columns).reshape(w.shape)
     mixed = w.mean(1, keepdim=True).expand(w.shape).flatten(1)
     inp.g = F.fold(torch.einsum("oq,bop->bqp", mixed, g), inp.shape[2:], w.shape[2:], padding=padding, stride=stride)
+
+
+# %% wrong: bias per batch | b.g: wrong-shape
+import torch
+
+
+def conv2d_grad(inp, w, b, out, stride, padding):
+    rows, columns = out.shape[2:]
+    padded = torch.nn.functional.pad(inp, (padding,) * 4)
+    padded_g, w.g = torch.zeros_like(padded), torch.zeros_like(w)
+    for i in range(w.shape[2]):
+        for j in range(w.shape[3]):
+            met = ..., slice(i, i + stride * rows, stride), slice(j, j + stride * columns, stride)
+            padded_g[met] += torch.einsum("bohw,oc->bchw", out.g, w[:, :, i, j])
+            w.g[:, :, i, j] = torch.einsum("bohw,bchw->oc", out.g, padded[met])
+    inp.g = padded_g[:, :, padding : padding + inp.shape[2], padding : padding + inp.shape[3]]
+    b.g = out.g.sum((2, 3))
+
+
+# %% wrong: bias averaged fully | b.g: mean-for-sum or wrong-factor
+import torch
+
+
+def conv2d_grad(inp, w, b, out, stride, padding):
+    rows, columns = out.shape[2:]
+    padded = torch.nn.functional.pad(inp, (padding,) * 4)
+    padded_g, w.g = torch.zeros_like(padded), torch.zeros_like(w)
+    for i in range(w.shape[2]):
+        for j in range(w.shape[3]):
+            met = ..., slice(i, i + stride * rows, stride), slice(j, j + stride * columns, stride)
+            padded_g[met] += torch.einsum("bohw,oc->bchw", out.g, w[:, :, i, j])
+            w.g[:, :, i, j] = torch.einsum("bohw,bchw->oc", out.g, padded[met])
+    inp.g = padded_g[:, :, padding : padding + inp.shape[2], padding : padding + inp.shape[3]]
+    b.g = out.g.mean((0, 2, 3))
+
+
+# %% wrong: out for out.g in w.g | w.g: value-for-gradient
+import torch
+
+
+def conv2d_grad(inp, w, b, out, stride, padding):
+    rows, columns = out.shape[2:]
+    padded = torch.nn.functional.pad(inp, (padding,) * 4)
+    padded_g, w.g = torch.zeros_like(padded), torch.zeros_like(w)
+    for i in range(w.shape[2]):
+        for j in range(w.shape[3]):
+            met = ..., slice(i, i + stride * rows, stride), slice(j, j + stride * columns, stride)
+            padded_g[met] += torch.einsum("bohw,oc->bchw", out.g, w[:, :, i, j])
+            w.g[:, :, i, j] = torch.einsum("bohw,bchw->oc", out, padded[met])
+    inp.g = padded_g[:, :, padding : padding + inp.shape[2], padding : padding + inp.shape[3]]
+    b.g = out.g.sum((0, 2, 3))
+
+
+# %% wrong: last column of taps missing | inp.g, w.g: missing-path or unknown
+import torch
+
+
+def conv2d_grad(inp, w, b, out, stride, padding):
+    rows, columns = out.shape[2:]
+    padded = torch.nn.functional.pad(inp, (padding,) * 4)
+    padded_g, w.g = torch.zeros_like(padded), torch.zeros_like(w)
+    for i in range(w.shape[2]):
+        for j in range(w.shape[3] - 1):
+            met = ..., slice(i, i + stride * rows, stride), slice(j, j + stride * columns, stride)
+            padded_g[met] += torch.einsum("bohw,oc->bchw", out.g, w[:, :, i, j])
+            w.g[:, :, i, j] = torch.einsum("bohw,bchw->oc", out.g, padded[met])
+    inp.g = padded_g[:, :, padding : padding + inp.shape[2], padding : padding + inp.shape[3]]
+    b.g = out.g.sum((0, 2, 3))
+
+
+# %% wrong: columns of the kernel turned round | inp.g: transposed or wrong-operand or error
+import torch
+
+
+def conv2d_grad(inp, w, b, out, stride, padding):
+    rows, columns = out.shape[2:]
+    padded = torch.nn.functional.pad(inp, (padding,) * 4)
+    padded_g, w.g = torch.zeros_like(padded), torch.zeros_like(w)
+    for i in range(w.shape[2]):
+        for j in range(w.shape[3]):
+            met = ..., slice(i, i + stride * rows, stride), slice(j, j + stride * columns, stride)
+            padded_g[met] += torch.einsum("bohw,oc->bchw", out.g, w[:, :, i, -1 - j])
+            w.g[:, :, i, j] = torch.einsum("bohw,bchw->oc", out.g, padded[met])
+    inp.g = padded_g[:, :, padding : padding + inp.shape[2], padding : padding + inp.shape[3]]
+    b.g = out.g.sum((0, 2, 3))

@@ -192,3 +192,27 @@ import torch.nn.functional as F
 def depthwise_conv1d_grad(inp, w, out):
     w.g = -torch.einsum("bci,bcik->ck", out.g, inp.unfold(-1, w.shape[1], 1))
     inp.g = F.conv_transpose1d(out.g, w[:, None], groups=len(w))
+
+
+# %% wrong: kernel of channel 0 for all | inp.g: wrong-operand or hard-coded or partial-batch
+import torch
+
+
+def depthwise_conv1d_grad(inp, w, out):
+    places = out.shape[-1]
+    inp.g, w.g = torch.zeros_like(inp), torch.zeros_like(w)
+    for k in range(w.shape[-1]):
+        inp.g[:, :, k : k + places] += out.g * w[0, k]
+        w.g[:, k] = (out.g * inp[:, :, k : k + places]).sum((0, 2))
+
+
+# %% wrong: w.g from the first example | w.g: partial-batch
+import torch
+
+
+def depthwise_conv1d_grad(inp, w, out):
+    places = out.shape[-1]
+    inp.g, w.g = torch.zeros_like(inp), torch.zeros_like(w)
+    for k in range(w.shape[-1]):
+        inp.g[:, :, k : k + places] += out.g * w[:, k].unsqueeze(-1)
+        w.g[:, k] = (out.g * inp[:, :, k : k + places])[0].sum(1)

@@ -162,3 +162,23 @@ import torch
 def maxpool1d_grad(inp, out, size, step):
     places = inp.unfold(-1, size, step).argmax(-1) + step * torch.arange(out.shape[-1])
     inp.g = torch.zeros_like(inp).scatter_add(-1, places[..., :-1], out.g[..., :-1])
+
+
+# %% wrong: winner one late | inp.g: wrong-operand or error
+import torch
+
+
+def maxpool1d_grad(inp, out, size, step):
+    winners = inp.unfold(-1, size, step).argmax(-1)
+    places = winners + 1 + step * torch.arange(out.shape[-1])
+    inp.g = torch.zeros_like(inp).scatter_add(-1, places, out.g)
+
+
+# %% wrong: mean over winners | inp.g: mean-for-sum or wrong-factor
+import torch
+
+
+def maxpool1d_grad(inp, out, size, step):
+    winners = inp.unfold(-1, size, step).argmax(-1)
+    places = winners + step * torch.arange(out.shape[-1])
+    inp.g = torch.zeros_like(inp).scatter_add(-1, places, out.g) / size

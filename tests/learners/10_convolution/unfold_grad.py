@@ -178,3 +178,10 @@ def unfold_grad(inp, out, size, step):
     inp.g = torch.zeros_like(inp)
     for i in range(out.shape[1]):
         inp.g[:, i * step : i * step + size] += out.g[:, i] / size
+
+
+# %% wrong: step for size | inp.g: error or missing-path
+def unfold_grad(inp, out, size, step):
+    inp.g = inp.new_zeros(inp.shape)
+    for i in range(out.shape[1]):
+        inp.g[:, i * step : i * step + step] += out.g[:, i, :step]
