@@ -81,6 +81,38 @@ class Misconception:
 
 
 @dataclass(frozen=True)
+class InSteps:
+    """A forward pass in named steps: what each of them computes from inputs and from steps before it; the last is out.
+
+    A step that is given is used in place of what was computed, by every later step: so its gradient can be asked for.
+    """
+
+    rules: Mapping[str, Callable[..., Any]]
+
+    def __call__(self, **given: Any) -> Any:
+        return list(self.values(**given).values())[-1]
+
+    def values(self, **given: Any) -> dict[str, Any]:
+        """Every step by name."""
+        known = dict(given)
+        for name, rule in self.rules.items():
+            computed = rule(**{taken: known[taken] for taken in inspect.signature(rule).parameters})
+            known.setdefault(name, computed)
+        return {name: known[name] for name in self.rules}
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The inputs that the steps take, in the order in which they take them."""
+        taken = (p for rule in self.rules.values() for p in inspect.signature(rule).parameters.values())
+        return inspect.Signature(list({p.name: p for p in taken if p.name not in self.rules}.values()))
+
+
+def in_steps(**rules: Callable[..., Any]) -> InSteps:
+    """A forward pass in named steps: `in_steps(mean=lambda inp: inp.mean(0), out=lambda inp, mean: inp - mean)`."""
+    return InSteps(rules)
+
+
+@dataclass(frozen=True)
 class Exercise:
     """A backward pass to write by hand.
 
@@ -88,7 +120,8 @@ class Exercise:
         title: a short name for lists.
         forward: takes the sampled inputs by name and returns the output tensor.
         inputs: the arguments of the learner's function, in order, each with its sampler; `output()` and
-            `upstream()` mark what the grader computes, `withheld(...)` what only the forward pass takes.
+            `upstream()` mark what the grader computes, `step(...)` the value of a named step of the forward pass (see
+            `in_steps`), `withheld(...)` what only the forward pass takes.
         answers: what the learner writes; see `stored`, `returned`, `returned_jacobian`.
         hints: three steps for each answer: nudge, pointer, almost there.
         misconceptions: wrong rules that the forward graph does not imply.
@@ -110,6 +143,9 @@ class Exercise:
                 raise SpecError(f"the answer {answer.name} differentiates {answer.wrt!r}, which is no array input")
             if answer.stored and answer.wrt not in self.argument_names:
                 raise SpecError(f"the answer {answer.name} has nowhere to be stored: {answer.wrt} is withheld")
+        for name in self.step_names:
+            if name not in (self.forward.rules if isinstance(self.forward, InSteps) else ()):
+                raise SpecError(f"forward has no step called {name}: write it with in_steps(...)")
         missing = set(inspect.signature(self.forward).parameters) - set(self.samplers)
         if missing:
             raise SpecError(f"forward takes {', '.join(sorted(missing))}, which inputs does not declare")
@@ -130,9 +166,19 @@ class Exercise:
         return tuple(inspect.signature(self.forward).parameters)
 
     @property
+    def step_names(self) -> tuple[str, ...]:
+        """The steps of the forward pass whose values the learner's function is given."""
+        return tuple(n for n, given in self.inputs.items() if isinstance(given, Marker) and given.role == "step")
+
+    def run(self, inputs: Mapping[str, Any], wrt: str = "") -> Any:
+        """The forward pass, of everything that is known by name; only the step `wrt` is taken as it is given there."""
+        taken = (*self.forward_names, *(name for name in self.step_names if name == wrt))
+        return self.forward(**{name: inputs[name] for name in taken})
+
+    @property
     def gives_upstream(self) -> bool:
         """The learner is given an upstream gradient; without one it is 1 everywhere."""
-        return any(isinstance(argument, Marker) for argument in self.inputs.values())
+        return any(self.argument_with_role(role) for role in ("output", "upstream"))
 
     @property
     def output_name(self) -> str:
@@ -198,12 +244,19 @@ def samplers_of(inputs: Mapping[str, Argument]) -> dict[str, Sampler]:
 
 def is_differentiable(argument: Argument | None) -> bool:
     """The argument is a floating-point array that gradients can be taken with respect to."""
-    return isinstance(argument, Sampler) and argument.differentiable
+    return (
+        argument.differentiable if isinstance(argument, Sampler) else argument is not None and argument.role == "step"
+    )
 
 
 def specs_of(declaration: Declaration) -> tuple[str, ...]:
-    """The axis specs of every array argument."""
+    """The axis specs of every array argument that is drawn."""
     return tuple(sampler.spec for sampler in declaration.samplers.values() if sampler.spec)
+
+
+def sizes_of(declaration: Declaration) -> dict[str, tuple[int, ...]]:
+    """The sizes that an axis may have, where not every one will do."""
+    return {axis: sizes for sampler in declaration.samplers.values() for axis, sizes in sampler.sizes.items()}
 
 
 def _check_common(declaration: Declaration) -> None:

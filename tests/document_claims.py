@@ -22,7 +22,7 @@ ENDINGS = "py md yaml json svg png css csv toml txt html xml zip db ipynb jinja"
 
 # Files that are nobody's but the reader's: what an example makes, hands in or gets back.
 EXAMPLE_FOLDERS = ".venv .handgrad my-course my-class submissions grades source release submitted feedback".split()
-EXAMPLE_FILES = "page.html quizzes.xml quizzes.zip gradebook.db softplus_grad.py example.py FILE.xml FILE.zip".split()
+EXAMPLE_FILES = "page.html quizzes.xml quizzes.zip gradebook.db squareplus_grad.py example.py FILE.xml FILE.zip".split()
 PROGRAMS = ("handgrad", "pytest ", "python ")
 FOREIGN_OPTIONS = {"--force": "nbgrader", "--hypothesis-profile": "hypothesis"}
 

@@ -144,7 +144,7 @@ def test_help_lists_every_command_in_the_order_of_use_and_imports_no_torch(tmp_p
 
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("check sl", ["slope"]), ("hint pick", ["pick_h"]), ("quiz 04", ["04_linear"]), ("check nothing", [])],
+    [("check slo", ["slope"]), ("hint pick", ["pick_h"]), ("quiz 04", ["04_linear"]), ("check nothing", [])],
 )
 def test_the_shell_completes_exercises_and_units(course: Course, typed: str, offered: list[str]) -> None:
     script = Path(sys.executable).with_name("handgrad")
@@ -561,7 +561,7 @@ def test_a_learners_folder_cannot_be_built_or_audited(course: Course, command: s
 
 BROKEN = {
     "not yaml": (lambda text: text + "a: [\n", "not valid YAML"),
-    "a wrong setting": (lambda text: text.replace("points: 2", "pointz: 2", 1), "line 52"),
+    "a wrong setting": (lambda text: text.replace("points: 2", "pointz: 2", 1), "line 54"),
     "empty": (lambda text: "", "line 1"),
     "a list": (lambda text: "[1, 2]", "line 1"),
     "twice the same": (lambda text: text.replace("id: mse_grad", "id: slope"), "slope is listed twice"),

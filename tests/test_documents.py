@@ -204,14 +204,14 @@ def test_the_exercise_that_authors_are_shown_works_and_its_submissions_get_their
     unit.mkdir(parents=True)
     imports = "from grader.exercise import Exercise, stored\nfrom grader.sampling import normal, output\n"
     (unit / "spec.py").write_text(imports + spec, encoding="utf-8")
-    listed = "{id: 05_activations, title: A, exercises: [{id: softplus_grad, points: 1}]}"
+    listed = "{id: 05_activations, title: A, exercises: [{id: squareplus_grad, points: 1}]}"
     (tmp_path / "course.yaml").write_text(f"course: own\ntitle: Own\nunits: [{listed}]\n")
-    softplus = load_course(tmp_path).find("softplus_grad")
+    squareplus = load_course(tmp_path).find("squareplus_grad")
     _, *cells = page.split("# %% ")
     assert len(cells) > 1
     for cell in cells:
         head, _, source = cell.partition("\n")
-        (verdict,) = grader.grade(softplus, source.encode(), worker).answers
+        (verdict,) = grader.grade(squareplus, source.encode(), worker).answers
         assert head.partition(" | ")[2] == (f"{verdict.name}: {verdict.code}" if head.startswith("wrong: ") else "")
         assert (verdict.code is None) == head.startswith("right: ")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grader.errors import SpecError
@@ -13,14 +14,16 @@ from grader.exercise import (
     Exercise,
     Misconception,
     Routine,
+    in_steps,
     is_differentiable,
     returned,
     returned_jacobian,
     returned_value,
+    sizes_of,
     specs_of,
     stored,
 )
-from grader.sampling import normal, number, output, shape, upstream, withheld
+from grader.sampling import normal, number, output, shape, sized, step, upstream, withheld
 
 INPUTS = {"inp": normal("bs n"), "out": output(), "w": normal("n m")}
 
@@ -53,6 +56,41 @@ def test_what_is_withheld_is_no_argument_of_the_learners_function() -> None:
     assert exercise.forward_names == ("x",)
     with pytest.raises(SpecError, match="x is withheld"):
         Exercise("A copy", lambda x: 1 * x, inputs, stored("x.g"))
+
+
+STEPPED = in_steps(
+    mean=lambda inp: inp.mean(0), centred=lambda inp, mean: inp - mean, out=lambda centred, k: k * centred
+)
+
+
+def test_a_forward_pass_in_named_steps_takes_the_inputs_of_its_steps() -> None:
+    inputs = {"inp": normal("bs n"), "k": number(0, 1), "mean": step("n"), "out": output()}
+    exercise = Exercise("Centring", STEPPED, inputs, stored("mean.g", "inp.g"))
+    assert exercise.forward_names == ("inp", "k")
+    assert exercise.step_names == ("mean",)
+    assert is_differentiable(exercise.inputs["mean"])
+
+
+def test_what_follows_a_step_is_worked_out_from_its_given_value() -> None:
+    """And what comes before it is not: so the gradient at a step is that of all its uses, and of no other path."""
+    exercise = Exercise("Centring", STEPPED, {"inp": normal("2"), "k": number(0, 1), "mean": step(""), "out": output()},
+                        stored("mean.g"))  # fmt: skip
+    known = {"inp": np.array([1.0, 3.0]), "k": 10.0, "mean": np.array(0.0)}
+    assert exercise.run(known).tolist() == [-10, 10]
+    assert exercise.run(known, "mean").tolist() == [10, 30]
+    assert STEPPED.values(inp=known["inp"], k=10.0)["mean"] == 2
+
+
+def test_a_step_that_the_forward_pass_does_not_have_is_refused() -> None:
+    with pytest.raises(SpecError, match="no step called width"):
+        Exercise("Centring", STEPPED, {**INPUTS, "k": number(0, 1), "width": step("n")}, stored("inp.g"))
+    with pytest.raises(SpecError, match="no step called width"):
+        linear(inputs={**INPUTS, "width": step("n")})
+
+
+def test_the_sizes_that_an_axis_may_have_are_those_of_all_samplers() -> None:
+    inputs = {"inp": sized(normal("bs n"), bs=(4, 5)), "out": output(), "w": sized(normal("n m"), m=(2,))}
+    assert sizes_of(linear(inputs=inputs)) == {"bs": (4, 5), "m": (2,)}
 
 
 @pytest.mark.parametrize(("marker", "given"), [({"out": output()}, True), ({"g": upstream()}, True), ({}, False)])

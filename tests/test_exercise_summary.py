@@ -31,6 +31,15 @@ def test_the_forward_pass_is_shown_as_its_author_wrote_it(course: Course, exerci
     assert formula(course.find(exercise_id)) == expected
 
 
+def test_of_a_forward_pass_in_named_steps_the_last_is_shown(course: Course) -> None:
+    exercise = course.find("batchnorm_steps_grad")
+    answer = next(answer for answer in exercise.function.answers if answer.name == "inv.g")
+    assert formula(exercise) == "out = gamma * hat + beta"
+    assert describe_answer(exercise, answer) == (
+        "inv.g, the gradient of the loss, shape (n,), for out = gamma * hat + beta"
+    )
+
+
 def test_a_routine_is_shown_by_its_title(course: Course) -> None:
     exercise = course.find("slope")
     assert formula(exercise) == exercise.declaration.title

@@ -29,7 +29,7 @@ from grader.sampling import (
     wanted,
     withheld,
 )
-from grader.trial_sizes import LARGE_UPSTREAM_KIND, Setting, large_setting, settings
+from grader.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND, Setting, large_setting, settings
 
 SEEDS = range(25)
 FIRST = Setting(0, "a test", {"bs": 40, "n": 30})
@@ -232,3 +232,19 @@ def test_reading_a_declaration_imports_neither_torch_nor_numpy() -> None:
     code = "import sys, grader.exercise, grader.sampling, grader.course; print({'torch', 'numpy'} & set(sys.modules))"
     said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert said.strip() == "set()"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_axis_has_one_of_the_sizes_that_it_may_have_but_for_the_batch_of_one(seed: int) -> None:
+    allowed = {"bs": (4, 5, 6), "k": (2, 3), "l": (8, 9)}
+    for setting in settings(("bs c l", "o c k"), rng(seed), 7, allowed):
+        held = {axis: size in allowed[axis] for axis, size in setting.sizes.items() if axis in allowed}
+        assert all(held.values()) or (setting.kind == ONE_KIND and not held.pop("bs") and all(held.values()))
+    first = settings(("bs c l", "o c k"), rng(seed), 0, allowed)[0].sizes
+    assert len(set(first.values())) == len(first)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_square_has_a_side_that_every_axis_may_have_if_there_is_one(seed: int) -> None:
+    sizes = settings(("bs n m",), rng(seed), 0, {"bs": (4, 5, 6), "n": (2, 4)})[3].sizes
+    assert set(sizes.values()) == {4}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +16,8 @@ from grader.diagnosis.candidates import SPECIFIC, Candidate, Problem
 from grader.diagnosis.facts import Pair
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.search import Search
-from grader.exercise import Exercise, Misconception, Routine, returned, stored
-from grader.sampling import away_from, normal, output
+from grader.exercise import Exercise, Misconception, Routine, in_steps, returned, stored
+from grader.sampling import away_from, normal, output, step
 from grader.wording.words import says
 
 NO_GRAPH = Routine("nothing to derive", {"w": normal("bs n")}, lambda w: w)
@@ -252,6 +252,38 @@ def test_two_slips_that_have_nothing_to_do_with_each_other_stay_two() -> None:
     told = verdicts(NETWORK, {"inp.g": network(mask=lambda a: a <= 0)["inp.g"], "b1.g": lambda v: right["b1.g"](v) * 3})
     assert {name: said.code for name, said in told.items()} == {"inp.g": "inverted-mask", "b1.g": "wrong-factor"}
     assert all(said.mistake is not None and not said.mistake.cause for said in told.values())
+
+
+IN_STEPS = Exercise(
+    title="A root of a mean of squares, in steps",
+    forward=in_steps(
+        square=lambda inp: inp**2,
+        mean=lambda square: square.mean(0),
+        inv=lambda mean: (mean + 1) ** -0.5,
+        out=lambda square, inv: square.sin() * inv,
+    ),
+    inputs={"inp": normal("bs n"), "square": step("bs n"), "mean": step("n"), "inv": step("n"), "out": output()},
+    answers=stored("inv.g", "mean.g", "square.g", "inp.g"),
+)
+
+
+def test_a_mistake_at_a_step_is_told_at_that_step_and_by_its_name() -> None:
+    """The steps before it are used later in the forward pass, too: that makes them no nearer to the loss."""
+
+    def mean_g(known: Mapping[str, Any]) -> Any:
+        return (known["out_g"] * known["square"].sin()).sum(0) * known["inv"] ** 3 / 2
+
+    def square_g(known: Mapping[str, Any]) -> Any:
+        return known["out_g"] * known["square"].cos() * known["inv"] + mean_g(known) / len(known["inp"])
+
+    rules: dict[str, Rule] = {
+        "mean.g": mean_g, "square.g": square_g, "inp.g": lambda known: square_g(known) * 2 * known["inp"],
+    }  # fmt: skip
+    told = verdicts(IN_STEPS, rules)
+    causes = {name: said.mistake.cause for name, said in told.items() if said.mistake is not None}
+    assert causes == {"mean.g": "", "square.g": "mean.g", "inp.g": "mean.g"}
+    assert {said.code for said in told.values()} == {"wrong-sign"}
+    assert " inv " in told["mean.g"].says
 
 
 def test_a_mistake_in_one_answer_and_another_in_two_are_two_causes() -> None:

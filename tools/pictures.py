@@ -17,6 +17,7 @@ from pictures_01_02 import chain, secants, step
 from pictures_04 import stack, transposes, weight
 from pictures_05_06 import beliefs, slopes
 from pictures_07 import network, tied
+from pictures_09_10 import conv_graph, image_gradient, norm_graph, norm_jacobian, norm_touches, turned, windows
 
 from grader.picture.svg_drawing import CELL_HEIGHT, Picture, height_of, row_middle, width_of
 
@@ -120,6 +121,13 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "exercises/07_network/tied.svg": tied,
     "exercises/08_shapes/broadcast.svg": broadcast,
     "exercises/08_shapes/rows.svg": rows,
+    "exercises/09_norm/graph.svg": norm_graph,
+    "exercises/09_norm/jacobian.svg": norm_jacobian,
+    "exercises/09_norm/touches.svg": norm_touches,
+    "exercises/10_convolution/graph.svg": conv_graph,
+    "exercises/10_convolution/stamps.svg": image_gradient,
+    "exercises/10_convolution/turned.svg": turned,
+    "exercises/10_convolution/windows.svg": windows,
 }
 
 

@@ -16,6 +16,7 @@ from grader.judging.grading import Grader
 from grader.judging.judge import is_right
 from grader.reference.compare import agrees
 from grader.reference.references import REDRAWS, agrees_with_finite_differences, gradcheck, make_trial
+from grader.reference.single_thread import one_thread
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.sampling import Array
 from grader.wording.words import finding
@@ -35,6 +36,11 @@ def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     yield from unknown
     if unknown:
         return
+    with one_thread():  # threads for a few numbers cost more than they bring
+        yield from _of_trials(exercise, grader)
+
+
+def _of_trials(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     trials = grader.trials(exercise)
     yield from _references(exercise, trials, np.random.default_rng(grader.seed))
     others = Grader(grader.seed + 1).trials(exercise)
@@ -50,7 +56,11 @@ def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
 
 def _unknown_names(declaration: Declaration) -> Iterator[str]:
     """The rules that ask for what no trial has."""
-    known = (*declaration.forward_names, "out", "out_g") if isinstance(declaration, Exercise) else declaration.inputs
+    known = (
+        (*declaration.forward_names, *declaration.step_names, "out", "out_g")
+        if isinstance(declaration, Exercise)
+        else declaration.inputs
+    )
     for misconception in declaration.misconceptions:
         for name in inspect.signature(misconception.rule).parameters:
             if name not in known:

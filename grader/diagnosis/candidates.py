@@ -118,7 +118,7 @@ class Problem:
 
     def trace(self, trial: Trial) -> Trace:
         assert isinstance(self.exercise, Exercise)
-        return trace_of(self.exercise, trial)
+        return trace_of(self.exercise, trial, self.wrt)
 
     @cached_property
     def has_graph(self) -> bool:
@@ -351,17 +351,18 @@ def rank(candidate: Candidate) -> int:
     return SPECIFIC.index(candidate.code)
 
 
-def trace_of(exercise: Exercise, trial: Trial) -> Trace:
-    """The forward pass in one trial, recorded once."""
+def trace_of(exercise: Exercise, trial: Trial, wrt: str = "") -> Trace:
+    """The forward pass in one trial, recorded once; the step `wrt` is an input of it, if a step is called so."""
     assert trial.out_g is not None
-    out_g = trial.out_g
+    out_g, given = trial.out_g, (wrt if wrt in exercise.step_names else "")
 
     def recorded() -> Trace:
-        found = record(exercise.forward, trial.inputs, out_g)
+        inputs = {name: trial.inputs[name] for name in (*exercise.forward_names, *filter(None, [given]))}
+        found = record(exercise.forward, inputs, out_g)
         upstream = exercise.upstream_name if exercise.gives_upstream else ""
         return replace(found, output_name=exercise.output_name, upstream_name=upstream, sizes=trial.setting.sizes)
 
-    return trial.remember("trace", recorded)  # type: ignore[no-any-return]
+    return trial.remember(("trace", given), recorded)  # type: ignore[no-any-return]
 
 
 def _gradient(candidate: Candidate, trace: Trace, wrt: str) -> torch.Tensor:

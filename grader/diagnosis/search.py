@@ -283,9 +283,13 @@ class Search:
         return traced and self._first(self.problem.declared()) is None
 
     @property
-    def nearness(self) -> int:
-        """How late in the forward pass the variable is used."""
-        return max((step for step, _ in self.problem.trace(self.problem.first).uses(self.problem.wrt)), default=-1)
+    def nearness(self) -> tuple[int, int]:
+        """How late in the forward pass the variable is made, where it is a step of it, and how late it is used."""
+        problem = self.problem
+        assert isinstance(problem.exercise, Exercise)
+        named = trace_of(problem.exercise, problem.first).names
+        made = next((int(key[1:]) for key, name in named.items() if name == problem.wrt), -1)
+        return made, max((step for step, _ in problem.trace(problem.first).uses(problem.wrt)), default=-1)
 
     def shareable(self) -> Iterator[Candidate]:
         """Edits of the traced pass that give the learner's numbers, and say no less than what is said of it alone."""

@@ -50,7 +50,7 @@ def describe_answer(exercise: CourseExercise, answer: Answer) -> str:
 
 
 def _shape(declaration: Exercise, name: str) -> str:
-    spec = declaration.samplers[name].spec
+    spec = declaration.inputs[name].spec
     if ANY in axes_of(spec) or len(alternatives(spec)) > 1:
         return f"shaped like {name}"
     axes = axes_of(spec)
@@ -63,5 +63,7 @@ def _lambda_body(spec: Path, exercise_id: str) -> str | None:
             continue
         if any(isinstance(target, ast.Name) and target.id == exercise_id for target in node.targets):
             forward = next((k.value for k in node.value.keywords if k.arg == "forward"), None)
+            if isinstance(forward, ast.Call) and forward.keywords:  # in named steps, the last of which is out
+                forward = forward.keywords[-1].value
             return ast.unparse(forward.body) if isinstance(forward, ast.Lambda) else None
     return None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-STEP = 1e-5
+STEP = 2e-6  # a batch of one has a variance of 0, and is bent by the 1e-5 that is added to it
 
 
 def nudged(values: np.ndarray, index: tuple[int, ...], step: float) -> np.ndarray:

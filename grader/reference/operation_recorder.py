@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from grader.exercise import InSteps
+
 from .symbolic_numbers import SymbolicNumber
 from .trace import Position, Step, Trace, with_replaced
 
@@ -27,12 +29,14 @@ def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_
     spelled = {name: SymbolicNumber(value, name) if type(value) is float else value for name, value in inputs.items()}
     recorder = _Recorder(tensors)
     with torch.no_grad(), recorder:
-        out = forward(**spelled)
+        named = forward.values(**spelled) if isinstance(forward, InSteps) else {}
+        out = list(named.values())[-1] if named else forward(**spelled)
 
     def again(changed: Mapping[str, torch.Tensor]) -> Trace:
         return record(forward, {**inputs, **changed}, out_g)
 
-    return Trace(tensors, _numbered(recorder.steps), recorder.keys[id(out)], out_g, again)
+    names = {recorder.keys[id(value)]: name for name, value in named.items()}
+    return Trace(tensors, _numbered(recorder.steps), recorder.keys[id(out)], out_g, again, names=names)
 
 
 def _numbered(steps: list[Step]) -> tuple[Step, ...]:

@@ -75,9 +75,11 @@ def step_name(step: Step) -> str:
 
 
 def value_name(trace: Trace, key: str) -> str:
-    """A value in a record: `inp`, `out`, `inp.g`, or `` %`@`#2 `` for what an operation gives."""
+    """A value in a record: `inp`, `out`, `inp.g`, a named step, or `` %`@`#2 `` for what an operation gives."""
     if key == trace.out:
         return trace.output_name
+    if key in trace.names:
+        return trace.names[key]
     return f"%{step_name(trace.steps[int(key[1:])])}" if key.startswith("%") else key
 
 

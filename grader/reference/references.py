@@ -12,9 +12,9 @@ import numpy as np
 import torch
 
 from grader.errors import SpecError
-from grader.exercise import Answer, Declaration, Exercise, Routine, is_differentiable, specs_of
+from grader.exercise import Answer, Declaration, Exercise, InSteps, Routine, is_differentiable, sizes_of, specs_of
 from grader.sampling import Array, Dtype, Function, Marker, draw
-from grader.shapes import guess_axes
+from grader.shapes import axes_of, guess_axes
 from grader.trial_sizes import (
     LARGE_UPSTREAM_KIND,
     ONE_KIND,
@@ -47,10 +47,11 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
     """
     specs = specs_of(declaration)
     least = max((sampler.least_trials for sampler in declaration.samplers.values()), default=0)
-    trials = [make_trial(declaration, setting, rng) for setting in settings(specs, rng, least)]
+    allowed = sizes_of(declaration)
+    trials = [make_trial(declaration, setting, rng) for setting in settings(specs, rng, least, allowed)]
     trials += [_without_gradient(trials[0], name, sampler.chosen, left_out)
                for name, sampler in declaration.samplers.items() for left_out in sampler.chosen]  # fmt: skip
-    if (another := second_batch_of_one([trial.setting for trial in trials], rng)) and _right_by_chance(trials):
+    if (another := second_batch_of_one([trial.setting for trial in trials], rng, allowed)) and _right_by_chance(trials):
         trials.append(make_trial(declaration, another, rng))
     if declaration.never_holds:
         large = large_setting(specs, len(trials))
@@ -68,7 +69,7 @@ def watched_trial(declaration: Declaration, rng: np.random.Generator) -> Trial |
     """
     if isinstance(declaration, Routine):
         return None
-    sizes = watched_sizes(specs_of(declaration), rng)
+    sizes = watched_sizes(specs_of(declaration), rng, sizes_of(declaration))
     return replace(exercise_trial(declaration, sizes, rng), inputs={}, out=None, out_g=None)
 
 
@@ -101,7 +102,7 @@ def with_upstream(exercise: Exercise, trial: Trial, upstream: np.ndarray, settin
     assert trial.out is not None
     arguments = dict(trial.arguments)
     for name, argument in exercise.inputs.items():
-        if isinstance(argument, Marker) and name in arguments:
+        if isinstance(argument, Marker) and argument.role != "step":
             given = trial.arguments[name]
             arguments[name] = (
                 replace(given, g=upstream) if argument.role == "output" else replace(given, values=upstream)
@@ -223,7 +224,7 @@ def autograd_answer(
 ) -> np.ndarray:
     """The answer by torch autograd; shape: that of `answer.wrt`, or `(*out.shape, *wrt.shape)`."""
     leaf = inputs[answer.wrt].detach().requires_grad_()
-    out = exercise.forward(**{**inputs, answer.wrt: leaf})
+    out = exercise.run({**inputs, answer.wrt: leaf}, answer.wrt)
     if answer.kind == "gradient":
         return _gradient(out, leaf, out_g)
     rows = [_gradient(out, leaf, basis.reshape(out.shape)) for basis in torch.eye(out.numel(), dtype=out.dtype)]
@@ -256,7 +257,7 @@ def finite_difference_answer(exercise: Exercise, answer: Answer, trial: Trial) -
 
 
 def _forward_with(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> torch.Tensor:
-    out: torch.Tensor = exercise.forward(**{**trial.inputs, name: torch.from_numpy(values)})
+    out: torch.Tensor = exercise.run({**trial.inputs, name: torch.from_numpy(values)}, name)
     return out
 
 
@@ -265,6 +266,9 @@ def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generato
     sampled = draw(exercise.samplers, rng, setting)
     inputs = {name: _as_double(sampled[name]) for name in exercise.forward_names}
     out = _run_forward(exercise, inputs)
+    if isinstance(exercise.forward, InSteps):
+        steps = exercise.forward.values(**inputs)
+        inputs |= {name: steps[name] for name in exercise.step_names}
     upstream = _upstream(exercise, setting, tuple(out.shape), rng)
     out_g = torch.from_numpy(upstream.astype("float64"))
     axes = guess_axes(tuple(out.shape), setting.sizes)
@@ -272,10 +276,13 @@ def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generato
         "output": Array(out.numpy().astype("float32"), axes, upstream),
         "upstream": Array(upstream, axes),
     }
-    arguments = {
-        name: marked[argument.role] if isinstance(argument := exercise.inputs[name], Marker) else sampled[name]
-        for name in exercise.argument_names
-    }
+    arguments = {}
+    for name in exercise.argument_names:
+        argument = exercise.inputs[name]
+        if isinstance(argument, Marker) and argument.role == "step":
+            arguments[name] = Array(inputs[name].numpy().astype("float32"), axes_of(argument.spec))
+        else:
+            arguments[name] = marked[argument.role] if isinstance(argument, Marker) else sampled[name]
     expected = {
         answer.name: right_answer(exercise, answer, arguments, inputs, out_g, out) for answer in exercise.answers
     }
@@ -350,7 +357,7 @@ def gradcheck(exercise: Exercise, trial: Trial) -> bool:
     leaves = tuple(trial.inputs[name].detach().clone().requires_grad_() for name in names)
 
     def forward(*values: torch.Tensor) -> torch.Tensor:
-        out: torch.Tensor = exercise.forward(**{**trial.inputs, **dict(zip(names, values, strict=True))})
+        out: torch.Tensor = exercise.run({**trial.inputs, **dict(zip(names, values, strict=True))})
         return out
 
     return bool(torch.autograd.gradcheck(forward, leaves, raise_exception=False))

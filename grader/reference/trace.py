@@ -170,6 +170,7 @@ class Trace:
         upstream_name: what a learner calls the upstream gradient; empty where none is given, and it is 1 everywhere.
         sizes: the sizes of the named axes.
         memo: what was worked out from this trace once and is kept.
+        names: the values that the forward pass itself has names for, by key (see `exercise.InSteps`).
     """
 
     inputs: Mapping[str, torch.Tensor]
@@ -181,6 +182,7 @@ class Trace:
     upstream_name: str = "out.g"
     sizes: Mapping[str, int] = field(default_factory=dict, compare=False)
     memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @cached_property
     def rows(self) -> tuple[Trace, ...]:

@@ -224,6 +224,20 @@ pow_grad = Exercise(
     },
 )
 
+sqrt_grad = Exercise(
+    title="A root, backwards",
+    forward=lambda inp: inp.sqrt(),
+    inputs={"inp": positive("..."), "out": output()},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Is a root steeper near 0 or far out? What must your factor do when inp grows?",
+            "A root is the power one half, so pow_grad's rule holds. Which exponent is left?",
+            "One half, divided by a number that you have been given already.",
+        ),
+    },
+)
+
 exp_grad = Exercise(
     title="The exponential, backwards",
     forward=lambda inp: inp.exp(),
@@ -290,6 +304,25 @@ div_grad = Exercise(
             "Hold a still and raise b: does the quotient rise or fall (for positive a and b)?",
             "Now out is a times one over b, and you know how one over b reacts.",
             "Check three things: the sign, that a is still a factor, and how often b stands below the line.",
+        ),
+    },
+)
+
+pow_both_grad = Exercise(
+    title="Powers of a tensor, backwards",
+    forward=lambda a, b: a**b,
+    inputs={"a": positive("..."), "b": normal("..."), "out": output()},
+    answers=stored("a.g", "b.g"),
+    hints={
+        "a.g": (
+            "Hold b still. Which rule is it then?",
+            "The exponent comes down and drops by one; here every entry has an exponent of its own.",
+            "It is pow_grad with b in the place of k.",
+        ),
+        "b.g": (
+            "Hold a still. 2 ** b doubles when b grows by 1: at what rate does it grow meanwhile?",
+            "Write a ** b as a power of e. What stands beside b in the exponent?",
+            "As for exp, out itself is one factor; the other is a logarithm.",
         ),
     },
 )

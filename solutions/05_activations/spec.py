@@ -65,6 +65,20 @@ shifted_relu_grad = Exercise(
     ),
 )
 
+leaky_relu_grad = Exercise(
+    title="Leaky ReLU, backwards",
+    forward=lambda inp, slope: inp.where(inp > 0, slope * inp),
+    inputs={"inp": away_from(0.0, "..."), "out": output(), "slope": number(0.1, 0.4)},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Nudge a positive entry and a negative one. By how much does out move in either case?",
+            "Relu had two local derivatives, 1 and 0. Which of them is another one here?",
+            "Choose between two factors, entry by entry, by the sign of inp.",
+        ),
+    },
+)
+
 sigmoid_grad = Exercise(
     title="Sigmoid, backwards",
     forward=lambda inp: inp.sigmoid(),
@@ -89,6 +103,20 @@ tanh_grad = Exercise(
             "Tanh goes from -1 to 1. What is its slope in the middle, and what is it near the ends?",
             "The slope can be read from out: it is 1 where out is 0, and it vanishes where out is 1 or -1.",
             "Both ends lose alike, so the sign of out cannot matter. Which power forgets a sign?",
+        ),
+    },
+)
+
+softplus_grad = Exercise(
+    title="Softplus, backwards",
+    forward=lambda inp: (1 + inp.exp()).log(),
+    inputs={"inp": normal("..."), "out": output()},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Far to the left it is flat, far to the right it is a line. Which curve goes from 0 to 1 like its slope?",
+            "Exponential, sum, logarithm: multiply the factors, and look at what you get.",
+            "You have met that quotient of exponentials: it squashes any number into a probability.",
         ),
     },
 )
@@ -185,6 +213,25 @@ clamp_grad = Exercise(
             "Nudge an entry below lo, one in between, and one above hi. Which of them moves out?",
             "Relu's mask had one edge, this one has two. Compare inp with each of them.",
             "An entry counts if both comparisons hold; mind that `and` is for single values, & is for tensors.",
+        ),
+    },
+)
+
+maximum_grad = Exercise(
+    title="The larger of two, backwards",
+    forward=lambda a, b: a.maximum(b),
+    inputs={"a": normal("..."), "b": normal("..."), "out": output()},
+    answers=stored("a.g", "b.g"),
+    hints={
+        "a.g": (
+            "Nudge an entry of a that is the smaller of the two. Does out notice?",
+            "You need a mask. Relu's compared inp with 0; what is a compared with here?",
+            "out.g goes through where a is the larger one, and nowhere else.",
+        ),
+        "b.g": (
+            "Where a hears nothing, who does?",
+            "The mask of b is the other way round.",
+            "Every entry of out.g goes to one of the two.",
         ),
     },
 )

@@ -34,6 +34,18 @@ def _binary_cross_entropy(inp, targ):
     return -(targ * prob.log() + (1 - targ) * (1 - prob).log()).mean()
 
 
+def _smooth_cross_entropy(inp, targ, eps):
+    """loss = -(truth * inp.log_softmax(-1)).sum(-1).mean(), truth = (1 - eps) * one_hot(targ) + eps / c"""
+    truth = (1 - eps) * _truth(inp, targ) + eps / inp.shape[-1]
+    return -(truth * inp.log_softmax(-1)).sum(-1).mean()
+
+
+def _svm(inp, targ):
+    """loss = the sum over the wrong classes of (inp - inp of the right class + 1).clamp_min(0), mean over the batch"""
+    margins = inp - inp.gather(1, targ.unsqueeze(-1)) + 1
+    return ((1 - _truth(inp, targ)) * margins.clamp_min(0)).sum(-1).mean()
+
+
 mse_grad = Exercise(
     title="Mean squared error, backwards",
     forward=lambda inp, targ: (inp.squeeze(-1) - targ).pow(2).mean(),
@@ -171,6 +183,34 @@ cross_entropy_grad = Exercise(
     },
 )
 
+smooth_cross_entropy_grad = Exercise(
+    title="Smooth cross-entropy, backwards",
+    forward=_smooth_cross_entropy,
+    inputs={"inp": normal("bs c"), "targ": indices("bs", "c"), "eps": number(0.05, 0.3)},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "What does the truth of one row look like now, written out as c numbers? What do they add up to?",
+            "Only the truth is another one. Did the derivation of cross_entropy_grad need it to be 0 and 1?",
+            "Belief less truth once more: eps shared out evenly, the rest on top at the right class; then the mean.",
+        ),
+    },
+)
+
+bce_grad = Exercise(
+    title="Binary cross-entropy of probabilities, backwards",
+    forward=lambda inp, targ: -(targ * inp.log() + (1 - targ) * (1 - inp).log()).mean(),
+    inputs={"inp": uniform("bs", 0.1, 0.9), "targ": uniform("bs", 0.0, 1.0)},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Two logarithms, so two paths. On which of them does a larger inp make the loss larger?",
+            "A logarithm's factor is one over its argument; the second argument falls when inp rises.",
+            "Here inp is a probability already: no sigmoid's slope is there to cancel the denominators.",
+        ),
+    },
+)
+
 bce_logits_grad = Exercise(
     title="Binary cross-entropy, backwards",
     forward=_binary_cross_entropy,
@@ -223,6 +263,20 @@ hinge_grad = Exercise(
             hints=("Over how many numbers does this mean run? Do the zeros count?",),
         ),
     ),
+)
+
+svm_grad = Exercise(
+    title="The hinge loss of several classes, backwards",
+    forward=_svm,
+    inputs={"inp": tried(7, normal("bs c")), "targ": indices("bs", "c")},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Which wrong classes of a row have a say: all, or those that come nearer than 1 to the right one?",
+            "Each of them pushes its own score down. And what does each of them do to the score of the right class?",
+            "A mask of those that count; at the right class, less how many there are; and the mean's factor.",
+        ),
+    },
 )
 
 l2_penalty_grad = Exercise(

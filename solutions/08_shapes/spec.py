@@ -1,7 +1,7 @@
 """Exercises of unit 08: what sums, copies, moves or picks entries, backwards."""
 
 from grader.exercise import Exercise, Misconception, returned, stored
-from grader.sampling import each_of, indices, normal, output, shape, spaced, upstream, withheld
+from grader.sampling import each_of, indices, mask, normal, output, shape, sized, spaced, upstream, withheld
 
 # Each axis, counted from either end, with and without the flag that stands beside it.
 _DIMS = each_of(1, -1, 0, 0, -1)
@@ -23,6 +23,20 @@ def _joined(a, b, dim):
     import torch
 
     return torch.cat((a, b), dim)
+
+
+def _stacked(a, b, dim):
+    """out = torch.stack((a, b), dim)"""
+    import torch
+
+    return torch.stack((a, b), dim)
+
+
+def _padded(inp, before, after):
+    """out = torch.nn.functional.pad(inp, (before, after))"""
+    import torch
+
+    return torch.nn.functional.pad(inp, (before, after))
 
 
 sum_grad = Exercise(
@@ -124,6 +138,20 @@ permute_grad = Exercise(
     },
 )
 
+reshape_grad = Exercise(
+    title="The same numbers in other rows, backwards",
+    forward=lambda inp: inp.reshape(inp.shape[-1], -1),
+    inputs={"inp": normal("bs n m"), "out": output()},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Number the entries of inp in the order in which they lie in memory. What is their order in out?",
+            "No entry moved; only the lines were drawn elsewhere. Is that a transpose?",
+            "Draw the lines of out.g where inp has them.",
+        ),
+    },
+)
+
 index_grad = Exercise(
     title="Picking rows, backwards",
     forward=lambda inp, idx: inp[idx],
@@ -134,6 +162,44 @@ index_grad = Exercise(
             "A row of inp may be picked once, three times, or never. What is its gradient in each case?",
             "Start from zeros in the shape of inp, and bring each row of what arrives to the row it was taken from.",
             "Bring it by adding, and mind that an assignment through repeated indices keeps one row only.",
+        ),
+    },
+)
+
+slice_grad = Exercise(
+    title="A stretch of an axis, backwards",
+    forward=lambda inp, start, stop: inp[:, start:stop],
+    inputs={
+        "inp": sized(normal("bs t m"), t=(5, 6, 7)),
+        "out": output(),
+        "start": each_of(1, 0, 2),
+        "stop": each_of(4, 3, 5),
+    },
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "Nudge an entry before start, one inside, and one behind stop. Which of them moves out?",
+            "The gradient is as large as inp, and most of it may be nothing.",
+            "Zeros in the shape of inp; the same slice tells where out.g belongs.",
+        ),
+    },
+)
+
+where_grad = Exercise(
+    title="A choice between two, backwards",
+    forward=lambda mask, a, b: a.where(mask.bool(), b),
+    inputs={"mask": mask("..."), "a": normal("..."), "b": normal("..."), "out": output()},
+    answers=stored("a.g", "b.g"),
+    hints={
+        "a.g": (
+            "Nudge an entry of a that was not chosen. What does out do?",
+            "Who was chosen is told by mask; neither a nor b has anything to do with it.",
+            "out.g where mask is 1, and nothing where it is 0.",
+        ),
+        "b.g": (
+            "Where was b chosen?",
+            "The entries that a does not get.",
+            "out.g where mask is 0, and nothing where it is 1.",
         ),
     },
 )
@@ -207,6 +273,39 @@ cat_grad = Exercise(
             "Along dim, where does b begin?",
             "What comes before it has the length of a; how much is left?",
             "Cut along dim, behind the part of a. split and narrow take the lengths you have read.",
+        ),
+    },
+)
+
+stack_grad = Exercise(
+    title="Two tensors stacked, backwards",
+    forward=_stacked,
+    inputs={"a": normal("bs n"), "b": normal("bs n"), "out": output(), "dim": each_of(1, 0, 2, -1)},
+    answers=stored("a.g", "b.g"),
+    hints={
+        "a.g": (
+            "out has an axis that a does not have. How long is it, and where does it stand?",
+            "At which place of the new axis does a lie?",
+            "Take out that one place along dim, so that the axis is gone again.",
+        ),
+        "b.g": (
+            "At which place of the new axis does b lie?",
+            "Behind a.",
+            "The same as for a, one place on; select and unbind take one axis away.",
+        ),
+    },
+)
+
+pad_grad = Exercise(
+    title="A border of zeros, backwards",
+    forward=_padded,
+    inputs={"inp": normal("bs n"), "out": output(), "before": each_of(1, 2, 0), "after": each_of(2, 0, 1)},
+    answers=stored("inp.g"),
+    hints={
+        "inp.g": (
+            "What becomes of the gradients that arrive at the zeros?",
+            "Those entries of out depend on nobody. Where in out does inp begin, and how long is it?",
+            "A slice of out.g; a border of 0 at the end must not cut everything away.",
         ),
     },
 )

@@ -1,0 +1,18 @@
+"""Layer norm, backwards. The lesson is README.md in this folder."""
+
+
+def layernorm_grad(inp, gamma, beta, out):
+    """Store the gradient of the loss in `inp.g`, `gamma.g` and `beta.g`.
+
+    Forward: `out = gamma * hat + beta` with `hat = (inp - mean) / (var + 1e-5).sqrt()`,
+    `mean = inp.mean(-1, keepdim=True)` and `var = inp.var(-1, unbiased=False, keepdim=True)`.
+    The gradient of the loss with respect to `out` is already in `out.g`.
+
+    inp: (bs, t, n)
+    gamma: (n,)
+    beta: (n,)
+    out: (bs, t, n), and out.g: (bs, t, n)
+    """
+    inp.g = ...
+    gamma.g = ...
+    beta.g = ...

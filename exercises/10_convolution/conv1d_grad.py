@@ -1,0 +1,20 @@
+"""A convolution in one dimension, backwards. The lesson is README.md in this folder."""
+
+import torch
+
+
+def conv1d_grad(inp, w, b, out):
+    """Store the gradient of the loss in `inp.g`, `w.g` and `b.g`.
+
+    Forward: `out = torch.nn.functional.conv1d(inp, w, b)`. In every example, `out[o, i]` is the sum of
+    `inp[c, i + k] * w[o, c, k]` over all channels c and taps k, plus `b[o]`. The gradient of the loss with
+    respect to `out` is already in `out.g`.
+
+    inp: (bs, c, l)
+    w: (o, c, k)
+    b: (o,)
+    out: (bs, o, l - k + 1); out.g: the same
+    """
+    inp.g = ...
+    w.g = ...
+    b.g = ...

@@ -1,0 +1,14 @@
+"""Softplus, backwards. The lesson is README.md in this folder."""
+
+
+def softplus_grad(inp, out):
+    """Store the gradient of the loss in `inp.g`.
+
+    Forward: `out = (1 + inp.exp()).log()`. The gradient of the loss with respect to `out` is already in `out.g`.
+
+    inp: any shape
+    out: like inp, and out.g too
+    """
+    ### BEGIN SOLUTION
+    inp.g = out.g * inp.sigmoid()
+    ### END SOLUTION

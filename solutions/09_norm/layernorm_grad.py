@@ -1,0 +1,23 @@
+"""Layer norm, backwards. The lesson is README.md in this folder."""
+
+
+def layernorm_grad(inp, gamma, beta, out):
+    """Store the gradient of the loss in `inp.g`, `gamma.g` and `beta.g`.
+
+    Forward: `out = gamma * hat + beta` with `hat = (inp - mean) / (var + 1e-5).sqrt()`,
+    `mean = inp.mean(-1, keepdim=True)` and `var = inp.var(-1, unbiased=False, keepdim=True)`.
+    The gradient of the loss with respect to `out` is already in `out.g`.
+
+    inp: (bs, t, n)
+    gamma: (n,)
+    beta: (n,)
+    out: (bs, t, n), and out.g: (bs, t, n)
+    """
+    ### BEGIN SOLUTION
+    inv = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
+    hat = (inp - inp.mean(-1, keepdim=True)) * inv
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+    gamma.g = (out.g * hat).sum((0, 1))
+    beta.g = out.g.sum((0, 1))
+    ### END SOLUTION

@@ -1,0 +1,23 @@
+"""Convolution by channels, backwards. The lesson is README.md in this folder."""
+
+import torch
+
+
+def depthwise_conv1d_grad(inp, w, out):
+    """Store the gradient of the loss in `inp.g` and `w.g`.
+
+    Forward: each channel has a kernel of its own: `out[c, i]` is the sum of `inp[c, i + k] * w[c, k]` over the
+    taps k, in
+    every example. The gradient of the loss with respect to `out` is already in `out.g`.
+
+    inp: (bs, c, l)
+    w: (c, k)
+    out: (bs, c, l - k + 1); out.g: the same
+    """
+    ### BEGIN SOLUTION
+    places = out.shape[-1]
+    inp.g, w.g = torch.zeros_like(inp), torch.zeros_like(w)
+    for k in range(w.shape[-1]):
+        inp.g[:, :, k : k + places] += out.g * w[:, k].unsqueeze(-1)
+        w.g[:, k] = (out.g * inp[:, :, k : k + places]).sum((0, 2))
+    ### END SOLUTION
