@@ -182,7 +182,7 @@ def test_a_large_trial_is_added_where_an_array_must_not_exist() -> None:
     [
         (lambda x: x @ x @ torch.ones(99), "forward fails on sampled inputs"),
         (lambda x: 3.0, "forward returns float, not a tensor"),
-        (lambda x: torch.from_numpy(x.detach().numpy() * 2) + 0 * x, "disagree"),
+        (lambda x: torch.tensor(x.tolist()) * 2 + 0 * x, "disagree"),
     ],
 )
 def test_a_forward_pass_that_cannot_be_used_is_the_authors_error(forward: Any, says: str) -> None:
@@ -190,10 +190,18 @@ def test_a_forward_pass_that_cannot_be_used_is_the_authors_error(forward: Any, s
         make(forward, {"x": positive("n n")}, returned("x"))
 
 
-@pytest.mark.parametrize("forward", [lambda x: x.detach() * 2, lambda x: x > 0, lambda x: x.round().long()])
+@pytest.mark.parametrize("forward", [lambda x: x > 0, lambda x: x.round().long()])
 def test_a_forward_pass_that_cannot_be_differentiated_is_the_authors_error(forward: Any) -> None:
     with pytest.raises(SpecError):
         make(forward, {"x": normal("n")}, returned("x"))
+
+
+def test_what_a_forward_pass_detaches_is_a_constant() -> None:
+    """To finite differences, too: rounding passes its gradient on as if it were not there."""
+    inputs = {"x": normal("n"), "out": output()}
+    trial = make(lambda x: x * (x.round() - x).detach() + x, inputs, stored("x.g"))[0]
+    x = trial.inputs["x"]
+    np.testing.assert_allclose(trial.expected["x.g"], (1 + x.round() - x) * trial.out_g)  # type: ignore[operator]
 
 
 def test_an_output_that_does_not_depend_on_an_input_has_a_gradient_of_zeros() -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from . import protocol
+from .call_arguments import grouped
 from .captured_output import CappedText, capture_output
 from .cost_meter import Meter, measure_cost
 from .failures import Clock, OutOfTime, error_facts
@@ -67,7 +68,7 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     try:
         with warnings.catch_warnings(), autograd_forbidden(), measure_cost(meter, call["meter"]):
             warnings.simplefilter("ignore")
-            returned = function(*arguments.values())
+            returned = function(*grouped(arguments).values())
     except BaseException as error:  # whatever learner code raises is a fact to report
         facts["error"] = error_facts(error, filename)
         if isinstance(error, OutOfTime):

@@ -86,7 +86,9 @@ def long_axes(exercise: Exercise, first: Trial) -> tuple[str, ...]:
     An input without such an axis is left out.
     """
     assert first.out is not None
-    summed = set(first.setting.sizes) - set(guess_axes(tuple(first.out.shape), first.setting.sizes))
+    marked = first.axes(exercise.argument_with_role("output"))
+    kept = marked or guess_axes(tuple(first.out.shape), first.setting.sizes)
+    summed = set(first.setting.sizes) - set(named_axes(kept))
     owners = [summed & set(first.axes(answer.wrt) or ()) for answer in exercise.answers if answer.kind == "gradient"]
     chosen: tuple[str, ...] = ()
     while left := [axes for axes in owners if axes and axes.isdisjoint(chosen)]:
