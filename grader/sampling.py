@@ -144,7 +144,7 @@ def normal(spec: str, dtype: str = "float32", scale: float = 1.0) -> Sampler:
 
 
 def weights(spec: str) -> Sampler:
-    """Normal entries with a variance of 1 by the number of rows, so that a product with them is of size 1; shape: `spec`."""
+    """Normal entries with the variance 1 / rows, so that a product with them stays of size 1; shape: `spec`."""
 
     def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
         return (rng.standard_normal(shape) / math.sqrt(shape[0])).astype("float32")

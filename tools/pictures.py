@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from picture_packages import packages
 from pictures_05_06 import beliefs, slopes
+from pictures_11_12 import attention, causal, one_key, touches, unrolled, vanishing
 
 from grader.picture.svg_drawing import CELL_HEIGHT, CELL_WIDTH, Cell, Picture, height_of, row_middle, width_of
 
@@ -189,6 +190,12 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "exercises/07_network/tied.svg": tied,
     "exercises/08_shapes/broadcast.svg": broadcast,
     "exercises/08_shapes/rows.svg": rows,
+    "exercises/11_time/touches.svg": touches,
+    "exercises/11_time/unrolled.svg": unrolled,
+    "exercises/11_time/vanishing.svg": vanishing,
+    "exercises/12_attention/attention.svg": attention,
+    "exercises/12_attention/causal.svg": causal,
+    "exercises/12_attention/one_key.svg": one_key,
 }
 
 

@@ -50,7 +50,7 @@ def _gru_step(x, h, w, u, b):
 def _reach(rng, setting, _shape):
     """How many moments a gradient may go back: fewer than there are, then as many, then more."""
     moments = setting.sizes["t"]
-    fewer = int(rng.integers(2, moments)) if moments > 2 else 1
+    fewer = int(rng.integers(2, moments)) if moments > 2 else moments
     return (fewer, moments, moments + 1, moments + 3)[setting.turn % 4]
 
 

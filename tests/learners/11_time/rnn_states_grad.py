@@ -353,7 +353,7 @@ def rnn_states_grad(x, h0, wx, wh, b, out):
     wx.g, wh.g, b.g = (each.g / x.shape[1] for each in (wx, wh, b))
 
 
-# %% wrong: own upstream gradient handed on instead of the sum of both | *: missing-path
+# %% wrong: own upstream gradient handed on instead of the sum of both | x.g, wx.g, wh.g, b.g: missing-path or unknown; h0.g: missing-path or unknown
 import torch
 
 
