@@ -23,7 +23,7 @@ def unrolled() -> Picture:
         gradients.insert(0, gradients[0] * (1 - state**2) * WH)
     picture = Picture(
         860,
-        300,
+        330,
         "Three moments of a recurrent network",
         "Forward arrows lead from h0 through three states to out, each moment reads its x, and all use the same wx and "
         "wh. Backward arrows bring the gradients 1, 0.058, 0.0212 and 0.003 from out to h0, and to the weights.",
@@ -43,9 +43,11 @@ def unrolled() -> Picture:
         picture.arrow((430 + (middle - 430) * 0.3, 232), (middle - 8, 120), "forward")
         picture.arrow((middle + 8, 120), (430 + (middle - 430) * 0.3 + 18, 232), "backward")
     picture.labelled_box(430, 254, 210, "wx, wh, b", "the same in every moment")
-    picture.text(24, 286, "forward: values", "forward-fill small", "start")
+    shapes = "x (bs, n)   states (bs, m)   wx (n, m)   wh (m, m)   b (m,)"
+    picture.text(430, 296, shapes, "code faint small")
+    picture.text(24, 318, "forward: values", "forward-fill small", "start")
     picture.text(
-        836, 286, "backward: three contributions meet at the weights, and are added", "backward-fill small", "end"
+        836, 318, "backward: three contributions meet at the weights, and are added", "backward-fill small", "end"
     )
     return picture
 
@@ -73,7 +75,7 @@ def touches() -> Picture:
         if moment:
             picture.arrow((left - 50, top + 42), (left - 6, top + 42), "forward")
     picture.text(40, 176, "wh[k,1] is nudged: column 1 of every example moves, at every moment", "small", "start")
-    picture.text(40, 198, "and each state that has moved moves all of the next one", "small forward-fill", "start")
+    picture.text(40, 198, "and a state that has moved moves all of the next one", "small forward-fill", "start")
     return picture
 
 
@@ -109,7 +111,12 @@ def _heat(picture: Picture, x: float, y: float, row: Sequence[float], limit: flo
             f'<rect x="{left:g}" y="{y:g}" width="{CELL_WIDTH}" height="{CELL_HEIGHT}" class="{style}" '
             f'opacity="{shade:.2f}"/>'
         )
-        picture.text(left + CELL_WIDTH / 2, y + CELL_HEIGHT / 2 + 4, f"{value:.2g}", "code small")
+        picture.text(
+            left + CELL_WIDTH / 2,
+            y + CELL_HEIGHT / 2 + 4,
+            f"{value:.0f}" if abs(value) >= 10 else f"{value:.2f}",
+            "code small",
+        )
 
 
 def attention() -> Picture:
@@ -147,8 +154,8 @@ def one_key() -> Picture:
         760,
         220,
         "What one key touches",
-        "A nudge of key 1 moves column 1 of the scores; softmax spreads it over every row of the weights; so all of out "
-        "moves.",
+        "A nudge of key 1 moves column 1 of the scores; softmax spreads it over every row of the weights, so all of "
+        "out moves.",
     )
     words = (("scores (s, t)", 4, {1}), ("weights (s, t)", 4, {0, 1, 2, 3}), ("out (s, e)", 2, {0, 1}))
     left = 130
