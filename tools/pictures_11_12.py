@@ -96,7 +96,7 @@ def vanishing() -> Picture:
         y = top + i * (CELL_HEIGHT + 6)
         picture.text(left - 12, y + 19, f"wh = {size:g}", "code small", "end")
         _heat(picture, left, y, [size ** (j + 1) for j in range(MOMENTS)], 2.0)
-    picture.text(left, 226, "the darker, the larger; 1.5 is cut at 2, for the twelfth is 130", "faint small", "start")
+    picture.text(left, 226, "the darker, the larger; from 2 on all have the same shade", "faint small", "start")
     return picture
 
 

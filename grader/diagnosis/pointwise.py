@@ -71,7 +71,6 @@ def _power(name: str, code: str, slope: Callable[[torch.Tensor, float], torch.Te
 
 
 POINTWISE = (
-    _slope("detach-passed", "wrong-local", lambda at: at.ones, lambda at: at.name == "detach"),
     _slope("mask-inverted", "inverted-mask", lambda at: 1 - at.d,
            lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0} and at.name != "detach"),
     _slope("minus-missing", "wrong-sign", lambda at: at.ones, lambda at: _slopes(at) == {-1.0}),

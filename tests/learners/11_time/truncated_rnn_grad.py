@@ -68,7 +68,7 @@ def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
     b.g = a.sum((0, 1)).float()
 
 
-# %% wrong: nothing is cut off | *: wrong-local or unknown
+# %% wrong: nothing is cut off | *: wrong-local or unknown or missing-local
 import torch
 
 
