@@ -227,6 +227,11 @@ def specs_of(declaration: Declaration) -> tuple[str, ...]:
     return tuple(sampler.spec for sampler in declaration.samplers.values() if sampler.spec)
 
 
+def sizes_of(declaration: Declaration) -> dict[str, tuple[int, ...]]:
+    """The sizes that an axis may have, where not every one will do."""
+    return {axis: sizes for sampler in declaration.samplers.values() for axis, sizes in sampler.sizes.items()}
+
+
 def _check_common(declaration: Declaration) -> None:
     names = [answer.name for answer in declaration.answers]
     if not names or len(set(names)) != len(names):

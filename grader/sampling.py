@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .errors import SpecError
@@ -58,6 +58,7 @@ class Sampler:
         chosen: the argument is a set, of some of these names, that asks for their gradients only.
         turns: how many values it goes through, trial by trial.
         withheld: the forward pass takes it, the learner's function does not.
+        sizes: the sizes that an axis may have, where not every one will do; a batch of one is always tried.
     """
 
     spec: str
@@ -67,6 +68,7 @@ class Sampler:
     chosen: tuple[str, ...] = ()
     turns: int = 1
     withheld: bool = False
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for axis in (axis for part in alternatives(self.spec) for axis in axes_of(part)):
@@ -236,6 +238,11 @@ def shape(spec: str) -> Sampler:
 def withheld(sampler: Sampler) -> Sampler:
     """What the forward pass takes and the learner's function does not."""
     return replace(sampler, withheld=True)
+
+
+def sized(sampler: Sampler, **sizes: tuple[int, ...]) -> Sampler:
+    """The same array, some of whose axes have one of these sizes only."""
+    return replace(sampler, sizes=sizes)
 
 
 def accumulating(sampler: Sampler) -> Sampler:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .shapes import ANY, BATCH, FIRST_OF_ANY, Axes, Sizes, axes_of, named_axes
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 DISTINCT_SIZES = (2, 3, 4, 5, 6, 7)
+Allowed = Mapping[str, tuple[int, ...]]  # by axis, the sizes that it may have
+SIDES = (3, 4, 5)
 ONE_KIND = "a batch of one"
 LARGE_UPSTREAM_KIND = "a large upstream gradient"
 OTHER_UPSTREAM_KIND = "another upstream gradient"
@@ -55,35 +58,40 @@ class Setting:
         return SPECIAL_TURNS.get(self.index, ordinary)
 
 
-def settings(specs: tuple[str, ...], rng: np.random.Generator, least: int = 0) -> list[Setting]:
+def settings(
+    specs: tuple[str, ...], rng: np.random.Generator, least: int = 0, allowed: Allowed = MappingProxyType({})
+) -> list[Setting]:
     """The series of trials for arguments with these specs, at least `least` of them.
 
     Two with pairwise different sizes, one with a batch of one (where there is a batch), one square, one with a
-    large upstream gradient, then other sizes; `...` has rank 2, 1, 3, 2 in the first four, 2 in the rest.
+    large upstream gradient, then other sizes; `...` has rank 2, 1, 3, 2 in the first four, 2 in the rest. An axis that
+    may not have just any size has one of the `allowed` ones, but for the batch of one.
     """
     anonymous = tuple(f"_{i}" for i in range(3)) if any(ANY in axes_of(spec) for spec in specs) else ()
     axes = named_axes(specs) + anonymous
     batch = {axis: 1 for axis in (BATCH, FIRST_OF_ANY) if axis in axes}
-    side = int(rng.integers(3, 6))
+    side = _side(int(rng.integers(3, 6)), allowed)
     kinds = [
-        ("pairwise different sizes", _different(axes, rng), 2),
-        ("other sizes", _different(axes, rng), 1),
-        (ONE_KIND if batch else "more sizes", {**_different(axes, rng), **batch}, 3),
-        ("a square case", dict.fromkeys(axes, side), 2),
-        (LARGE_UPSTREAM_KIND, _different(axes, rng), 2),
+        ("pairwise different sizes", _different(axes, rng, allowed), 2),
+        ("other sizes", _different(axes, rng, allowed), 1),
+        (ONE_KIND if batch else "more sizes", {**_different(axes, rng, allowed), **batch}, 3),
+        ("a square case", {axis: _nearest(side, allowed.get(axis, ())) for axis in axes}, 2),
+        (LARGE_UPSTREAM_KIND, _different(axes, rng, allowed), 2),
     ]
-    kinds += [("more sizes", _different(axes, rng), 2) for _ in range(least - len(kinds))]
+    kinds += [("more sizes", _different(axes, rng, allowed), 2) for _ in range(least - len(kinds))]
     return [Setting(i, kind, sizes, rank) for i, (kind, sizes, rank) in enumerate(kinds)]
 
 
-def second_batch_of_one(series: Sequence[Setting], rng: np.random.Generator) -> Setting | None:
+def second_batch_of_one(
+    series: Sequence[Setting], rng: np.random.Generator, allowed: Allowed = MappingProxyType({})
+) -> Setting | None:
     """A second batch of one, with other sizes; `None` where the series has none."""
     first = next((setting for setting in series if setting.kind == ONE_KIND), None)
     if first is None:
         return None
     axes = tuple(first.sizes)
     batch = {axis: 1 for axis in (BATCH, FIRST_OF_ANY) if axis in axes}
-    return Setting(len(series), ONE_KIND, {**_different(axes, rng), **batch}, first.rank)
+    return Setting(len(series), ONE_KIND, {**_different(axes, rng, allowed), **batch}, first.rank)
 
 
 def large_setting(specs: tuple[str, ...], index: int) -> Setting:
@@ -91,5 +99,22 @@ def large_setting(specs: tuple[str, ...], index: int) -> Setting:
     return Setting(index, LARGER_KIND, dict(zip(named_axes(specs), LARGE_SIZES, strict=False)))
 
 
-def _different(axes: Axes, rng: np.random.Generator) -> dict[str, int]:
-    return {axis: int(size) for axis, size in zip(axes, rng.permutation(DISTINCT_SIZES), strict=False)}
+def _different(axes: Axes, rng: np.random.Generator, allowed: Allowed) -> dict[str, int]:
+    """Pairwise different sizes, as far as the `allowed` ones go round."""
+    sizes: dict[str, int] = {}
+    for axis in sorted((axis for axis in axes if axis in allowed), key=lambda axis: len(allowed[axis])):
+        possible = [int(size) for size in rng.permutation(allowed[axis])]
+        sizes[axis] = next((size for size in possible if size not in sizes.values()), possible[0])
+    left = [int(size) for size in rng.permutation(DISTINCT_SIZES) if size not in sizes.values()]
+    return {**sizes, **dict(zip((axis for axis in axes if axis not in allowed), left, strict=False))}
+
+
+def _side(side: int, allowed: Allowed) -> int:
+    """The size of a square that every axis may have, if there is one; else `side`."""
+    common = set(SIDES).intersection(*allowed.values())
+    return side if side in common or not common else min(common)
+
+
+def _nearest(size: int, allowed: tuple[int, ...]) -> int:
+    """This size, or the largest one where it is not among the allowed."""
+    return size if size in allowed or not allowed else max(allowed)

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from grader.child.cost_meter import Meter, measure_cost
-from grader.exercise import Answer, Declaration, Exercise
-from grader.shapes import Axes, guess_axes, named_axes
+from grader.exercise import Answer, Declaration, Exercise, sizes_of
+from grader.shapes import Axes, Sizes, guess_axes, named_axes
 from grader.trial_sizes import Setting
 
 from .compare import scaled_error
@@ -45,7 +45,8 @@ def large_trials(declaration: Declaration, first: Trial, entries: int, rng: np.r
     """
     if not isinstance(declaration, Exercise):
         return ()
-    settings = [_setting(first, axis, entries) for axis in long_axes(declaration, first)]
+    least = {axis: min(sizes) for axis, sizes in sizes_of(declaration).items()}
+    settings = [_setting(first, axis, entries, least) for axis in long_axes(declaration, first)]
     drawn = [_drawn(declaration, setting, rng) for setting in settings if _grows_evenly(declaration, setting, rng)]
     return tuple(trial for trial in drawn if trial is not None)
 
@@ -124,10 +125,12 @@ def _moved(value: object, axes: Axes, axis: str) -> object:
     return moved
 
 
-def _setting(first: Trial, axis: str, entries: int) -> Setting:
-    """No array alone has more than half of the entries."""
+def _setting(first: Trial, axis: str, entries: int, least: Sizes) -> Setting:
+    """No array alone has more than half of the entries; axes that may not have the size one have the `least`."""
     arrays = sum(axis in (first.axes(name) or ()) for name in first.arguments)
-    return Setting(0, KIND, {**dict.fromkeys(first.setting.sizes, 1), axis: entries // max(2, arrays)})
+    sizes = {**dict.fromkeys(first.setting.sizes, 1), **least}
+    others = max(1, *(math.prod(sizes.get(a, 1) for a in first.axes(n) or () if a != axis) for n in first.arguments))
+    return Setting(0, KIND, {**sizes, axis: entries // (max(2, arrays) * others)})
 
 
 def _grows_evenly(exercise: Exercise, setting: Setting, rng: np.random.Generator) -> bool:

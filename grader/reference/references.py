@@ -13,7 +13,7 @@ import torch
 
 from grader.child.call_arguments import grouped
 from grader.errors import SpecError
-from grader.exercise import Answer, Declaration, Exercise, Routine, is_differentiable, specs_of
+from grader.exercise import Answer, Declaration, Exercise, Routine, is_differentiable, sizes_of, specs_of
 from grader.sampling import Array, Dtype, Function, Marker, draw
 from grader.shapes import Axes, axes_of, guess_axes
 from grader.trial_sizes import (
@@ -47,10 +47,11 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
     """
     specs = specs_of(declaration)
     least = max((sampler.least_trials for sampler in declaration.samplers.values()), default=0)
-    trials = [make_trial(declaration, setting, rng) for setting in settings(specs, rng, least)]
+    allowed = sizes_of(declaration)
+    trials = [make_trial(declaration, setting, rng) for setting in settings(specs, rng, least, allowed)]
     trials += [_without_gradient(trials[0], name, sampler.chosen, left_out)
                for name, sampler in declaration.samplers.items() for left_out in sampler.chosen]  # fmt: skip
-    if (another := second_batch_of_one([trial.setting for trial in trials], rng)) and _right_by_chance(trials):
+    if (another := second_batch_of_one([trial.setting for trial in trials], rng, allowed)) and _right_by_chance(trials):
         trials.append(make_trial(declaration, another, rng))
     if declaration.never_holds:
         large = large_setting(specs, len(trials))
