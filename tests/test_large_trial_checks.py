@@ -43,6 +43,8 @@ LONG_AXES = {
     "tied_weights_grad": ("m",),
     "sum_grad": ("n",),
     "var_grad": ("n",),
+    "rnn_grad": ("n",),
+    "attention_grad": ("d", "t"),
 }
 WITHOUT = {
     "a routine": ["slope", "numerical_grad"],

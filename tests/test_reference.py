@@ -97,7 +97,7 @@ def test_upstream_gradients_are_random_never_ones(exercise_id: str, course: Cour
 @pytest.mark.parametrize("exercise_id", ROUTINES)
 def test_a_routines_reference_is_finite_and_changes_with_its_inputs(exercise_id: str, course: Course) -> None:
     _, trials = trials_of(course, exercise_id, 3)
-    found = [trial.expected["return"] for trial in trials]
+    found = [next(iter(trial.expected.values())) for trial in trials]
     assert all(value is not None and np.isfinite(value).all() for value in found)
     assert len({value.tobytes() for value in found if value is not None}) > 1
 
@@ -202,6 +202,14 @@ def test_what_a_forward_pass_detaches_is_a_constant() -> None:
     trial = make(lambda x: x * (x.round() - x).detach() + x, inputs, stored("x.g"))[0]
     x = trial.inputs["x"]
     np.testing.assert_allclose(trial.expected["x.g"], (1 + x.round() - x) * trial.out_g)  # type: ignore[operator]
+
+
+def test_an_output_may_have_an_axis_that_no_input_has() -> None:
+    """It is named as declared, even where its size is that of another axis."""
+    inputs = {"x": normal("bs n"), "out": output("2 bs n")}
+    for trial in make(lambda x: torch.stack((x, x * x)), inputs, stored("x.g")):
+        assert trial.axes("out") == ("2", "bs", "n")
+        assert trial.arguments["out"].values.shape == (2, trial.setting.sizes["bs"], trial.setting.sizes["n"])
 
 
 def test_an_output_that_does_not_depend_on_an_input_has_a_gradient_of_zeros() -> None:

@@ -1,4 +1,4 @@
-"""A recurrent network with an output at every moment, backwards. The lesson is README.md in this folder."""
+"""An output at every moment, backwards. The lesson is README.md in this folder."""
 
 import torch
 

@@ -154,7 +154,7 @@ rnn_grad = Exercise(
 )
 
 rnn_states_grad = Exercise(
-    title="A recurrent network with an output at every moment, backwards",
+    title="An output at every moment, backwards",
     forward=_all_states,
     inputs={
         "x": normal("bs t n"),
