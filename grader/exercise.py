@@ -22,7 +22,7 @@ class Answer:
     """One thing a learner writes.
 
     Args:
-        name: `"w.g"` for a stored gradient, `"return"` for a returned answer.
+        name: `"w.g"` for a stored gradient, `"return"` for a returned answer, `"return.1"` for a part of it.
         wrt: the input that is differentiated, empty for a value.
         kind: a gradient, shaped like `wrt`; a Jacobian, shaped `(*out.shape, *wrt.shape)`; or a value.
     """
@@ -34,7 +34,13 @@ class Answer:
     @property
     def stored(self) -> bool:
         """The answer is an attribute of an argument, not the return value."""
-        return self.name != RETURN
+        return self.name.partition(".")[0] != RETURN
+
+    @property
+    def place(self) -> int | None:
+        """Which of several returned arrays it is; `None` where it is the only one, or stored."""
+        place = self.name.partition(".")[2]
+        return int(place) if place and not self.stored else None
 
 
 def stored(*names: str) -> tuple[Answer, ...]:
@@ -202,26 +208,35 @@ class Routine:
 
     Args:
         title: a short name for lists.
-        inputs: the arguments of the learner's function, in order, each with its sampler.
+        inputs: the arguments of the learner's function, in order, each with its sampler; for a list of arrays, a
+            tuple of samplers.
         reference: takes the same arguments and returns a right answer.
-        hints: three steps for `"return"`.
+        hints: three steps for `"return"`, or for each of `"return.0"`, `"return.1"`, ...
         misconceptions: wrong rules; each takes any of the arguments by name.
         accepts: `(answer, **arguments) -> bool` where more than one answer is right; by default the answer
             must equal the reference.
+        returns: how many arrays it returns; several are in a list or a tuple, and each is an answer of its own.
     """
 
     title: str
-    inputs: Mapping[str, Argument]
+    inputs: Mapping[str, Argument | tuple[Sampler, ...]]
     reference: Callable[..., Any]
     hints: Mapping[str, Hints] = field(default_factory=dict)
     misconceptions: tuple[Misconception, ...] = ()
     accepts: Callable[..., bool] | None = None
+    returns: int = 1
 
-    answers: tuple[Answer, ...] = field(default=(Answer(RETURN, "", "value"),), init=False)
     never_holds: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         _check_common(self)
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """What the function returns, each array an answer."""
+        if self.returns == 1:
+            return returned_value()
+        return tuple(Answer(f"{RETURN}.{place}", "", "value") for place in range(self.returns))
 
     @property
     def argument_names(self) -> tuple[str, ...]:
@@ -237,9 +252,15 @@ class Routine:
 Declaration = Exercise | Routine
 
 
-def samplers_of(inputs: Mapping[str, Argument]) -> dict[str, Sampler]:
-    """The arguments that are sampled, without the markers."""
-    return {name: argument for name, argument in inputs.items() if isinstance(argument, Sampler)}
+def samplers_of(inputs: Mapping[str, Argument | tuple[Sampler, ...]]) -> dict[str, Sampler]:
+    """The arguments that are sampled, without the markers; the arrays of a list as `ws[0]`, `ws[1]`, ..."""
+    samplers: dict[str, Sampler] = {}
+    for name, given in inputs.items():
+        if isinstance(given, Sampler):
+            samplers[name] = given
+        elif isinstance(given, tuple):
+            samplers |= {f"{name}[{place}]": sampler for place, sampler in enumerate(given)}
+    return samplers
 
 
 def is_differentiable(argument: Argument | None) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .errors import SpecError
-from .shapes import ANY, Axes, alternatives, axes_of, expand_any, shape_of
+from .shapes import ANY, Axes, alternatives, axes_of, expand_any, parts_of, shape_of
 from .trial_sizes import SPECIAL_TURNS, Setting
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Sampler:
 
     def __post_init__(self) -> None:
         for axis in (axis for part in alternatives(self.spec) for axis in axes_of(part)):
-            if axis != ANY and not axis.isdigit() and not axis.isidentifier():
+            if axis != ANY and not all(part.isdigit() or part.isidentifier() for part in parts_of(axis)):
                 raise SpecError(f"{axis!r} is no axis: write names, numbers or ..., with blanks between them")
 
     def sample(self, rng: np.random.Generator, setting: Setting) -> Any:
@@ -113,16 +113,20 @@ class Marker:
 
     Args:
         role: which of them.
-        spec: the axes of a named step.
+        spec: its axes; empty where its sizes alone tell them.
     """
 
     role: str
     spec: str = ""
 
 
-def output() -> Marker:
-    """The forward pass's output, carrying the upstream gradient in `.g`."""
-    return Marker("output")
+def output(spec: str = "") -> Marker:
+    """The forward pass's output, carrying the upstream gradient in `.g`.
+
+    Args:
+        spec: its axes, for an output with an axis that is none of its inputs' (`"2 bs m"`).
+    """
+    return Marker("output", spec)
 
 
 def upstream() -> Marker:
@@ -143,6 +147,15 @@ def normal(spec: str, dtype: str = "float32", scale: float = 1.0) -> Sampler:
 
     def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
         return (scale * rng.standard_normal(shape)).astype(dtype)
+
+    return Sampler(spec, draw, differentiable=True)
+
+
+def weights(spec: str) -> Sampler:
+    """Normal entries with the variance 1 / rows, so that a product with them stays of size 1; shape: `spec`."""
+
+    def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
+        return (rng.standard_normal(shape) / math.sqrt(shape[0])).astype("float32")
 
     return Sampler(spec, draw, differentiable=True)
 

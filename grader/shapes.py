@@ -1,10 +1,12 @@
 """Shapes with named axes: `"bs n"` is a spec, `{"bs": 7, "n": 5}` its sizes, `(bs=7, n=5)` its text.
 
-A spec may have alternatives, `"bs n | n"`, of which each trial has one.
+A spec may have alternatives, `"bs n | n"`, of which each trial has one. An axis may be made of others: `"n+m 4*m"`.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 Sizes = Mapping[str, int]
@@ -28,14 +30,20 @@ def alternatives(spec: str) -> tuple[str, ...]:
 
 
 def axes_of(spec: str) -> Axes:
-    """The axis names of a spec: `"bs n"` -> `("bs", "n")`; a number is an axis of that fixed size."""
+    """The axes of a spec: `"bs n+m"` -> `("bs", "n+m")`; a number is an axis of that fixed size."""
     return tuple(spec.split())
+
+
+def parts_of(axis: str) -> list[str]:
+    """The names and numbers that an axis is made of: `"n+4*m"` -> `["n", "4", "m"]`."""
+    return re.split(r"[+*]", axis)
 
 
 def named_axes(specs: Iterable[str]) -> Axes:
     """Every named axis of several specs, in order of first appearance, without numbers and `...`."""
-    names = (axis for spec in specs for part in alternatives(spec) for axis in axes_of(part))
-    return tuple(dict.fromkeys(axis for axis in names if axis != ANY and not axis.isdigit()))
+    axes = (axis for spec in specs for part in alternatives(spec) for axis in axes_of(part))
+    names = (name for axis in axes for name in parts_of(axis))
+    return tuple(dict.fromkeys(name for name in names if name != ANY and not name.isdigit()))
 
 
 def expand_any(spec: str, rank: int) -> Axes:
@@ -47,7 +55,13 @@ def expand_any(spec: str, rank: int) -> Axes:
 
 def shape_of(axes: Axes, sizes: Sizes) -> tuple[int, ...]:
     """The shape that `axes` have under `sizes`."""
-    return tuple(int(axis) if axis.isdigit() else sizes[axis] for axis in axes)
+    return tuple(_size(axis, sizes) for axis in axes)
+
+
+def _size(axis: str, sizes: Sizes) -> int:
+    """A sum of products: `"n+4*m"`."""
+    products = (product.split("*") for product in axis.split("+"))
+    return sum(math.prod(int(part) if part.isdigit() else sizes[part] for part in parts) for parts in products)
 
 
 def describe(shape: Sequence[int], axes: Axes | None = None) -> str:

@@ -125,10 +125,10 @@ def test_a_forward_pass_that_is_no_number_is_told_apart_from_a_wrong_gradient(ro
 
 
 def test_what_is_no_axis_is_found(root: Path, findings: Check):
-    edit(root / SPEC, 'away_from(0.0, "...")', 'away_from(0.0, "bs*n")')
+    edit(root / SPEC, 'away_from(0.0, "...")', 'away_from(0.0, "bs-n")')
     (finding,) = findings()
     assert re.fullmatch(
-        r"line \d+: 'bs\*n' is no axis: write names, numbers or \.\.\., with blanks between them; .*", finding.says
+        r"line \d+: 'bs-n' is no axis: write names, numbers or \.\.\., with blanks between them; .*", finding.says
     )
 
 

@@ -23,6 +23,7 @@ from grader.exercise import (
     specs_of,
     stored,
 )
+from grader.reference.references import make_trials
 from grader.sampling import normal, number, output, shape, sized, step, upstream, withheld
 
 INPUTS = {"inp": normal("bs n"), "out": output(), "w": normal("n m")}
@@ -136,6 +137,20 @@ def test_a_routine_has_one_answer_the_returned_value() -> None:
     routine = Routine("A slope", {"x": number(0, 1)}, lambda x: 2 * x)
     assert routine.answers == returned_value()
     assert list(routine.samplers) == ["x"]
+
+
+def test_a_routine_may_take_a_list_and_return_several_arrays() -> None:
+    """Each array of the list is drawn by a sampler of its own; each array that is returned is an answer."""
+    inputs = {"ws": (normal("n"), normal("n m")), "k": number(0, 1)}
+    routine = Routine("Scaled", inputs, lambda ws, k: [k * w for w in ws], returns=2)
+    assert [(answer.name, answer.stored, answer.place) for answer in routine.answers] == [
+        ("return.0", False, 0), ("return.1", False, 1)
+    ]  # fmt: skip
+    assert routine.argument_names == ("ws", "k")
+    assert list(routine.samplers) == ["ws[0]", "ws[1]", "k"]
+    trial = make_trials(routine, np.random.default_rng(0))[0]
+    assert [tuple(w.shape) for w in trial.inputs["ws"]] == [trial.arguments[f"ws[{i}]"].values.shape for i in (0, 1)]
+    np.testing.assert_allclose(trial.expected["return.1"], trial.inputs["k"] * trial.inputs["ws"][1])
 
 
 def test_hints_of_a_routine_belong_to_its_answer() -> None:

@@ -27,6 +27,7 @@ from grader.sampling import (
     tried,
     uniform,
     wanted,
+    weights,
     withheld,
 )
 from grader.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND, Setting, large_setting, settings
@@ -89,6 +90,13 @@ def test_a_normal_array_has_its_shape_dtype_and_spread() -> None:
     assert abs(array.values.std() - 1) < 0.1
     assert abs(normal("bs n", scale=0.1).sample(rng(), FIRST).values.std() - 0.1) < 0.01
     assert normal("n", dtype="float64").sample(rng(), FIRST).values.dtype == np.float64
+
+
+def test_a_product_with_weights_stays_of_size_one_however_many_rows_they_have() -> None:
+    for rows in (4, 4000):
+        drawn = weights("n m").sample(rng(), Setting(0, "a test", {"n": rows, "m": 500})).values
+        assert drawn.shape == (rows, 500)
+        assert 0.9 < (rng(1).standard_normal((50, rows)) @ drawn).std() < 1.1
 
 
 def test_values_keep_away_from_the_kink_on_both_sides() -> None:

@@ -30,6 +30,12 @@ def test_named_axes_come_once_in_order_without_numbers() -> None:
     assert named_axes(["bs n", "n m", "h 1", "... bs"]) == ("bs", "n", "m", "h")
 
 
+def test_an_axis_may_be_made_of_others() -> None:
+    assert named_axes(["bs n+m", "4*m 2*h*n"]) == ("bs", "n", "m", "h")
+    assert shape_of(axes_of("n+m 4*m 2*n*m+3"), SIZES) == (9, 16, 43)
+    assert describe((9,), ("n+m",)) == "(n+m=9,)"
+
+
 def test_a_spec_may_go_through_alternatives() -> None:
     assert alternatives("bs n | n|1 n") == ("bs n", "n", "1 n")
     assert alternatives("bs n") == ("bs n",)

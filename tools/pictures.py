@@ -18,6 +18,7 @@ from pictures_04 import stack, transposes, weight
 from pictures_05_06 import beliefs, slopes
 from pictures_07 import network, tied
 from pictures_09_10 import conv_graph, image_gradient, norm_graph, norm_jacobian, norm_touches, turned, windows
+from pictures_11_12 import attention, causal, one_key, touches, unrolled, vanishing
 
 from grader.picture.svg_drawing import CELL_HEIGHT, Picture, height_of, row_middle, width_of
 
@@ -128,6 +129,12 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "exercises/10_convolution/stamps.svg": image_gradient,
     "exercises/10_convolution/turned.svg": turned,
     "exercises/10_convolution/windows.svg": windows,
+    "exercises/11_time/touches.svg": touches,
+    "exercises/11_time/unrolled.svg": unrolled,
+    "exercises/11_time/vanishing.svg": vanishing,
+    "exercises/12_attention/attention.svg": attention,
+    "exercises/12_attention/causal.svg": causal,
+    "exercises/12_attention/one_key.svg": one_key,
 }
 
 

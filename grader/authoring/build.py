@@ -154,9 +154,9 @@ def _with_note(text: str) -> str:
 
 
 def placeholders(exercise: CourseExercise) -> list[str]:
-    """The lines that stand where the answers are to be written, one for each."""
+    """The lines that stand where the answers are to be written, one for each that is stored, one for a return."""
     answers = exercise.function.answers
-    return [f"{answer.name} = ..." if answer.stored else "return ..." for answer in answers]
+    return list(dict.fromkeys(f"{answer.name} = ..." if answer.stored else "return ..." for answer in answers))
 
 
 def _read(exercise: CourseExercise, file: str) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from . import protocol
+from .call_arguments import grouped
 from .captured_output import CappedText, capture_output
 from .clock import Clock, OutOfTime
 from .cost_meter import Meter, measure_cost
@@ -99,7 +100,7 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
             suppress(SeenEnough),
         ):
             warnings.simplefilter("ignore")
-            returned = function(*arguments.values())
+            returned = function(*grouped(arguments).values())
     except BaseException as error:  # whatever learner code raises is a fact to report
         facts["error"] = error_facts(error, filename)
         if isinstance(error, OutOfTime):

@@ -71,10 +71,11 @@ def _power(name: str, code: str, slope: Callable[[torch.Tensor, float], torch.Te
 
 
 POINTWISE = (
-    _slope("mask-inverted", "inverted-mask", lambda at: 1 - at.d, lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0}),
+    _slope("mask-inverted", "inverted-mask", lambda at: 1 - at.d,
+           lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0} and at.name != "detach"),
     _slope("minus-missing", "wrong-sign", lambda at: at.ones, lambda at: _slopes(at) == {-1.0}),
     _slope("derivative-missing", "missing-local", lambda at: at.ones,  # more than a sign or the partner in a product
-           lambda at: _slopes(at) != {-1.0} and (at.name != "mul" or not at.others)),
+           lambda at: _slopes(at) != {-1.0} and at.name != "detach" and (at.name != "mul" or not at.others)),
     _slope("derivative-twice", "extra-factor", lambda at: at.d * at.d, lambda at: _slopes(at) != {-1.0}),
     _function("power-rule-for-exp", "wrong-local", "exp", lambda x, y: x * (x - 1).exp()),
     _function("exp-times-x", "wrong-local", "exp", lambda x, y: y * x),

@@ -161,8 +161,22 @@ def _shapes(trial: Trial) -> str:
 def value_of(answer: Answer, call: Call) -> Value:
     """What a call left as this answer."""
     if not answer.stored:
-        return call.returned
+        return call.returned if answer.place is None else _part(call.returned, answer.place)
     return call.stored.get(answer.wrt, {}).get("g", NOTHING)
+
+
+def _part(returned: Value, place: int) -> Value:
+    """One of several returned values; what stands for all of them where there are not several."""
+    return returned.items[place] if place < len(returned.items) else returned
+
+
+def _check_count(answer: Answer, call: Call, trial: Trial) -> Diagnosis | None:
+    """Several arrays are to be returned, and something else is."""
+    returned, wanted = call.returned, len(trial.expected)
+    if answer.place is None or returned.kind in {"none", "ellipsis"} or len(returned.items) == wanted:
+        return None
+    found = f"{len(returned.items)} values" if returned.kind == "items" else f"a {returned.type or returned.kind}"
+    return Diagnosis("wrong-type", f"the function returns {found}; it must return {wanted} tensors in a list")
 
 
 def check_value(answer: Answer, call: Call, trial: Trial, *, number_allowed: bool) -> Diagnosis | None:
@@ -171,6 +185,8 @@ def check_value(answer: Answer, call: Call, trial: Trial, *, number_allowed: boo
     Args:
         number_allowed: a plain number is what is asked for, and so is a 0-d array.
     """
+    if wrong := _check_count(answer, call, trial):
+        return wrong
     value = value_of(answer, call)
     if trial.expected[answer.name] is None:
         return _unwanted_answer(value, trial)

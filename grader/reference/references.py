@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from grader.child.call_arguments import grouped
 from grader.errors import SpecError
 from grader.exercise import Answer, Declaration, Exercise, InSteps, Routine, is_differentiable, sizes_of, specs_of
 from grader.sampling import Array, Dtype, Function, Marker, draw
-from grader.shapes import axes_of, guess_axes
+from grader.shapes import Axes, axes_of, guess_axes
 from grader.trial_sizes import (
     LARGE_UPSTREAM_KIND,
     ONE_KIND,
@@ -29,6 +30,7 @@ from grader.trial_sizes import (
 
 from . import finite_differences
 from .compare import scaled_error
+from .held_constants import detached, with_held
 from .trial import Trial, requested_gradients
 
 AGREEMENT = 1e-6
@@ -257,8 +259,13 @@ def finite_difference_answer(exercise: Exercise, answer: Answer, trial: Trial) -
 
 
 def _forward_with(exercise: Exercise, trial: Trial, name: str, values: np.ndarray) -> torch.Tensor:
-    out: torch.Tensor = exercise.run({**trial.inputs, name: torch.from_numpy(values)}, name)
-    return out
+    return _forward_held(exercise, trial, {name: torch.from_numpy(values)}, name)
+
+
+def _forward_held(exercise: Exercise, trial: Trial, changed: Mapping[str, torch.Tensor], wrt: str = "") -> torch.Tensor:
+    """The output with some inputs changed, and with what the forward pass detaches as it was."""
+    held = trial.remember(("held", wrt), lambda: detached(lambda: exercise.run(trial.inputs, wrt)))
+    return with_held(lambda: exercise.run({**trial.inputs, **changed}, wrt), held)
 
 
 def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generator, *, metered: bool = False) -> Trial:
@@ -271,7 +278,7 @@ def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generato
         inputs |= {name: steps[name] for name in exercise.step_names}
     upstream = _upstream(exercise, setting, tuple(out.shape), rng)
     out_g = torch.from_numpy(upstream.astype("float64"))
-    axes = guess_axes(tuple(out.shape), setting.sizes)
+    axes = _output_axes(exercise, tuple(out.shape), setting)
     marked = {
         "output": Array(out.numpy().astype("float32"), axes, upstream),
         "upstream": Array(upstream, axes),
@@ -287,6 +294,12 @@ def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generato
         answer.name: right_answer(exercise, answer, arguments, inputs, out_g, out) for answer in exercise.answers
     }
     return Trial(setting, arguments, expected, inputs, out, out_g, metered)
+
+
+def _output_axes(exercise: Exercise, shape: tuple[int, ...], setting: Setting) -> Axes:
+    """The axes of the output: as declared, or as its sizes tell them."""
+    declared = next((given.spec for given in exercise.inputs.values() if isinstance(given, Marker)), "")
+    return axes_of(declared) or guess_axes(shape, setting.sizes)
 
 
 def _upstream(exercise: Exercise, setting: Setting, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -334,12 +347,16 @@ def _as_double(value: Any) -> Any:
 
 def _routine_trial(routine: Routine, setting: Setting, rng: np.random.Generator) -> Trial:
     arguments = {name: sampler.sample(rng, setting) for name, sampler in routine.samplers.items()}
-    inputs = {name: as_python(value) for name, value in arguments.items()}
+    inputs = grouped({name: as_python(value) for name, value in arguments.items()})
     try:
         right = routine.reference(**inputs)
     except Exception as error:
         raise SpecError(f"the reference fails on sampled inputs: {type(error).__name__}: {error}") from error
-    return Trial(setting, arguments, {routine.answers[0].name: np.asarray(right, dtype="float64")}, inputs)
+    parts = (right,) if routine.returns == 1 else right
+    answers = zip(routine.answers, parts, strict=True)
+    return Trial(
+        setting, arguments, {answer.name: np.asarray(part, dtype="float64") for answer, part in answers}, inputs
+    )
 
 
 def as_python(value: Any) -> Any:
@@ -357,7 +374,6 @@ def gradcheck(exercise: Exercise, trial: Trial) -> bool:
     leaves = tuple(trial.inputs[name].detach().clone().requires_grad_() for name in names)
 
     def forward(*values: torch.Tensor) -> torch.Tensor:
-        out: torch.Tensor = exercise.run({**trial.inputs, **dict(zip(names, values, strict=True))})
-        return out
+        return _forward_held(exercise, trial, dict(zip(names, values, strict=True)))
 
     return bool(torch.autograd.gradcheck(forward, leaves, raise_exception=False))

@@ -1,0 +1,24 @@
+"""An output at every moment, backwards. The lesson is README.md in this folder."""
+
+import torch
+
+
+def rnn_states_grad(x, h0, wx, wh, b, out):
+    """Store the gradient of the loss in `x.g`, `h0.g`, `wx.g`, `wh.g` and `b.g`.
+
+    Forward: `out[:, i] = (x[:, i] @ wx + before @ wh + b).tanh()` for each moment i, where `before` is `out[:, i-1]`,
+    and in the first moment `h0`. The gradient of the loss with respect to `out` is already in `out.g`: one for the
+    state of every moment.
+
+    x: (bs, t, n)
+    h0: (bs, m)
+    wx: (n, m)
+    wh: (m, m)
+    b: (m,)
+    out: (bs, t, m), and so is out.g
+    """
+    x.g = ...
+    h0.g = ...
+    wx.g = ...
+    wh.g = ...
+    b.g = ...

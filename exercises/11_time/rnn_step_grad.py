@@ -1,0 +1,21 @@
+"""One moment of a recurrent network, backwards. The lesson is README.md in this folder."""
+
+
+def rnn_step_grad(x, h, wx, wh, b, out):
+    """Store the gradient of the loss in `x.g`, `h.g`, `wx.g`, `wh.g` and `b.g`.
+
+    Forward: `out = (x @ wx + h @ wh + b).tanh()`. The gradient of the loss with respect to `out` is already in
+    `out.g`.
+
+    x: (bs, n), the input of this moment
+    h: (bs, m), the state that comes in
+    wx: (n, m)
+    wh: (m, m)
+    b: (m,)
+    out: (bs, m), the state that goes out, and so is out.g
+    """
+    x.g = ...
+    h.g = ...
+    wx.g = ...
+    wh.g = ...
+    b.g = ...

@@ -1,0 +1,24 @@
+"""Back through the last moments only. The lesson is README.md in this folder."""
+
+import torch
+
+
+def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
+    """Store the gradient of the loss in `x.g`, `wx.g`, `wh.g` and `b.g`, but go back k moments only.
+
+    Forward: as in `rnn_grad`, through all moments. Backward: the state that the last k moments start from counts as a
+    constant, so that no gradient goes past it (and none is wanted for `h0`). Where there are no more than k moments,
+    all of them count.
+
+    x: (bs, t, n)
+    h0: (bs, m)
+    wx: (n, m)
+    wh: (m, m)
+    b: (m,)
+    out: (bs, m), the last state, and so is out.g
+    k: a whole number, at least 1
+    """
+    x.g = ...
+    wx.g = ...
+    wh.g = ...
+    b.g = ...

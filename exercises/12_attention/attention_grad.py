@@ -1,0 +1,17 @@
+"""Attention, backwards. The lesson is README.md in this folder."""
+
+
+def attention_grad(q, k, v, out):
+    """Store the gradient of the loss in `q.g`, `k.g` and `v.g`.
+
+    Forward: `out = (q @ k.mT / sqrt(d)).softmax(-1) @ v`; `.mT` turns the last two axes. The gradient of the loss with
+    respect to `out` is already in `out.g`.
+
+    q: (bs, s, d), s queries in each example
+    k: (bs, t, d), t keys
+    v: (bs, t, e), a value for each key
+    out: (bs, s, e), and so is out.g
+    """
+    q.g = ...
+    k.g = ...
+    v.g = ...

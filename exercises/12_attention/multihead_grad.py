@@ -1,0 +1,22 @@
+"""Several heads at once, backwards. The lesson is README.md in this folder."""
+
+import torch
+
+
+def multihead_grad(x, wqkv, wo, out, heads):
+    """Store the gradient of the loss in `x.g`, `wqkv.g` and `wo.g`.
+
+    Forward: `q, k, v = (x @ wqkv).chunk(3, -1)`; each is parted into heads of c columns,
+    `part.reshape(bs, t, heads, c).transpose(1, 2)`; every head attends as in `attention_grad`, divided by sqrt(c); the
+    heads come side by side again, `mixed.transpose(1, 2).reshape(bs, t, heads * c)`, and `out` is that `@ wo`. The
+    gradient of the loss with respect to `out` is already in `out.g`.
+
+    x: (bs, t, n)
+    wqkv: (n, 3 * heads * c)
+    wo: (heads * c, m)
+    out: (bs, t, m), and so is out.g
+    heads: how many heads there are
+    """
+    x.g = ...
+    wqkv.g = ...
+    wo.g = ...

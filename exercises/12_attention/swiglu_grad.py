@@ -1,0 +1,17 @@
+"""SwiGLU, backwards. The lesson is README.md in this folder."""
+
+
+def swiglu_grad(inp, w1, w2, out):
+    """Store the gradient of the loss in `inp.g`, `w1.g` and `w2.g`.
+
+    Forward: `out = (inp @ w1) * silu(inp @ w2)`, entry by entry, with `silu(x) = x * x.sigmoid()`. The gradient of the
+    loss with respect to `out` is already in `out.g`.
+
+    inp: (bs, n)
+    w1: (n, m)
+    w2: (n, m)
+    out: (bs, m), and so is out.g
+    """
+    inp.g = ...
+    w1.g = ...
+    w2.g = ...

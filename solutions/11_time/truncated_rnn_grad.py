@@ -1,0 +1,35 @@
+"""Back through the last moments only. The lesson is README.md in this folder."""
+
+import torch
+
+
+def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
+    """Store the gradient of the loss in `x.g`, `wx.g`, `wh.g` and `b.g`, but go back k moments only.
+
+    Forward: as in `rnn_grad`, through all moments. Backward: the state that the last k moments start from counts as a
+    constant, so that no gradient goes past it (and none is wanted for `h0`). Where there are no more than k moments,
+    all of them count.
+
+    x: (bs, t, n)
+    h0: (bs, m)
+    wx: (n, m)
+    wh: (m, m)
+    b: (m,)
+    out: (bs, m), the last state, and so is out.g
+    k: a whole number, at least 1
+    """
+    ### BEGIN SOLUTION
+    t = x.shape[1]
+    states = [h0]
+    for i in range(t):
+        states.append((x[:, i] @ wx + states[-1] @ wh + b).tanh())
+    x.g, wx.g, wh.g, b.g = (torch.zeros_like(each) for each in (x, wx, wh, b))
+    h_g = out.g
+    for i in reversed(range(max(0, t - k), t)):
+        sums_g = (1 - states[i + 1] ** 2) * h_g
+        x.g[:, i] = sums_g @ wx.t()
+        wx.g += x[:, i].t() @ sums_g
+        wh.g += states[i].t() @ sums_g
+        b.g += sums_g.sum(0)
+        h_g = sums_g @ wh.t()
+    ### END SOLUTION
