@@ -1,5 +1,7 @@
 """Leaky ReLU, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def leaky_relu_grad(inp, out, slope):
     """Store the gradient of the loss in `inp.g`.

@@ -1,5 +1,7 @@
 """The larger of two, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def maximum_grad(a, b, out):
     """Store the gradient of the loss in `a.g` and `b.g`.

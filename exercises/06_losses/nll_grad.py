@@ -1,7 +1,8 @@
 """Negative log-likelihood, backwards. The lesson is README.md in this folder."""
 
-import torch
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
+import torch
 
 
 def nll_grad(inp, targ):

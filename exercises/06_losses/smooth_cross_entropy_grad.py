@@ -1,5 +1,7 @@
 """Smooth cross-entropy, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def smooth_cross_entropy_grad(inp, targ, eps):
     """Store the gradient of the loss in `inp.g`.

@@ -1,5 +1,7 @@
 """A stretch of an axis, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def slice_grad(inp, out, start, stop):
     """Store the gradient of the loss in `inp.g`.

@@ -1,5 +1,7 @@
 """A choice between two, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def where_grad(mask, a, b, out):
     """Store the gradient of the loss in `a.g` and `b.g`.

@@ -1,5 +1,7 @@
 """Batch norm with running statistics, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def batchnorm_eval_grad(inp, gamma, beta, mean, var, out):
     """Store the gradient of the loss in `inp.g`, `gamma.g` and `beta.g`.

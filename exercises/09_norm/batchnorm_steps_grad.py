@@ -1,5 +1,7 @@
 """Batch norm, backwards, step by step. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     """Store the gradient of the loss in `.g` of `hat, gamma, beta, inv, var, centred, mean, inp`.

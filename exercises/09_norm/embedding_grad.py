@@ -1,5 +1,7 @@
 """Looking up rows of a table, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def embedding_grad(idx, w, out):
     """Store the gradient of the loss in `w.g`.

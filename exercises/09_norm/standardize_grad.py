@@ -1,5 +1,7 @@
 """Standardizing each row, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def standardize_grad(inp, out):
     """Store the gradient of the loss in `inp.g`.

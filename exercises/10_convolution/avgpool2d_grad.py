@@ -1,5 +1,7 @@
 """Average pooling, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def avgpool2d_grad(inp, out, size):
     """Store the gradient of the loss in `inp.g`.

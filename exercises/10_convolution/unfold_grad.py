@@ -1,5 +1,7 @@
 """Sliding windows, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def unfold_grad(inp, out, size, step):
     """Store the gradient of the loss in `inp.g`.

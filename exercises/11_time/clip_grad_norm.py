@@ -1,5 +1,7 @@
 """Scale a list of gradients down to a norm. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def clip_grad_norm(grads, limit):
     """Return the gradients, scaled together so that their norm is at most `limit`.

@@ -1,5 +1,7 @@
 """One moment of a recurrent network, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def rnn_step_grad(x, h, wx, wh, b, out):
     """Store the gradient of the loss in `x.g`, `h.g`, `wx.g`, `wh.g` and `b.g`.

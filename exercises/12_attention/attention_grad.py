@@ -1,5 +1,7 @@
 """Attention, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def attention_grad(q, k, v, out):
     """Store the gradient of the loss in `q.g`, `k.g` and `v.g`.

@@ -1,5 +1,7 @@
 """A softmax that leaves some scores out, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def masked_softmax_grad(scores, out, mask):
     """Store the gradient of the loss in `scores.g`.

@@ -1,5 +1,7 @@
 """Several heads at once, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 import torch
 
 

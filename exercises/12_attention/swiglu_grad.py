@@ -1,5 +1,7 @@
 """SwiGLU, backwards. The lesson is README.md in this folder."""
 
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
 
 def swiglu_grad(inp, w1, w2, out):
     """Store the gradient of the loss in `inp.g`, `w1.g` and `w2.g`.
