@@ -10,6 +10,7 @@ import traceback
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from itertools import chain, groupby
@@ -53,6 +54,12 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
             del facts[found][MOST_FAILED:]
         del facts["defined"][MOST_NAMES:]
     clock.allow(None)
+    for name, text in own.items():
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # told when it is imported
+            facts["unusual"] += [
+                {**found, "file": f"{name}.py"} for found in unusual_imports(text, ast.parse(text), own)
+            ]
+    del facts["unusual"][MOST_FAILED:]
     function = namespace.names.get(namespace.function)
     return function if callable(function) and not isinstance(function, PassedOver) else None
 
@@ -89,8 +96,7 @@ class _CellNamespace:
         parsed = ipython_cells.parse(cell, before, self.filename)
         facts["ignored"] += parsed.ignored
         facts["defined"] += [node.name for node in parsed.tree.body if isinstance(node, ast.FunctionDef)]
-        unusual = unusual_imports(cell, parsed.tree, own)
-        facts["unusual"] += [{"name": name[:100], "line": line} for name, line in unusual]
+        facts["unusual"] += unusual_imports(cell, parsed.tree, own)
         known = self.names.get(self.function)
         try:
             run_statements(parsed.tree, self.filename, self.names)

@@ -147,6 +147,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, sources: Mapping[str, str], folder: str, run: Run) -> None:
         self.sources, self.folder, self.run = sources, folder, run
+        self.made: list[str] = []
 
     def find_spec(
         self, name: str, _path: Sequence[str] | None = None, _target: types.ModuleType | None = None
@@ -156,6 +157,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.util.spec_from_loader(name, self, is_package=True) if is_passed_over(name) else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        self.made.append(spec.name)
         return None if spec.name in self.sources else PassedOver(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
@@ -167,15 +169,18 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 @contextmanager
 def learner_imports(sources: Mapping[str, str], folder: str, run: Run) -> Iterator[None]:
     """Within this context imports are those of learner code; nothing of it stays in this process."""
-    finder, loaded = _Finder(sources, folder, run), not (_known() and SHOWS.isdisjoint(sys.modules))
-    before = {name: sys.modules.pop(name) for name in list(sys.modules) if loaded and is_passed_over(name)}
+    _known()  # before any of it is imported
+    finder = _Finder(sources, folder, run)
+    # To look at every module copies its pages in a forked process: only where one is to be taken away.
+    there = list(sys.modules) if any(map(sys.modules.get, SHOWS)) else []
+    before = {name: sys.modules.pop(name) for name in there if is_passed_over(name)}
     sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name, module in sys.modules.items() if getattr(module, "__loader__", None) is finder]:
-            del sys.modules[name]
+        for name in finder.made:
+            sys.modules.pop(name, None)
         sys.modules.update(before)
 
 
@@ -186,7 +191,7 @@ def is_passed_over(name: str) -> bool:
     return root in SHOWS or from_us or name in PARTS
 
 
-def unusual_imports(text: str, tree: ast.Module, own: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+def unusual_imports(text: str, tree: ast.Module, own: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """What a source imports that a graded run does not have, or passes over: the module, and the line."""
     if IMPORTS.search(text) is None:
         return
@@ -198,7 +203,7 @@ def unusual_imports(text: str, tree: ast.Module, own: Mapping[str, str]) -> Iter
         else:
             continue
         strange = (name for name in names if name not in own and name not in _known())
-        yield from ((name, node.lineno) for name in strange if name.partition(".")[0] != "grader")
+        yield from ({"name": name, "line": node.lineno} for name in strange if name.partition(".")[0] != "grader")
 
 
 @cache
