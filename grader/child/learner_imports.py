@@ -35,6 +35,12 @@ HAS = "checks and graded runs have Python's modules, torch, numpy, and the files
 NOTHING = "{} is passed over in checks and graded runs, and nothing can be computed with it"
 IMPORTS = re.compile(r"^[ \t]*(?:import|from)\b|;[ \t]*(?:import|from)\b", re.MULTILINE)
 UNPACKS = {dis.opmap["UNPACK_SEQUENCE"], dis.opmap["UNPACK_EX"]}
+NUMBERS = "array float int index complex".split()
+OPERATORS = "getitem neg lt gt le ge".split() + [
+    f"{reflected}{name}"
+    for name in "add sub mul truediv floordiv mod pow matmul and or".split()
+    for reflected in ("", "r")
+]
 Run = Callable[[str, str, dict[str, Any]], None]
 
 
@@ -61,8 +67,6 @@ class Absent:
 
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise NotThere(self.why)
-
-    __call__ = __getitem__ = __iter__ = __mro_entries__ = __array__ = __float__ = __index__ = _refuse
 
 
 class PassedOver(types.ModuleType):
@@ -106,11 +110,10 @@ class PassedOver(types.ModuleType):
 
     def __exit__(self, *_: object) -> None: ...
 
-    def __repr__(self) -> str:
+    def __repr__(self, _spec: str = "") -> str:
         return f"<{self.__name__}, passed over>"
 
-    def __format__(self, _spec: str) -> str:
-        return repr(self)
+    __format__ = __repr__
 
     def __mro_entries__(self, _bases: object) -> tuple[type, ...]:
         return ()
@@ -123,17 +126,20 @@ class PassedOver(types.ModuleType):
     def _itself(self, *_args: object) -> PassedOver:
         return self
 
-    __getitem__ = __or__ = __ror__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _itself
-    __truediv__ = __rtruediv__ = __neg__ = __lt__ = __gt__ = __le__ = __ge__ = __and__ = __rand__ = _itself
-
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise NotThere(NOTHING.format(self.__name__.split(".")[0]))
-
-    __array__ = __float__ = __int__ = __index__ = __complex__ = _refuse
 
     @classmethod
     def __torch_function__(cls, _function: object, _types: object, args: Any = (), _kwargs: object = None) -> NoReturn:
         next((each for each in args if isinstance(each, cls)), cls("it"))._refuse()
+
+
+for _name in (*NUMBERS, *OPERATORS, "call", "iter", "mro_entries", "instancecheck", "setitem"):
+    setattr(Absent, f"__{_name}__", Absent._refuse)
+for _name in OPERATORS:
+    setattr(PassedOver, f"__{_name}__", PassedOver._itself)
+for _name in NUMBERS:
+    setattr(PassedOver, f"__{_name}__", PassedOver._refuse)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
