@@ -86,6 +86,8 @@ def test_what_it_needs_is_announced_too(ask: Ask) -> None:
     """In a check there may be such a library, and a file that can be read."""
     for result in ask(RIGHT["a name"], {"helpers.py": b"x = 1\nimport sympy\ndef back(g, w): return g @ w.t()\n"}):
         assert result.notes == ("graded runs have no sympy (helpers.py, line 2: import sympy)",)
+    for result in ask(LIN.format("# not helpers", "out.g @ w.t()"), {"helpers.py": b"import sympy"}):
+        assert result.notes == ()
     for result in ask(RIGHT["a name"], {"helpers.py": b"open('/etc/hostname')\n"}):
         assert "checks and graded runs have no files" in result.answers[0].message
         assert "(helpers.py, line 1: open('/etc/hostname'))" in result.answers[0].message
@@ -167,6 +169,17 @@ def test_a_process_that_answers_every_job_forgets_them(kind: str, course: Course
             for files in (BESIDE, {"helpers.py": b"def back(g, w):\n    return g @ w.t() / len(g)\n"}, {}, BESIDE)
         ]
     assert found == [None, "mean-for-sum", "error", None]
+
+
+def test_nor_does_it_keep_what_they_set(course: Course, grader: Grader) -> None:
+    settings = "torch.set_grad_enabled(False); torch.set_default_dtype(torch.float64); torch.set_default_device('meta')"
+    first = LIN.format(f"import torch\n{settings}", "out.g @ w.t()")
+    second = (
+        "import torch\nassert torch.is_grad_enabled() and torch.ones(1).dtype is torch.float32\ntorch.ones(1).item()"
+    )
+    with worker_of("spawn") as one:
+        for source in (first, LIN.format(second, "out.g @ w.t()")):
+            assert grader.grade(course.find("lin_grad"), source.encode(), one).status == "passed"
 
 
 @pytest.mark.parametrize("place", ["04_linear", "exercises/04_linear", ""])

@@ -54,14 +54,17 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
             del facts[found][MOST_FAILED:]
         del facts["defined"][MOST_NAMES:]
     clock.allow(None)
-    for name, text in own.items():
-        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # told when it is imported
-            facts["unusual"] += [
-                {**found, "file": f"{name}.py"} for found in unusual_imports(text, ast.parse(text), own)
-            ]
-    del facts["unusual"][MOST_FAILED:]
     function = namespace.names.get(namespace.function)
     return function if callable(function) and not isinstance(function, PassedOver) else None
+
+
+def announce_imports(own: Mapping[str, str], facts: Facts) -> None:
+    """Enter the unusual imports of the files that were imported."""
+    for name in own.keys() & sys.modules.keys():
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # told when it is imported
+            found = unusual_imports(own[name], ast.parse(own[name]), own)
+            facts["unusual"] += [{**each, "file": f"{name}.py"} for each in found]
+    del facts["unusual"][MOST_FAILED:]
 
 
 def _refuse_to_exit(*_code: object) -> NoReturn:
