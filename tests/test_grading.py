@@ -213,10 +213,7 @@ BYTES: dict[str, tuple[bytes | None, str | None]] = {
     "too few parameters": (RELU.replace("inp, out", "inp").encode(), "error"),
     "too many parameters": (RELU.replace("inp, out", "inp, out, w").encode(), "error"),
     "more parameters with defaults": (RELU.replace("inp, out", "inp, out, slope=0.0, *more, **others").encode(), None),
-    "a missing module": (
-        b"import nonesuch\n" + RELU.replace("    inp.g", "    nonesuch.f()\n").encode(),
-        "error",
-    ),
+    "a missing module": (b"import nonesuch\n" + RELU.replace(" * ", " * nonesuch.x * ").encode(), "error"),
     "a deep expression": (b"x = " + b"(" * 5000 + b"1" + b")" * 5000 + b"\n" + RELU.encode(), "syntax-error | memory"),
     "a long expression": (b"x = " + b"-" * 100_000 + b"1\n" + RELU.encode(), "syntax-error | memory | error | crash"),
     "a megabyte of comments": (b"# " + b"x" * 1_000_000 + b"\n" + RELU.encode(), None),
