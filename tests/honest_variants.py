@@ -166,6 +166,7 @@ FAIL_ABOVE = {
     "a thread": ("import threading\nthreading.Thread(target=print).start()", "error", "no threads"),
     "an event loop": ("import asyncio\nasync def f(): ...\nasyncio.run(f())", "error", "no network"),
     "a library at once": ("from scipy.special import erf\nerf(1)", "error", "graded runs have Python's modules"),
+    "a constant": ("from scipy.constants import pi\nprint(2 * pi)", "error", "graded runs have Python's modules"),
     "a solver": ("from sklearn.linear_model import Ridge\nRidge().fit(1, 2)", "error", "No module named 'sklearn'"),
     "an end": ("import sys\nsys.exit(0)", "crash", "ended the whole program"),
 }  # fmt: skip

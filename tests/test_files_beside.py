@@ -82,6 +82,17 @@ def test_an_error_is_told_with_its_file_and_line(what: str, ask: Ask) -> None:
         assert result.answers[0].message.startswith(says)
 
 
+def test_what_it_needs_is_announced_too(ask: Ask) -> None:
+    """In a check there may be such a library, and a file that can be read."""
+    for result in ask(RIGHT["a name"], {"helpers.py": b"x = 1\nimport sympy\ndef back(g, w): return g @ w.t()\n"}):
+        assert result.notes == ("graded runs have no sympy (helpers.py, line 2: import sympy)",)
+    for result in ask(LIN.format("# not helpers", "out.g @ w.t()"), {"helpers.py": b"import sympy"}):
+        assert result.notes == ()
+    for result in ask(RIGHT["a name"], {"helpers.py": b"open('/etc/hostname')\n"}):
+        assert "checks and graded runs have no files" in result.answers[0].message
+        assert "(helpers.py, line 1: open('/etc/hostname'))" in result.answers[0].message
+
+
 def test_two_files_may_import_each_other(ask: Ask) -> None:
     helpers = b"import lin_grad\ndef back(g, w):\n    return g @ lin_grad.turned(w)\n"
     source = LIN.format("import helpers\ndef turned(w): return w.t()", "helpers.back(out.g, w)")
@@ -160,6 +171,17 @@ def test_a_process_that_answers_every_job_forgets_them(kind: str, course: Course
     assert found == [None, "mean-for-sum", "error", None]
 
 
+def test_nor_does_it_keep_what_they_set(course: Course, grader: Grader) -> None:
+    settings = "torch.set_grad_enabled(False); torch.set_default_dtype(torch.float64); torch.set_default_device('meta')"
+    first = LIN.format(f"import torch\n{settings}", "out.g @ w.t()")
+    second = (
+        "import torch\nassert torch.is_grad_enabled() and torch.ones(1).dtype is torch.float32\ntorch.ones(1).item()"
+    )
+    with worker_of("spawn") as one:
+        for source in (first, LIN.format(second, "out.g @ w.t()")):
+            assert grader.grade(course.find("lin_grad"), source.encode(), one).status == "passed"
+
+
 @pytest.mark.parametrize("place", ["04_linear", "exercises/04_linear", ""])
 def test_a_class_is_graded_with_them(place: str, course: Course, tmp_path: Path) -> None:
     """Those of the same unit; what nothing speaks of is noted, for it may be an exercise under a wrong name."""
@@ -175,6 +197,21 @@ def test_a_class_is_graded_with_them(place: str, course: Course, tmp_path: Path)
     (folder / "products.py").write_text("def times(a, b):\n    return a @ b / len(a)\n")
     assert grade_folder(course, tmp_path / "in", out, workers=1, isolation="none", seed=1).graded == 1
     assert json.loads((out / "ann.json").read_text())["score"] == 2.0
+
+
+def test_an_exercise_imports_an_earlier_one(course: Course, tmp_path: Path) -> None:
+    folder = tmp_path / "in" / "ann" / "01_slopes"
+    folder.mkdir(parents=True)
+    for name, content in {
+        "numerical_grad": course.find("numerical_grad").solution.read_text(),
+        "numerical_vjp": "from numerical_grad import numerical_grad\ndef numerical_vjp(f, x, v, h):\n"
+        "    return numerical_grad(lambda x: (f(x) * v).sum(), x, h)\n",
+    }.items():
+        (folder / f"{name}.py").write_text(content)
+    grade_folder(course, tmp_path / "in", tmp_path / "out", workers=1, isolation="none")
+    record = json.loads((tmp_path / "out" / "ann.json").read_text())
+    passed = {each["id"] for each in record["exercises"] if each["status"] == "passed"}
+    assert passed == {"numerical_grad", "numerical_vjp"}
 
 
 def test_a_file_of_another_unit_is_not_there(course: Course, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import traceback
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from itertools import chain, groupby
@@ -58,6 +59,15 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
     return function if callable(function) and not isinstance(function, PassedOver) else None
 
 
+def announce_imports(own: Mapping[str, str], facts: Facts) -> None:
+    """Enter the unusual imports of the files that were imported."""
+    for name in own.keys() & sys.modules.keys():
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # told when it is imported
+            found = unusual_imports(own[name], ast.parse(own[name]), own)
+            facts["unusual"] += [{**each, "file": f"{name}.py"} for each in found]
+    del facts["unusual"][MOST_FAILED:]
+
+
 def _refuse_to_exit(*_code: object) -> NoReturn:
     """Stands for what would end the process at once."""
     raise SystemExit
@@ -90,8 +100,7 @@ class _CellNamespace:
         parsed = ipython_cells.parse(cell, before, self.filename)
         facts["ignored"] += parsed.ignored
         facts["defined"] += [node.name for node in parsed.tree.body if isinstance(node, ast.FunctionDef)]
-        unusual = unusual_imports(cell, parsed.tree, own)
-        facts["unusual"] += [{"name": name[:100], "line": line} for name, line in unusual]
+        facts["unusual"] += unusual_imports(cell, parsed.tree, own)
         known = self.names.get(self.function)
         try:
             run_statements(parsed.tree, self.filename, self.names)

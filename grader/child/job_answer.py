@@ -23,7 +23,7 @@ from .captured_output import CappedText, capture_output
 from .clock import Clock, OutOfTime
 from .cost_meter import Meter, measure_cost
 from .failures import error_facts
-from .function_loading import load_function, run_text
+from .function_loading import announce_imports, load_function, run_text
 from .learner_imports import learner_imports
 from .linux_calls import give_back_at_once
 from .no_autograd import autograd_forbidden
@@ -58,8 +58,8 @@ def _answered(header: Mapping[str, Any], inputs: Arrays, results: Arrays) -> Fac
     if header.get("tight_memory"):  # memory: holes between what was used before may not count as used
         give_back_at_once(LARGE)
     folder = header["filename"].rpartition("/")[0]
-    own = learner_imports(header.get("modules", {}), f"{folder}/" if folder else "", run_text)
-    with capture_output() as printed, own, Clock(header["time_limit"]) as clock:
+    imports = learner_imports(header.get("modules", {}), f"{folder}/" if folder else "", run_text)
+    with capture_output() as printed, imports, Clock(header["time_limit"]) as clock:
         facts = _facts(header, inputs, results, printed, clock)
     return {**facts, "printed": printed.text()}
 
@@ -76,6 +76,7 @@ def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: 
             kept = len(results)
             facts["calls"].append(_call(function, call, inputs, results, header["filename"]))
             printed.stop_keeping()
+        announce_imports(header.get("modules", {}), facts)
     except BaseException as error:  # whatever learner code raises is a fact to report
         facts["error"] = error_facts(error, header["filename"], loading=not facts["calls"])
     return facts

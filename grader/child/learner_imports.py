@@ -35,6 +35,12 @@ HAS = "checks and graded runs have Python's modules, torch, numpy, and the files
 NOTHING = "{} is passed over in checks and graded runs, and nothing can be computed with it"
 IMPORTS = re.compile(r"^[ \t]*(?:import|from)\b|;[ \t]*(?:import|from)\b", re.MULTILINE)
 UNPACKS = {dis.opmap["UNPACK_SEQUENCE"], dis.opmap["UNPACK_EX"]}
+NUMBERS = "array float int index complex".split()
+OPERATORS = "getitem neg lt gt le ge".split() + [
+    f"{reflected}{name}"
+    for name in "add sub mul truediv floordiv mod pow matmul and or".split()
+    for reflected in ("", "r")
+]
 Run = Callable[[str, str, dict[str, Any]], None]
 
 
@@ -61,8 +67,6 @@ class Absent:
 
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise NotThere(self.why)
-
-    __call__ = __getitem__ = __iter__ = __mro_entries__ = __array__ = __float__ = __index__ = _refuse
 
 
 class PassedOver(types.ModuleType):
@@ -106,11 +110,10 @@ class PassedOver(types.ModuleType):
 
     def __exit__(self, *_: object) -> None: ...
 
-    def __repr__(self) -> str:
+    def __repr__(self, _spec: str = "") -> str:
         return f"<{self.__name__}, passed over>"
 
-    def __format__(self, _spec: str) -> str:
-        return repr(self)
+    __format__ = __repr__
 
     def __mro_entries__(self, _bases: object) -> tuple[type, ...]:
         return ()
@@ -123,17 +126,20 @@ class PassedOver(types.ModuleType):
     def _itself(self, *_args: object) -> PassedOver:
         return self
 
-    __getitem__ = __or__ = __ror__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _itself
-    __truediv__ = __rtruediv__ = __neg__ = __lt__ = __gt__ = __le__ = __ge__ = __and__ = __rand__ = _itself
-
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise NotThere(NOTHING.format(self.__name__.split(".")[0]))
-
-    __array__ = __float__ = __int__ = __index__ = __complex__ = _refuse
 
     @classmethod
     def __torch_function__(cls, _function: object, _types: object, args: Any = (), _kwargs: object = None) -> NoReturn:
         next((each for each in args if isinstance(each, cls)), cls("it"))._refuse()
+
+
+for _name in (*NUMBERS, *OPERATORS, "call", "iter", "mro_entries", "instancecheck", "setitem"):
+    setattr(Absent, f"__{_name}__", Absent._refuse)
+for _name in OPERATORS:
+    setattr(PassedOver, f"__{_name}__", PassedOver._itself)
+for _name in NUMBERS:
+    setattr(PassedOver, f"__{_name}__", PassedOver._refuse)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -147,6 +153,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, sources: Mapping[str, str], folder: str, run: Run) -> None:
         self.sources, self.folder, self.run = sources, folder, run
+        self.made: list[str] = []
 
     def find_spec(
         self, name: str, _path: Sequence[str] | None = None, _target: types.ModuleType | None = None
@@ -156,6 +163,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.util.spec_from_loader(name, self, is_package=True) if is_passed_over(name) else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        self.made.append(spec.name)
         return None if spec.name in self.sources else PassedOver(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
@@ -167,15 +175,18 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 @contextmanager
 def learner_imports(sources: Mapping[str, str], folder: str, run: Run) -> Iterator[None]:
     """Within this context imports are those of learner code; nothing of it stays in this process."""
-    finder, loaded = _Finder(sources, folder, run), not (_known() and SHOWS.isdisjoint(sys.modules))
-    before = {name: sys.modules.pop(name) for name in list(sys.modules) if loaded and is_passed_over(name)}
+    _known()  # before any of it is imported
+    finder = _Finder(sources, folder, run)
+    # To look at every module copies its pages in a forked process: only where one is to be taken away.
+    there = list(sys.modules) if any(map(sys.modules.get, SHOWS)) else []
+    before = {name: sys.modules.pop(name) for name in there if is_passed_over(name)}
     sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name, module in sys.modules.items() if getattr(module, "__loader__", None) is finder]:
-            del sys.modules[name]
+        for name in finder.made:
+            sys.modules.pop(name, None)
         sys.modules.update(before)
 
 
@@ -186,7 +197,7 @@ def is_passed_over(name: str) -> bool:
     return root in SHOWS or from_us or name in PARTS
 
 
-def unusual_imports(text: str, tree: ast.Module, own: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+def unusual_imports(text: str, tree: ast.Module, own: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """What a source imports that a graded run does not have, or passes over: the module, and the line."""
     if IMPORTS.search(text) is None:
         return
@@ -198,7 +209,7 @@ def unusual_imports(text: str, tree: ast.Module, own: Mapping[str, str]) -> Iter
         else:
             continue
         strange = (name for name in names if name not in own and name not in _known())
-        yield from ((name, node.lineno) for name in strange if name.partition(".")[0] != "grader")
+        yield from ({"name": name, "line": node.lineno} for name in strange if name.partition(".")[0] != "grader")
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 import torch.jit
 
@@ -18,6 +19,14 @@ def settle() -> None:
     for owner, name in ((torch, "compile"), (torch.jit, "script"), (torch.jit, "trace")):
         setattr(owner, name, _leave)
     torch.autograd.gradcheck = torch.autograd.gradgradcheck = refuse
+
+
+def reset() -> None:
+    """Put back what code may have set for all of this process."""
+    torch.set_grad_enabled(True)
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    np.seterr(all="warn")
 
 
 def _ignore(*_args: object, **_options: object) -> None: ...

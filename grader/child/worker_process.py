@@ -157,6 +157,7 @@ def serve_pipe(null: int) -> None:
         replies.flush()
         sys.modules.update(modules)
         _undo_patches(originals)
+        plain_torch.reset()
 
 
 def _patchable() -> list[Any]:

@@ -74,7 +74,7 @@ def notes(facts: Facts, source: Source) -> Iterator[str]:
     for line in facts.ignored:
         yield f"passed over, for it is no Python{source.location(line)}"
     for found in facts.unusual:
-        where = source.location(found.line)
+        where = source.location(found.line, found.file)
         if is_passed_over(found.name):
             library = found.name.removeprefix("torch.utils.").partition(".")[0]
             yield f"{library} is passed over in checks and graded runs{where}"

@@ -101,10 +101,11 @@ class Failed(_Record):
 
 
 class Import(_Record):
-    """An import of what graded runs do not have, or pass over."""
+    """An import of what graded runs do not have, or pass over; `file` as in `Raised`."""
 
     name: Text
     line: Count
+    file: Text = ""
 
 
 class Facts(_Record):
