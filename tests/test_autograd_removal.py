@@ -97,7 +97,7 @@ SABOTAGED = {
     "r.COMPILED[b'ackward'] = r.re.compile(b'nothing of this name')": "torch can still differentiate here (ackward)",
     "r.LIBRARY = 'libtorch_other.so'": "libtorch_other.so is not loaded in one piece",
     "r.LIBRARY = 'libc.so.6'": "libc.so.6 was stripped of its symbols",
-    "m.mprotect = lambda *_: m.os.open('/nowhere', 0)": "torch's differentiation cannot be removed here",
+    "m.map_code = lambda *_: m.os.open('/nowhere', 0)": "torch's differentiation cannot be removed here",
 }
 
 

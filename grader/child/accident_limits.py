@@ -17,7 +17,6 @@ FORBIDDEN = frozenset(
         "shutil.rmtree shutil.move shutil.copyfile socket.connect socket.bind sqlite3.connect"
     ).split()
 )
-ADDRESSES, DATA = 0, 5  # pages, in `/proc/self/statm`
 STACK = 8 << 20  # bytes
 _learners = {"run": False}
 
@@ -42,14 +41,18 @@ def limit(header: dict[str, Any]) -> None:
         limits[resource.RLIMIT_CPU] = int(header["time_limit"]) + 2
     if sys.platform == "linux":
         room = header["memory_limit"] << 20
-        with open("/proc/self/statm") as statm:
-            used = [int(pages) * resource.getpagesize() for pages in statm.read().split()]
-        limits[resource.RLIMIT_AS] = used[ADDRESSES] + room
-        limits[resource.RLIMIT_DATA] = used[DATA] + room  # it grows by unmapping code no more than by anything else
+        limits[resource.RLIMIT_AS] = _kibibytes("VmSize") * 1024 + room
+        limits[resource.RLIMIT_DATA] = _kibibytes("VmData") * 1024 + room  # unmapping code makes no room for data
     for kind, value in limits.items():
         _, hard = resource.getrlimit(kind)
         lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (lowered, lowered))
+
+
+def _kibibytes(name: str) -> int:
+    """What this process uses of something now, by its name in `/proc/self/status`."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(f"{name}:"))
 
 
 def forbid_accidents() -> None:

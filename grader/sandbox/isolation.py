@@ -1,6 +1,6 @@
 """What this machine offers to keep learner code in, and which of it a graded run uses.
 
-box: bubblewrap + Landlock + seccomp. kernel: Landlock + seccomp. seccomp: that filter alone, for a container that offers
+box: bubblewrap + Landlock + seccomp. kernel: Landlock + seccomp. seccomp: that filter alone, for containers that offer
 no more. none: limits against accidents only.
 """
 
