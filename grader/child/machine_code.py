@@ -27,7 +27,10 @@ ILLEGAL = {"x86_64": 0x06, "aarch64": 0x00}
 SECTION = np.dtype([(name, size) for name, size in zip(
     "name kind flags address offset size link info alignment entry".split(), "IIQQQQIIQQ", strict=True)])  # fmt: skip
 SYMBOL = np.dtype([("name", "I"), ("info", "B"), ("other", "B"), ("section", "H"), ("value", "Q"), ("size", "Q")])
-SECTIONS = ((40, "<Q"), (60, "<H"))  # where the header has their place and their number
+SEGMENT = np.dtype([(name, size) for name, size in zip(
+    "kind flags offset address physical size memory alignment".split(), "IIQQQQQQ", strict=True)])  # fmt: skip
+SEGMENTS, SECTIONS = ((32, "<Q"), (56, "<H")), ((40, "<Q"), (60, "<H"))  # where the header has their place and number
+LOADED = 1
 SYMBOLS, FUNCTION = 2, 2
 PAGE = mmap.PAGESIZE
 APART = 64  # pages: each run of them is a mapping of its own, which costs every fork a little
@@ -115,10 +118,10 @@ class Code:
 
 
 def _functions(path: str, named: Named) -> np.ndarray:
-    """Offset, size and number of the pattern for each function that is to go, [functions, 3]."""
+    """Offset in memory, size and number of the pattern for each function that is to go, [functions, 3]."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
-        place, number = (struct.unpack_from(kind, content, at)[0] for at, kind in SECTIONS)
-        sections = np.frombuffer(content[place : place + number * SECTION.itemsize], SECTION)
+        segments, sections = _table(content, SEGMENTS, SEGMENT), _table(content, SECTIONS, SECTION)
+        first = segments[segments["kind"] == LOADED][0]
         tables = sections[sections["kind"] == SYMBOLS]
         if not len(tables):
             raise ValueError(f"{Path(path).name} was stripped of its symbols")
@@ -129,8 +132,15 @@ def _functions(path: str, named: Named) -> np.ndarray:
         for index, (literal, pattern) in enumerate(named.items()):
             which[np.isin(functions["name"], _names(content, names, literal, pattern))] = index
     kept, gone = functions[which < 0], functions[which >= 0]
-    found = np.stack([gone["value"].astype(int), gone["size"].astype(int), which[which >= 0]], axis=1)
+    places = gone["value"].astype(int) - int(first["address"]) + int(first["offset"])
+    found = np.stack([places, gone["size"].astype(int), which[which >= 0]], axis=1)
     return found[~np.isin(gone["value"], kept["value"])]
+
+
+def _table(content: mmap.mmap, where: tuple[tuple[int, str], ...], kind: np.dtype[Any]) -> np.ndarray:
+    """The table of segments or of sections."""
+    place, number = (struct.unpack_from(size, content, at)[0] for at, size in where)
+    return np.frombuffer(content[place : place + number * kind.itemsize], kind)
 
 
 def _names(content: mmap.mmap, table: Any, literal: bytes, pattern: re.Pattern[bytes]) -> list[int]:
