@@ -118,6 +118,24 @@ ATTACKS: dict[str, tuple[str, str]] = {
             for pid in (1, 2): refused(libc.ptrace(16, pid, None, None))
             refused(libc.process_vm_readv(1, buffer, 1, buffer, 1, 0))
             refused(libc.open(b'/proc/1/mem', 2))"""), "returned tensor"),
+    "20 asks which processes there are": (
+        attack("""
+            buffer = ctypes.create_string_buffer(128)
+            def clock(pid): return ctypes.c_int(~pid << 3 | 2)
+            asked = {
+                "affinity": lambda pid: libc.sched_getaffinity(pid, 128, buffer),
+                "clock": lambda pid: libc.clock_gettime(clock(pid), buffer),
+                "resolution": lambda pid: libc.clock_getres(clock(pid), buffer),
+                "sleep": lambda pid: libc.syscall({"x86_64": 230, "aarch64": 115}[os.uname().machine], clock(pid), 0,
+                                                  buffer, None),
+                "priority": lambda pid: libc.getpriority(0, pid), "group": lambda pid: libc.getpgid(pid),
+                "session": lambda pid: libc.getsid(pid), "scheduler": lambda pid: libc.sched_getscheduler(pid),
+                "parameters": lambda pid: libc.sched_getparam(pid, buffer), "signal": lambda pid: libc.kill(pid, 0),
+                "limits": lambda pid: libc.prlimit(pid, 7, None, buffer), "parent": lambda _: libc.getppid(),
+            }
+            for pid in (1, 2, os.getpid() - 1, os.getpid(), 30_000, *range(3, 400)):
+                for ask in asked.values(): refused(ask(pid))
+            assert os.sched_getaffinity(0) and time.process_time() and time.thread_time()"""), "returned tensor"),
     "21 signals through fcntl": (
         attack("""
             for command in (4, 8, 10, 12, 15, 16, 1024, 1026, 1031, 1033):
@@ -166,11 +184,28 @@ ATTACKS: dict[str, tuple[str, str]] = {
         attack("""
             libc.mmap.restype = ctypes.c_void_p
             refused(-1 if libc.mmap(None, ctypes.c_size_t(4096), 7, 0x22, -1, 0) == ctypes.c_void_p(-1).value else 0)
-            code = ctypes.cast(libc.getpid, ctypes.c_void_p).value & ~4095
-            refused(libc.mprotect(ctypes.c_void_p(code), ctypes.c_size_t(4096), 7))
-            refused(libc.mprotect(ctypes.c_void_p(code), ctypes.c_size_t(4096), 5))
-            refused(libc.syscall(329, ctypes.c_void_p(code), ctypes.c_size_t(4096), 7, -1))
+            code, size = ctypes.c_void_p(ctypes.cast(libc.getpid, ctypes.c_void_p).value & ~4095), ctypes.c_size_t(4096)
+            for protection in range(8): refused(libc.mprotect(code, size, protection))
+            refused(libc.syscall(329, code, size, 7, -1))
             refused(libc.personality(0x0400000))"""), "returned tensor"),
+    "61 has code read from its file again": (
+        attack("""
+            code, size = ctypes.c_void_p(ctypes.cast(libc.getpid, ctypes.c_void_p).value & ~4095), ctypes.c_size_t(4096)
+            for advice in set(range(26)) - {14, 15}: refused(libc.madvise(code, size, advice))
+            for flags in range(8): refused(libc.mremap(code, size, ctypes.c_size_t(8192), flags, None))"""),
+        "returned tensor"),
+    "8 unmaps code to make room": (
+        attack("""
+            libc.mmap.restype = ctypes.c_void_p
+            failed = ctypes.c_void_p(-1).value
+            name = "_ZN5torch8autograd9generated7details29copysign_tensor_self_backwardERKN2at6TensorES6_S6_"
+            unneeded = ctypes.cast(ctypes.CDLL("libtorch_cpu.so")[name], ctypes.c_void_p).value & ~4095
+            def more(size, flags=0x22): return libc.mmap(None, ctypes.c_size_t(size), 3, flags, -1, 0) != failed
+            for size in (1 << 24, 1 << 20, 1 << 16):
+                while more(size): pass
+            assert libc.munmap(ctypes.c_void_p(unneeded), ctypes.c_size_t(1 << 18)) == 0
+            for flags in (0x22, 0x21, 0x23, 0x28, 0x122): assert not more(1 << 16, flags)
+            raise MemoryError"""), "memory"),
     "more: unmaps its own code": (
         attack("""
             code = ctypes.cast(libc.getpid, ctypes.c_void_p).value & ~4095

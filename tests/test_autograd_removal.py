@@ -81,6 +81,13 @@ def test_an_honest_attempt_is_named(road: str, isolated: Worker) -> None:
     assert (error.kind, error.type) == ("autograd", "AutogradUsed")
 
 
+def test_who_calls_what_is_not_there_is_told(isolated: Worker) -> None:
+    frame = make_job(source(ROADS["tanh_backward"]), {"x": X}, function="answer", time_limit=PATIENT)
+    reply = isolated.run(frame, PATIENT)
+    assert (reply.end, reply.killed) == ("crash", False)
+    assert reply.detail == "the process was ended by SIGILL: what differentiates in torch is not there in graded runs"
+
+
 UNTESTED = ("2.12.1+cpu", "2.13.1", "3.0.0", "2.13.0rc1", "2.14.0a0+git123")
 REFUSED = """
 import torch
@@ -97,7 +104,7 @@ SABOTAGED = {
     "r.COMPILED[b'ackward'] = r.re.compile(b'nothing of this name')": "torch can still differentiate here (ackward)",
     "r.LIBRARY = 'libtorch_other.so'": "libtorch_other.so is not loaded in one piece",
     "r.LIBRARY = 'libc.so.6'": "libc.so.6 was stripped of its symbols",
-    "m.mprotect = lambda *_: m.os.open('/nowhere', 0)": "torch's differentiation cannot be removed here",
+    "m.map_code = lambda *_: m.os.open('/nowhere', 0)": "torch's differentiation cannot be removed here",
 }
 
 

@@ -40,3 +40,17 @@ def test_a_layer_alone_refuses_files(without: str, number: int) -> None:
     code = ALONE.format(root=str(ROOT), without=without)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == repr([number, number])
+
+
+def test_memory_that_can_be_written_and_run_is_refused() -> None:
+    """Overwritten code could be written there again."""
+    code = f"""
+import mmap, sys
+sys.path.insert(0, {str(ROOT)!r})
+from grader.child import confinement
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+try: confinement.prepare(with_landlock=False)
+except RuntimeError as error: print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "the warm process has memory that can be both written and run\n"

@@ -20,7 +20,6 @@ FORBIDDEN = frozenset(
         "os.chdir os.listdir os.scandir open"
     ).split()
 )
-ADDRESSES, DATA = 0, 5  # pages, in `/proc/self/statm`
 STACK = 8 << 20  # bytes
 NO_THREAD = "can't start new thread"  # as Python says it where the system refuses
 _learners = {"run": False}
@@ -50,10 +49,8 @@ def _limit(header: dict[str, Any]) -> None:
         limits[resource.RLIMIT_CPU] = int(header["time_limit"]) + 2
     if sys.platform == "linux":
         room = header["memory_limit"] << 20
-        with open("/proc/self/statm") as statm:
-            used = [int(pages) * resource.getpagesize() for pages in statm.read().split()]
-        limits[resource.RLIMIT_AS] = used[ADDRESSES] + room
-        limits[resource.RLIMIT_DATA] = used[DATA] + room  # it grows by unmapping code no more than by anything else
+        limits[resource.RLIMIT_AS] = _kibibytes("VmSize") * 1024 + room
+        limits[resource.RLIMIT_DATA] = _kibibytes("VmData") * 1024 + room  # unmapping code makes no room for data
     for kind, value in limits.items():
         _, hard = resource.getrlimit(kind)
         lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -72,6 +69,12 @@ def _is_importing() -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def _kibibytes(name: str) -> int:
+    """What this process uses of something now, by its name in `/proc/self/status`."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(f"{name}:"))
 
 
 def forbid_accidents() -> None:

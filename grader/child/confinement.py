@@ -63,8 +63,10 @@ def prepare(*, with_landlock: bool) -> Confinement:
 
     Raises:
         OSError: the kernel refuses a layer.
-        RuntimeError: another thread is running, which a fork would lose.
+        RuntimeError: another thread is running, which a fork would lose, or some memory can be both written and run.
     """
+    if re.search(r"^\S+ .wx", Path("/proc/self/maps").read_text(), re.MULTILINE):
+        raise RuntimeError("the warm process has memory that can be both written and run")
     drop_privileges()
     prctl(PR_SET_DUMPABLE, 0)
     threads = re.search(r"^Threads:\s*(\d+)$", Path("/proc/self/status").read_text(), re.MULTILINE)

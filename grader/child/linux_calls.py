@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 
 _LIBC = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 
 MADV_COLLAPSE = 25
+MAP_FIXED = 0x10
 M_MMAP_THRESHOLD = -3
 
 PR_SET_PDEATHSIG = 1
@@ -48,14 +50,16 @@ def fork() -> int:
     return _checked(ctypes.PyDLL(None, use_errno=True).fork(), "fork")
 
 
-def mprotect(address: int, size: int, protection: int) -> None:
-    """Say what may be done with whole pages of this process's memory: `mmap.PROT_READ` and its like.
+def map_code(address: int, size: int, fd: int, offset: int) -> None:
+    """Put a part of a file in the place of whole pages of this process's memory, to be run and not to be written.
 
     Raises:
         OSError: the kernel refuses.
     """
     assert _LIBC is not None
-    _checked(_LIBC.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), protection), "mprotect")
+    _LIBC.mmap.restype = ctypes.c_ssize_t
+    place, protection = (ctypes.c_void_p(address), ctypes.c_size_t(size)), mmap.PROT_READ | mmap.PROT_EXEC
+    _checked(_LIBC.mmap(*place, protection, mmap.MAP_SHARED | MAP_FIXED, fd, ctypes.c_long(offset)), "mmap")
 
 
 def malloc(size: int) -> int:

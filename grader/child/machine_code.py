@@ -1,14 +1,14 @@
 """Takes functions out of a library that is loaded: over their machine code goes an instruction that ends the process.
 
 A function is found by its name in the library's symbol table (`elf.h`), local ones too, and all of its bytes are
-overwritten: nothing of it is left to be jumped into. The pages become this process's own and are inherited by every
-fork. Who can make no memory executable and map no file cannot bring them back.
+overwritten: nothing of it is left to be jumped into. Every fork inherits that, and who can neither make memory
+executable nor map a file cannot bring them back.
 """
 
 from __future__ import annotations
 
 import ctypes
-import gc
+import fcntl
 import mmap
 import os
 import re
@@ -20,15 +20,20 @@ from typing import Any, Self
 
 import numpy as np
 
-from .linux_calls import PR_SET_DUMPABLE, fork, mprotect, prctl
+from .linux_calls import PR_SET_DUMPABLE, fork, map_code, prctl
 
 ILLEGAL = {"x86_64": 0x06, "aarch64": 0x00}
 """A byte of which any number is an instruction that does not exist, wherever one jumps to (x86-64: `push es`)."""
 SECTION = np.dtype([(name, size) for name, size in zip(
     "name kind flags address offset size link info alignment entry".split(), "IIQQQQIIQQ", strict=True)])  # fmt: skip
 SYMBOL = np.dtype([("name", "I"), ("info", "B"), ("other", "B"), ("section", "H"), ("value", "Q"), ("size", "Q")])
-SECTIONS = ((40, "<Q"), (60, "<H"))  # where the header has their place and their number
+SEGMENT = np.dtype([(name, size) for name, size in zip(
+    "kind flags offset address physical size memory alignment".split(), "IIQQQQQQ", strict=True)])  # fmt: skip
+SEGMENTS, SECTIONS = ((32, "<Q"), (56, "<H")), ((40, "<Q"), (60, "<H"))  # where the header has their place and number
+LOADED = 1
 SYMBOLS, FUNCTION = 2, 2
+PAGE = mmap.PAGESIZE
+APART = 64  # pages: each run of them is a mapping of its own, which costs every fork a little
 DESTRUCTOR = re.compile(rb"D[012]Ev$")  # they run when the process ends
 Named = Mapping[bytes, re.Pattern[bytes]]
 
@@ -39,11 +44,9 @@ class Code:
 
     Args:
         spans: the address and the size of each, and which of the names it was found by, [functions, 3].
-        text: first and last address of the mappings that they lie in.
     """
 
     spans: np.ndarray
-    text: tuple[int, int]
 
     @classmethod
     def of(cls, library: str, named: Named) -> Self:
@@ -58,31 +61,50 @@ class Code:
         """
         maps = [line.split(maxsplit=5) for line in Path("/proc/self/maps").read_text().splitlines()]
         mine = [fields for fields in maps if fields[-1].endswith(f"/{library}")]
-        spans = [[int(address, 16) for address in fields[0].split("-")] for fields in mine]
-        text = [span for span, fields in zip(spans, mine, strict=True) if "x" in fields[1]]
-        if len(text) != 1:
+        if sum("x" in fields[1] for fields in mine) != 1:
             raise ValueError(f"{library} is not loaded in one piece")
         found = _functions(mine[0][5], named)
-        found[:, 0] += spans[0][0]
-        return cls(found, (text[0][0], text[0][1]))
+        found[:, 0] += int(mine[0][0].split("-")[0], 16)
+        return cls(found)
 
     def overwrite(self) -> None:
-        """Take their code out, for good.
+        """Take their code out, for good: other pages come in the place of theirs.
+
+        These are shared, so that no fork has to copy what is known of each page, and sealed against writing.
 
         Raises:
             OSError: the system does not let a process change its code.
         """
-        first, last = self.text
-        collecting = gc.isenabled()
-        gc.disable()  # until its code is executable again, nothing may call the library
-        mprotect(first, last - first, mmap.PROT_READ | mmap.PROT_WRITE)
+        pages = os.memfd_create("code", os.MFD_ALLOW_SEALING)
         try:
-            for address, size, _ in self.spans.tolist():
-                ctypes.memset(address, ILLEGAL[os.uname().machine], size)
+            runs = [(first, last, self._overwritten(first, last)) for first, last in self._runs()]
+            for _, _, content in runs:
+                os.write(pages, content)
+            fcntl.fcntl(pages, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+            at = 0
+            for first, last, _ in runs:
+                map_code(first, last - first, pages, at)
+                at += last - first
         finally:
-            mprotect(first, last - first, mmap.PROT_READ | mmap.PROT_EXEC)
-        if collecting:
-            gc.enable()
+            os.close(pages)
+
+    def _runs(self) -> list[tuple[int, int]]:
+        """First and last address of whole pages around the functions; those with little between them are one run."""
+        spans = self.spans[np.argsort(self.spans[:, 0])]
+        firsts, lasts = spans[:, 0] // PAGE * PAGE, -(-spans[:, :2].sum(1) // PAGE) * PAGE
+        ends = np.maximum.accumulate(lasts)
+        cuts = np.flatnonzero(firsts[1:] - ends[:-1] > APART * PAGE) + 1
+        return (
+            list(zip(firsts[[0, *cuts]].tolist(), ends[[*(cuts - 1), -1]].tolist(), strict=True)) if len(spans) else []
+        )
+
+    def _overwritten(self, first: int, last: int) -> bytearray:
+        """What is in memory from one address to another, less the functions."""
+        content = bytearray(ctypes.string_at(first, last - first))
+        illegal = bytes([ILLEGAL[os.uname().machine]])
+        for address, size, _ in self.spans[(self.spans[:, 0] >= first) & (self.spans[:, 0] < last)].tolist():
+            content[address - first : address - first + size] = illegal * size
+        return content
 
     @staticmethod
     def ends_by(address: int) -> int:
@@ -96,10 +118,10 @@ class Code:
 
 
 def _functions(path: str, named: Named) -> np.ndarray:
-    """Offset, size and number of the pattern for each function that is to go, [functions, 3]."""
+    """Offset in memory, size and number of the pattern for each function that is to go, [functions, 3]."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
-        place, number = (struct.unpack_from(kind, content, at)[0] for at, kind in SECTIONS)
-        sections = np.frombuffer(content[place : place + number * SECTION.itemsize], SECTION)
+        segments, sections = _table(content, SEGMENTS, SEGMENT), _table(content, SECTIONS, SECTION)
+        first = segments[segments["kind"] == LOADED][0]
         tables = sections[sections["kind"] == SYMBOLS]
         if not len(tables):
             raise ValueError(f"{Path(path).name} was stripped of its symbols")
@@ -110,8 +132,15 @@ def _functions(path: str, named: Named) -> np.ndarray:
         for index, (literal, pattern) in enumerate(named.items()):
             which[np.isin(functions["name"], _names(content, names, literal, pattern))] = index
     kept, gone = functions[which < 0], functions[which >= 0]
-    found = np.stack([gone["value"].astype(int), gone["size"].astype(int), which[which >= 0]], axis=1)
+    places = gone["value"].astype(int) - int(first["address"]) + int(first["offset"])
+    found = np.stack([places, gone["size"].astype(int), which[which >= 0]], axis=1)
     return found[~np.isin(gone["value"], kept["value"])]
+
+
+def _table(content: mmap.mmap, where: tuple[tuple[int, str], ...], kind: np.dtype[Any]) -> np.ndarray:
+    """The table of segments or of sections."""
+    place, number = (struct.unpack_from(size, content, at)[0] for at, size in where)
+    return np.frombuffer(content[place : place + number * kind.itemsize], kind)
 
 
 def _names(content: mmap.mmap, table: Any, literal: bytes, pattern: re.Pattern[bytes]) -> list[int]:

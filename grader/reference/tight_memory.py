@@ -17,8 +17,8 @@ from grader.trial_sizes import Setting
 from .references import exercise_trial
 from .trial import Trial
 
-ROOM = 64  # MiB
-BEYOND, SINGLE = 1.1, 4  # times the room that there is, so that half of it still fits; bytes of a float32
+ROOM = 300  # MiB: more than a worker holds already, which code may write over
+BEYOND, SINGLE = 1.9, 4  # times the room that there is, so that half of it still fits; bytes of a float32
 MOST_SENT = 4 << 20  # entries
 
 

@@ -1,7 +1,7 @@
 """What this machine offers to keep learner code in, and which of it a graded run uses.
 
-box: bubblewrap, Landlock, seccomp. kernel: Landlock and seccomp. seccomp: that filter, for a container that has
-nothing more. none: limits against accidents only.
+box: bubblewrap + Landlock + seccomp. kernel: Landlock + seccomp. seccomp: that filter alone, for containers that offer
+no more. none: limits against accidents only.
 """
 
 from __future__ import annotations

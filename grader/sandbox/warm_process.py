@@ -264,6 +264,8 @@ def checked(frame: bytes, ended: str) -> Reply:
 
 def how_it_ended(code: int, number: int) -> str:
     """An exit code or signal number in words."""
+    if number == signal.SIGILL:
+        return "the process was ended by SIGILL: what differentiates in torch is not there in graded runs"
     if number:
         return f"the process was ended by {_signal_name(number)}"
     return f"the process ended itself with exit code {code}"

@@ -239,7 +239,7 @@ def view_for_everybody() -> list[str]:
 OF_ANY_USER = (
     "not ordinary and not forged and not hostile and not control_characters and not honest_answer and not attack"
 )
-FROM_HERE = "of_the_user or frozen and kernel or killed and kernel or secret and found"
+FROM_HERE = "of_the_user or frozen and not box or killed and not box or secret and found"
 
 
 def test_all_of_this_holds_for_an_unprivileged_user() -> None:
