@@ -11,6 +11,7 @@ def pow_both_grad(a, b, out):
     out: like a, and out.g too
     """
     ### BEGIN SOLUTION
+    # For a, b is a constant exponent: the power rule. For b, a is a constant base: out grows at log(a) times itself.
     a.g = out.g * b * a ** (b - 1)
     b.g = out.g * out * a.log()
     ### END SOLUTION

@@ -10,5 +10,6 @@ def sqrt_grad(inp, out):
     out: like inp, and out.g too
     """
     ### BEGIN SOLUTION
+    # The local derivative is 1 / (2 * root), and out holds the root already.
     inp.g = out.g / (2 * out)
     ### END SOLUTION

@@ -12,5 +12,6 @@ def leaky_relu_grad(inp, out, slope):
     slope: a float between 0 and 1
     """
     ### BEGIN SOLUTION
+    # Either side of the kink is a straight line, so the local derivative is one of two numbers: 1 or slope.
     inp.g = out.g * ((inp > 0) + slope * (inp <= 0))
     ### END SOLUTION

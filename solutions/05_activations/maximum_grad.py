@@ -12,6 +12,7 @@ def maximum_grad(a, b, out):
     out: like a, and out.g too
     """
     ### BEGIN SOLUTION
+    # Only the larger of the two moves out, so it gets the whole gradient, and the other one 0.
     a.g = out.g * (a > b)
     b.g = out.g * (a <= b)
     ### END SOLUTION

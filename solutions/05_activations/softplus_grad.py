@@ -10,5 +10,6 @@ def softplus_grad(inp, out):
     out: like inp, and out.g too
     """
     ### BEGIN SOLUTION
+    # The slope of log(1 + e^inp) is e^inp / (1 + e^inp), and that is the sigmoid.
     inp.g = out.g * inp.sigmoid()
     ### END SOLUTION

@@ -13,6 +13,7 @@ def smooth_cross_entropy_grad(inp, targ, eps):
     eps: a float between 0 and 1
     """
     ### BEGIN SOLUTION
+    # It is still belief less truth, but the truth has eps / c at every class and 1 - eps more at the right one.
     prob = inp.softmax(-1) - eps / inp.shape[-1]
     prob[range(len(targ)), targ] -= 1 - eps
     inp.g = prob / len(targ)

@@ -12,6 +12,7 @@ def svm_grad(inp, targ):
     targ: (bs,), whole numbers: the right class of each row
     """
     ### BEGIN SOLUTION
+    # The right score is in the cost of every wrong class, so -1 comes to it from each of those that cost something.
     rows = range(len(targ))
     counts = (inp - inp[rows, targ].unsqueeze(-1) + 1 > 0).to(inp.dtype)
     counts[rows, targ] = 0
