@@ -13,5 +13,6 @@ def stack_grad(a, b, out, dim):
     dim: where the new axis stands in out, a whole number; a negative one counts from the end
     """
     ### BEGIN SOLUTION
+    # Each of the two is one slice of out along the new axis; to take the slices apart also drops that axis.
     a.g, b.g = out.g.unbind(dim)
     ### END SOLUTION

@@ -13,6 +13,7 @@ def where_grad(mask, a, b, out):
     out: like mask, and out.g too
     """
     ### BEGIN SOLUTION
+    # Each entry of out is a copy from one of the two, and the mask says from which; the other one gets 0 there.
     a.g = out.g * mask
     b.g = out.g * (1 - mask)
     ### END SOLUTION
