@@ -2,6 +2,8 @@
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 
+import torch
+
 
 def embedding_grad(idx, w, out):
     """Store the gradient of the loss in `w.g`.

@@ -15,6 +15,7 @@ def batchnorm_eval_grad(inp, gamma, beta, mean, var, out):
     out: (bs, n), and out.g: (bs, n)
     """
     ### BEGIN SOLUTION
+    # Mean and var are constants here, so the direct path is the only one that leads from inp to out.
     inv = (var + 1e-5) ** -0.5
     inp.g = out.g * gamma * inv
     gamma.g = (out.g * (inp - mean) * inv).sum(0)

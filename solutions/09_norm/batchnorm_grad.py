@@ -14,6 +14,7 @@ def batchnorm_grad(inp, gamma, beta, out):
     out: (bs, n), and out.g: (bs, n)
     """
     ### BEGIN SOLUTION
+    # Each column is standardized over the batch, so the two means in the formula of a row run over axis 0.
     inv = (inp.var(0, unbiased=False) + 1e-5) ** -0.5
     hat = (inp - inp.mean(0)) * inv
     hat_g = out.g * gamma

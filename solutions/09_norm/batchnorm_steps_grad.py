@@ -26,6 +26,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     out: (bs, n), and out.g: (bs, n)
     """
     ### BEGIN SOLUTION
+    # What was copied to every example is summed over the batch; centred and inp have two paths each, and these add.
     hat.g = out.g * gamma
     gamma.g = (out.g * hat).sum(0)
     beta.g = out.g.sum(0)

@@ -18,6 +18,7 @@ def groupnorm_grad(inp, gamma, beta, out, groups):
     groups: a whole number that divides c
     """
     ### BEGIN SOLUTION
+    # In the shape (bs, groups, -1) a group is a row, and the formula of a standardized row holds as it stands.
     grouped = inp.reshape(len(inp), groups, -1)
     inv = (grouped.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
     hat = (grouped - grouped.mean(-1, keepdim=True)) * inv

@@ -14,6 +14,7 @@ def layernorm_grad(inp, gamma, beta, out):
     out: (bs, t, n), and out.g: (bs, t, n)
     """
     ### BEGIN SOLUTION
+    # Gamma differs inside a row, so it has to be multiplied in before the means over that row are taken.
     inv = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
     hat = (inp - inp.mean(-1, keepdim=True)) * inv
     hat_g = out.g * gamma

@@ -12,6 +12,7 @@ def standardize_grad(inp, out):
     out: (bs, n), and out.g: (bs, n)
     """
     ### BEGIN SOLUTION
+    # An entry also moves the mean and the width of its row, and each of these two paths takes one mean out of out.g.
     width = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
     inp.g = (out.g - out.g.mean(-1, keepdim=True) - out * (out.g * out).mean(-1, keepdim=True)) / width
     ### END SOLUTION
