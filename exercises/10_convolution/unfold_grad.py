@@ -2,6 +2,8 @@
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 
+import torch
+
 
 def unfold_grad(inp, out, size, step):
     """Store the gradient of the loss in `inp.g`.

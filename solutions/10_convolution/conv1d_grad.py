@@ -16,6 +16,7 @@ def conv1d_grad(inp, w, b, out):
     out: (bs, o, l - k + 1); out.g: the same
     """
     ### BEGIN SOLUTION
+    # One tap meets one shifted stretch of inp, so that going tap by tap leaves two ordinary matrix products.
     places = out.shape[-1]
     inp.g, w.g = torch.zeros_like(inp), torch.zeros_like(w)
     for k in range(w.shape[-1]):

@@ -19,6 +19,7 @@ def conv2d_grad(inp, w, b, out, stride, padding):
     padding: a whole number
     """
     ### BEGIN SOLUTION
+    # Stride and padding only change which entries a tap meets, so it is conv1d again, in the padded size.
     rows, columns = out.shape[2:]
     padded = torch.nn.functional.pad(inp, (padding,) * 4)
     padded_g, w.g = torch.zeros_like(padded), torch.zeros_like(w)

@@ -17,6 +17,7 @@ def maxpool1d_grad(inp, out, size, step):
     step: a whole number; where it is smaller than size, windows overlap
     """
     ### BEGIN SOLUTION
+    # Only the winner of a window moves out, and one that wins several windows adds up what they say.
     winners = inp.unfold(-1, size, step).argmax(-1)
     places = winners + step * torch.arange(out.shape[-1])
     inp.g = torch.zeros_like(inp).scatter_add(-1, places, out.g)
