@@ -18,6 +18,7 @@ def gru_step_grad(x, h, w, u, b, out):
     out: (bs, m), the state that goes out, and so is out.g
     """
     ### BEGIN SOLUTION
+    # The gate r multiplies the part of h only, so the gradients of the two products differ in their last third.
     xr, xz, xn = (x @ w + b).chunk(3, -1)
     hr, hz, hn = (h @ u).chunk(3, -1)
     r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()

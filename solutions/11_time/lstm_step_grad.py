@@ -18,6 +18,7 @@ def lstm_step_grad(x, h, c, w, b, out):
     out: (2, bs, m), the new h and the new c, and out.g has their two gradients
     """
     ### BEGIN SOLUTION
+    # The new memory is an output and is inside the new h, so its two gradients add before they go on to the gates.
     both = torch.cat((x, h), -1)
     sums = both @ w + b
     i, f, g, o = sums.chunk(4, -1)

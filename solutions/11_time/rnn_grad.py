@@ -17,6 +17,7 @@ def rnn_grad(x, h0, wx, wh, b, out):
     out: (bs, m), and so is out.g
     """
     ### BEGIN SOLUTION
+    # One set of weights serves every moment, so each turn of the way back adds a contribution to wx.g, wh.g and b.g.
     states = [h0]
     for i in range(x.shape[1]):
         states.append((x[:, i] @ wx + states[-1] @ wh + b).tanh())

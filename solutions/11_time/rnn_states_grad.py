@@ -18,6 +18,7 @@ def rnn_states_grad(x, h0, wx, wh, b, out):
     out: (bs, t, m), and so is out.g
     """
     ### BEGIN SOLUTION
+    # A state is an output and what the next moment starts from, so two gradients add before the slope of tanh.
     x.g, wx.g, wh.g, b.g = (torch.zeros_like(each) for each in (x, wx, wh, b))
     h_g = torch.zeros_like(h0)
     for i in reversed(range(x.shape[1])):
