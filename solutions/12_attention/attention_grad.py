@@ -13,6 +13,7 @@ def attention_grad(q, k, v, out):
     out: (bs, s, e), and so is out.g
     """
     ### BEGIN SOLUTION
+    # Every query meets every key, so q.g is a sum over the keys, and k.g and v.g are sums over the queries.
     root = q.shape[-1] ** 0.5
     weights = (q @ k.mT / root).softmax(-1)
     weights_g = out.g @ v.mT

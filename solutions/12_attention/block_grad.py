@@ -21,6 +21,7 @@ def block_grad(x, wq, wk, wv, wo, w1, w2, out):
     out: (bs, t, d), and so is out.g
     """
     ### BEGIN SOLUTION
+    # What is used more than once, x, n and h, adds up its paths; the straight ones pass on all of out.g.
 
     def norm(z):
         centred = z - z.mean(-1, keepdim=True)

@@ -16,6 +16,7 @@ def causal_attention_grad(q, k, v, out):
     out: (bs, t, e), and so is out.g
     """
     ### BEGIN SOLUTION
+    # A weight that the mask made 0 makes the gradient of its score 0 too, so nothing is masked on the way back.
     root = q.shape[-1] ** 0.5
     later = torch.ones(q.shape[1], q.shape[1]).triu(1).bool()
     weights = (q @ k.mT / root).masked_fill(later, float("-inf")).softmax(-1)

@@ -14,6 +14,7 @@ def info_nce_grad(a, b, temperature):
     temperature: a float
     """
     ### BEGIN SOLUTION
+    # Each row of a meets every row of b, so a.g sums along a row of the scores, and b.g along a column.
     scores = a @ b.t() / temperature
     scores_g = (scores.softmax(-1) - torch.eye(len(a))) / len(a)
     a.g = scores_g @ b / temperature

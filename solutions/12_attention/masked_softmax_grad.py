@@ -12,5 +12,6 @@ def masked_softmax_grad(scores, out, mask):
     mask: (s, t), bool: True where a score takes part; each row has at least one
     """
     ### BEGIN SOLUTION
+    # What is masked has weight 0 in out, and the gradient of softmax multiplies by the weight: the mask is in it.
     scores.g = out * (out.g - (out.g * out).sum(-1, keepdim=True))
     ### END SOLUTION

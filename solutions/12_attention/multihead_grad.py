@@ -18,6 +18,7 @@ def multihead_grad(x, wqkv, wo, out, heads):
     heads: how many heads there are
     """
     ### BEGIN SOLUTION
+    # To part heads only moves numbers, so the same moves in reversed order undo it, and each head attends alone.
     bs, t, _ = x.shape
     q, k, v = (part.reshape(bs, t, heads, -1).transpose(1, 2) for part in (x @ wqkv).chunk(3, -1))
     root = q.shape[-1] ** 0.5

@@ -15,6 +15,7 @@ def rope_grad(inp, out):
     out: (bs, t, 2c), and so is out.g
     """
     ### BEGIN SOLUTION
+    # The transpose of a turn is the turn back: the same cosines, and sines with the opposite sign.
     c = inp.shape[-1] // 2
     angle = torch.arange(inp.shape[1])[:, None] / 10000 ** (torch.arange(c) / c)
     first_g, second_g = out.g[..., :c], out.g[..., c:]

@@ -13,6 +13,7 @@ def swiglu_grad(inp, w1, w2, out):
     out: (bs, m), and so is out.g
     """
     ### BEGIN SOLUTION
+    # In a product the gradient of each factor is the other factor times out.g; inp feeds both, so two paths add.
     value, gate = inp @ w1, inp @ w2
     share = gate.sigmoid()
     value_g = out.g * gate * share
