@@ -5,9 +5,10 @@ Every explanation is computed. Where none matches, facts are all that is said.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,8 +28,25 @@ from .operator import Kind
 from .right_answer import MATCH
 
 TINY, ZERO, MOST_ROUNDING = 1e-9, 1e-5, 0.1
+MOST_STEPS = 150_000  # one or two seconds
 LEAST_TOLD = 5  # how many entries must agree about a factor that one of them would have to be asked for
 SHARED = (Kind.OPERAND, Kind.UPSTREAM, Kind.FORWARD, Kind.TRACE, Kind.INPUTS)
+
+
+@dataclass
+class Budget:
+    """Steps of the forward pass that candidates may take: counted, so that the same answer is always told the same."""
+
+    left: int = MOST_STEPS
+
+    def allows(self, steps: int) -> bool:
+        """Take so many of them; whether there were as many."""
+        self.left -= steps
+        return not self.is_spent
+
+    @property
+    def is_spent(self) -> bool:
+        return self.left < 0
 
 
 @dataclass(frozen=True)
@@ -37,10 +55,12 @@ class Search:
 
     Args:
         pairs: each trial with the learner's array in it (float64), the first one first.
+        budget: what may still be tried; once it is spent, facts are all that is said.
     """
 
     problem: Problem
     pairs: Sequence[Pair]
+    budget: Budget = field(default_factory=Budget)
 
     def mistake(self) -> Mistake:
         """The likeliest mistake that gives the learner's numbers; the facts, where none does."""
@@ -103,6 +123,17 @@ class Search:
     def _has_numbers(self) -> bool:
         return any(np.any(array) for _, array in self.pairs)
 
+    def _compute(self, candidate: Candidate, trial: Trial) -> np.ndarray:
+        """What a candidate gives in a trial; raises one of `IMPOSSIBLE`, also where the budget is spent."""
+        if not self.budget.allows(self._steps):
+            raise ValueError("nothing more is tried")
+        return self.problem.compute(candidate, trial)
+
+    @cached_property
+    def _steps(self) -> int:
+        """How many steps there are to take for one candidate, in one trial."""
+        return len(self.problem.trace(self.problem.first).steps) if self.problem.has_graph else 1
+
     @property
     def _plain(self) -> list[Candidate]:
         plain = self.problem.plain()
@@ -122,7 +153,8 @@ class Search:
         return traced and paths.averages(self.problem.trace(self.problem.first))
 
     def _first(self, candidates: Iterable[Candidate]) -> Candidate | None:
-        return next((one for one in candidates if self.explains(one)), None)
+        left = itertools.takewhile(lambda _: not self.budget.is_spent, candidates)
+        return next((one for one in left if self.explains(one)), None)
 
     def _named(self, candidates: Iterable[Candidate]) -> Mistake | None:
         found = self._first(candidates)
@@ -133,7 +165,7 @@ class Search:
         told_apart = False
         for (trial, array), right in zip(self.pairs, self._rights, strict=True):
             try:
-                computed = self.problem.compute(candidate, trial)
+                computed = self._compute(candidate, trial)
             except Vague:
                 continue
             except IMPOSSIBLE:
@@ -156,7 +188,7 @@ class Search:
     def _computed(self, candidate: Candidate) -> list[np.ndarray] | None:
         """What a candidate gives in each trial; `None` where it cannot be made, or has another shape."""
         try:
-            found = [self.problem.compute(candidate, trial) for trial, _ in self.pairs]
+            found = [self._compute(candidate, trial) for trial, _ in self.pairs]
         except IMPOSSIBLE:
             return None
         shapes = zip(found, self._rights, (array for _, array in self.pairs), strict=True)
@@ -229,7 +261,7 @@ class Search:
         known: list[tuple[Trial, float]] = []
         for trial, array in pairs:
             try:
-                factor = factors.one_ratio(array, self.problem.compute(candidate, trial))
+                factor = factors.one_ratio(array, self._compute(candidate, trial))
             except IMPOSSIBLE:
                 return []
             if factor is None:
@@ -241,6 +273,8 @@ class Search:
     def _with_factor(self) -> Mistake | None:
         """A mistake that has a name, times a factor that has one."""
         for one in (*self._plain, *self._rarer):
+            if self.budget.is_spent:
+                return None
             if one.code != "forward-value" and len(one.edits) == 1:
                 factor = factors.decoded(self._times(one, self.pairs), self._averages)
                 if factor and factor.code != "hard-coded":
@@ -295,6 +329,8 @@ class Search:
         """Edits of the traced pass that give the learner's numbers, and say no less than what is said of it alone."""
         alone = self._first(self._plain)
         for one in (*self.problem.plain(), *self.problem.rarer()):
+            if self.budget.is_spent:
+                return
             shared = bool(one.edits) and all(edit.operator.kind in SHARED for edit in one.edits)
             shared = shared and not (one.only or one.skip) and (alone is None or rank(one) <= rank(alone))
             if shared and self.explains(one):

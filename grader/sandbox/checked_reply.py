@@ -88,8 +88,8 @@ class Call(_Record):
     after: Few[dict[Text, Value]]
     work: Count
     peak: Count
-    nudged: Few[dict[Text, Count]]
-    from_huge: FewOf[Text]
+    nudged: Few[dict[Text, Count]] = Field(default_factory=dict)
+    from_huge: FewOf[Text] = Field(default_factory=list)
     error: Raised | None = None
 
 
