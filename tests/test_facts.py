@@ -249,8 +249,8 @@ def test_the_entry_that_is_shown_is_one_whose_gate_is_wrong() -> None:
 @pytest.mark.parametrize(
     ("rule", "everywhere"),
     [
-        (lambda v: torch.where(v["x"] > 0, v["out_g"], 0.01 * v["out_g"]), True),
-        (lambda v: torch.where(v["x"] > 0, v["out_g"], v["x"]), True),
+        (lambda v: torch.where(v["x"] > 0, v["out_g"], 0.05 * v["out_g"]), True),
+        (lambda v: torch.where(v["x"] > 0, v["out_g"], v["x"] - 0.5), True),
         (lambda v: torch.where(v["x"] > -1, (v["x"] > 0) * v["out_g"], 7 * v["out_g"]), False),
     ],
 )

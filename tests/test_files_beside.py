@@ -15,7 +15,7 @@ from grader.course import Course
 from grader.judging.grading import Grader
 from grader.judging.source_text import LONGEST_MODULES, MOST_MODULES, Source, files_beside
 from grader.learner.session import Session
-from grader.learner.watch import _Watch
+from grader.learner.watch_checks import Checks
 from grader.notebook.cells import Verdicts
 from grader.results import ExerciseResult
 from grader.sandbox.worker import Worker
@@ -150,14 +150,12 @@ def test_a_check_reads_them_and_a_watch_sees_them_change(
     folder = write(exercise.path.parent).parent
     monkeypatch.setattr(worker, "close", lambda: None)
     with Session(course, worker) as session:
+        checks = Checks(session, worker, lambda _: None)  # type: ignore[arg-type]
         assert session.check(exercise).status == "passed"
-        watching = _Watch(session)
-        watching.check([exercise])
+        assert checks.changed(exercise) == []
         (folder / "products.py").write_text("def times(a, b):\n    return a + b\n")
-        watching._check_saved(frozenset([folder / "products.py"]))
-        known = session.progress.result(exercise)
-        assert known is not None
-        assert known.answers[0].code == "error"
+        assert checks.changed(exercise) == [exercise]
+        assert session.check(exercise).answers[0].code == "error"
 
 
 @pytest.mark.parametrize("kind", ["spawn"])

@@ -181,7 +181,7 @@ def test_any_cell_is_read_or_refused(text: str) -> None:
 
 def test_a_session_judges_a_quiz_in_cells_without_a_worker() -> None:
     with Session(REAL) as session:
-        result = session.check_cells(QUIZ, ["quiz_01_slopes = dict(variant=0, how_far=0.004)"])
+        result = session.check_cells(QUIZ, ["quiz_01_slopes = dict(variant=0, how_far=0.004)"], Path())
         assert session._worker is None
         assert "grader" not in vars(session)
     assert [answer.name for answer in result.answers if answer.status == "passed"] == ["how_far"]

@@ -199,6 +199,7 @@ class Problem:
 
         def pairs() -> Iterator[Candidate]:
             single = [one.edits[0] for one in self.plain() if len(one.edits) == 1 and not (one.only or one.skip)]
+            single = [edit for edit in single if edit.code != "extra-batch-sum"]  # a single sum goes with anything
             likely = [e for e in single if e.operator.name in COUNTS and e.told.get("turn", "every") == "every"]
             likely.sort(key=lambda edit: -COUNTS[edit.operator.name])
             chosen = sorted(itertools.combinations(range(len(likely)), 2), key=sum)

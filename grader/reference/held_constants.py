@@ -21,7 +21,7 @@ class _Detaching(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func is torch.Tensor.detach:
+        if func is torch.Tensor.detach and torch.is_grad_enabled():  # and not inside a function of its own derivative
             self.found.append(result)
             return self.held[len(self.found) - 1] if self.held else result
         return result
