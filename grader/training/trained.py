@@ -69,7 +69,8 @@ class Trained:
     def parted(self) -> int | None:
         """The first step at which the curves do not lie on each other."""
         pairs = zip(self.yours.losses, self.torchs.losses, strict=False)
-        return next((step for step, (one, other) in enumerate(pairs) if not abs(one - other) <= SAME * other), None)
+        apart = (step for step, (one, other) in enumerate(pairs) if not abs(one - other) <= SAME * other)
+        return next(apart, len(self.yours.losses) if self.why and not self.stopped else None)
 
     @property
     def wrong(self) -> list[ExerciseResult]:
