@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from xml.dom import minidom
 
+import numpy as np
 import pytest
 import torch
 from test_session import KeptWorker
@@ -19,6 +22,7 @@ from grader.child import protocol
 from grader.course import Course
 from grader.errors import ProtocolError, UsageError
 from grader.learner import session
+from grader.results import AnswerResult
 from grader.sandbox.worker import Reply, Worker
 from grader.training import train as training
 from grader.training import training_loop
@@ -126,9 +130,12 @@ def test_a_unit_without_a_training_names_those_that_have_one(course: Course) -> 
 def test_the_exercise_that_does_not_pass_is_named(course: Course, worker: Worker, short: Callable[..., None]) -> None:
     short(25)
     names = write_solutions(course, NETWORK, WRONG[NETWORK][2])
-    found = train(course, NETWORK, verdicts(course, names, forward_and_backward="failed"), worker)
-    words = _words(verdict(found))
-    assert "forward_and_backward does not pass" in words
+    passed, *_ = verdicts(course, names)
+    cause = AnswerResult("b1.g", "failed", 0, 1, "missing-local", "the derivative of relu is missing")
+    effect = replace(cause, name="inp.g", message="the same", mistake={"edits": [], "cause": "b1.g"})
+    found = train(course, NETWORK, [replace(passed, answers=(effect, cause))], worker)
+    words = " ".join(_words(verdict(found)).split())
+    assert "forward_and_backward does not pass: b1.g: the derivative of relu is missing [missing-local]" in words
     assert "next: handgrad check forward_and_backward" in words
     assert "leaves the curve of torch's gradients at step 1" in words
 
@@ -148,7 +155,9 @@ def test_ctrl_c_keeps_what_was_learned(course: Course, worker: Worker, short: Ca
     assert (found.stopped, len(found.yours.losses), found.parted, found.reached) == (True, 20, None, False)
     assert not torch.equal(found.yours.state, training_loop.begin(found.training))
     assert "Stopped after step 20 of 30. What was learned until then is kept." in _words(verdict(found))
-    record = json.loads(as_json(found, Path("picture.svg")))
+    kept = np.load(io.BytesIO(found.weights_file()))
+    assert {name: kept[name].shape for name in kept} == {"w1": (2, 64), "b1": (64,), "w2": (64, 1), "b2": (1,)}
+    record = json.loads(as_json(found, Path("picture.svg"), Path("weights.npz")))
     assert (record["stopped"], len(record["loss"])) == (True, 20)
 
 
@@ -206,3 +215,4 @@ def test_the_command_ends_with_0_where_the_goal_is_reached(
     record = json.loads(capsys.readouterr().out)
     assert (left.value.code, record["reached"], record["parted"]) == (0, True, None)
     assert minidom.parse(str(tmp_path / "a.svg"))
+    assert np.load(tmp_path / "a.npz")["w1"].shape == (2, 64)

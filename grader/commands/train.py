@@ -42,8 +42,10 @@ def train(
             found = trained_with(course, wanted, results, session.warm_up(), on_part)
     picture = out or course.root / FOLDER / f"train_{wanted}.svg"
     write_atomically(picture, training_svg.drawn(found).encode())
+    weights = picture.with_suffix(".npz")
+    write_atomically(weights, found.weights_file())
     if output == "json":
-        print(training_terminal.as_json(found, picture))
+        print(training_terminal.as_json(found, picture, weights))
     else:
-        training_terminal.print_trained(found, picture)
+        training_terminal.print_trained(found, picture, weights)
     raise typer.Exit(STOPPED if found.stopped else 0 if found.reached and found.parted is None else 1)

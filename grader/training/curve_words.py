@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import torch
 
+from grader.learner.console import report_width
 from grader.learner.plain_mode import is_plain
-from grader.learner.render_text import Line
+from grader.learner.render_text import Line, wrapped
+from grader.results import AnswerResult
 
 from .trained import Curve, Trained
 from .training_loop import unpacked
@@ -133,9 +135,15 @@ def verdict(trained: Trained) -> Iterator[Line]:
     else:
         yield ((f"Your curve leaves the curve of torch's gradients at step {trained.parted}.", "bad"),)
     for result in trained.wrong:
-        answer = next(each for each in result.answers if each.status != "passed")
+        answer = min((each for each in result.answers if each.status != "passed"), key=_follows_from_another)
         code = f"  [{answer.code}]" if answer.code else ""
-        yield ((f"{result.id} does not pass: {answer.name}: {answer.message}{code}", "bad"),)
+        says = f"{result.id} does not pass: {answer.name}: {answer.message}{code}"
+        yield from wrapped(says, report_width(), "", "bad", indent=0)
         yield ((f"next: handgrad check {result.id}", ""),)
     if trained.solved:
         yield ((f"Not written yet, so the worked solution stood in: {', '.join(trained.solved)}.", "todo"),)
+
+
+def _follows_from_another(answer: AnswerResult) -> bool:
+    """Whether the cause of a mistake is told with another answer."""
+    return answer.status == "todo" or bool(answer.mistake and answer.mistake.get("cause"))

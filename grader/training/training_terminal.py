@@ -39,17 +39,17 @@ def shown_live(*, quiet: bool) -> Iterator[OnPart]:
             )
 
 
-def print_trained(trained: Trained, picture: Path) -> None:
-    """Print what came of it."""
+def print_trained(trained: Trained, picture: Path, weights: Path) -> None:
+    """Print what came of it, and where it is."""
     print_lines([((trained.training.title, "bold"),)])
     if not is_plain():
         print_lines(chart(trained))
     print_lines(learned(trained))
     print_lines(verdict(trained))
-    print_lines([((f"picture: {picture}", "dim"),)])
+    print_lines([((f"picture: {picture}", "dim"),), ((f"weights: {weights}", "dim"),)])
 
 
-def as_json(trained: Trained, picture: Path) -> str:
+def as_json(trained: Trained, picture: Path, weights: Path) -> str:
     """What came of it for programs; a loss that is not finite is null."""
     record: dict[str, Any] = {
         "version": 1,
@@ -65,10 +65,10 @@ def as_json(trained: Trained, picture: Path) -> str:
         "loss": _finite(trained.yours.losses),
         "loss_of_torch": _finite(trained.torchs.losses),
         "picture": str(picture),
+        "weights": str(weights),
     }
     if hasattr(trained.training, "continued"):
-        weights = trained.yours.state
-        record["text"] = continued(trained) if bool(weights.isfinite().all()) else ""
+        record["text"] = continued(trained) if bool(trained.yours.state.isfinite().all()) else ""
     return json.dumps(record)
 
 
