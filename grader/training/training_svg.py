@@ -41,8 +41,8 @@ def _curves(picture: Picture, trained: Trained) -> None:
     below = TOP + HEIGHT + 20
     picture.text(LEFT, below, "0", "small faint")
     picture.text(LEFT + WIDTH, below, f"{trained.training.steps} steps", "small faint", "end")
-    picture.text(LEFT, below + 20, f"loss with your gradients (blue): {trained.yours.last:.4g}", "small", "start")
-    picture.text(LEFT + WIDTH, below + 20, f"with torch's (orange): {trained.torchs.last:.4g}", "small", "end")
+    picture.text(LEFT, below + 18, f"loss with your gradients (blue): {trained.yours.last:.4g}", "small", "start")
+    picture.text(LEFT, below + 34, f"with torch's gradients (orange): {trained.torchs.last:.4g}", "small", "start")
     for curve, style, width in ((trained.torchs, "backward", 6), (trained.yours, "forward", 2)):
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in _points(curve, trained))
         picture.parts.append(f'<polyline points="{points}" class="{style}" style="stroke-width: {width}"/>')
