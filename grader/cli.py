@@ -13,10 +13,12 @@ import typer
 from . import __version__
 from .commands import author as author_command
 from .commands import report as report_command
+from .commands.card import card
 from .commands.lesson import lesson
 from .commands.nbgrader import app as nbgrader_app
 from .commands.quiz import quiz
 from .commands.review import review
+from .commands.train import train
 from .errors import HandgradError, InfrastructureError, UsageError
 
 if TYPE_CHECKING:
@@ -238,6 +240,8 @@ def solution(exercise_id: ExerciseId) -> None:
 
 app.command()(quiz)
 app.command(short_help="Go over the mistakes that you have met most.")(review)
+app.command(short_help="Train a model with your own gradients.")(train)
+app.command(short_help="Show what you solved in a unit, and which mistakes you overcame.")(card)
 
 
 @app.command(short_help="For instructors: grade a class into a folder.")

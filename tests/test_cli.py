@@ -45,6 +45,8 @@ COMMANDS = [
     "solution",
     "quiz",
     "review",
+    "train",
+    "card",
     "grade",
     "report",
     "doctor",

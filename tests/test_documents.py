@@ -48,6 +48,11 @@ TYPED = {
     "quiz 04_linear": 1,
     "quiz 04_linear --fresh": 1,
     "review": 0,
+    "train 07_network": 2,
+    "train 12_attention": 2,
+    "train 07_network --format json": 2,
+    "card": 0,
+    "card 07_network": 0,
     "reset lin_grad": 0,
 }
 ONCE_SOLVED = {"solution lin_grad": 0}

@@ -9,7 +9,7 @@ FRONT_ENDS = (
      ("batch", "a class into a folder"), ("notebook", "cells that check")),
     (("report", "a page on a class"), ("learner", "pytest, hints"),
      ("authoring", "audit, derived files"), ("picture", "heat maps, graphs"),
-     ("explanation", "anybody's own code")),
+     ("explanation", "anybody's own code"), ("training", "models that learn")),
 )  # fmt: skip
 WIDTH, HEIGHT, LEFT, RIGHT, GAP = 198, 50, 24, 876, 20
 Point = tuple[float, float]

@@ -21,7 +21,7 @@ from .build import is_stale, read_worked, solution_file, stub, worked_text
 
 LESSON = "README.md"
 ANYWHERE = (LESSON, "*.svg")
-IN_A_UNIT = {"exercises": ANYWHERE, "solutions": (*ANYWHERE, "spec.py")}
+IN_A_UNIT = {"exercises": ANYWHERE, "solutions": (*ANYWHERE, "spec.py", "training.py", "training_text.txt")}
 WORDS_FILE = "grader/wording/words.yaml"
 
 

@@ -12,7 +12,7 @@ import typer
 from grader.errors import HandgradError
 
 
-def _units(incomplete: str) -> list[str]:
+def units(incomplete: str) -> list[str]:
     """Units, for shell completion."""
     from grader.course import open_course
 
@@ -27,7 +27,7 @@ def lesson(
     unit: Annotated[
         str,
         typer.Argument(
-            metavar="[UNIT]", help="A unit, such as 04_linear or 4; the next one if left out.", autocompletion=_units
+            metavar="[UNIT]", help="A unit, such as 04_linear or 4; the next one if left out.", autocompletion=units
         ),
     ] = "",
     browser: Annotated[bool, typer.Option("--browser", help="Open it in the browser, with its pictures.")] = False,

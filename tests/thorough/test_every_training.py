@@ -1,0 +1,31 @@
+"""Both trainings reach their goal with the worked solutions' gradients, and with none of ten wrong ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from trainings import ATTENTION, NETWORK, WRONG, trained
+
+from grader.course import Course
+from grader.sandbox.worker import Worker
+
+
+@pytest.mark.parametrize("unit", [NETWORK, ATTENTION])
+def test_the_goal_is_reached_with_the_gradients_of_the_solutions(
+    unit: str, tmp_path: Path, new_workspace: Callable[[Path], Course], worker: Worker
+) -> None:
+    found = trained(new_workspace(tmp_path / "ws"), unit, worker)
+    assert (found.why, found.parted, found.reached) == ("", None, True)
+    assert found.torchs.last <= found.training.goal
+
+
+@pytest.mark.parametrize(("unit", "wrong"), [(unit, wrong) for unit in WRONG for wrong in WRONG[unit]])
+def test_the_goal_is_not_reached_with_a_wrong_gradient(
+    unit: str, wrong: tuple[str, str, str], tmp_path: Path, new_workspace: Callable[[Path], Course], worker: Worker
+) -> None:
+    found = trained(new_workspace(tmp_path / "ws"), unit, worker, wrong)
+    assert not found.reached
+    assert found.parted is not None
+    assert found.torchs.last <= found.training.goal
