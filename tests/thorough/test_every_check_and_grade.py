@@ -1,4 +1,4 @@
-"""Every submission of the corpus and every honest variant, in every isolation; `test_check_and_grade.py` has a part."""
+"""Every submission of the corpus and every honest variant, in every isolation; `test_check_and_grade` has a part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wrong submissions that the short suite leaves out, each with its expected code."""
+"""The submissions that the short suite leaves out, each with its expected codes."""
 
 from __future__ import annotations
 
