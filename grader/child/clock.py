@@ -60,10 +60,12 @@ class Clock:
         return passed if computed < ASLEEP * passed else computed
 
     def _time_used(self, _number: int, _frame: object) -> None:
+        self._set(0)  # once, whichever of the two came first
         raise OutOfTime
 
     def _time_passed(self, _number: int, _frame: object) -> None:
         left = (self.part or 0.0) - self._used()
         if left <= 0:
+            self._set(0)
             raise OutOfTime
         signal.setitimer(signal.ITIMER_REAL, left)

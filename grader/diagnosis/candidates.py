@@ -34,7 +34,7 @@ from .softmax import SOFTMAX
 from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH, TURNS
 
 FAITHFUL = 1e-6
-MOST = 500
+MOST, MOST_PAIRS = 500, 2000
 LEFT_OUT = {"missing-local", "sum-for-mean"}
 Family = Callable[[At], Iterable[Operator]]
 
@@ -204,7 +204,7 @@ class Problem:
             likely.sort(key=lambda edit: -COUNTS[edit.operator.name])
             chosen = sorted(itertools.combinations(range(len(likely)), 2), key=sum)
             different = ((likely[i], likely[j]) for i, j in chosen if likely[i].at != likely[j].at)
-            yield from map(Candidate, itertools.islice(different, MOST))
+            yield from map(Candidate, itertools.islice(different, MOST_PAIRS))
 
         return self.remembered("pairs", pairs)
 

@@ -128,7 +128,7 @@ def attention_grad(q, k, v, out):
     v.g = weights.mT @ out.g
 
 
-# %% wrong: scores' gradient not turned for k | *: error
+# %% wrong: scores' gradient not turned for k | k.g, v.g: error
 def attention_grad(q, k, v, out):
     root = q.shape[-1] ** 0.5
     weights = (q @ k.mT / root).softmax(-1)
@@ -139,7 +139,7 @@ def attention_grad(q, k, v, out):
     v.g = weights.mT @ out.g
 
 
-# %% wrong: weights not turned for v | *: error
+# %% wrong: weights not turned for v | v.g: error
 def attention_grad(q, k, v, out):
     root = q.shape[-1] ** 0.5
     weights = (q @ k.mT / root).softmax(-1)
