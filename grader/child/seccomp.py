@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .linux_calls import PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, fork, prctl
+from .linux_calls import PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, prctl
 
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
 MODE_FILTER = 2
@@ -144,7 +144,7 @@ def missing() -> str:
     machine = os.uname().machine if sys.platform == "linux" else sys.platform
     if machine not in MACHINES or sys.maxsize < 1 << 32:
         return f"there is no table of system calls for {machine}"
-    pid = fork()
+    pid = os.fork()  # whoever asks may have threads, which Python then sees to
     if pid == 0:
         os._exit(_refusal(machine))
     number = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
