@@ -69,8 +69,7 @@ def settings(
     large upstream gradient, then other sizes; `...` has rank 2, 1, 3, 2 in the first four, 2 in the rest. An axis that
     may not have just any size has one of the `allowed` ones, but for the batch of one.
     """
-    anonymous = tuple(f"_{i}" for i in range(3)) if any(ANY in axes_of(spec) for spec in specs) else ()
-    axes = named_axes(specs) + anonymous
+    axes = _axes(specs)
     batch = {axis: 1 for axis in (BATCH, FIRST_OF_ANY) if axis in axes}
     side = _side(int(rng.integers(3, 6)), allowed)
     kinds = [
@@ -103,20 +102,23 @@ def large_setting(specs: tuple[str, ...], index: int) -> Setting:
 
 def watched_sizes(specs: tuple[str, ...], rng: np.random.Generator, allowed: Allowed) -> Setting:
     """Sizes that no other trial has, pairwise different, as far as the `allowed` ones go round."""
-    anonymous = tuple(f"_{i}" for i in range(3)) if any(ANY in axes_of(spec) for spec in specs) else ()
-    axes = (*named_axes(specs), *anonymous)
-    free = (axis for axis in axes if axis not in allowed)
-    own = {axis: int(size) for axis, size in zip(free, rng.permutation(WATCHED_SIZES), strict=False)}
-    return Setting(0, "a trial of its own", {**_different(axes, rng, allowed), **own})
+    return Setting(0, "a trial of its own", _different(_axes(specs), rng, allowed, WATCHED_SIZES))
 
 
-def _different(axes: Axes, rng: np.random.Generator, allowed: Allowed) -> dict[str, int]:
-    """Pairwise different sizes, as far as the `allowed` ones go round."""
+def _axes(specs: tuple[str, ...]) -> Axes:
+    """Every axis of these arguments, and as many without a name as `...` may stand for."""
+    return named_axes(specs) + tuple(f"_{i}" for i in range(3) if any(ANY in axes_of(spec) for spec in specs))
+
+
+def _different(
+    axes: Axes, rng: np.random.Generator, allowed: Allowed, free: tuple[int, ...] = DISTINCT_SIZES
+) -> dict[str, int]:
+    """Pairwise different sizes, as far as the `allowed` ones go round; those of the other axes are among the `free`."""
     sizes: dict[str, int] = {}
     for axis in sorted((axis for axis in axes if axis in allowed), key=lambda axis: len(allowed[axis])):
         possible = [int(size) for size in rng.permutation(allowed[axis])]
         sizes[axis] = next((size for size in possible if size not in sizes.values()), possible[0])
-    left = [int(size) for size in rng.permutation(DISTINCT_SIZES) if size not in sizes.values()]
+    left = [int(size) for size in rng.permutation(free) if size not in sizes.values()]
     return {**sizes, **dict(zip((axis for axis in axes if axis not in allowed), left, strict=False))}
 
 

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from conftest import codes, solution, with_policy
 
@@ -29,7 +30,7 @@ def burn() -> None:
 def bloat() -> None:
     held = []
     while True:
-        held.append(bytearray(64 << 20))
+        held.append(np.empty(64 << 20, dtype=np.uint8))
 
 
 def kill() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -185,9 +186,11 @@ def fail_at_value_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the grader itself fail at each notebook that raises a `ValueError`."""
     whole = Grader.grade_cells
 
-    def graded(self: Grader, exercise: CourseExercise, cells: list[str], worker: Worker) -> ExerciseResult:
+    def graded(
+        self: Grader, exercise: CourseExercise, cells: list[str], worker: Worker, **options: Any
+    ) -> ExerciseResult:
         if any("ValueError" in cell for cell in cells):
             return same_for_every_answer(exercise, Diagnosis("error", "no disk"), "error")
-        return whole(self, exercise, cells, worker)
+        return whole(self, exercise, cells, worker, **options)
 
     monkeypatch.setattr(Grader, "grade_cells", graded)

@@ -49,8 +49,8 @@ def _limit(header: dict[str, Any]) -> None:
         limits[resource.RLIMIT_CPU] = int(header["time_limit"]) + 2
     if sys.platform == "linux":
         room = header["memory_limit"] << 20
-        limits[resource.RLIMIT_AS] = _kibibytes("VmSize") * 1024 + room
-        limits[resource.RLIMIT_DATA] = _kibibytes("VmData") * 1024 + room  # unmapping code makes no room for data
+        limits[resource.RLIMIT_AS] = in_use("VmSize") + room
+        limits[resource.RLIMIT_DATA] = in_use("VmData") + room  # unmapping code makes no room for data
     for kind, value in limits.items():
         _, hard = resource.getrlimit(kind)
         lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -71,10 +71,10 @@ def _is_importing() -> bool:
     return False
 
 
-def _kibibytes(name: str) -> int:
-    """What this process uses of something now, by its name in `/proc/self/status`."""
+def in_use(name: str) -> int:
+    """How many bytes this process uses of something now, by its name in `/proc/self/status` (`VmSize`, `VmData`)."""
     with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith(f"{name}:"))
+        return 1024 * next(int(line.split()[1]) for line in status if line.startswith(f"{name}:"))
 
 
 def forbid_accidents() -> None:

@@ -43,6 +43,7 @@ class _StorageCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.meter = meter
         self.alive: dict[int, int] = {}
+        self.held = 0
         self.too_much = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -62,12 +63,12 @@ class _StorageCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.meter.work += tensor.numel()
         if storage._cdata not in self.alive:
             self.alive[storage._cdata] = storage.nbytes()
+            self.held += storage.nbytes()
             weakref.finalize(storage, self._forget, storage._cdata)
-        held = sum(self.alive.values())
-        if held >= self.meter.huge and not self.too_much:
+        if self.held >= self.meter.huge and not self.too_much:
             self._mark_latest()
-        self.too_much = held >= self.meter.huge
-        self.meter.peak = max(self.meter.peak, held)
+        self.too_much = self.held >= self.meter.huge
+        self.meter.peak = max(self.meter.peak, self.held)
 
     def _mark_latest(self) -> None:
         """What came last until it was too much is the cause; what was there before may be another answer."""
@@ -79,9 +80,9 @@ class _StorageCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return
 
     def _forget(self, storage: int) -> None:
-        self.alive.pop(storage, None)
+        self.held -= self.alive.pop(storage, 0)
         self.meter.from_huge.discard(storage)
-        self.too_much = sum(self.alive.values()) >= self.meter.huge
+        self.too_much = self.held >= self.meter.huge
 
 
 @contextmanager

@@ -90,14 +90,14 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     facts: Facts = {}
     returned: Any = None
     meter = Meter(huge=call.get("huge") or math.inf)
-    watch = NudgeWatch(before if call.get("nudges") else {})
+    watch = NudgeWatch(before) if call.get("nudges") else None
     torch.set_default_dtype(_dtype_of(arguments.values()))
     try:
         with (
             warnings.catch_warnings(),
             autograd_forbidden(),
             measure_cost(meter) if call["meter"] else nullcontext(),
-            watch if call.get("nudges") else nullcontext(),
+            watch or nullcontext(),
             suppress(SeenEnough),
         ):
             warnings.simplefilter("ignore")
@@ -109,10 +109,10 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     facts["returned"] = _describe(returned, results)
     facts["stored"] = {name: _attributes(arguments[name], results) for name in given}
     facts["after"] = {name: now for name in before if (now := _changed(arguments[name], before[name], results))}
-    facts["work"], facts["peak"], facts["nudged"] = meter.work, meter.peak, watch.counts
-    facts["from_huge"] = [name for name in given if _storage(arguments[name]) in meter.from_huge]
     facts["after"] |= {name: _describe(arguments[name], results) for name, was in others.items()
                        if not _is_same(arguments[name], was)}  # fmt: skip
+    facts["work"], facts["peak"], facts["nudged"] = meter.work, meter.peak, watch.counts if watch else {}
+    facts["from_huge"] = [name for name in given if _storage(arguments[name]) in meter.from_huge]
     return facts
 
 

@@ -94,17 +94,26 @@ def without_watched_call(observed: Observation, asked: int) -> tuple[Observation
 
 def told_of_nudges(exercise: CourseExercise, result: ExerciseResult, nudged: Mapping[str, int]) -> ExerciseResult:
     """The result with a flag for each right gradient that was measured; refused, where the course wants that."""
-    refuse, answers, flags = exercise.course.policy.measuring == "refuse", [], []
-    for answer, found in zip(exercise.function.answers, result.answers, strict=True):
-        if found.code is None and answer.wrt in nudged:
-            says = f"the forward pass was run at {nudged[answer.wrt]} points beside {answer.wrt}"
-            says += ": this looks like a measurement, not like a formula"
-            if refuse:
-                found = answer_result(exercise, answer, Diagnosis("measured", says, BY_FORMULA))
-            else:
-                flags.append(f"{answer.name}: {says}")
-        answers.append(found)
-    return replace(result, answers=tuple(answers), flags=tuple(flags))
+    measured = {
+        answer.name: f"the forward pass was run at {nudged[answer.wrt]} points beside {answer.wrt}"
+        ": this looks like a measurement, not like a formula"
+        for answer, found in zip(exercise.function.answers, result.answers, strict=True)
+        if found.code is None and answer.wrt in nudged
+    }
+    if exercise.course.policy.measuring == "flag":
+        return replace(result, flags=tuple(f"{name}: {says}" for name, says in measured.items()))
+    return _refused(
+        exercise, result, {name: Diagnosis("measured", says, BY_FORMULA) for name, says in measured.items()}
+    )
+
+
+def _refused(exercise: CourseExercise, result: ExerciseResult, found: Mapping[str, Diagnosis]) -> ExerciseResult:
+    """The result with these right answers failed, each for a reason of its own."""
+    answers = [
+        answer_result(exercise, answer, found[answer.name]) if answer.name in found else was
+        for answer, was in zip(exercise.function.answers, result.answers, strict=True)
+    ]
+    return replace(result, answers=tuple(answers))
 
 
 def without_room(exercise: CourseExercise, result: ExerciseResult, trial: Trial, reply: Reply) -> ExerciseResult:
@@ -116,14 +125,11 @@ def without_room(exercise: CourseExercise, result: ExerciseResult, trial: Trial,
     stopped = observed is not None and observed.facts.error is not None and observed.facts.error.kind == "timeout"
     if stopped or reply.end == "timeout":
         return replace(result, flags=(*result.flags, "what it holds could not be confirmed: it took too long"))
-    answers = []
-    for answer, found in zip(exercise.function.answers, result.answers, strict=True):
-        if found.code is None and not _is_right(answer, trial, observed):
-            axes = ", ".join(named_axes([exercise.function.never_holds]))
-            says = f"where there is no room for an array ({axes}), it ends without the right answer"
-            found = answer_result(exercise, answer, Diagnosis("memory", says))
-        answers.append(found)
-    return replace(result, answers=tuple(answers))
+    axes = ", ".join(named_axes([exercise.function.never_holds]))
+    finding = Diagnosis("memory", f"where there is no room for an array ({axes}), it ends without the right answer")
+    answers = zip(exercise.function.answers, result.answers, strict=True)
+    wrong = [answer.name for answer, found in answers if found.code is None and not _is_right(answer, trial, observed)]
+    return _refused(exercise, result, dict.fromkeys(wrong, finding))
 
 
 def _is_right(answer: Answer, trial: Trial, observed: Observation | None) -> bool:

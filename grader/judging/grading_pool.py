@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import multiprocessing
-import os
 import signal
 import sys
 import time
@@ -18,7 +17,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.course import Course, CourseExercise
@@ -37,7 +35,6 @@ TICK = 1.0
 ATTEMPTS = 2
 MEMORY = 2 << 30  # bytes that judging may take beyond what a grading process has when it starts
 AT_WORK = frozenset("RD")  # on a processor, waiting for one, or for a disk
-STOPPED = "the run was stopped"
 
 
 @dataclass(frozen=True)
@@ -110,13 +107,13 @@ class GradingPool(Closing):
         Args:
             submissions: what is graded, each under a key that its results come back with.
         """
-        tasks, again = iter(submissions), deque[_Task]()
+        tasks, again = (_Task(key, deque(parts)) for key, parts in submissions), deque[_Task]()
         while True:
             for process in self._idle():
-                task = again.popleft() if again else next((_Task(key, deque(parts)) for key, parts in tasks), None)
+                task = again.popleft() if again else next(tasks, None)
                 while task is not None and not task.left:
                     yield task.key, []
-                    task = next((_Task(key, deque(parts)) for key, parts in tasks), None)
+                    task = next(tasks, None)
                 if task is not None:
                     process.take(task)
             busy = [process for process in self._running if process.task is not None]
@@ -295,5 +292,6 @@ def _limit_memory() -> None:
     if sys.platform == "linux":
         import resource
 
-        now = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, resource.RLIM_INFINITY))
+        from grader.child.accident_limits import in_use
+
+        resource.setrlimit(resource.RLIMIT_AS, (in_use("VmSize") + MEMORY, resource.RLIM_INFINITY))

@@ -74,10 +74,11 @@ def run_together(jobs: Sequence[protocol.Frame], worker: Worker, seconds: float)
     Raises:
         ProtocolError: it answers something else.
     """
-    limit = {name: max(job.header[name] for job in jobs) for name in ("time_limit", "memory_limit")}
+    memory_limit = max(job.header["memory_limit"] for job in jobs)
     parts = [{**job.header, "sent": len(job.arrays)} for job in jobs]
     arrays = [array for job in jobs for array in job.arrays]
-    reply = worker.run(protocol.pack({**limit, "time_limit": seconds, "together": parts}, arrays), seconds)
+    header = {"time_limit": seconds, "memory_limit": memory_limit, "together": parts}
+    reply = worker.run(protocol.pack(header, arrays), seconds)
     return [] if reply.frame is None else protocol.taken_apart(reply.frame, len(jobs))
 
 

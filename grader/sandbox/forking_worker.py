@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -86,13 +85,9 @@ class ForkingWorker(ReplaceableWorker):
     def _attempt(self, job: bytes, time_limit: float) -> Reply:
         self._ready_process()
         child, result = self._send(job)
-        started = time.monotonic()
         try:
             self._runs(child)
-            reply = self._outcome(child, result, _TimeAllowed(child, time_limit + GRACE))
-            seconds = time.monotonic() - started
-            late = reply.end == "crash" and seconds >= time_limit
-            return replace(Reply("timeout") if late else reply, seconds=seconds)
+            return self._outcome(child, result, time_limit)
         finally:
             self._runs(None)
             os.close(child)
@@ -145,20 +140,21 @@ class ForkingWorker(ReplaceableWorker):
         why = os.strerror(number)
         return InfrastructureError(f"the system refuses another process ({why}): run the same command again later.")
 
-    def _outcome(self, child: int, result: int, allowed: _TimeAllowed) -> Reply:
-        frame, why = _read_until(result, allowed)
+    def _outcome(self, child: int, result: int, time_limit: float) -> Reply:
+        frame, why = _read_until(result, _TimeAllowed(child, time_limit + GRACE))
         ours = why != "end" or not readable(child, LINGER)
         if ours:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(child, signal.SIGKILL)
         code, number, milliseconds = self._status()
-        if why == "late" or number == signal.SIGXCPU:
-            return Reply("timeout")
+        cpu = milliseconds / 1000
+        if why == "late" or number == signal.SIGXCPU or (number == signal.SIGKILL and not ours and cpu >= time_limit):
+            return Reply("timeout", cpu=cpu)
         if why == "much":
             return Reply("crash", detail="it sent more than a reply may hold")
         reply = checked(frame, how_it_ended(code, number))
         killed = reply.end == "crash" and not ours and number in FROM_OUTSIDE
-        return replace(reply, killed=killed, cpu=milliseconds / 1000)
+        return replace(reply, killed=killed, cpu=cpu)
 
     def _status(self) -> tuple[int, int, int]:
         """The child's exit code, the signal that ended it, and its processor time in milliseconds."""
@@ -200,19 +196,20 @@ class _TimeAllowed:
     """
 
     def __init__(self, child: int, seconds: float) -> None:
-        self.deadline = time.monotonic() + seconds
-        found = re.search(r"^Pid:\s*(\d+)$", Path(f"/proc/self/fdinfo/{child}").read_text(), re.MULTILINE)
-        self.waits = Path(f"/proc/{found[1]}/schedstat") if found else None
-        self.waited = 0.0
+        self.child, self.deadline, self.waited = child, time.monotonic() + seconds, 0.0
 
     def left(self) -> float:
         """Seconds that are left; asked for anew once they have passed."""
-        left = self.deadline + self.waited - time.monotonic()
-        if left <= 0 and self.waits is not None:
+        if time.monotonic() >= self.deadline + self.waited:
             with contextlib.suppress(OSError, IndexError):  # it has ended, or the kernel does not tell
-                self.waited = int(self.waits.read_text().split()[1]) / 1e9
-            left = self.deadline + self.waited - time.monotonic()
-        return left
+                self.waited = self._wait() / 1e9
+        return self.deadline + self.waited - time.monotonic()
+
+    def _wait(self) -> int:
+        """Nanoseconds for which the child has waited for a processor."""
+        handle = Path(f"/proc/self/fdinfo/{self.child}").read_text()
+        number = next(line.split()[1] for line in handle.splitlines() if line.startswith("Pid:"))
+        return int(Path(f"/proc/{number}/schedstat").read_text().split()[1])
 
 
 def _read_until(fd: int, allowed: _TimeAllowed) -> tuple[bytes, Literal["end", "late", "much"]]:

@@ -46,7 +46,6 @@ class Reply:
         detail: how it crashed, in a few words.
         killed: by a signal that neither the grader nor a limit sent.
         cpu: seconds of processor time that the child took, where the job had one of its own.
-        seconds: wall time that this child took.
     """
 
     end: End
@@ -54,7 +53,6 @@ class Reply:
     detail: str = ""
     killed: bool = False
     cpu: float = 0.0
-    seconds: float = 0.0
 
 
 class Worker(Protocol):
