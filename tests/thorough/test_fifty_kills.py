@@ -23,7 +23,7 @@ from test_killed import assert_second_chance_and_no_third
 
 from grader.learner import workspace
 
-STUDENTS, SLOW, MOMENTS_SEED, SEED = 300, 20, 20, "7"
+STUDENTS, SLOW, MOMENTS_SEED, SEED = 300, 60, 20, "7"
 HANG_LIMIT = 10  # seconds: two of the class hang, and the others are far from it on a busy machine too
 HANG = (20, 180)  # who: early enough that the other worker still has enough to do, and to be killed at
 MOMENTS = {"grader": 6, "warm process": 22, "child": 22}
