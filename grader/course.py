@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from .course_file import KEYS_FILE, QUIZ_FILE, CourseFile, Policy, Unit, line_of_name, read_course_file
@@ -271,9 +272,12 @@ def load_course(root: Path) -> Course:
     return Course(root.resolve(), own.resolve() if own.is_dir() else bundled_folder() / "solutions", config)
 
 
-def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
-    if not path.is_file():
-        raise SpecError(f"{path} is missing: every unit of course.yaml needs a spec.py.")
+def load_module(path: Path, name: str) -> ModuleType:
+    """Run a file of the course's author as a module, and leave nothing beside it.
+
+    Raises:
+        SpecError: it cannot be run; names the line.
+    """
     specification = importlib.util.spec_from_file_location(name, path)
     assert specification is not None
     assert specification.loader is not None
@@ -285,6 +289,13 @@ def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
         raise SpecError(f"{path}, line {_line_in(path, error)}: {describe_error(error)}") from error
     finally:
         sys.dont_write_bytecode = saved
+    return module
+
+
+def _load_spec(path: Path, name: str) -> dict[str, Declaration]:
+    if not path.is_file():
+        raise SpecError(f"{path} is missing: every unit of course.yaml needs a spec.py.")
+    module = load_module(path, name)
     return {key: value for key, value in vars(module).items() if isinstance(value, (Exercise, Routine))}
 
 

@@ -75,7 +75,6 @@ def remove() -> None:
         warnings.simplefilter("ignore")  # that a kernel is being replaced is the point
         _pass_by_recording()
     no_autograd.forbid()
-    _leave_code_as_it_is()
     _remove_code(_formulas())
     import_ban.ban_imports()
     try:
@@ -150,16 +149,6 @@ def _subclasses(kind: Any) -> Iterator[Any]:
     for child in kind.__subclasses__():
         yield child
         yield from _subclasses(child)
-
-
-def _leave_code_as_it_is() -> None:
-    """Compiling and scripting change nothing of what a function does."""
-    for owner, name in ((torch, "compile"), (torch.jit, "script"), (torch.jit, "trace")):
-        setattr(owner, name, _unchanged)
-
-
-def _unchanged(function: Any = None, *_arguments: object, **_options: object) -> Any:
-    return (lambda later: later) if function is None else function
 
 
 def _remove_code(found: Iterable[Any]) -> None:

@@ -205,9 +205,7 @@ class Grader:
         result = told_of_nudges(code.exercise, result, nudged)
         tight = self.tight_memory_trial(code.exercise) if code.worker.isolation != "none" else None
         codes = {answer.code for answer in result.answers}
-        if (
-            tight is None or None not in codes or "memory" in codes
-        ):  # held for one answer, not the others
+        if tight is None or None not in codes or "memory" in codes:  # held for one answer, not the others
             return result
         return without_room(code.exercise, result, tight, code.run_in_tight_memory(tight))
 

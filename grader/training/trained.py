@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grader.course import Course
-from grader.errors import SpecError, UsageError
+from grader.course import Course, load_module
+from grader.errors import UsageError
 from grader.results import ExerciseResult
 
 if TYPE_CHECKING:
@@ -106,15 +104,4 @@ def load_training(course: Course, unit: str) -> ModuleType:
     if not path.is_file():
         others = " or ".join(f"handgrad train {each}" for each in trained_units(course))
         raise UsageError(f"{unit} has nothing to train. " + (f"Try: {others}" if others else "No unit of it has."))
-    specification = importlib.util.spec_from_file_location(f"handgrad_training_{unit}", path)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    saved, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        specification.loader.exec_module(module)
-    except Exception as error:
-        raise SpecError(f"{path}: {type(error).__name__}: {error}") from error
-    finally:
-        sys.dont_write_bytecode = saved
-    return module
+    return load_module(path, f"handgrad_training_{unit}")

@@ -1,6 +1,6 @@
 """What passes in a learner's check passes in the grade, and what fails in the grade fails in the check, in its words.
 
-Here with the strongest isolation, and a part of the corpus; `thorough/test_every_check_and_grade.py` has all of both.
+Here with the strongest isolation; `test_every_check_and_grade.py` has the others, and the corpus.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import pytest
 from conftest import codes
-from corpus import IN_NO_ORDER, SUBMISSIONS, found_codes
 from honest_variants import FAILS, PASSES, above
 
 from grader.course import Course
@@ -18,7 +17,6 @@ from grader.judging.grading import Grader
 from grader.results import ExerciseResult
 from grader.sandbox.worker import Worker
 
-PART = IN_NO_ORDER[60:120]
 Both = Callable[[str], tuple[ExerciseResult, ExerciseResult]]
 
 
@@ -68,11 +66,3 @@ def test_a_check_announces_what_graded_runs_do_not_have(line: str, note: str, bo
 def test_nothing_is_said_of_what_is_there(both: Both) -> None:
     lines = "import torch, numpy as np\nimport torch.nn.functional as F\nfrom math import pi\ntext = 'import seaborn'"
     assert both(above(lines))[0].notes == ()
-
-
-@pytest.mark.parametrize("name", PART)
-def test_a_submission_of_the_corpus_gets_the_same_in_both(
-    name: str, course: Course, grader: Grader, worker: Worker, isolated: Worker
-) -> None:
-    check, graded = (found_codes(SUBMISSIONS[name], course, grader, each) for each in (worker, isolated))
-    assert graded == check
