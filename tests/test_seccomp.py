@@ -102,7 +102,7 @@ def test_a_process_can_ask_about_itself_alone(machine: str) -> None:
     for name in ("clock_gettime", "clock_getres", "clock_nanosleep"):
         number = FILTERED[name].numbers[column(machine)]
         assert {verdict(machine, number, clock) for clock in range(12)} == {ALLOW}
-        assert {verdict(machine, number, (~pid << 3 | 2) & 0xFFFFFFFF) for pid in range(40_000)} == {REFUSE}
+        assert {verdict(machine, number, (~pid << 3 | 2) & 0xFFFFFFFF) for pid in range(1, 40_000, 397)} == {REFUSE}
 
 
 @pytest.mark.parametrize("command", [0, 4, 5, 6, 8, 10, 15, 1024, 1025, 1026, 1030, 1031, 1033, 1 << 31])
