@@ -170,4 +170,4 @@ def test_whoever_ends_the_child_takes_nobody_along(course: Course) -> None:
     ends = ["import os\nos._exit(1)", "while True:\n    pass", "def", "raise ValueError", "..."]
     found = graded(course, *([Part("tanh_grad", end.encode()), Part(NAME, solution(course, NAME))] for end in ends))
     statuses = {ends[student]: tuple(result.status for result in results) for student, results in found.items()}
-    assert statuses == {end: ("failed", "passed") for end in ends}
+    assert statuses == dict.fromkeys(ends, ("failed", "passed"))

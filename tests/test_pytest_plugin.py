@@ -300,8 +300,28 @@ def test_files_named_out_of_order_still_run_in_teaching_order(run: Run, course: 
 def test_verbose_shows_each_status_and_ids_that_can_be_pasted(run: Run, course: Course) -> None:
     write(course, "lin_grad", MEAN)
     lines = [line.split("[")[0].split() for line in run(LIN, "-v").outlines if "%]" in line]
-    assert [line[-1] for line in lines] == ["PASSED", "FAILED", "TODO"]
+    assert [line[1] for line in lines] == ["PASSED", "FAILED", "TODO"]
     assert [line[0] for line in lines] == [f"{LIN}::inp.g", f"{LIN}::w.g", f"{LIN}::b.g"]
+
+
+def test_editors_find_each_answer_in_its_file(run: Run, course: Course, pytester: pytest.Pytester) -> None:
+    """An editor's pane of tests has an arrow beside the line that an item names."""
+    write(course, "lin_grad", MEAN)
+    items, _ = pytester.inline_genitems(LIN, "exercises/01_slopes/slope.py", "exercises/01_slopes/quiz.yaml")
+    lines = {item.name: item.path.read_text().splitlines()[item.location[1]] for item in items}
+    assert lines["inp.g"].strip().startswith("inp.g =")
+    assert lines["b.g"].strip().startswith("b.g =")
+    assert lines["return"].startswith("def slope(")
+    assert lines["falls_by_4"] == "falls_by_4: null"
+
+
+def test_what_is_to_do_is_skipped_and_the_run_fails_all_the_same(
+    run: Run, course: Course, pytester: pytest.Pytester
+) -> None:
+    write(course, "lin_grad", MEAN)
+    found = pytester.inline_run(LIN)
+    assert [len(reports) for reports in found.listoutcomes()] == [1, 1, 1]
+    assert found.ret == 1
 
 
 @pytest.mark.parametrize(

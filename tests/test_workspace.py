@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -28,9 +30,20 @@ def test_a_new_workspace_holds_every_stub_and_lesson_and_no_solution(course: Cou
     source = bundled_folder()
     pictures = {path.relative_to(source).as_posix() for path in source.glob("exercises/*/*.svg")}
     stubs = {exercise.file for exercise in course.exercises}
-    assert files == {"course.yaml", "pytest.ini", *lessons, *pictures, *stubs}
+    assert files == {"course.yaml", *workspace.FILES, *lessons, *pictures, *stubs}
     assert pictures
     assert not any("BEGIN SOLUTION" in (course.root / stub).read_text() for stub in stubs)
+
+
+def test_editors_containers_and_uv_find_what_they_need(course: Course) -> None:
+    settings = json.loads((course.root / ".vscode/settings.json").read_text())
+    assert settings["python.testing.pytestArgs"] == ["exercises"]
+    assert "handgrad" in json.loads((course.root / ".devcontainer/devcontainer.json").read_text())["postCreateCommand"]
+    project = tomllib.loads((course.root / "pyproject.toml").read_text())
+    assert "handgrad" in project["project"]["dependencies"]
+    (index,) = project["tool"]["uv"]["index"]
+    assert project["tool"]["uv"]["sources"]["torch"] == {"index": index["name"]}
+    assert project["tool"]["pytest"]["ini_options"]["testpaths"] == ["exercises"]
 
 
 def test_a_new_workspace_is_the_bundled_course(course: Course) -> None:

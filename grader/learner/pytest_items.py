@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,6 +83,14 @@ class ExerciseFile(pytest.File):
             yield AnswerItem.from_parent(self, name=name)
 
     @cached_property
+    def text(self) -> str:
+        """What is in the file; nothing where it cannot be read."""
+        try:
+            return self.path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    @cached_property
     def result(self) -> ExerciseResult:
         """The verdict on the whole file, asked for once."""
         from grader.errors import HandgradError
@@ -121,8 +130,16 @@ class AnswerItem(pytest.Item):
             return Report(self.parent.sitting, self.parent.exercise, excinfo.value.answer)
         return super().repr_failure(excinfo)
 
+    @cached_property
+    def line(self) -> int:
+        """The line of the learner's file, from 0, in which the answer is stored first, or what holds it begins."""
+        name = re.escape(self.name)
+        places = (rf"^\s*{name}\b[^=\n]*=(?!=)", rf"^\s*{name}:", rf"^def {re.escape(self.parent.exercise.id)}\b")
+        found = (re.search(place, self.parent.text, re.MULTILINE) for place in places)
+        return next((self.parent.text.count("\n", 0, match.end()) for match in found if match), 0)
+
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, None, f"{self.parent.exercise.file}  {self.name}"
+        return self.path, self.line, f"{self.parent.exercise.file}  {self.name}"
 
 
 @dataclass(frozen=True)

@@ -191,6 +191,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
             "exercise": item.parent.result.record,
             "made_from": item.parent.result.made_from,
         }
+        if item.answer.status == "todo":  # skipped, and so no failure to whoever counts these; the exit code is still 1
+            report.outcome, report.longrepr = "skipped", (str(item.path), item.line + 1, item.answer.message)
         item.user_properties += [("exercise", item.parent.exercise.id), ("status", item.answer.status)]
         if item.parent.result.printed.strip() and item.config.option.capture != "no":
             report.sections.append(("your code printed", item.parent.result.printed))
@@ -210,8 +212,14 @@ def pytest_report_teststatus(report: Any) -> Any:
 class Recorder:
     """Collects results in the process that reports, and words there what arrived from an xdist worker as text."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        self.config = config
+    def __init__(self, session: pytest.Session) -> None:
+        self.session, self.config = session, session.config
+
+    def _count_todo(self) -> None:
+        """What is skipped as it is to do is no failure, but the exit code is 1, and `-x` stops at it."""
+        self.session.testsfailed += 1
+        if 0 < (self.config.option.maxfail or 0) <= self.session.testsfailed:
+            self.session.shouldfail = f"stopping at answer {self.session.testsfailed} that is not right yet"
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -221,6 +229,8 @@ class Recorder:
             sitting = _sitting(self.config, Path(found["root"]))
             result = replace(exercise_from_json(found["exercise"]), made_from=found["made_from"])
             sitting.seen[result.id] = result
+            if found["status"] == "todo":
+                self._count_todo()
             if isinstance(report.longrepr, str):
                 answer = next(answer for answer in result.answers if answer.name == found["answer"])
                 report.longrepr = Report(sitting, sitting.course.find(result.id), answer)
@@ -228,7 +238,7 @@ class Recorder:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not hasattr(session.config, "workerinput"):
-        session.config.pluginmanager.register(Recorder(session.config), "handgrad-recorder")
+        session.config.pluginmanager.register(Recorder(session), "handgrad-recorder")
 
 
 @pytest.hookimpl(trylast=True)

@@ -14,11 +14,46 @@ from grader.errors import InfrastructureError, UsageError
 from grader.quiz.answer_sheet import variant_of
 
 VARIANTS = 9999
-PYTEST_INI = """\
-[pytest]
-testpaths = exercises
-addopts = -p no:anyio -p no:randomly
+PROJECT = """\
+# For pytest, editors and `uv sync`, which installs what this course needs: torch in its build without CUDA.
+[project]
+name = "my-gradients"
+version = "0"
+requires-python = ">=3.11"
+dependencies = ["handgrad", "torch"]
+
+[tool.uv]
+package = false
+
+[tool.uv.sources]
+torch = { index = "pytorch-cpu" }
+
+[[tool.uv.index]]
+name = "pytorch-cpu"
+url = "https://download.pytorch.org/whl/cpu"
+explicit = true
+
+[tool.pytest.ini_options]
+testpaths = ["exercises"]
+addopts = "-p no:anyio -p no:randomly"
 """  # anyio's plugin would import asyncio for every collection, the other one shuffle the teaching order
+EDITOR = """\
+{
+  "python.testing.pytestEnabled": true,
+  "python.testing.unittestEnabled": false,
+  "python.testing.pytestArgs": ["exercises"]
+}
+"""
+CONTAINER = """\
+{
+  "name": "Gradients by hand",
+  "image": "mcr.microsoft.com/devcontainers/python:3.12",
+  "postCreateCommand": "pip install handgrad --extra-index-url https://download.pytorch.org/whl/cpu",
+  "customizations": { "vscode": { "extensions": ["ms-python.python"] } }
+}
+"""
+FILES = {"pyproject.toml": PROJECT, ".vscode/settings.json": EDITOR, ".devcontainer/devcontainer.json": CONTAINER}
+"""What a learner's folder has beside its lessons and stubs, for whatever opens it."""
 
 
 def init(target: Path) -> Course:
@@ -69,7 +104,9 @@ def _fill(target: Path, source: Course) -> None:
     for exercise in source.exercises:
         text = build.stub(exercise, new_variant())
         (target / exercise.file).write_text(text, encoding="utf-8")
-    (target / "pytest.ini").write_text(PYTEST_INI, encoding="utf-8")
+    for name, text in FILES.items():
+        (target / name).parent.mkdir(exist_ok=True)
+        (target / name).write_text(text, encoding="utf-8")
     shutil.copyfile(source.root / COURSE_FILE, target / COURSE_FILE)  # last: it makes the folder a course
 
 
@@ -77,9 +114,12 @@ def _empty(target: Path, keep: bool) -> None:
     """Take away what a failed `init` had made: only that is there."""
     if not target.is_dir():
         return
-    shutil.rmtree(target / "exercises", ignore_errors=True)
-    for name in ("pytest.ini", COURSE_FILE):
-        (target / name).unlink(missing_ok=True)
+    made = {name.split("/")[0] for name in FILES}
+    for name in ("exercises", *made, COURSE_FILE):
+        if (target / name).is_dir():
+            shutil.rmtree(target / name, ignore_errors=True)
+        else:
+            (target / name).unlink(missing_ok=True)
     if not keep:
         target.rmdir()
 
