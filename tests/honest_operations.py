@@ -17,8 +17,10 @@ from grader.child.cost_meter import Meter, measure_cost
 torch.set_num_threads(1)
 warnings.simplefilter("ignore")
 if sys.argv[1] == "removed":
-    from grader.child import preloaded_modules
+    from grader.child import plain_torch, preloaded_modules
     from grader.child.autograd_removal import remove
+
+    plain_torch.settle()
 
     preloaded_modules.load()
     remove()
