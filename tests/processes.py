@@ -19,7 +19,7 @@ class Family:
     """The processes below a grader.
 
     Args:
-        warm: each warm process, and what stands between it and the grader.
+        warm: each warm process, and what stands between it and the grader: a grading process, a box.
         children: the parent of each child that runs learner code, by the child.
     """
 
@@ -39,10 +39,10 @@ class Family:
             process = waiting.pop()
             below = children_of(process)
             family.warm.append(process)
-            if name_of(process) == "bwrap":
-                waiting += below
-            else:
+            if is_worker(process) and name_of(process) != "bwrap":
                 family.children.update(dict.fromkeys(below, process))
+            else:
+                waiting += below
         return family
 
 
@@ -91,8 +91,13 @@ def alive(process: int) -> bool:
 
 def at_work(process: int) -> bool:
     """The process is alive, and a worker: its number has not been given to somebody else."""
+    return alive(process) and is_worker(process)
+
+
+def is_worker(process: int) -> bool:
+    """It was started as a worker, or forked from one."""
     with suppress(OSError):
-        return alive(process) and b"grader.child.worker_process" in Path(f"/proc/{process}/cmdline").read_bytes()
+        return b"grader.child.worker_process" in Path(f"/proc/{process}/cmdline").read_bytes()
     return False
 
 
