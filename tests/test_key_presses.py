@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import termios
+import tty
+
 import pytest
 
-from grader.learner.key_presses import BACKSPACE, DOWN, ENTER, ESCAPE, PAGE_DOWN, PAGE_UP, UP, keys_in
+from grader.learner.key_presses import BACKSPACE, DOWN, ENTER, ESCAPE, PAGE_DOWN, PAGE_UP, UP, Modes, keys_in
 from grader.learner.watch_question import Question
 
 
@@ -49,3 +54,25 @@ def test_one_key_is_an_answer_and_so_is_a_line() -> None:
     question = Question("Where?", lambda _: None, is_word=True)
     assert question.press("lin_grad", whole_lines=True)
     assert question.typed == "lin_grad"
+
+
+def test_a_signal_does_not_leave_the_terminal_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the background, and then in the foreground again, the system call is interrupted; Python does not repeat it."""
+    master, slave = os.openpty()
+    tries, change = [], tty.setcbreak
+
+    def interrupted(*given: int) -> None:
+        tries.append(given)
+        if len(tries) < 3:
+            raise termios.error(errno.EINTR, "Interrupted system call")
+        change(*given)
+
+    with os.fdopen(master), os.fdopen(slave) as terminal:
+        monkeypatch.setattr("sys.stdin", terminal)
+        monkeypatch.setattr(tty, "setcbreak", interrupted)
+        modes = Modes(whole_lines=False)
+        modes.enter()
+        assert not termios.tcgetattr(slave)[3] & termios.ECHO
+        modes.leave()
+        assert termios.tcgetattr(slave)[3] & termios.ECHO
+    assert len(tries) == 3

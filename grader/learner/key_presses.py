@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import errno
 import os
 import re
 import sys
@@ -42,15 +43,28 @@ class Modes:
             import termios
             import tty
 
-            tty.setcbreak(sys.stdin.fileno(), termios.TCSADRAIN)
+            _until_done(lambda: tty.setcbreak(sys.stdin.fileno(), termios.TCSADRAIN))
 
     def leave(self) -> None:
         """As it was found."""
-        if sys.platform != "win32" and self.found is not None:
+        if sys.platform != "win32" and (found := self.found) is not None:
             import termios
 
             with contextlib.suppress(termios.error):  # the terminal is gone
-                termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self.found)
+                _until_done(lambda: termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, found))
+
+
+def _until_done(change: Callable[[], object]) -> None:
+    """Change the terminal's modes; a signal in between, as of Ctrl-Z and `fg`, is no reason to leave it half done."""
+    import termios
+
+    while True:
+        try:
+            change()
+            return
+        except termios.error as error:
+            if error.args[0] != errno.EINTR:
+                raise
 
 
 @contextlib.contextmanager
