@@ -57,7 +57,7 @@ def test_one_key_is_an_answer_and_so_is_a_line() -> None:
 
 
 def test_a_signal_does_not_leave_the_terminal_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the background, and then in the foreground again, the system call is interrupted; Python does not repeat it."""
+    """Between background and foreground the system call is interrupted, and Python does not repeat it."""
     master, slave = os.openpty()
     tries, change = [], tty.setcbreak
 
