@@ -286,6 +286,7 @@ def doctor() -> None:
     raise typer.Exit(3 if found.strongest == "none" else 0)
 
 
+app.command()(author_command.new)
 app.command()(author_command.build)
 app.command()(author_command.audit)
 

@@ -50,6 +50,7 @@ COMMANDS = [
     "grade",
     "report",
     "doctor",
+    "new",
     "build",
     "audit",
     "nbgrader",

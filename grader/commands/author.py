@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -14,6 +15,20 @@ def build() -> None:
 
     written = build_course(open_authors_course(Path.cwd()))
     print(*written, f"{len(written)} file(s) written." if written else "Everything is up to date.", sep="\n")
+
+
+def new(
+    name: Annotated[str, typer.Argument(metavar="EXERCISE", help="The name of its function, such as square_grad.")],
+    unit: Annotated[str, typer.Option(help="The unit that it belongs to, such as 05_activations.")],
+) -> None:
+    """For authors: begin an exercise, with everything it needs, ready to fill in."""
+    from grader.authoring.new_exercise import add_exercise
+    from grader.course import open_authors_course
+
+    course = open_authors_course(Path.cwd())
+    for path in add_exercise(course, name, unit):
+        print(path.relative_to(course.root))
+    print(f"Write your own in place of out = inp**2, and {name} into the lesson. Then: handgrad build, handgrad audit")
 
 
 def audit() -> None:
