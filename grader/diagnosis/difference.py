@@ -11,10 +11,11 @@ from typing import Any
 
 import torch
 
+from grader.reference.operand_view import At
 from grader.reference.operations import step_name
 from grader.reference.trace import Trace
 
-from .operator import At, Kind, Operator, Parameters
+from .operator import Kind, Operator, Parameters
 
 EXACT = 1e-9
 LEAST = 2

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from grader.reference.operand_view import At
 from grader.reference.operations import (
     ALONG_AN_AXIS,
     AVERAGES,
@@ -27,12 +28,12 @@ from grader.reference.operations import (
     value_name,
 )
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Position, Step, Trace
+from grader.reference.trace import Line, Position, Rules, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
-from .operator import At, Kind, Operator, Parameters, Way
+from .operator import Kind, Operator, Parameters, Way
 from .pointwise import is_pointwise, shaped
-from .rearranging import PERMUTATIONS
+from .rearranging import PERMUTATIONS, SELECTIONS
 
 Change = Callable[..., torch.Tensor]
 TURNED: Mapping[str, Change] = {"add": torch.sub, "sub": torch.add, "__rsub__": lambda x, constant: constant + x}
@@ -121,7 +122,7 @@ def _along(step: Step, axis: int | None) -> Step:
 
 def _other_axes(at: At) -> Iterator[Parameters]:
     axis = axis_of(at.step)
-    return ({"axis": other} for other in range(at.y.dim()) if axis is None or other != axis % at.y.dim())
+    return ({"axis": other} for other in range(at.x.dim()) if axis is None or other != axis % at.x.dim())
 
 
 def _kin(at: At) -> Iterator[Parameters]:
@@ -199,6 +200,91 @@ def _with_option(step: Step, name: str, value: Any) -> Step:
     return replace(step, kwargs={**kwargs, name: value})
 
 
+def _row_counts(trace: Trace, spot: Any, axis: int) -> Trace:
+    """A sum along one axis, where nothing is there 1, so that it can be divided by; what comes of it is added up."""
+
+    def summed(x: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        found = x.sum(axis, keepdim=True)
+        return torch.where(found == 0, torch.ones_like(found), found)
+
+    other = trace.with_steps(dict.fromkeys(spot.steps(trace), lambda step: replace(step, func=summed)))
+    return replace(other, out_g=trace.out_g.expand(other.values()[other.out].shape), memo={})
+
+
+def _is_count(at: At) -> bool:
+    """The sum of an input that is no variable, such as a mask."""
+    (_, source), *_ = (*at.step.sources, ((), ""))
+    return at.name == "sum" and at.y.dim() == 0 and source in at.trace.inputs and at.step.args[0].dim() > 1
+
+
+def _indices(at: At) -> Iterator[Parameters]:
+    """Its arrays of whole numbers, with another of the same shape."""
+    values = at.trace.values()
+    for where, source in at.step.sources:
+        for key, value in values.items():
+            like = values[source]
+            if key != source and value.dtype == like.dtype == torch.int64 and value.shape == like.shape and value.dim():
+                yield {"where": where, "key": key}
+
+
+def _with_index(trace: Trace, spot: Any, where: Position, key: str) -> Trace:
+    value = trace.values()[key]
+    return trace.with_steps({i: lambda step: step.with_operands({where: value}) for i in spot.steps(trace)})
+
+
+def _only_summand(step: Step, where: Position) -> Step:
+    """One of two summands in the place of their sum: the one that is not left out, which has the sum's shape."""
+    one, two = step.args[:2]
+    kept = two if where == (0,) else one
+    if not torch.is_tensor(kept) or kept.shape != step.value.shape:
+        raise ValueError("the other one is broadcast, or none is left")
+    return replace(step, func=lambda one, two: one if where == (1,) else -two if step.name == "sub" else two)
+
+
+def _not_asked(step: Step) -> Step:
+    """The first places in the place of those that an index points to."""
+    places = {place: torch.arange(index.shape[-1]).expand(index.shape) for place, index in enumerate(step.args)
+              if isinstance(index, torch.Tensor) and index.dtype == torch.int64}  # fmt: skip
+    return replace(step, args=tuple(places.get(place, arg) for place, arg in enumerate(step.args)))
+
+
+def _other_numbers(at: At) -> Iterator[Parameters]:
+    """Other lines in front of it that do the same with another number."""
+    for line in dict.fromkeys(step.line for step in at.trace.steps[: at.step.index] if step.name == at.name):
+        other = At(at.trace, at.trace.steps[at.trace.turns[line][-1]])
+        plain = all(_has_number(one) and not one.others for one in (at, other))
+        if plain and other.step.constants != at.step.constants:
+            yield {"line": line}
+
+
+def _exchanged_numbers(trace: Trace, spot: Any, line: Line) -> dict[int, float]:
+    """The steps of two lines, each with the number of the other."""
+    mine, others = spot.steps(trace), trace.turns[line]
+    own, other = (next(iter(trace.steps[steps[0]].constants.values())) for steps in (mine, others))
+    return {**dict.fromkeys(mine, other), **dict.fromkeys(others, own)}
+
+
+def _numbers_forward(trace: Trace, spot: Any, line: Line) -> Trace:
+    numbers = _exchanged_numbers(trace, spot, line)
+    return trace.with_steps(dict.fromkeys(numbers, lambda step: _with_constant(step, lambda _: numbers[step.index])))
+
+
+def _numbers_back(trace: Trace, spot: Any, line: Line) -> Rules:
+    numbers = _exchanged_numbers(trace, spot, line)
+
+    def rule(_trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
+        ((where, _),) = step.operands
+        other = _with_constant(step, lambda _: numbers[step.index])
+        return other.vjp(where, g, {where: step.operand(where)})
+
+    return {(i, trace.steps[i].operands[0][0]): rule for i in numbers}
+
+
+def _numbers_told(at: At, line: Line) -> Parameters:
+    other = at.trace.steps[at.trace.turns[line][-1]]
+    return {"there": step_name(replace(other, nth=0)), "here": step_name(replace(at.step, nth=0))}
+
+
 def _step(name: str, code: str, rule: Callable[..., Step], when: Callable[[At], bool], **more: Any) -> Operator:
     """Another step, told with the parameters as they are."""
     return Operator(name, code, rule, when, kind=Kind.FORWARD, **{"tell": lambda at, **chosen: chosen, **more})
@@ -217,7 +303,7 @@ STEPS = (
     _step("mean-of-sum", "mean-for-sum", lambda step: replace(step, func=torch.mean),
           lambda at: at.name == "sum" and not at.is_last),
     _step("reduced-along-another-axis", "summed-wrong-axis", _along,
-          lambda at: at.name in REDUCTIONS and 0 < at.y.dim() == at.x.dim(),
+          lambda at: at.name in REDUCTIONS and at.y.dim() > 0 and bool(at.step.operands),
           each=lambda at: (*_other_axes(at), {"axis": None}),
           tell=lambda at, axis: {"axis": "all" if axis is None else axis}),
     _step("operation-left-out", "missing-local", _identity,
@@ -242,6 +328,11 @@ STEPS = (
           lambda at: at.y.dim() > 0 and not at.others, each=_kin),
     _step("another-exponent", "wrong-local", lambda step: _with_argument(step, 1, step.args[1] - 1), _is_power),
     _step("another-exponent", "wrong-local", lambda step: _with_argument(step, 1, step.args[1] + 1), _is_power),
+    _step("summand-left-out", "missing-path", _only_summand,
+          lambda at: at.name in {"add", "sub"} and len(at.others) == 1,
+          each=lambda at: ({"where": where} for where, _ in at.step.operands),
+          tell=lambda at, where: {"operand": at.named(at.key(where))}),
+    _step("first-places-picked", "wrong-operand", _not_asked, lambda at: at.name in SELECTIONS),
     _step("mask-filled-with-zero", "wrong-local", lambda step: _with_argument(step, 2, 0.0), _fills),
     _step("mask-left-out", "inverted-mask", _other_mask(torch.zeros_like), _fills),
     _step("mask-turned-round", "inverted-mask", _other_mask(torch.logical_not), _masks),
@@ -253,6 +344,10 @@ STEPS = (
           lambda at: at.name == "sub" and len(at.others) == 1),
     _step("parts-exchanged", "wrong-operand", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
           lambda at: at.name == "div" and len(at.others) == 1),
+)  # fmt: skip
+NUMBERS_BACK = (
+    Operator("numbers-exchanged-back", "wrong-operand", _numbers_back, each=_other_numbers, tell=_numbers_told,
+             kind=Kind.RULES),
 )  # fmt: skip
 FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
                 "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
@@ -314,6 +409,13 @@ def _with_saved(trace: Trace, spot: Any, how: str) -> Trace:
 
 
 TRACES = (
+    Operator("numbers-exchanged", "wrong-operand", _numbers_forward, each=_other_numbers, tell=_numbers_told,
+             kind=Kind.TRACE),
+    Operator("summed-along-an-axis", "summed-wrong-axis", _row_counts, _is_count,
+             lambda at: ({"axis": axis} for axis in range(at.step.args[0].dim())), lambda at, axis: {"axis": axis},
+             Kind.TRACE),
+    Operator("another-index", "wrong-operand", _with_index, each=_indices, kind=Kind.TRACE,
+             tell=lambda at, where, key: {"there": key, "here": at.named(dict(at.step.sources)[where])}),
     Operator("saved-value", "wrong-operand", _with_saved,
              lambda at: not at.others and at.y.dim() > 0 and at.name not in RESHAPES and not at.is_last,
              lambda at: ({"how": how} for how in SAVED),
@@ -371,11 +473,19 @@ INSTEAD: dict[str, Change] = {
     "row-before-or-none": lambda x: torch.cat((torch.zeros_like(x[:1]), x[:-1])),
     "row-behind-or-none": lambda x: torch.cat((x[1:], torch.zeros_like(x[:1]))),
     "rows-turned-round": lambda x: x.flip(0), "sorted": lambda x: x.sort(0).values,
+    "sum-of-columns": lambda x: x.sum(-1, keepdim=True).expand(x.shape),
+    "mean-of-columns": lambda x: x.mean(-1, keepdim=True).expand(x.shape),
     "less-mean": lambda x: x - x.mean(0), "without-sign": torch.abs, "rounded": torch.round, "squared": torch.square,
 }  # fmt: skip
 OF_PLACES = ("first-row", "last-row", "row-before", "row-behind", "rows-turned-round")
 OF_UPSTREAM = INSTEAD | {"sign": torch.sign, "cut-off": lambda g: g.clamp(-1, 1)}
-CODES = {"first-row": "partial-batch", "last-row": "partial-batch", "sign": "not-linear", "cut-off": "not-linear"}
+CODES = {
+    "sum-of-columns": "sum-of-products",
+    "first-row": "partial-batch",
+    "last-row": "partial-batch",
+    "sign": "not-linear",
+    "cut-off": "not-linear",
+}
 
 
 def _input(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:

@@ -1,4 +1,4 @@
-"""Slips in softmax, log-softmax and logsumexp: the shares of a row, and the sum that its entries have in common.
+"""Slips in what normalises a row: softmax and its kin, whose shares add up to 1, and norms, whose squares do.
 
 With shares p = exp(x) / sum of exp(x) along an axis, and g upstream, the three rules are
 softmax p (g - sum of p g), log-softmax g - p (sum of g), logsumexp p g.
@@ -9,12 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
+from grader.reference.norms import Norm, norm_at
+from grader.reference.operand_view import At
+from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace
+
 from .contraction import subsets
-from .operator import At, Operator, Parameters
-from .pointwise import Axes
+from .operator import Kind, Operator, Parameters, Spot
+from .pointwise import Axes, keys_like, shaped
 
 
 def _axes(at: At) -> Axes:
@@ -71,6 +76,21 @@ def _in_two(own: Row, summed: Row) -> torch.Tensor:
     return own.own - own.p * summed.total(summed.own)
 
 
+def _another(name: str, mixed: Callable[[Row, torch.Tensor], torch.Tensor], *, whole: bool) -> Operator:
+    """Another value of the pass in the place of the shares: in the whole rule, or in one place of that of softmax."""
+
+    def each(at: At) -> Iterator[Parameters]:
+        own = {at.step.key, at.source} if whole else {at.step.key}
+        return ({"key": key} for key in keys_like(at.trace, at.x) if key not in own)
+
+    def rule(at: At, key: str) -> torch.Tensor:
+        other = shaped(at.trace.values()[key], at.x)
+        return _applied(at, other, _axes(at)) if whole else mixed(Row.of(at), other)
+
+    return Operator(name, "wrong-point", rule, lambda at: at.x.dim() > 0 and (whole or at.name == "softmax"), each,
+                    lambda at, key: {"there": at.named(key)})  # fmt: skip
+
+
 def _is_given_upstream(at: At) -> bool:
     return at.x.dim() > 0 and at.name != "logsumexp" and at.is_given_last
 
@@ -105,6 +125,9 @@ SOFTMAX = (
     _shares("largest-takes-all", "wrong-local", lambda x, axes: (x == x.amax(axes, keepdim=True)).to(x.dtype)),
     Operator("shares-over-other-axes", "summed-wrong-axis", lambda at, axes: _applied(at, _softmax(at.x, axes), axes),
              lambda at: at.x.dim() > 0, _other_axes, _there_and_here),
+    _another("another-value-for-shares", lambda r, q: q * (r.g - r.total(q * r.g)), whole=True),
+    _another("another-value-in-row-sum", lambda r, q: r.own - r.p * r.total(q * r.g), whole=False),
+    _another("another-value-before-row-sum", lambda r, q: q * (r.g - r.total(r.own)), whole=False),
     _mixed("only-own-part", "missing-path", lambda r: r.own),
     _mixed("only-row-sum", "missing-path", lambda r: -r.p * r.total(r.own)),
     _mixed("row-sum-added", "wrong-sign", lambda r: r.own + r.p * r.total(r.own)),
@@ -140,4 +163,109 @@ SOFTMAX = (
     Operator("upstream-as-target", "wrong-local", lambda at: at.y - at.g, _is_given_upstream),
     Operator("shares-without-upstream", "missing-upstream", lambda at: (row := Row.of(at)).own - row.p,
              _is_given_upstream),
+)  # fmt: skip
+
+
+def _through_norm(norm: Norm, trace: Trace, index: int, change: Callable[[Norm, torch.Tensor], torch.Tensor]) -> Rules:
+    """The operand gets what `change` makes of the gradient that arrives at the norm, and nothing else through it."""
+    inside, arrived = trace.reaches(trace.steps[index].key), [torch.empty(0)]
+
+    def arrives(_: Trace, __: Step, g: torch.Tensor) -> torch.Tensor:
+        arrived[0] = g
+        return g
+
+    uses = [use for use in trace.uses(norm.source) if trace.steps[use[0]].key in inside]
+    rules: dict[Place, Rule] = {(index, None): arrives}
+    rules |= dict.fromkeys(uses, lambda _, step, g: torch.zeros_like(norm.x))
+    rules[uses[0]] = lambda _, step, g: change(norm, arrived[0])
+    return rules
+
+
+def _norm(name: str, code: str, change: Callable[..., torch.Tensor], when: Callable[[Norm], bool] | None = None,
+          each: Callable[[At], Iterator[Parameters]] | None = None) -> Operator:  # fmt: skip
+    """Another formula for the way back through a norm, from the norm and the gradient that arrives."""
+
+    def rule(trace: Trace, spot: Spot, **chosen: Any) -> Rules:
+        rules: dict[Place, Rule] = {}
+        for index in spot.steps(trace):
+            if (norm := norm_at(trace, index)) is None:
+                raise ValueError("this is no norm in this trial")
+            later = [norm, trace, index] if "where" in chosen else []
+            rules |= _through_norm(norm, trace, index, lambda norm, g: change(norm, g, *later[1:], **chosen))
+        return rules
+
+    def fits(at: At) -> bool:
+        norm = norm_at(at.trace, at.step.index)
+        return norm is not None and (when is None or when(norm))
+
+    def tell(at: At, **chosen: Any) -> Parameters:
+        norm = norm_at(at.trace, at.step.index)
+        assert norm is not None
+        axes = chosen.get("axes", norm.axes)
+        told = {"partner": _partner_of(at, chosen["where"])} if "where" in chosen else {}
+        return {"operand": at.named(norm.source), "axes": at.axes(at.y.shape[i] for i in axes), **told}
+
+    return Operator(name, code, rule, fits, each or (lambda at: iter(({},))), tell, Kind.RULES)
+
+
+def _later_factors(at: At) -> Iterator[Parameters]:
+    """The products that take the normalised value."""
+    for index, where in at.trace.uses(at.step.key):
+        if at.trace.steps[index].name == "mul" and len(at.trace.steps[index].operands) == 2:
+            yield {"where": (at.trace.steps[index].line, where)}
+
+
+def _partner_of(at: At, where: tuple[Line, Position]) -> str:
+    return at.named(_factor(at.trace, where).key(_factor(at.trace, where).others[0]))
+
+
+def _factor(trace: Trace, where: tuple[Line, Position]) -> At:
+    return At(trace, trace.steps[trace.turns[where[0]][-1]], where[1])
+
+
+def _factor_last(norm: Norm, g: torch.Tensor, trace: Trace, _: int, where: tuple[Line, Position]) -> torch.Tensor:
+    factor = _factor(trace, where).partner
+    return factor * norm.right(g / factor)
+
+
+def _over_others(at: At) -> Iterator[Parameters]:
+    norm = norm_at(at.trace, at.step.index)
+    return ({"axes": axes} for axes in subsets(tuple(range(at.y.dim()))) if norm and axes != norm.axes)
+
+
+def _scaled(norm: Norm, total: torch.Tensor, axes: Axes) -> torch.Tensor:
+    """A sum over other axes, divided as a mean over these is."""
+    n, here = (math.prod(norm.h.shape[i] for i in which) for which in (norm.axes, axes))
+    return total * n / (here * norm.count)
+
+
+NORMS = (
+    _norm("centring-missing", "missing-path", lambda d, g: d.r * (g - d.h * d.share(g * d.h)), lambda d: d.centred),
+    _norm("centred-too", "wrong-local", lambda d, g: d.right(g) - d.r * g.mean(d.axes, keepdim=True),
+          lambda d: not d.centred),
+    _norm("only-centred", "missing-path", lambda d, g: d.r * (g - d.mean(g)), lambda d: d.centred),
+    _norm("norm-held-constant", "missing-path", lambda d, g: d.r * g),
+    _norm("scale-of-norm-missing", "missing-local", lambda d, g: d.right(g) / d.r),
+    _norm("scale-of-norm-twice", "extra-factor", lambda d, g: d.right(g) * d.r),
+    _norm("scale-of-norm-upside-down", "wrong-local", lambda d, g: d.right(g) / d.r**2),
+    _norm("projection-added", "wrong-sign", lambda d, g: d.r * (g - d.mean(g) + d.h * d.share(g * d.h))),
+    _norm("centring-added", "wrong-sign", lambda d, g: d.right(g) + 2 * d.r * d.mean(g), lambda d: d.centred),
+    _norm("sums-for-means", "sum-for-mean", lambda d, g: d.r * (
+          g - d.mean(g) * d.total(torch.ones_like(g)) - d.h * d.total(g * d.h)), lambda d: d.count > 1),
+    _norm("sum-for-projection", "sum-for-mean", lambda d, g: d.r * (g - d.mean(g) - d.h * d.total(g * d.h)),
+          lambda d: d.count > 1 and d.centred),
+    _norm("normalised-missing-outside", "missing-local", lambda d, g: d.r * (g - d.mean(g) - d.share(g * d.h))),
+    _norm("normalised-missing-inside", "missing-local", lambda d, g: d.r * (g - d.mean(g) - d.h * d.share(g))),
+    _norm("operand-outside", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.x * d.share(g * d.h))),
+    _norm("operand-inside", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.h * d.share(g * d.x))),
+    _norm("operand-for-normalised", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.x * d.share(g * d.x))),
+    _norm("not-normalised", "wrong-operand",
+          lambda d, g: d.r * (g - d.mean(g) - d.h / d.r * d.share(g * d.h / d.r)), lambda d: d.centred),
+    _norm("normed-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
+          g - d.mean(g, axes) - d.h * _scaled(d, d.total(g * d.h, axes), axes)), each=_over_others),
+    _norm("centred-over-other-axes", "summed-wrong-axis",
+          lambda d, g, axes: d.right(g) + d.r * (d.mean(g) - d.mean(g, axes)), lambda d: d.centred, _over_others),
+    _norm("projected-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
+          g - d.mean(g) - d.h * _scaled(d, d.total(g * d.h, axes), axes)), lambda d: d.centred, _over_others),
+    _norm("factor-behind-means", "wrong-local", _factor_last, each=_later_factors),
 )  # fmt: skip
