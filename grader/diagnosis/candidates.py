@@ -14,10 +14,11 @@ import numpy as np
 import torch
 
 from grader.exercise import Answer, Declaration, Exercise, Misconception
+from grader.reference.answer_view import End
 from grader.reference.compare import scaled_error
 from grader.reference.edges import Edge, idle_edges, through, used_often, uses_of
 from grader.reference.operand_view import At
-from grader.reference.operation_recorder import record
+from grader.reference.operation_recorder import trace_of
 from grader.reference.operations import EXPANSIONS, JOINS, NORMALISING, REDUCTIONS, RESHAPES, of_any_turn, step_name
 from grader.reference.references import right_answer as right_array
 from grader.reference.trace import Place, Position, Step, Trace
@@ -28,7 +29,7 @@ from .along_axis import CLOSED_FORMS, PICKING, REDUCING, RUNNING, is_picking, is
 from .contraction import PRODUCT, SUMMING, is_contraction
 from .mistake import Fact, Mistake
 from .normalising import NORMS, SOFTMAX
-from .operator import Edit, End, Kind, Operator, Parameters, Pass, Spot, Way
+from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
 from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
 from .rearranging import MOVING, REARRANGING, UPSTREAM_MOVED
 from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH, TURNS
@@ -394,20 +395,6 @@ def both(one: Candidate, two: Candidate) -> Candidate:
 def rank(candidate: Candidate) -> int:
     """How specific its code is: where several fit the same numbers, the most specific is told."""
     return SPECIFIC.index(candidate.code)
-
-
-def trace_of(exercise: Exercise, trial: Trial, wrt: str = "") -> Trace:
-    """The forward pass in one trial, recorded once; the step `wrt` is an input of it, if a step is called so."""
-    assert trial.out_g is not None
-    out_g, given = trial.out_g, (wrt if wrt in exercise.step_names else "")
-
-    def recorded() -> Trace:
-        inputs = {name: trial.inputs[name] for name in (*exercise.forward_names, *filter(None, [given]))}
-        found = record(exercise.forward, inputs, out_g)
-        upstream = exercise.upstream_name if exercise.gives_upstream else ""
-        return replace(found, output_name=exercise.output_name, upstream_name=upstream, sizes=trial.setting.sizes)
-
-    return trial.remember(("trace", given), recorded)  # type: ignore[no-any-return]
 
 
 def _gradient(candidate: Candidate, trace: Trace, wrt: str) -> torch.Tensor:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from grader.reference.norms import Norm, norm_at
+from grader.reference.norms import Norm, Row, applied, axes_of, norm_at, softmax
 from grader.reference.operand_view import At
 from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace
 
@@ -22,48 +21,10 @@ from .operator import Kind, Operator, Parameters, Spot
 from .pointwise import Axes, keys_like, shaped
 
 
-def _axes(at: At) -> Axes:
-    """The axes that the shares add up to 1 over, counted from the front."""
-    dim = at.step.kwargs.get("dim", at.step.args[1] if len(at.step.args) > 1 else None)
-    return tuple(sorted(axis % at.x.dim() for axis in (dim if isinstance(dim, (tuple, list)) else (dim,))))
-
-
-def _softmax(x: torch.Tensor, axes: Axes) -> torch.Tensor:
-    return (x - x.logsumexp(axes, keepdim=True)).exp()
-
-
-def _applied(at: At, shares: torch.Tensor, axes: Axes) -> torch.Tensor:
-    """The step's rule with these shares, and with the sums over these axes."""
-    if at.name == "logsumexp":
-        return shares * at.g.reshape([1 if i in _axes(at) else size for i, size in enumerate(at.x.shape)])
-    if at.name == "softmax":
-        return shares * (at.g - (shares * at.g).sum(axes, keepdim=True))
-    return at.g - shares * at.g.sum(axes, keepdim=True)
-
-
-@dataclass(frozen=True)
-class Row:
-    """What the rule of a softmax or log-softmax is made of: `own - p * total(own)` is right."""
-
-    g: torch.Tensor  # what arrives
-    p: torch.Tensor  # the shares
-    own: torch.Tensor  # what an entry gets of its own, and what its row sums
-    axes: Axes  # what it sums that over
-
-    @classmethod
-    def of(cls, at: At, g: torch.Tensor | None = None, axes: Axes | None = None) -> Row:
-        """The right one; of another upstream gradient, or with the sum over other axes."""
-        g, p = at.g if g is None else g, _softmax(at.x, _axes(at))
-        return cls(g, p, p * g if at.name == "softmax" else g, _axes(at) if axes is None else axes)
-
-    def total(self, terms: torch.Tensor) -> torch.Tensor:
-        return terms.sum(self.axes, keepdim=True)
-
-
 def _shares(name: str, code: str, shares: Callable[[torch.Tensor, Axes], torch.Tensor]) -> Operator:
     """Other shares, from the operand."""
-    return Operator(name, code, lambda at: _applied(at, shares(at.x, _axes(at)), _axes(at)), lambda at: at.x.dim() > 0,
-                    tell=lambda at: {"operand": at.named(at.source)})  # fmt: skip
+    return Operator(name, code, lambda at: applied(at, shares(at.x, axes_of(at)), axes_of(at)),
+                    lambda at: at.x.dim() > 0, tell=lambda at: {"operand": at.named(at.source)})  # fmt: skip
 
 
 def _mixed(name: str, code: str, mixed: Callable[[Row], torch.Tensor], of: str = "softmax log_softmax") -> Operator:
@@ -85,7 +46,7 @@ def _another(name: str, mixed: Callable[[Row, torch.Tensor], torch.Tensor], *, w
 
     def rule(at: At, key: str) -> torch.Tensor:
         other = shaped(at.trace.values()[key], at.x)
-        return _applied(at, other, _axes(at)) if whole else mixed(Row.of(at), other)
+        return applied(at, other, axes_of(at)) if whole else mixed(Row.of(at), other)
 
     return Operator(name, "wrong-point", rule, lambda at: at.x.dim() > 0 and (whole or at.name == "softmax"), each,
                     lambda at, key: {"there": at.named(key)})  # fmt: skip
@@ -96,11 +57,11 @@ def _is_given_upstream(at: At) -> bool:
 
 
 def _other_axes(at: At) -> Iterator[Parameters]:
-    return ({"axes": axes} for axes in subsets(tuple(range(at.x.dim()))) if axes != _axes(at))
+    return ({"axes": axes} for axes in subsets(tuple(range(at.x.dim()))) if axes != axes_of(at))
 
 
 def _there_and_here(at: At, axes: Axes) -> Parameters:
-    there, here = (at.axes(at.x.shape[i] for i in which) for which in (axes, _axes(at)))
+    there, here = (at.axes(at.x.shape[i] for i in which) for which in (axes, axes_of(at)))
     return {"there": there, "here": here}
 
 
@@ -114,16 +75,16 @@ SOFTMAX = (
     _shares("divided-by-logsumexp", "wrong-point", lambda x, axes: x.exp() / x.logsumexp(axes, keepdim=True)),
     _shares("values-over-exponentials", "wrong-point", lambda x, axes: x / x.logsumexp(axes, keepdim=True).exp()),
     _shares("values-over-sum", "missing-local", lambda x, axes: x / x.sum(axes, keepdim=True)),
-    _shares("softmax-twice", "wrong-point", lambda x, axes: _softmax(_softmax(x, axes), axes)),
+    _shares("softmax-twice", "wrong-point", lambda x, axes: softmax(softmax(x, axes), axes)),
     _shares("sigmoid-for-softmax", "wrong-local", lambda x, axes: x.sigmoid()),
-    _shares("shares-upside-down", "wrong-local", lambda x, axes: 1 / _softmax(x, axes)),
-    _shares("values-negated-in-shares", "wrong-sign", lambda x, axes: _softmax(-x, axes)),
-    _shares("one-subtracted-from-shares", "wrong-local", lambda x, axes: _softmax(x, axes) - 1),
+    _shares("shares-upside-down", "wrong-local", lambda x, axes: 1 / softmax(x, axes)),
+    _shares("values-negated-in-shares", "wrong-sign", lambda x, axes: softmax(-x, axes)),
+    _shares("one-subtracted-from-shares", "wrong-local", lambda x, axes: softmax(x, axes) - 1),
     _shares("total-for-shares", "wrong-local", lambda x, axes: x.logsumexp(axes, keepdim=True).exp().expand(x.shape)),
     _shares("equal-shares", "wrong-local", lambda x, axes: torch.ones_like(x) / math.prod(x.shape[i] for i in axes)),
-    _shares("derivative-of-share-for-share", "wrong-local", lambda x, axes: (p := _softmax(x, axes)) * (1 - p)),
+    _shares("derivative-of-share-for-share", "wrong-local", lambda x, axes: (p := softmax(x, axes)) * (1 - p)),
     _shares("largest-takes-all", "wrong-local", lambda x, axes: (x == x.amax(axes, keepdim=True)).to(x.dtype)),
-    Operator("shares-over-other-axes", "summed-wrong-axis", lambda at, axes: _applied(at, _softmax(at.x, axes), axes),
+    Operator("shares-over-other-axes", "summed-wrong-axis", lambda at, axes: applied(at, softmax(at.x, axes), axes),
              lambda at: at.x.dim() > 0, _other_axes, _there_and_here),
     _another("another-value-for-shares", lambda r, q: q * (r.g - r.total(q * r.g)), whole=True),
     _another("another-value-in-row-sum", lambda r, q: r.own - r.p * r.total(q * r.g), whole=False),

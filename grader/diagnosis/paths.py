@@ -1,8 +1,4 @@
-"""Paths: a value that is used several times, or in every turn of a loop, followed along only some of its uses.
-
-A path goes through an edge: one line of the forward pass that uses a value. In a loop that line uses the value of every
-turn, and these uses are one edge.
-"""
+"""Paths: a value that is used several times, or in every turn of a loop, followed along only some of its uses."""
 
 from __future__ import annotations
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from grader.reference.answer_view import End
 from grader.reference.trial import Vague
 from grader.shapes import BATCH, FIRST_OF_ANY, PARTS
 
-from .operator import End, Kind, Operator, Parameters
+from .operator import Kind, Operator, Parameters
 
 MATCH = 1e-4
 Change = Callable[[np.ndarray], Any]

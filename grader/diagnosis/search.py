@@ -16,12 +16,13 @@ import numpy as np
 
 from grader.exercise import Declaration, Exercise, Routine
 from grader.reference.compare import scaled_error
+from grader.reference.operation_recorder import trace_of
 from grader.reference.references import rounding
 from grader.reference.trace import Place
 from grader.reference.trial import IMPOSSIBLE, Trial, Vague
 
 from . import factors, facts, paths, rows
-from .candidates import Candidate, Problem, both, rank, trace_of
+from .candidates import Candidate, Problem, both, rank
 from .facts import Pair, off
 from .mistake import Fact, Mistake
 from .operator import Kind
@@ -466,4 +467,4 @@ def places(search: Search, code: str) -> tuple[Place, ...]:
     return next((one.mistake().at for one in fitting if search.explains(one)), ())
 
 
-__all__ = ["Candidate", "Problem", "Search", "find_mistakes", "places", "trace_of"]
+__all__ = ["Candidate", "Problem", "Search", "find_mistakes", "places"]

@@ -1,4 +1,4 @@
-"""Norms in a forward pass: values that are divided by the root of their own squares."""
+"""What normalises a row of a forward pass: softmax and its kin, and norms, which divide by the root of the squares."""
 
 from __future__ import annotations
 
@@ -74,3 +74,41 @@ def _norm_at(at: At) -> Norm | None:
             if count and axes and torch.allclose(norm.right(g), found, 1e-9, 1e-12):
                 return norm
     return None
+
+
+def axes_of(at: At) -> tuple[int, ...]:
+    """The axes that the shares add up to 1 over, counted from the front."""
+    dim = at.step.kwargs.get("dim", at.step.args[1] if len(at.step.args) > 1 else None)
+    return tuple(sorted(axis % at.x.dim() for axis in (dim if isinstance(dim, (tuple, list)) else (dim,))))
+
+
+def softmax(x: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
+    return (x - x.logsumexp(axes, keepdim=True)).exp()
+
+
+def applied(at: At, shares: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
+    """The step's rule with these shares, and with the sums over these axes."""
+    if at.name == "logsumexp":
+        return shares * at.g.reshape([1 if i in axes_of(at) else size for i, size in enumerate(at.x.shape)])
+    if at.name == "softmax":
+        return shares * (at.g - (shares * at.g).sum(axes, keepdim=True))
+    return at.g - shares * at.g.sum(axes, keepdim=True)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the rule of a softmax or log-softmax is made of: `own - p * total(own)` is right."""
+
+    g: torch.Tensor  # what arrives
+    p: torch.Tensor  # the shares
+    own: torch.Tensor  # what an entry gets of its own, and what its row sums
+    axes: tuple[int, ...]  # what it sums that over
+
+    @classmethod
+    def of(cls, at: At, g: torch.Tensor | None = None, axes: tuple[int, ...] | None = None) -> Row:
+        """The right one; of another upstream gradient, or with the sum over other axes."""
+        g, p = at.g if g is None else g, softmax(at.x, axes_of(at))
+        return cls(g, p, p * g if at.name == "softmax" else g, axes_of(at) if axes is None else axes)
+
+    def total(self, terms: torch.Tensor) -> torch.Tensor:
+        return terms.sum(self.axes, keepdim=True)
