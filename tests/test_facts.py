@@ -16,9 +16,9 @@ from verdicts import Rule, named, told, verdict
 from grader.diagnosis import facts
 from grader.diagnosis.facts import Pair
 from grader.diagnosis.mistake import Mistake
-from grader.diagnosis.operator import End
 from grader.diagnosis.search import Problem, Search
 from grader.exercise import Exercise, Routine, returned_jacobian, stored
+from grader.reference.answer_view import End
 from grader.reference.trial import Trial
 from grader.sampling import away_from, normal, output
 from grader.wording.words import says

@@ -8,8 +8,8 @@ import pytest
 import torch
 from verdicts import Rule, named, told, verdict
 
-from grader.diagnosis.paths import idle_edges, uses_of
 from grader.exercise import Exercise, stored
+from grader.reference.edges import idle_edges, uses_of
 from grader.reference.operation_recorder import record
 from grader.sampling import each_of, normal, output, spaced
 

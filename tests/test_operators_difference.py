@@ -10,9 +10,10 @@ import torch
 from verdicts import Rule, named, told, verdict
 
 from grader.diagnosis.difference import difference_choices
-from grader.diagnosis.operator import Edit, End
+from grader.diagnosis.operator import Edit
 from grader.diagnosis.quotient import quotient_choices
 from grader.exercise import Answer, Exercise, stored
+from grader.reference.answer_view import End
 from grader.reference.difference_quotient import Quotient
 from grader.reference.operation_recorder import record
 from grader.reference.trial import IMPOSSIBLE, Trial

@@ -142,3 +142,66 @@ def test_a_slip_in_a_loop_is_one_mistake_made_at_its_turns(
     assert named(LOOP, rule, answer) == name
     assert "#" not in str(told(verdict(LOOP, rule, answer)).get("value"))  # every turn has a value of its own
     assert parameters.items() <= told(verdict(LOOP, rule, answer)).items()
+
+
+def _moments(x: Any) -> Any:
+    m, v = 0.4 * x[:, 0], 0.2 * x[:, 0] ** 2
+    for t in range(1, 4):
+        m = 0.6 * m + 0.4 * x[:, t]
+        v = 0.8 * v + 0.2 * x[:, t] ** 2
+    return m / (v + 0.1).sqrt()
+
+
+def _gated(x: Any, w: Any) -> Any:
+    states = [x[:, 0]]
+    for t in range(1, 4):
+        gate = (x[:, t] * w).sigmoid()
+        states.append(gate * states[-1] + (1 - gate) * x[:, t].sin())
+    return torch.stack(states, 1)
+
+
+MOMENTS = Exercise("two moments", _moments, {"x": normal("bs 4"), "out": output()}, stored("x.g"))
+GATED = Exercise("a gate", _gated, {"x": normal("bs 4 n"), "w": normal("n"), "out": output()}, stored("x.g"))
+
+
+def decaying(decays: tuple[float, float] = (0.6, 0.8), turns: int = 4) -> Rule:
+    """The gradient by hand, with these decays on the way back through so many turns."""
+
+    def rule(k: dict[str, Any]) -> Any:
+        x = k["x"]
+        m, v = 0 * x[:, 0], 0 * x[:, 0]
+        for t in range(4):
+            m, v = 0.6 * m + 0.4 * x[:, t], 0.8 * v + 0.2 * x[:, t] ** 2
+        gm, gv = k["out_g"] / (v + 0.1).sqrt(), -k["out_g"] * m / (v + 0.1) ** 1.5 / 2
+        found = torch.zeros_like(x)
+        for t in range(3, 3 - turns, -1):
+            found[:, t] = 0.4 * gm + 0.4 * gv * x[:, t]
+            gm, gv = decays[0] * gm, decays[1] * gv
+        return found
+
+    return rule
+
+
+def gated(k: dict[str, Any]) -> Any:
+    """Nothing goes back from a state to the one before it."""
+    found = torch.zeros_like(k["x"])
+    found[:, 0] = k["out_g"][:, 0]
+    for t in range(1, 4):
+        x, g = k["x"][:, t], k["out_g"][:, t]
+        gate = (x * k["w"]).sigmoid()
+        found[:, t] = g * (1 - gate) * x.cos() + g * (k["out"][:, t - 1] - x.sin()) * gate * (1 - gate) * k["w"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (MOMENTS, decaying((1.0, 1.0)), "missing-local: derivative-missing"),
+        (MOMENTS, decaying((0.8, 0.6)), "wrong-operand: numbers-exchanged-back"),
+        (MOMENTS, decaying(turns=1), "missing-path: nothing-between-turns"),
+        (GATED, gated, "missing-path: no-gradient-through-loop"),
+    ],
+)
+def test_a_slip_in_what_a_loop_hands_on_is_named(exercise: Exercise, rule: Rule, name: str) -> None:
+    """Also where the loop begins with a value that is made in front of it, and where it hands on several."""
+    assert named(exercise, rule) == name

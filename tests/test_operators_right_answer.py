@@ -10,9 +10,10 @@ from hand_made import ANSWER, Change, pairs, trials
 from verdicts import Rule, named, pairs_of, problem_of, told, verdict
 
 from grader.diagnosis.facts import Pair
-from grader.diagnosis.operator import End, Operator
+from grader.diagnosis.operator import Operator
 from grader.diagnosis.right_answer import MOVED, PRIOR, PRODUCTS, RIGHT_ANSWER, STRAYS
 from grader.exercise import Answer, Exercise, stored
+from grader.reference.answer_view import End
 from grader.reference.trial import IMPOSSIBLE
 from grader.sampling import accumulating, normal, output
 

@@ -195,6 +195,51 @@ def test_two_things_at_once_are_both_told(exercise: Exercise, rule: Rule, name: 
     assert text in verdict(exercise, rule).says
 
 
+TWO_WAYS = Exercise(
+    "two ways",
+    lambda x, w, u: (x @ w).tanh() + (x @ u).sin(),
+    {"x": normal("bs n"), "w": normal("n m"), "u": normal("n m"), "out": output()},
+    stored("x.g"),
+)
+
+
+def test_two_slips_on_different_ways_through_the_pass_are_both_told() -> None:
+    """However rare each of them is: what they change adds up."""
+
+    def rule(v: dict[str, Any]) -> torch.Tensor:
+        x, w, u, g = v["x"], v["w"], v["u"], v["out_g"]
+        return (g / (x @ w).cosh()) @ w.T + (g * (x @ u).sin()) @ u.T
+
+    assert set(named(TWO_WAYS, rule).split(": ")[1].split(" + ")) == {"cosh-not-squared", "value-for-derivative"}
+
+
+SHIFTED = Exercise(
+    "a shifted tanh",
+    lambda x, w, b: ((x @ w).tanh() + b).sigmoid() + b,
+    {"x": normal("bs n"), "w": normal("n m"), "b": normal("m"), "out": output()},
+    stored("w.g", "b.g"),
+)
+
+
+def test_a_slip_of_one_answer_is_tried_with_others_in_the_rest() -> None:
+    """b.g has one slip, and w.g that one and another below it."""
+
+    def bent(v: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+        h = (v["x"] @ v["w"]).tanh()
+        s = (h + v["b"]).sigmoid()
+        return h, (s * (1 - s)) ** 2 * v["out_g"]
+
+    rules: dict[str, Rule] = {
+        "w.g": lambda v: v["x"].T @ (bent(v)[1] * (1 - bent(v)[0])),
+        "b.g": lambda v: (bent(v)[1] + v["out_g"]).sum(0),
+    }
+    said = verdicts(SHIFTED, rules)
+    assert said["b.g"].mistake is not None
+    assert said["w.g"].mistake is not None
+    assert [fact.operator for fact in said["b.g"].mistake.facts] == ["derivative-twice"]
+    assert [fact.operator for fact in said["w.g"].mistake.facts] == ["derivative-twice", "square-missing"]
+
+
 # --- one cause for a file ----------------------------------------------------------------------------------------
 
 NETWORK = Exercise(

@@ -211,6 +211,22 @@ def test_a_wrong_rule_is_followed_in_its_place() -> None:
     torch.testing.assert_close(trace.backward("x", ones), 3 * inputs["x"].cos())
 
 
+@settings(max_examples=40, deadline=None)
+@given(programs, st.integers(0, 2**31))
+def test_a_wrong_rule_gives_the_same_however_often_it_is_asked(program: Program, seed: int) -> None:
+    """What is asked often goes through Jacobians; another rule, or a use that is left out, in each place."""
+    inputs = inputs_of(seed)
+    trace = traced(forward_of(program), inputs, seed)
+    for step in trace.steps:
+        for where, _ in step.operands:
+            wrong = {(step.index, where): lambda _, step, g, where=where: step.vjp(where, g) * 2 + 1}
+            for change in ({"rules": wrong}, {"skip": frozenset({(step.index, where)})}):
+                first = trace.backward("x", **change)
+                most = max(value.numel() for value in trace.values().values())
+                often = [trace.backward("x", **change) for _ in range(most + 2)]
+                torch.testing.assert_close(often[-1], first, rtol=1e-9, atol=1e-9)
+
+
 def test_a_step_may_be_taken_otherwise_and_all_that_follows_with_it() -> None:
     """The forward pass again with one step changed; the sweep over it is that pass's own gradient."""
     x, g = torch.randn(3, 4, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)

@@ -10,9 +10,9 @@ import numpy as np
 from grader.diagnosis.candidates import Problem
 from grader.diagnosis.facts import Pair
 from grader.diagnosis.mistake import Diagnosis
-from grader.diagnosis.operator import End
 from grader.diagnosis.search import find_mistakes
 from grader.exercise import Answer, Declaration
+from grader.reference.answer_view import End
 from grader.reference.compare import agrees
 from grader.reference.references import make_trials
 from grader.reference.trial import Trial

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
+from grader.reference.operand_view import At
 from grader.reference.operations import AVERAGES, along, axis_of, sole_axis
 
-from .operator import At, Operator, Parameters
+from .operator import Operator, Parameters
 
 PICKS = {"max", "min", "amax", "amin"}
 COUNTS: dict[str, Callable[[At], int]] = {
@@ -160,6 +161,7 @@ def _closed(function: str, name: str, code: str, rule: Callable[..., torch.Tenso
 CLOSED_FORMS = (
     _closed("cumprod", "sum-not-reversed", "wrong-local", lambda x, y, g, i: (g * y).cumsum(i) / x),
     _closed("cumprod", "summed-before-multiplied", "sum-of-products", lambda x, y, g, i: _late(g, i) * y / x),
+    _closed("cumprod", "factors-summed-apart", "sum-of-products", lambda x, y, g, i: _late(g, i) * _late(y, i) / x),
     _closed("cumprod", "divided-by-output", "wrong-operand", lambda x, y, g, i: _late(g * y, i) / y),
     _closed("cumprod", "output-missing", "missing-local", lambda x, y, g, i: _late(g, i) / x),
     _closed("cumprod", "not-divided-by-operand", "missing-local", lambda x, y, g, i: _late(g * y, i)),

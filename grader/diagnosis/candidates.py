@@ -14,8 +14,11 @@ import numpy as np
 import torch
 
 from grader.exercise import Answer, Declaration, Exercise, Misconception
+from grader.reference.answer_view import End
 from grader.reference.compare import scaled_error
-from grader.reference.operation_recorder import record
+from grader.reference.edges import Edge, idle_edges, through, used_often, uses_of
+from grader.reference.operand_view import At
+from grader.reference.operation_recorder import trace_of
 from grader.reference.operations import EXPANSIONS, JOINS, NORMALISING, REDUCTIONS, RESHAPES, of_any_turn, step_name
 from grader.reference.references import right_answer as right_array
 from grader.reference.trace import Place, Position, Step, Trace
@@ -24,17 +27,16 @@ from grader.reference.trial import IMPOSSIBLE, Trial
 from . import difference, forward, paths, quotient, right_answer, rows
 from .along_axis import CLOSED_FORMS, PICKING, REDUCING, RUNNING, is_picking, is_running
 from .contraction import PRODUCT, SUMMING, is_contraction
-from .convolution import CONVOLUTION, is_convolution
 from .mistake import Fact, Mistake
-from .operator import At, Edit, End, Kind, Operator, Parameters, Pass, Spot, Way
-from .paths import Edge, idle_edges, uses_of
+from .normalising import NORMS, SOFTMAX
+from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
 from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
 from .rearranging import MOVING, REARRANGING, UPSTREAM_MOVED
-from .softmax import SOFTMAX
 from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH, TURNS
+from .windows import CONVOLUTION, CUTTING, GEOMETRY, PLACES, is_convolution
 
 FAITHFUL = 1e-6
-MOST, MOST_PAIRS = 500, 2000
+MOST, MOST_PAIRS = 500, 4000
 LEFT_OUT = {"missing-local", "sum-for-mean"}
 Family = Callable[[At], Iterable[Operator]]
 
@@ -53,6 +55,8 @@ TURNS_OF_LOOP: Mapping[tuple[int | None, int | None], str] = {
     (None, None): "every", (-1, None): "last", (0, 1): "first", (None, -1): "but-last", (1, None): "but-first",
 }  # fmt: skip
 EVERY = (None, None)
+VALUES_EXCHANGED = (*OUTPUT_FORMS, *EXCHANGED)
+WAY_BACK = {Kind.OPERAND, Kind.UPSTREAM, Kind.EDGES, Kind.RULES}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +87,11 @@ class Candidate:
         if len(self.edits) != 1 or self.only or self.code != "missing-path":
             return False
         return not {"turn", "turns"} & set(self.edits[0].told)
+
+    @property
+    def is_single(self) -> bool:
+        """One edit that goes with another one; a single sum over the batch goes with anything."""
+        return len(self.edits) == 1 and not (self.only or self.skip) and self.code != "extra-batch-sum"
 
     def mistake(self, *more: Fact) -> Mistake:
         """The record, with more facts behind those of the edits."""
@@ -198,15 +207,39 @@ class Problem:
         """Two of the likelier edits at different places, the likeliest first, as many as the budget allows."""
 
         def pairs() -> Iterator[Candidate]:
-            single = [one.edits[0] for one in self.plain() if len(one.edits) == 1 and not (one.only or one.skip)]
-            single = [edit for edit in single if edit.code != "extra-batch-sum"]  # a single sum goes with anything
-            likely = [e for e in single if e.operator.name in COUNTS and e.told.get("turn", "every") == "every"]
-            likely.sort(key=lambda edit: -COUNTS[edit.operator.name])
+            apart = set(self.changes()[0])  # of several that change the same, one is enough
+            likely = [
+                one for one in self.plain()
+                if one.is_single and one.edits[0].operator.name in COUNTS
+                and (one in apart or one.edits[0].operator.kind not in WAY_BACK)
+            ]  # fmt: skip
+            likely.sort(key=lambda one: -COUNTS[one.edits[0].operator.name])
             chosen = sorted(itertools.combinations(range(len(likely)), 2), key=sum)
-            different = ((likely[i], likely[j]) for i, j in chosen if likely[i].at != likely[j].at)
-            yield from map(Candidate, itertools.islice(different, MOST_PAIRS))
+            yield from itertools.islice((both(likely[i], likely[j]) for i, j in chosen), MOST_PAIRS)
 
         return self.remembered("pairs", pairs)
+
+    def changes(self) -> tuple[list[Candidate], np.ndarray]:
+        """Edits of the way back, and what each changes in the first trial; shape: (edits, entries of the answer).
+
+        What two of them change on different ways through the pass adds up, so that all pairs are seen at once.
+        """
+        return self.first.remember(("changes", self.answer.name), self._changes)  # type: ignore[no-any-return]
+
+    def _changes(self) -> tuple[list[Candidate], np.ndarray]:
+        right, found = self.end(self.first).right, dict[bytes, tuple[Candidate, np.ndarray]]()
+        single = [
+            one for one in (*self.plain(), *self.rarer()) if one.is_single and one.edits[0].operator.kind in WAY_BACK
+        ]
+        for one in sorted(single, key=lambda one: -COUNTS.get(one.edits[0].operator.name, 0))[:MOST_PAIRS]:
+            try:
+                computed = self.compute(one, self.first)
+            except IMPOSSIBLE:
+                continue
+            if computed.shape == right.shape and np.isfinite(computed).all():
+                change = (computed - right).flatten()
+                found.setdefault(np.round(change, 9).tobytes(), (one, change))
+        return [one for one, _ in found.values()], np.array([change for _, change in found.values()])
 
     def _plain(self) -> Iterator[Candidate]:
         yield from self._at_end((*right_answer.PRIOR, *right_answer.RIGHT_ANSWER))
@@ -221,7 +254,10 @@ class Problem:
             yield from self._in_forward(trace, plain=True)
             return
         for skip in dict.fromkeys((idle_edges(trace, self.wrt), ())):
-            yield from (Candidate((edit,), skip) for edit in self._local(trace, ARRIVING, family_of))
+            yield from (
+                Candidate((edit,), skip)
+                for edit in self._local(trace, (*ARRIVING, *NORMS, *CUTTING, *forward.NUMBERS_BACK), family_of)
+            )
             yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
         for operator, step, where, key, told in forward.taken_of_another(trace):
             yield _whole(operator, {"spot": Spot(step.line, EVERY, where), "key": key}, told, step, where)
@@ -266,7 +302,10 @@ class Problem:
         for step, spot in _spots(trace, relevant):
             yield from _edits_at(At(trace, step), arriving, spot)
             for at in _operands(trace, step, relevant):
-                yield from _edits_at(at, family(at), spot)
+                operators = family(at)
+                if spot.turns != EVERY:  # in some turns of a loop something is forgotten rather than exchanged
+                    operators = (one for one in operators if one not in VALUES_EXCHANGED)
+                yield from _edits_at(at, operators, spot)
 
     def _in_forward(self, trace: Trace, *, plain: bool) -> Iterator[Candidate]:
         """Another step of the forward pass, in each way that it can be another."""
@@ -276,7 +315,7 @@ class Problem:
                 continue
             at = At(trace, step)
             if not plain:
-                yield from (Candidate((edit,)) for edit in _edits_at(at, forward.TRACES, spot))
+                yield from (Candidate((edit,)) for edit in _edits_at(at, (*forward.TRACES, *PLACES), spot))
             for operator in forward.STEPS if plain else (*forward.STEPS, *forward.RARER_STEPS):
                 for way in forward.ways(operator, plain=plain, differentiated=step.key in relevant):
                     if way is Way.FORWARD and (not self.wrt or (plain and at.is_last)):
@@ -290,8 +329,8 @@ class Problem:
 
     def _along_paths(self, trace: Trace) -> Iterator[Candidate]:
         """A value used several times, followed along only some of its uses, or without upstream on some."""
-        for operator, chosen, told, through in paths.path_choices(trace, self.wrt):
-            yield Candidate((Edit(operator, None, chosen, told, _places(trace, through)),))
+        for operator, chosen, told, left_out in paths.path_choices(trace, self.wrt):
+            yield Candidate((Edit(operator, None, chosen, told, _places(trace, left_out)),))
         if trace.upstream_name and trace.out.startswith("%"):
             last = At(trace, trace.steps[int(trace.out[1:])])
             for edges in _straight(trace, self.wrt):
@@ -347,31 +386,21 @@ OPTION_VALUES: Mapping[type, tuple[int, ...]] = {bool: (True, False), int: (1, 2
 FIXED_OPTION = Operator("fixed-option", "hard-coded", lambda end: end.right, kind=Kind.END)
 
 
+def both(one: Candidate, two: Candidate) -> Candidate:
+    """Two edits at once: the one that is nearer to the loss is told first, and gives the code."""
+    last = {edit: max((step for step, _ in edit.at), default=-1) for edit in (*one.edits, *two.edits)}
+    return Candidate(tuple(sorted(last, key=lambda edit: -last[edit])))
+
+
 def rank(candidate: Candidate) -> int:
     """How specific its code is: where several fit the same numbers, the most specific is told."""
     return SPECIFIC.index(candidate.code)
 
 
-def trace_of(exercise: Exercise, trial: Trial, wrt: str = "") -> Trace:
-    """The forward pass in one trial, recorded once; the step `wrt` is an input of it, if a step is called so."""
-    assert trial.out_g is not None
-    out_g, given = trial.out_g, (wrt if wrt in exercise.step_names else "")
-
-    def recorded() -> Trace:
-        inputs = {name: trial.inputs[name] for name in (*exercise.forward_names, *filter(None, [given]))}
-        found = record(exercise.forward, inputs, out_g)
-        upstream = exercise.upstream_name if exercise.gives_upstream else ""
-        return replace(found, output_name=exercise.output_name, upstream_name=upstream, sizes=trial.setting.sizes)
-
-    return trial.remember(("trace", given), recorded)  # type: ignore[no-any-return]
-
-
 def _gradient(candidate: Candidate, trace: Trace, wrt: str) -> torch.Tensor:
     skip = uses_of(trace, candidate.skip)
     edited = Pass(trace, wrt, skip=skip | uses_of(trace, candidate.others))
-    for edit in sorted(
-        candidate.edits, key=lambda edit: edit.operator.kind in (Kind.OPERAND, Kind.UPSTREAM, Kind.EDGES)
-    ):
+    for edit in sorted(candidate.edits, key=lambda edit: edit.operator.kind in WAY_BACK):
         edited = edited.edited(edit)
     if not candidate.only:
         return edited.result()
@@ -404,7 +433,9 @@ def _edits_at(at: At, operators: Iterable[Operator], spot: Spot | None = None) -
     steps, told = spot.steps(at.trace), {"step": step_name(at.step)}
     if len(at.trace.turns[spot.line]) > 1:
         told["step"] = step_name(replace(at.step, nth=0))
-        told["turn"] = TURNS_OF_LOOP[spot.turns] if spot.line == at.step.line else "alike"
+        told["turn"] = TURNS_OF_LOOP[spot.turns] if spot.line == at.step.line else str(spot.line[0])
+        if told["turn"] == "carried":
+            told["step"] = f"`{at.step.label}`"
     for operator in operators:
         try:
             choices = (
@@ -446,7 +477,7 @@ def family_of(at: At) -> Iterator[Operator]:
     elif is_running(at):
         yield from (*RUNNING, *CLOSED_FORMS)
     else:
-        yield from CONVOLUTION if is_convolution(at) else REARRANGING
+        yield from (*CONVOLUTION, *GEOMETRY) if is_convolution(at) else REARRANGING
     yield from (*ONE_SIDE, *EXCHANGED, *TURNS)
 
 
@@ -468,7 +499,7 @@ def _whole(
 
 def _straight(trace: Trace, wrt: str) -> Iterator[list[Edge]]:
     """The edges of every value that is used several times, where no loop goes through them."""
-    for _, edges in paths.used_often(trace, wrt):
+    for _, edges in used_often(trace, wrt):
         if all(len(edge.uses(trace)) == 1 for edge in edges):
             yield edges
 
@@ -480,7 +511,7 @@ def _places(trace: Trace, edges: Iterable[Edge]) -> tuple[Place, ...]:
 def _on_path(trace: Trace, edit: Edit, only: tuple[Edge, ...], edges: Sequence[Edge]) -> Candidate:
     others = tuple(edge for edge in edges if edge not in only)
     edit = replace(edit, at=(*edit.at, *_places(trace, only)))
-    return Candidate((edit,), (), only, others, tuple(paths.through(trace, only)))
+    return Candidate((edit,), (), only, others, tuple(through(trace, only)))
 
 
 def _by_rule(misconception: Misconception, trial: Trial) -> np.ndarray:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from grader.reference.compare import scaled_error
+from grader.reference.quantities import axes, numbers, quantities
 from grader.reference.trial import Trial
-from grader.sampling import Array
 
 from .right_answer import MATCH
 
@@ -92,9 +92,9 @@ def _of_size(known: Known, averages: bool) -> Factor | None:
 
 def _of_sizes(known: Known) -> Factor | None:
     """Divided by the size of one axis where the size of another belongs."""
-    sizes = _axes(known[0][0])
+    sizes = axes(known[0][0])
     for right, wrong in itertools.permutations(sizes, 2):
-        if all(math.isclose(r, _axes(t)[right] / _axes(t)[wrong], rel_tol=CLOSE) for t, r in known):
+        if all(math.isclose(r, axes(t)[right] / axes(t)[wrong], rel_tol=CLOSE) for t, r in known):
             told = {"wrong": wrong, "right": right, "wrong_size": sizes[wrong], "right_size": sizes[right]}
             return Factor("wrong-factor", "factor-other-size", told)
     return None
@@ -137,7 +137,7 @@ def _of_roots(known: Known) -> Factor | None:
 def _of_numbers(known: Known) -> Factor | None:
     """Made from an argument that is a plain number, such as 1 - p, or one that lacks it."""
     trial, first = known[0]
-    made = [_numbers(t) for t, _ in known]
+    made = [numbers(t) for t, _ in known]
     found: dict[str, float] = {}
     for expression in made[0]:
         if all(expression in numbers for numbers in made):
@@ -153,56 +153,6 @@ def _of_numbers(known: Known) -> Factor | None:
             return Factor("wrong-factor", "factor-expression", {"expression": f"{spelt(left)} * {expression}", **told})
         return Factor("hard-coded", "factor-number-typed-in", {"factor": spelt(first), **told})
     return None
-
-
-def _numbers(trial: Trial) -> dict[str, tuple[str, float]]:
-    """What a factor may be made of: each argument that is a number, its inverse, and for a share what is left of 1."""
-    found: dict[str, tuple[str, float]] = {}
-    for name, q in trial.arguments.items():
-        if type(q) is float and q:
-            found |= {name: (name, q), f"1 / {name}": (name, 1 / q)}
-            found |= {f"{name}**2": (name, q * q), f"1 / {name}**2": (name, 1 / q**2)}
-            if 0 < q < 1:
-                found |= {f"(1 - {name})": (name, 1 - q), f"1 / (1 - {name})": (name, 1 / (1 - q))}
-                found |= {f"{name} / (1 - {name})": (name, q / (1 - q)), f"(1 - {name}) / {name}": (name, (1 - q) / q)}
-                found |= {f"{name} * (1 - {name})": (name, q * (1 - q))}
-    return found
-
-
-def _axes(trial: Trial) -> dict[str, int]:
-    """The sizes of the named axes; of those without a name, the sizes of each array's axes."""
-    return {axis: size for axis, size in trial.setting.sizes.items() if not axis.startswith("_")}
-
-
-def quantities(trial: Trial) -> dict[str, int]:
-    """Sizes a factor may come from: the axes, then products of two, then numbers of entries."""
-    if "quantities" not in trial.memo:
-        trial.memo["quantities"] = _quantities(trial)
-    found: dict[str, int] = trial.memo["quantities"]
-    return found
-
-
-def _quantities(trial: Trial) -> dict[str, int]:
-    used = _axes(trial)
-    arrays = {name: value.values for name, value in trial.arguments.items() if isinstance(value, Array)}
-    left = 1 if trial.out is None else trial.out.numel()
-    shapes = [array.shape for array in arrays.values()]
-    return {
-        **used,
-        **{
-            f"shape[{name}]": shapes[0][axis]
-            for name, axis in trial.arguments.items()
-            if type(axis) is int and shapes and -len(shapes[0]) <= axis < len(shapes[0])
-        },
-        **{name: value for name, value in trial.arguments.items() if type(value) is int and value > 0},
-        **{f"{a} * {b}": m * n for (a, m), (b, n) in itertools.combinations(used.items(), 2)},
-        **{f"{name}.numel()": array.size for name, array in arrays.items()},
-        **{
-            f"({name}.numel() / out.numel())": array.size // left
-            for name, array in arrays.items()
-            if array.size > left and array.size % left == 0
-        },
-    }
 
 
 def spelt(value: float) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from grader.exercise import Answer
+from grader.reference.answer_view import End
 from grader.reference.compare import agrees, scaled_error, share_wrong
 from grader.reference.option_arguments import options, right_where
 from grader.reference.trial import Trial
@@ -18,7 +19,6 @@ from grader.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
 
 from .factors import CLOSE, Known, one_ratio, spelt
 from .mistake import Fact, Mistake
-from .operator import End
 from .right_answer import MATCH
 
 IMPRECISE = 0.02

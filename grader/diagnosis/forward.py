@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from grader.reference.operand_view import At
 from grader.reference.operations import (
     ALONG_AN_AXIS,
     AVERAGES,
@@ -21,20 +22,35 @@ from grader.reference.operations import (
     REDUCTIONS,
     RESHAPES,
     SUMS,
-    along,
     axis_of,
     step_name,
     value_name,
 )
+from grader.reference.other_steps import (
+    Change,
+    along_or_all,
+    first_ones,
+    identity,
+    less_one,
+    mask_at,
+    not_asked,
+    only_summand,
+    other_end,
+    other_mask,
+    shifted_mask,
+    then,
+    with_argument,
+    with_constant,
+    with_option,
+)
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Position, Step, Trace
+from grader.reference.trace import Line, Position, Rules, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
-from .operator import At, Kind, Operator, Parameters, Way
+from .operator import Kind, Operator, Parameters, Way
 from .pointwise import is_pointwise, shaped
-from .rearranging import PERMUTATIONS
+from .rearranging import PERMUTATIONS, SELECTIONS
 
-Change = Callable[..., torch.Tensor]
 TURNED: Mapping[str, Change] = {"add": torch.sub, "sub": torch.add, "__rsub__": lambda x, constant: constant + x}
 # Functions that may be taken for one another.
 KIN: tuple[tuple[str, str], ...] = (
@@ -52,24 +68,6 @@ OTHER_CONSTANTS: Mapping[str, Callable[[float], float]] = {  # the constant itse
     "one-more": lambda c: c + 1, "one-less": lambda c: c - 1,
     "one-minus": lambda c: 1 - c, "one": lambda c: 1.0,
 }  # fmt: skip
-
-
-def _with_argument(step: Step, place: int, value: Any) -> Step:
-    return replace(step, args=(*step.args[:place], value, *step.args[place + 1 :]))
-
-
-def _identity(step: Step) -> Step:
-    return replace(step, func=lambda value, *_, **__: value)
-
-
-def _then(step: Step, change: Change) -> Step:
-    """The step, with something done to its value."""
-    return replace(step, func=lambda *args, **kwargs: change(step.func(*args, **kwargs)))
-
-
-def _with_constant(step: Step, change: Callable[[float], float]) -> Step:
-    ((place, constant),) = step.constants.items()
-    return _with_argument(step, place, change(constant))
 
 
 def _is_with_number(at: At, names: set[str]) -> bool:
@@ -92,12 +90,6 @@ def _other_constants(at: At) -> Iterator[Parameters]:
     return ({"how": how} for how, change in OTHER_CONSTANTS.items() if not math.isclose(change(constant), constant))
 
 
-def _less_one(step: Step) -> Step:
-    """A mean that is divided by the number of its entries less one."""
-    n = step.args[0].numel() / max(step.value.numel(), 1)
-    return _then(step, lambda mean: mean * n / (n - 1))
-
-
 def _is_function(at: At) -> bool:
     """Of one value, and more than a sum or a product with a number."""
     return not at.others and at.name not in RESHAPES | SUMS | PRODUCTS and at.y.dim() > 0
@@ -108,20 +100,16 @@ def _broadcasts_unless_reshaped(at: At) -> bool:
     if at.name not in RESHAPES or at.others:
         return False
     try:
-        other = at.trace.with_steps({at.step.index: _identity})
+        other = at.trace.with_steps({at.step.index: identity})
     except IMPOSSIBLE:
         return False
     later = zip(at.trace.steps[at.step.index + 1 :], other.steps[at.step.index + 1 :], strict=True)
     return any(there.value.numel() > here.value.numel() for here, there in later)
 
 
-def _along(step: Step, axis: int | None) -> Step:
-    return along(step, tuple(range(step.value.dim())) if axis is None else axis)
-
-
 def _other_axes(at: At) -> Iterator[Parameters]:
     axis = axis_of(at.step)
-    return ({"axis": other} for other in range(at.y.dim()) if axis is None or other != axis % at.y.dim())
+    return ({"axis": other} for other in range(at.x.dim()) if axis is None or other != axis % at.x.dim())
 
 
 def _kin(at: At) -> Iterator[Parameters]:
@@ -133,49 +121,12 @@ def _is_power(at: At) -> bool:
     return at.name == "pow" and not at.others and isinstance(at.step.args[1], (int, float))
 
 
-def _other_end(step: Step) -> Step:
-    option = {"topk": "largest", "sort": "descending", "argsort": "descending"}.get(step.name)
-    if option:
-        return replace(step, kwargs={**step.kwargs, option: not step.kwargs.get(option, option == "largest")})
-    other = replace(step, func=lambda value, *args, **kwargs: step.func(-value, *args, **kwargs))
-    return _then(other, lambda found: -found if torch.is_tensor(found) and found.is_floating_point() else found)
-
-
-def _first_ones(step: Step) -> Step:
-    """The first entries along the axis in place of the selected ones, or the places of these."""
-
-    def first(x: torch.Tensor, k: int, dim: int = -1, **_: Any) -> torch.Tensor:
-        return torch.arange(k).expand(*x.shape[:-1], k) if getattr(step.func, "index", 0) else x.narrow(dim, 0, k)
-
-    return replace(step, func=first)
-
-
-def _mask_at(step: Step) -> int:
-    return 1 if step.name.startswith("masked_fill") else 0
-
-
-def _other_mask(change: Change) -> Callable[[Step], Step]:
-    return lambda step: _with_argument(step, _mask_at(step), change(step.args[_mask_at(step)]))
-
-
-def _shifted_mask(by: int) -> Change:
-    """A mask whose diagonals have moved by one place."""
-
-    def change(mask: torch.Tensor) -> torch.Tensor:
-        rows, columns = mask.shape[-2:]
-        wide = torch.nn.functional.pad(mask.to(torch.float64)[None], (1, 1, 0, 0), mode="replicate")[0]
-        found = wide[..., :, 1 - by : 1 - by + columns] > 0.5
-        return found.reshape(mask.shape) if found.shape == mask.shape else mask[..., :rows, :columns]
-
-    return change
-
-
 def _fills(at: At) -> bool:
     return at.name in {"masked_fill", "masked_fill_"} and len(at.step.args) == 3
 
 
 def _masks(at: At, rank: int = 0) -> bool:
-    mask = at.step.args[_mask_at(at.step)] if at.name in {"masked_fill", "masked_fill_", "where"} else None
+    mask = at.step.args[mask_at(at.step)] if at.name in {"masked_fill", "masked_fill_", "where"} else None
     return isinstance(mask, torch.Tensor) and mask.dim() >= rank
 
 
@@ -194,9 +145,73 @@ def _options(at: At) -> Iterator[Parameters]:
         yield {"name": "correction", "value": 0 if at.step.kwargs.get("correction", 1) else 1}
 
 
-def _with_option(step: Step, name: str, value: Any) -> Step:
-    kwargs = {key: given for key, given in step.kwargs.items() if not (name == "correction" and key == "unbiased")}
-    return replace(step, kwargs={**kwargs, name: value})
+def _row_counts(trace: Trace, spot: Any, axis: int) -> Trace:
+    """A sum along one axis, where nothing is there 1, so that it can be divided by; what comes of it is added up."""
+
+    def summed(x: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        found = x.sum(axis, keepdim=True)
+        return torch.where(found == 0, torch.ones_like(found), found)
+
+    other = trace.with_steps(dict.fromkeys(spot.steps(trace), lambda step: replace(step, func=summed)))
+    return replace(other, out_g=trace.out_g.expand(other.values()[other.out].shape), memo={})
+
+
+def _is_count(at: At) -> bool:
+    """The sum of an input that is no variable, such as a mask."""
+    (_, source), *_ = (*at.step.sources, ((), ""))
+    return at.name == "sum" and at.y.dim() == 0 and source in at.trace.inputs and at.step.args[0].dim() > 1
+
+
+def _indices(at: At) -> Iterator[Parameters]:
+    """Its arrays of whole numbers, with another of the same shape."""
+    values = at.trace.values()
+    for where, source in at.step.sources:
+        for key, value in values.items():
+            like = values[source]
+            if key != source and value.dtype == like.dtype == torch.int64 and value.shape == like.shape and value.dim():
+                yield {"where": where, "key": key}
+
+
+def _with_index(trace: Trace, spot: Any, where: Position, key: str) -> Trace:
+    value = trace.values()[key]
+    return trace.with_steps({i: lambda step: step.with_operands({where: value}) for i in spot.steps(trace)})
+
+
+def _other_numbers(at: At) -> Iterator[Parameters]:
+    """Other lines in front of it that do the same with another number."""
+    for line in dict.fromkeys(step.line for step in at.trace.steps[: at.step.index] if step.name == at.name):
+        other = At(at.trace, at.trace.steps[at.trace.turns[line][-1]])
+        plain = all(_has_number(one) and not one.others for one in (at, other))
+        if plain and other.step.constants != at.step.constants:
+            yield {"line": line}
+
+
+def _exchanged_numbers(trace: Trace, spot: Any, line: Line) -> dict[int, float]:
+    """The steps of two lines, each with the number of the other."""
+    mine, others = spot.steps(trace), trace.turns[line]
+    own, other = (next(iter(trace.steps[steps[0]].constants.values())) for steps in (mine, others))
+    return {**dict.fromkeys(mine, other), **dict.fromkeys(others, own)}
+
+
+def _numbers_forward(trace: Trace, spot: Any, line: Line) -> Trace:
+    numbers = _exchanged_numbers(trace, spot, line)
+    return trace.with_steps(dict.fromkeys(numbers, lambda step: with_constant(step, lambda _: numbers[step.index])))
+
+
+def _numbers_back(trace: Trace, spot: Any, line: Line) -> Rules:
+    numbers = _exchanged_numbers(trace, spot, line)
+
+    def rule(_trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
+        ((where, _),) = step.operands
+        other = with_constant(step, lambda _: numbers[step.index])
+        return other.vjp(where, g, {where: step.operand(where)})
+
+    return {(i, trace.steps[i].operands[0][0]): rule for i in numbers}
+
+
+def _numbers_told(at: At, line: Line) -> Parameters:
+    other = at.trace.steps[at.trace.turns[line][-1]]
+    return {"there": step_name(replace(other, nth=0)), "here": step_name(replace(at.step, nth=0))}
 
 
 def _step(name: str, code: str, rule: Callable[..., Step], when: Callable[[At], bool], **more: Any) -> Operator:
@@ -206,9 +221,9 @@ def _step(name: str, code: str, rule: Callable[..., Step], when: Callable[[At], 
 
 # The likeliest first; `FORWARD_ONLY` and `BACK_ONLY` of them may change one direction alone.
 STEPS = (
-    _step("constant-missing", "wrong-point", lambda step: _with_constant(step, lambda c: 0.0),
+    _step("constant-missing", "wrong-point", lambda step: with_constant(step, lambda c: 0.0),
           lambda at: _is_with_number(at, SUMS), tell=_number),
-    _step("constant-missing", "missing-local", lambda step: _with_constant(step, lambda c: 1.0),
+    _step("constant-missing", "missing-local", lambda step: with_constant(step, lambda c: 1.0),
           lambda at: _is_with_number(at, PRODUCTS), tell=_number),
     _step("sign-turned", "wrong-sign", lambda step: replace(step, func=TURNED[step.name]),
           lambda at: at.name in TURNED),
@@ -216,43 +231,52 @@ STEPS = (
           lambda at: at.name in AVERAGES and not at.is_last),
     _step("mean-of-sum", "mean-for-sum", lambda step: replace(step, func=torch.mean),
           lambda at: at.name == "sum" and not at.is_last),
-    _step("reduced-along-another-axis", "summed-wrong-axis", _along,
-          lambda at: at.name in REDUCTIONS and 0 < at.y.dim() == at.x.dim(),
+    _step("reduced-along-another-axis", "summed-wrong-axis", along_or_all,
+          lambda at: at.name in REDUCTIONS and at.y.dim() > 0 and bool(at.step.operands),
           each=lambda at: (*_other_axes(at), {"axis": None}),
           tell=lambda at, axis: {"axis": "all" if axis is None else axis}),
-    _step("operation-left-out", "missing-local", _identity,
+    _step("operation-left-out", "missing-local", identity,
           lambda at: _is_function(at) and at.y.shape == at.x.shape and len(at.trace.steps) > 1),
-    _step("along-another-axis", "summed-wrong-axis", _along,  # of an operation that keeps the shape
+    _step("along-another-axis", "summed-wrong-axis", along_or_all,  # of an operation that keeps the shape
           lambda at: axis_of(at.step) is not None and at.y.shape == at.x.shape and at.x.dim() > 1 and not at.others,
           each=_other_axes),
-    _step("shapes-not-in-line", "broadcast-accident", _identity, _broadcasts_unless_reshaped),
-    _step("another-constant", "wrong-point", lambda step, how: _with_constant(step, OTHER_CONSTANTS[how]),
+    _step("shapes-not-in-line", "broadcast-accident", identity, _broadcasts_unless_reshaped),
+    _step("another-constant", "wrong-point", lambda step, how: with_constant(step, OTHER_CONSTANTS[how]),
           lambda at: _has_number(at) and at.name not in PRODUCTS, each=_other_constants, tell=_number),
-    _step("another-constant", "wrong-factor", lambda step, how: _with_constant(step, OTHER_CONSTANTS[how]),
+    _step("another-constant", "wrong-factor", lambda step, how: with_constant(step, OTHER_CONSTANTS[how]),
           lambda at: _has_number(at) and at.name in PRODUCTS, each=_other_constants, tell=_number),
-    _step("mean-less-one", "wrong-factor", _less_one, lambda at: at.name in AVERAGES),
+    _step("mean-less-one", "wrong-factor", less_one, lambda at: at.name in AVERAGES),
     _step("reshaped-in-forward", "reshape-for-transpose",  # to the shape that the permutation would give
           lambda step: replace(step, func=lambda x, *args, **kwargs: x.reshape(step.func(x, *args, **kwargs).shape)),
           lambda at: at.name in PERMUTATIONS),
-    _step("other-end-selected", "wrong-operand", _other_end,
+    _step("other-end-selected", "wrong-operand", other_end,
           lambda at: at.name in {"topk", "sort", "argsort", "max", "min", "amax", "amin"}),
-    _step("first-ones-selected", "wrong-operand", _first_ones, lambda at: at.name == "topk"),
+    _step("first-ones-selected", "wrong-operand", first_ones, lambda at: at.name == "topk"),
     _step("another-function", "wrong-local",
           lambda step, name: replace(step, func=lambda value, *_, **__: FUNCTIONS[name](value)),
           lambda at: at.y.dim() > 0 and not at.others, each=_kin),
-    _step("another-exponent", "wrong-local", lambda step: _with_argument(step, 1, step.args[1] - 1), _is_power),
-    _step("another-exponent", "wrong-local", lambda step: _with_argument(step, 1, step.args[1] + 1), _is_power),
-    _step("mask-filled-with-zero", "wrong-local", lambda step: _with_argument(step, 2, 0.0), _fills),
-    _step("mask-left-out", "inverted-mask", _other_mask(torch.zeros_like), _fills),
-    _step("mask-turned-round", "inverted-mask", _other_mask(torch.logical_not), _masks),
-    _step("mask-shifted", "wrong-local", _other_mask(_shifted_mask(1)), lambda at: _masks(at, rank=2)),
-    _step("mask-shifted", "wrong-local", _other_mask(_shifted_mask(-1)), lambda at: _masks(at, rank=2)),
-    _step("mask-transposed", "inverted-mask", _other_mask(lambda mask: mask.mT), lambda at: _masks(at, rank=2)),
-    _step("another-option", "wrong-local", _with_option, lambda at: True, each=_options),
+    _step("another-exponent", "wrong-local", lambda step: with_argument(step, 1, step.args[1] - 1), _is_power),
+    _step("another-exponent", "wrong-local", lambda step: with_argument(step, 1, step.args[1] + 1), _is_power),
+    _step("summand-left-out", "missing-path", only_summand,
+          lambda at: at.name in {"add", "sub"} and len(at.others) == 1,
+          each=lambda at: ({"where": where} for where, _ in at.step.operands),
+          tell=lambda at, where: {"operand": at.named(at.key(where))}),
+    _step("first-places-picked", "wrong-operand", not_asked, lambda at: at.name in SELECTIONS),
+    _step("mask-filled-with-zero", "wrong-local", lambda step: with_argument(step, 2, 0.0), _fills),
+    _step("mask-left-out", "inverted-mask", other_mask(torch.zeros_like), _fills),
+    _step("mask-turned-round", "inverted-mask", other_mask(torch.logical_not), _masks),
+    _step("mask-shifted", "wrong-local", other_mask(shifted_mask(1)), lambda at: _masks(at, rank=2)),
+    _step("mask-shifted", "wrong-local", other_mask(shifted_mask(-1)), lambda at: _masks(at, rank=2)),
+    _step("mask-transposed", "inverted-mask", other_mask(lambda mask: mask.mT), lambda at: _masks(at, rank=2)),
+    _step("another-option", "wrong-local", with_option, lambda at: True, each=_options),
     _step("parts-exchanged", "wrong-sign", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
           lambda at: at.name == "sub" and len(at.others) == 1),
     _step("parts-exchanged", "wrong-operand", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
           lambda at: at.name == "div" and len(at.others) == 1),
+)  # fmt: skip
+NUMBERS_BACK = (
+    Operator("numbers-exchanged-back", "wrong-operand", _numbers_back, each=_other_numbers, tell=_numbers_told,
+             kind=Kind.RULES),
 )  # fmt: skip
 FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
                 "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
@@ -261,7 +285,7 @@ BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "a
              "another-constant"}  # fmt: skip
 RARER_STEPS = (
     _step("function-applied-as-well", "wrong-local",
-          lambda step, function: _then(step, lambda value: function.apply({function.operands[0][0]: value})),
+          lambda step, function: then(step, lambda value: function.apply({function.operands[0][0]: value})),
           lambda at: at.name in CONTRACTIONS | SUMS, each=_activations,
           tell=lambda at, function: {"function": step_name(function), "value": at.named(at.step.key)}),
 )  # fmt: skip
@@ -292,7 +316,7 @@ def _later(name: str, code: str, change: Callable[[At, torch.Tensor], Any], when
     def rule(trace: Trace, spot: Any) -> Trace:
         at = _at(trace, spot)
         do = partial(change, at)
-        return trace.with_steps({at.step.index: _identity, _next(at).index: lambda after: _then(after, do)})
+        return trace.with_steps({at.step.index: identity, _next(at).index: lambda after: then(after, do)})
 
     return Operator(name, code, rule, when, tell=lambda at: {"after": step_name(_next(at))}, kind=Kind.TRACE)
 
@@ -314,6 +338,13 @@ def _with_saved(trace: Trace, spot: Any, how: str) -> Trace:
 
 
 TRACES = (
+    Operator("numbers-exchanged", "wrong-operand", _numbers_forward, each=_other_numbers, tell=_numbers_told,
+             kind=Kind.TRACE),
+    Operator("summed-along-an-axis", "summed-wrong-axis", _row_counts, _is_count,
+             lambda at: ({"axis": axis} for axis in range(at.step.args[0].dim())), lambda at, axis: {"axis": axis},
+             Kind.TRACE),
+    Operator("another-index", "wrong-operand", _with_index, each=_indices, kind=Kind.TRACE,
+             tell=lambda at, where, key: {"there": key, "here": at.named(dict(at.step.sources)[where])}),
     Operator("saved-value", "wrong-operand", _with_saved,
              lambda at: not at.others and at.y.dim() > 0 and at.name not in RESHAPES and not at.is_last,
              lambda at: ({"how": how} for how in SAVED),
@@ -327,7 +358,7 @@ TRACES = (
 
 def _added_up(trace: Trace, wrt: str, spot: Any) -> torch.Tensor:
     """Where the forward pass averages, it still divides by the right count, not by that of the broadcast entries."""
-    other, times = trace.with_steps({_at(trace, spot).step.index: _identity}), 1.0
+    other, times = trace.with_steps({_at(trace, spot).step.index: identity}), 1.0
     for here, there in zip(trace.steps, other.steps, strict=True):
         if here.name in AVERAGES:
             times *= At(other, there).x.numel() / At(trace, here).x.numel()
@@ -371,11 +402,19 @@ INSTEAD: dict[str, Change] = {
     "row-before-or-none": lambda x: torch.cat((torch.zeros_like(x[:1]), x[:-1])),
     "row-behind-or-none": lambda x: torch.cat((x[1:], torch.zeros_like(x[:1]))),
     "rows-turned-round": lambda x: x.flip(0), "sorted": lambda x: x.sort(0).values,
+    "sum-of-columns": lambda x: x.sum(-1, keepdim=True).expand(x.shape),
+    "mean-of-columns": lambda x: x.mean(-1, keepdim=True).expand(x.shape),
     "less-mean": lambda x: x - x.mean(0), "without-sign": torch.abs, "rounded": torch.round, "squared": torch.square,
 }  # fmt: skip
 OF_PLACES = ("first-row", "last-row", "row-before", "row-behind", "rows-turned-round")
 OF_UPSTREAM = INSTEAD | {"sign": torch.sign, "cut-off": lambda g: g.clamp(-1, 1)}
-CODES = {"first-row": "partial-batch", "last-row": "partial-batch", "sign": "not-linear", "cut-off": "not-linear"}
+CODES = {
+    "sum-of-columns": "sum-of-products",
+    "first-row": "partial-batch",
+    "last-row": "partial-batch",
+    "sign": "not-linear",
+    "cut-off": "not-linear",
+}
 
 
 def _input(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:

@@ -1,118 +1,45 @@
-"""Paths: a value that is used several times, or in every turn of a loop, followed along only some of its uses.
-
-A path goes through an edge: one line of the forward pass that uses a value. In a loop that line uses the value of every
-turn, and these uses are one edge.
-"""
+"""Paths: a value that is used several times, or in every turn of a loop, followed along only some of its uses."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch
 
-from grader.reference.operations import AVERAGES, of_any_turn, step_name, value_name
-from grader.reference.trace import Line, Position, Step, Trace, Use
+from grader.reference.edges import Edge, Uses, in_loops, is_carried, through, used_often, uses_of, value_of
+from grader.reference.operations import AVERAGES, value_name
+from grader.reference.trace import Line, Step, Trace, Use
 
-from .operator import Kind, Operator, Parameters, Uses
+from .operator import Kind, Operator, Parameters
 
-MOST_PATHS = 4
-NOTHING = 1e-9
 LAST_TURNS, NO_TURN = (1, 2, 3), slice(0, 0)
 Choice = tuple[Operator, Parameters, Parameters]  # with what is told
 ChoiceAt = tuple[*Choice, Step | None]  # and the step that it is about
 
 
-@dataclass(frozen=True)
-class Edge:
-    """One line of the forward pass that uses a value."""
-
-    source: str | Line  # an input's name, or the line that the value comes from
-    line: Line  # the line that uses it
-    position: Position | None  # as which operand; `None` where it is one of a list
-
-    def uses(self, trace: Trace) -> list[Use]:
-        """Every use in a trace, in the order of the forward pass."""
-        keys = {self.source} if isinstance(self.source, str) else {f"%{i}" for i in trace.turns.get(self.source, [])}
-        operands = ((i, *operand) for i in trace.turns.get(self.line, []) for operand in trace.steps[i].operands)
-        return [(i, where) for i, where, key in operands if key in keys and self.position in (None, where)]
+def _turned_off(trace: Trace, _: object, edges: tuple[Edge, ...], keep: slice) -> Uses:
+    found: set[Use] = set()
+    for uses in (edge.uses(trace) for edge in edges):
+        if not uses[keep] and keep != NO_TURN:
+            raise ValueError("there are no such turns at these sizes")
+        found |= set(uses) - set(uses[keep])
+    return frozenset(found)
 
 
-def edges_of(trace: Trace, wrt: str) -> dict[str | Line, list[Edge]]:
-    """Every value on the way from `wrt` to the output, with the edges that go on from it."""
-    relevant, found = trace.depends(wrt), dict[str | Line, dict[Edge, None]]()
-    for step in trace.steps:
-        for where, key in step.operands if step.key in relevant else ():
-            if key in relevant:
-                source = trace.steps[int(key[1:])].line if key.startswith("%") else key
-                edge = Edge(source, step.line, where if len(where) == 1 else None)
-                found.setdefault(source, {})[edge] = None
-    return {source: list(edges) for source, edges in found.items()}
-
-
-def used_often(trace: Trace, wrt: str) -> Iterator[tuple[str, list[Edge]]]:
-    """Every value that several edges go on from, as a record names it."""
-    for source, edges in edges_of(trace, wrt).items():
-        if 2 <= len(edges) <= MOST_PATHS:
-            yield _named(trace, source), edges
-
-
-def _named(trace: Trace, source: str | Line) -> str:
-    if isinstance(source, str):
-        return source
-    return of_any_turn(trace, value_name(trace, f"%{trace.turns[source][0]}"))
-
-
-def _is_carried(trace: Trace, edge: Edge) -> bool:
-    """It hands a value on from one turn of a loop to the next."""
-    for (here, _), (there, where) in itertools.pairwise(edge.uses(trace)):
-        if dict(trace.steps[there].operands)[where] in trace.depends(trace.steps[here].key):
-            return True
-    return False
-
-
-def through(trace: Trace, edges: tuple[Edge, ...]) -> list[str]:
-    """The operations that the edges lead to, as a record names them."""
-    return [step_name(trace.steps[trace.turns[edge.line][0]]) for edge in edges]
-
-
-def uses_of(trace: Trace, edges: tuple[Edge, ...]) -> Uses:
-    return frozenset(use for edge in edges for use in edge.uses(trace))
-
-
-def idle_edges(trace: Trace, wrt: str) -> tuple[Edge, ...]:
-    """Edges that contribute nothing in total, as that of the mean in a variance: whoever knows it leaves them out."""
-    right = trace.backward(wrt)
-    bound = NOTHING * float(right.abs().max()) if right.numel() else 0.0
-    idle: tuple[Edge, ...] = ()
-    for edge in (edge for _, edges in used_often(trace, wrt) for edge in edges):
-        skip = uses_of(trace, (*idle, edge))
-        if float((trace.backward(wrt, skip=skip) - right).abs().max()) <= bound:
-            idle = (*idle, edge)
-    return idle
-
-
-def _turned_off(trace: Trace, _: object, edge: Edge, keep: slice) -> Uses:
-    uses = edge.uses(trace)
-    kept = uses[keep]
-    if not kept and keep != NO_TURN:
-        raise ValueError("there are no such turns at these sizes")
-    return frozenset(uses) - frozenset(kept)
-
-
-def _cut_once(trace: Trace, _: object, edge: Edge, turn: int) -> Uses:
-    uses = edge.uses(trace)
+def _cut_once(trace: Trace, _: object, edges: tuple[Edge, ...], turn: int) -> Uses:
+    uses = edges[0].uses(trace)
     if not -len(uses) <= turn < len(uses) or len(uses) < 2:
         raise ValueError("there is no such turn at these sizes")
     return frozenset([uses[turn]])
 
 
-def _truncated(trace: Trace, wrt: str, edge: Edge, exits: tuple[Edge, ...], turns: int) -> torch.Tensor:
+def _truncated(trace: Trace, wrt: str, edges: tuple[Edge, ...], exits: tuple[Edge, ...], turns: int) -> torch.Tensor:
     """What each turn gives to the output goes back through the last few turns only, and no further."""
-    carried, found = edge.uses(trace), torch.zeros_like(trace.inputs[wrt])
+    carried, found = edges[0].uses(trace), torch.zeros_like(trace.inputs[wrt])
     leaving = [use for one in exits for use in one.uses(trace)]
     if not leaving or len(carried) < 2:
         raise ValueError("there is no loop at these sizes")
@@ -126,6 +53,7 @@ def _truncated(trace: Trace, wrt: str, edge: Edge, exits: tuple[Edge, ...], turn
 
 MISSING = Operator("path-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges), kind=Kind.EDGES)
 CUT_ONCE = Operator("cut-once", "missing-path", _cut_once, kind=Kind.EDGES)
+BETWEEN_TURNS = Operator("nothing-between-turns", "missing-path", _turned_off, kind=Kind.EDGES)
 TRUNCATED = Operator("truncated", "missing-path", _truncated, kind=Kind.SWEEP)
 TURNS_KEPT = tuple(
     (Operator(name, "missing-path", _turned_off, kind=Kind.EDGES), turns) for name, turns in (
@@ -141,13 +69,17 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
         for count in range(1, len(edges)):
             for dropped in itertools.combinations(edges, count):
                 told = {"value": name, "count": len(edges), "missing": through(trace, dropped)}
-                if count > 1 or not _is_carried(trace, dropped[0]):
+                if count > 1 or not is_carried(trace, dropped[0]):
                     yield MISSING, {"edges": dropped}, told, dropped
-    for edges in edges_of(trace, wrt).values():
-        for edge in edges:
-            exits = tuple(other for other in edges if other != edge)
-            for operator, chosen, turns in _loop_choices(trace, edge, exits):
-                yield operator, {"edge": edge, **chosen}, {"step": through(trace, (edge,))[0], **turns}, (edge,)
+    carried: list[Edge] = []
+    for edge, exits in in_loops(trace, wrt):
+        if len(edge.uses(trace)) > 1 and is_carried(trace, edge):
+            carried.append(edge)
+        for operator, chosen, turns in _loop_choices(trace, edge, exits):
+            yield operator, {"edges": (edge,), **chosen}, {"step": through(trace, (edge,))[0], **turns}, (edge,)
+    for back in (0, *LAST_TURNS) if len(carried) > 1 else ():
+        keep = slice(-back, None) if back else NO_TURN
+        yield BETWEEN_TURNS, {"edges": tuple(carried), "keep": keep}, {"turns": back + 1}, tuple(carried)
 
 
 def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator[Choice]:
@@ -156,9 +88,9 @@ def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator
     if count < 2:
         return
     for operator, keep in TURNS_KEPT:
-        if keep != NO_TURN or (exits and _is_carried(trace, edge)):
+        if keep != NO_TURN or (exits and is_carried(trace, edge)):
             turns = len(range(*keep.indices(99)))
-            yield operator, {"keep": keep}, {"value": _named(trace, edge.source), "turns": turns}
+            yield operator, {"keep": keep}, {"value": value_of(trace, edge), "turns": turns}
     if exits:
         yield from ((CUT_ONCE, {"turn": turn}, {"turns": turn}) for turn in range(-count, count))
         yield from ((TRUNCATED, {"exits": exits, "turns": turns}, {"turns": turns}) for turns in LAST_TURNS)

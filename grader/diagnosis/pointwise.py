@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from grader.reference.operand_view import At, unbroadcast
 from grader.reference.operations import SUMS
 from grader.reference.symbolic_numbers import spelling
 from grader.reference.trace import Trace
 
-from .operator import At, Operator, Parameters, unbroadcast
+from .operator import Operator, Parameters
 
 QUOTIENTS = {"div", "__rdiv__", "__rtruediv__", "reciprocal"}
 ROOT_PI = math.pi**0.5
@@ -134,6 +135,8 @@ POINTWISE = (
     _slope("sum-as-product", "wrong-local", lambda at: at.partner, lambda at: at.name in SUMS and len(at.others) == 1),
     _slope("quotient-upside-down", "wrong-local", lambda at: 1 / at.step.vjp((0,), at.ones),
            lambda at: at.name == "div" and at.where == (0,) and len(at.others) == 1),
+    Operator("upstream-squared-as-well", "not-linear", lambda at: at.g - (at.g * at.y) ** 2,
+             lambda at: at.name == "tanh"),
     _slope("only-lower-edge", "wrong-local", lambda at: torch.heaviside(at.x - _edges(at)[0], at.d),
            lambda at: bool(_edges(at))),
     _slope("only-upper-edge", "wrong-local", lambda at: torch.heaviside(_edges(at)[1] - at.x, at.d),

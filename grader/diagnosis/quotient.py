@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from grader.reference.answer_view import End
 from grader.reference.difference_quotient import PLACES, Quotient, place_pairs, places_of_right
 from grader.reference.trial import Trial
 
-from .operator import End, Kind, Operator, Parameters
+from .operator import Kind, Operator, Parameters
 
 OWN_STEPS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 
 import torch
 
+from grader.reference.operand_view import At
 from grader.reference.operations import JOINS, axis_of
 
 from .contraction import transposed
-from .operator import At, Kind, Operator, Parameters
+from .operator import Kind, Operator, Parameters
 from .pointwise import Axes
 
 SELECTIONS = {"__getitem__", "gather", "index_select", "select", "take_along_dim", "embedding"}
@@ -69,7 +70,15 @@ def _one_write(name: str, order: Callable[[torch.Tensor], torch.Tensor]) -> Oper
     return Operator(name, "overwritten", rule, _moves_copies)
 
 
+def _in_order(at: At) -> torch.Tensor:
+    """What comes back of a sort put in the order that sorts, and not back from it."""
+    axis = axis_of(at.step)
+    order = at.x.argsort(-1 if axis is None else axis, descending=bool(at.step.kwargs.get("descending", False)))
+    return at.g.gather(-1 if axis is None else axis, order)
+
+
 REARRANGING = (
+    Operator("order-for-its-inverse", "transposed", _in_order, lambda at: at.name == "sort"),
     Operator("permuted-again", "transposed", lambda at: at.step.apply({at.where: at.g}),
              lambda at: at.name in PERMUTATIONS),
     Operator("reshaped-for-permuted", "reshape-for-transpose", lambda at: at.g.reshape(at.x.shape),
@@ -144,6 +153,12 @@ MOVING = (
              lambda at: at.y.dim() > 1 and bool(at.others)),
 )  # fmt: skip
 UPSTREAM_MOVED = (
+    Operator("upstream-reshaped", "reshape-for-transpose", lambda at: at.g.reshape(at.g.mT.shape).mT,
+             lambda at: at.y.dim() > 1 and at.y.shape[-1] != at.y.shape[-2], kind=Kind.UPSTREAM),
+    Operator("only-diagonal-of-upstream", "diagonal-only",
+             lambda at: at.g * torch.eye(at.g.shape[-1], dtype=at.g.dtype),
+             lambda at: at.y.dim() > 1 and at.y.shape[-1] == at.y.shape[-2] > 1, tell=lambda at: {
+             "value": at.named(at.step.key)}, kind=Kind.UPSTREAM),
     Operator("upstream-moved", "wrong-operand", lambda at, how, axes: MOVED[how](at.g, axes),
              each=lambda at: _moves(at.y), tell=lambda at, **move: _moved(at, at.y, **move), kind=Kind.UPSTREAM),
 )  # fmt: skip

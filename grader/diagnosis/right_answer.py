@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from grader.reference.answer_view import End
 from grader.reference.trial import Vague
 from grader.shapes import BATCH, FIRST_OF_ANY, PARTS
 
-from .operator import End, Kind, Operator, Parameters
+from .operator import Kind, Operator, Parameters
 
 MATCH = 1e-4
 Change = Callable[[np.ndarray], Any]
@@ -188,7 +189,19 @@ STRAYS = (
          each=lambda end: ({"how": how, "axis": axis, "kept": kept}
                            for axis, how, kept in itertools.product(range(1, end.right.ndim), SUMMED, KEPT[1:]))),
 )  # fmt: skip
+
+
+def _diagonal(end: End, axes: tuple[int, int]) -> np.ndarray:
+    one, two = (
+        np.arange(end.right.shape[i]).reshape([-1 if i == j else 1 for j in range(end.right.ndim)]) for i in axes
+    )
+    return np.asarray(end.right * (one == two))
+
+
 MOVED = (
+    _end("only-diagonal-entries", "diagonal-only", _diagonal, lambda end: end.is_gradient,
+         each=lambda end: ({"axes": pair} for pair in itertools.combinations(range(end.right.ndim), 2)
+                           if end.right.shape[pair[0]] == end.right.shape[pair[1]] > 1), tell=lambda end, axes: {}),
     _end("turned-round", "wrong-operand", lambda end, axis: np.flip(end.right, axis),
          each=lambda end: ({"axis": axis} for axis in range(end.right.ndim))),
     _end("shifted", "wrong-operand", lambda end, axis, by: np.roll(end.right, by, axis),

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.reference.operations import REDUCTIONS, axis_names
-from grader.reference.trace import Place, Step, Trace
+from grader.reference.answer_view import End
+from grader.reference.operations import REDUCTIONS
+from grader.reference.row_split import Split, Weights, only
+from grader.reference.trace import Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
 from .mistake import Fact
-from .operator import End, Kind, Operator, Parameters
+from .operator import Kind, Operator, Parameters
 from .right_answer import MATCH
 
-Weights = Callable[[int], torch.Tensor]
 Traced = Callable[[Trial], Trace]
 Pair = tuple[Trial, np.ndarray]
 
@@ -31,52 +32,17 @@ LARGEST = {(0, 1): 9, (0, 1, 2): 7}  # how many rows may have every combination 
 FEWEST, LEAST_TRIALS, SPARE = 4, 2, 2
 
 
-def _only(*bounds: int | None) -> Weights:
-    """1 for the rows of a slice, 0 for the others."""
-    return lambda count: torch.zeros(count, dtype=torch.float64).index_fill(0, torch.arange(count)[slice(*bounds)], 1)
-
-
 PATTERNS: Mapping[str, Weights] = {
-    "all-but-first": _only(1, None), "all-but-last": _only(0, -1),
-    "every-other": _only(0, None, 2), "every-other-not-first": _only(1, None, 2),
-    "first-half": lambda n: _only(0, n // 2)(n), "second-half": lambda n: _only(n // 2, None)(n),
-    "groups-of-2": lambda n: _only(0, n // 2 * 2)(n), "groups-of-3": lambda n: _only(0, n // 3 * 3)(n),
-    "groups-of-4": lambda n: _only(0, n // 4 * 4)(n),
-    "first-2": _only(0, 2), "first-3": _only(0, 3), "first-4": _only(0, 4),
-    "first-twice": lambda n: 1 + _only(0, 1)(n), "last-twice": lambda n: 1 + _only(-1, None)(n),
+    "all-but-first": only(1, None), "all-but-last": only(0, -1),
+    "every-other": only(0, None, 2), "every-other-not-first": only(1, None, 2),
+    "first-half": lambda n: only(0, n // 2)(n), "second-half": lambda n: only(n // 2, None)(n),
+    "groups-of-2": lambda n: only(0, n // 2 * 2)(n), "groups-of-3": lambda n: only(0, n // 3 * 3)(n),
+    "groups-of-4": lambda n: only(0, n // 4 * 4)(n),
+    "first-2": only(0, 2), "first-3": only(0, 3), "first-4": only(0, 4),
+    "first-twice": lambda n: 1 + only(0, 1)(n), "last-twice": lambda n: 1 + only(-1, None)(n),
     "running-from-first": lambda n: torch.arange(n, 0, -1), "running-from-last": lambda n: torch.arange(n) + 1,
 }  # fmt: skip
 UNEVEN = {"first-twice", "last-twice", "running-from-first", "running-from-last"}
-
-
-@dataclass(frozen=True)
-class Split:
-    """Where a gradient is split into rows: what arrives at a step, or at one of its operands, along an axis."""
-
-    place: Place
-    axis: int
-
-    def rows(self, trace: Trace) -> int:
-        step, where = trace.steps[self.place[0]], self.place[1]
-        return (step.value if where is None else step.operand(where)).shape[self.axis]
-
-    def axes(self, trace: Trace) -> list[list[Any]]:
-        """The axis in a record."""
-        return axis_names([self.rows(trace)], trace.sizes)
-
-    def weighed(self, trace: Trace, wrt: str, weights: Weights) -> torch.Tensor:
-        """The gradient with its rows multiplied by their weights."""
-
-        def weigh(_: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
-            g = g if self.place[1] is None else step.vjp(self.place[1], g)
-            return g * weights(g.shape[self.axis]).view([-1 if i == self.axis else 1 for i in range(g.dim())])
-
-        return trace.backward(wrt, {self.place: weigh})
-
-    def parts(self, trace: Trace, wrt: str) -> np.ndarray:
-        """What each row alone contributes; shape: (rows, entries of the answer)."""
-        alone = [self.weighed(trace, wrt, _only(i, i + 1)).flatten() for i in range(self.rows(trace))]
-        return torch.stack(alone).numpy()
 
 
 ROWS = Operator("rows-in-pattern", "partial-batch", kind=Kind.SWEEP,

@@ -16,21 +16,24 @@ import numpy as np
 
 from grader.exercise import Declaration, Exercise, Routine
 from grader.reference.compare import scaled_error
+from grader.reference.operation_recorder import trace_of
 from grader.reference.references import rounding
 from grader.reference.trace import Place
 from grader.reference.trial import IMPOSSIBLE, Trial, Vague
 
 from . import factors, facts, paths, rows
-from .candidates import Candidate, Problem, rank, trace_of
+from .candidates import Candidate, Problem, both, rank
 from .facts import Pair, off
 from .mistake import Fact, Mistake
 from .operator import Kind
 from .right_answer import MATCH
 
 TINY, ZERO, MOST_ROUNDING = 1e-9, 1e-5, 0.1
-MOST_STEPS = 150_000  # one or two seconds
+MOST_STEPS = 120_000  # one or two seconds, for all the answers of a function
+OF_A_CANDIDATE = 5  # what one costs besides its steps
+MOST_APART = 60
 LEAST_TOLD = 5  # how many entries must agree about a factor that one of them would have to be asked for
-SHARED = (Kind.OPERAND, Kind.UPSTREAM, Kind.FORWARD, Kind.TRACE, Kind.INPUTS)
+SHARED = (Kind.OPERAND, Kind.UPSTREAM, Kind.FORWARD, Kind.TRACE, Kind.INPUTS, Kind.RULES)
 
 
 @dataclass
@@ -38,6 +41,11 @@ class Budget:
     """Steps of the forward pass that candidates may take: counted, so that the same answer is always told the same."""
 
     left: int = MOST_STEPS
+    kept: int = 0  # of these, for what comes later
+
+    def keep(self, part: float) -> None:
+        """Keep a part of what is left for the answers that come later."""
+        self.kept = int(self.left * part)
 
     def allows(self, steps: int) -> bool:
         """Take so many of them; whether there were as many."""
@@ -46,7 +54,7 @@ class Budget:
 
     @property
     def is_spent(self) -> bool:
-        return self.left < 0
+        return self.left < self.kept
 
 
 @dataclass(frozen=True)
@@ -56,11 +64,15 @@ class Search:
     Args:
         pairs: each trial with the learner's array in it (float64), the first one first.
         budget: what may still be tried; once it is spent, facts are all that is said.
+        tried: what was computed, and in which trial.
+        fitting: what was found to give the learner's numbers.
     """
 
     problem: Problem
     pairs: Sequence[Pair]
     budget: Budget = field(default_factory=Budget)
+    tried: set[tuple[Candidate, int]] = field(default_factory=set)
+    fitting: list[Candidate] = field(default_factory=list)
 
     def mistake(self) -> Mistake:
         """The likeliest mistake that gives the learner's numbers; the facts, where none does."""
@@ -125,8 +137,11 @@ class Search:
 
     def _compute(self, candidate: Candidate, trial: Trial) -> np.ndarray:
         """What a candidate gives in a trial; raises one of `IMPOSSIBLE`, also where the budget is spent."""
-        if not self.budget.allows(self._steps):
-            raise ValueError("nothing more is tried")
+        if (candidate, id(trial)) not in self.tried:  # what is looked at again costs nothing
+            self.tried.add((candidate, id(trial)))
+            again = any(edit.operator.kind in (Kind.FORWARD, Kind.TRACE, Kind.INPUTS) for edit in candidate.edits)
+            if not self.budget.allows(self._steps * (1 + again) + OF_A_CANDIDATE):  # forwards again, and back
+                raise ValueError("nothing more is tried")
         return self.problem.compute(candidate, trial)
 
     @cached_property
@@ -173,6 +188,8 @@ class Search:
             if not _near(array, computed, right) and not self._is_rounded(trial, array, computed):
                 return False
             told_apart = told_apart or not _near(computed, right, right)
+        if told_apart:
+            self.fitting.append(candidate)
         return told_apart
 
     def _is_rounded(self, trial: Trial, array: np.ndarray, computed: np.ndarray) -> bool:
@@ -300,7 +317,28 @@ class Search:
         """A slip on one path only, or two slips at different places."""
         if not self.problem.has_graph or not self.problem.wrt or not self._has_numbers:
             return None
-        return self._named(self.problem.on_one_path()) or self._named(self.problem.pairs())
+        return (
+            self._named(self.problem.on_one_path()) or self._named(self._apart()) or self._named(self.problem.pairs())
+        )
+
+    def together_with(self, known: Iterable[Candidate]) -> Mistake | None:
+        """One of these mistakes, which other answers of the function have, alone or with another one."""
+        known = list(dict.fromkeys(known))
+        pairs = (both(one, other) for one in known if one.is_single for other in self.problem.changes()[0])
+        return self._named(itertools.chain(known, pairs)) if self.can_share else None
+
+    def _apart(self) -> Iterator[Candidate]:
+        """Two edits on different ways through the pass: in the first trial their changes add up to the learner's."""
+        (_, array), right = self.pairs[0], self._rights[0]
+        every, changes = self.problem.changes()
+        if array.shape != right.shape or len(every) < 2:
+            return
+        whole, squares = (array - right).flatten(), (changes**2).sum(1)
+        rest = whole - changes  # what each leaves to another one
+        gaps = (rest**2).sum(1)[:, None] + squares - 2 * rest @ changes.T
+        bound = whole.size * (MATCH * max(np.abs(array).max(), np.abs(right).max())) ** 2
+        for i, j in np.argwhere(np.triu(gaps <= bound, 1))[:MOST_APART]:
+            yield both(every[i], every[j])
 
     def _counted(self) -> Mistake | None:
         if not self.problem.has_graph or self.problem.answer.kind != "gradient":
@@ -381,16 +419,27 @@ def find_mistakes(exercise: Declaration, first: Trial, wrong: Mapping[str, Seque
         first: the first trial of the run.
         wrong: by answer, each trial with the learner's array in it.
     """
+    budget = Budget()
     searches = {
         answer.name: Search(
             Problem(exercise, answer, first),
             [(trial, array.real.astype("float64")) for trial, array in wrong[answer.name]],
+            budget,
         )
         for answer in exercise.answers
         if answer.name in wrong
     }
     found = _one_cause({name: search for name, search in searches.items() if search.can_share})
-    return {name: found.get(name) or search.mistake() for name, search in searches.items()}
+    left = [name for name in searches if name not in found]
+    for i, name in enumerate(left, 1):
+        budget.keep(1 - 1 / (len(left) - i + 2))
+        found[name] = searches[name].mistake()
+    budget.keep(0)
+    for name, search in searches.items():
+        if found[name].code == "unknown" and len(searches) > 1:
+            known = [one for other in searches.values() for one in other.fitting if one.edits and other is not search]
+            found[name] = search.together_with(known) or found[name]
+    return {name: found[name] for name in searches}
 
 
 def _one_cause(left: dict[str, Search]) -> dict[str, Mistake]:
@@ -398,10 +447,12 @@ def _one_cause(left: dict[str, Search]) -> dict[str, Mistake]:
 
     Each is told where it is nearest to the loss, and the other answers name that one as their cause.
     """
-    found: dict[str, Mistake] = {}
+    found, asked = dict[str, Mistake](), False
     while len(left) > 1:
         nearest = max(left, key=lambda name: left[name].nearness)
         search = left.pop(nearest)
+        search.budget.keep(0.8 if asked else 0.5)
+        asked = True
         shared = [(one, [name for name, other in left.items() if other.explains(one)]) for one in search.shareable()]
         one, others = max(shared, key=lambda pair: len(pair[1]), default=(None, []))
         if one is not None and others:
@@ -416,4 +467,4 @@ def places(search: Search, code: str) -> tuple[Place, ...]:
     return next((one.mistake().at for one in fitting if search.explains(one)), ())
 
 
-__all__ = ["Candidate", "Problem", "Search", "find_mistakes", "places", "trace_of"]
+__all__ = ["Candidate", "Problem", "Search", "find_mistakes", "places"]

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import torch
 
-from grader.reference.operations import CONTRACTIONS, JOINS, RESHAPES, SUMS, axis_of, step_name
-from grader.reference.trace import Position, Trace
+from grader.reference.operand_view import At
+from grader.reference.operations import CONTRACTIONS, JOINS, PRODUCTS, RESHAPES, SUMS, axis_of, step_name
+from grader.reference.trace import Line, Position, Trace
 
-from .operator import At, Kind, Operator, Parameters
+from .operator import Kind, Operator, Parameters
 from .pointwise import is_pointwise, keys_like, shaped
 
 UPSTREAM = "out_g"
@@ -105,19 +106,40 @@ def pool(trace: Trace) -> dict[str, torch.Tensor]:
 
 
 def _exchanges(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
-    """Other values of an operand's shape; the forward pass's own first."""
+    """Other values of an operand's shape, in a loop those of the same turn; the forward pass's own first."""
     own = at.step.key if at.name == "pow" and at.step.args[1:] == (2,) else ""  # there, its exponent was not lowered
     for where in places:
         for key, value in pool(at.trace).items():
             if value.shape == at.step.operand(where).shape and key not in (at.key(where), own):
-                yield {"where": where, "key": key}
+                if (line := _loop_of(at, key)) is None:
+                    yield {"where": where, "key": key}
+                elif at.trace.turns[line].index(int(key[1:])) == _turn(at) and line not in _makers(at, where):
+                    yield {"where": where, "key": key, "line": line}
 
 
-def _taken_at(at: At, where: Position, key: str) -> torch.Tensor:
-    return at.back(replaced={where: shaped(pool(at.trace)[key], at.step.operand(where))})
+def _makers(at: At, where: Position) -> set[Line]:
+    """The lines that an operand comes from in the turns of a loop, and the step's own."""
+    found = (dict(at.trace.steps[i].operands).get(where, "") for i in at.trace.turns[at.step.line])
+    return {at.step.line, *(at.trace.steps[int(key[1:])].line for key in found if key.startswith("%"))}
 
 
-def _exchanged(at: At, where: Position, key: str) -> Parameters:
+def _turn(at: At) -> int:
+    return at.trace.turns[at.step.line].index(at.step.index)
+
+
+def _loop_of(at: At, key: str) -> Line | None:
+    """The line that makes a value once in every turn of the loop that the step is in."""
+    line = at.trace.steps[int(key[1:])].line if key.startswith("%") else None
+    count = len(at.trace.turns[at.step.line])
+    return line if line is not None and 1 < count == len(at.trace.turns[line]) else None
+
+
+def _taken_at(at: At, where: Position, key: str, line: Line | None = None) -> torch.Tensor:
+    value = at.trace.steps[at.trace.turns[line][_turn(at)]].value if line else pool(at.trace)[key]
+    return at.back(replaced={where: shaped(value, at.step.operand(where))})
+
+
+def _exchanged(at: At, where: Position, key: str, line: Line | None = None) -> Parameters:
     there = (at.trace.upstream_name or "1") if key == UPSTREAM else at.named(key)
     return {"there": there, "here": at.named(at.key(where))}
 
@@ -200,9 +222,22 @@ def _through_same(at: At) -> Iterator[Parameters]:
                     yield {"where": where, "key": key}
 
 
+def _own_through(at: At) -> Iterator[Parameters]:
+    """Partners that are products, with the operand itself in the place of one of their factors."""
+    for where in at.others:
+        made = _maker(at, where) if at.key(where).startswith("%") else None
+        for inner, source in made.step.operands if made is not None and made.name in PRODUCTS | CONTRACTIONS else ():
+            if source != at.source and made is not None and made.step.operand(inner).shape == at.x.shape:
+                yield {"where": where, "inner": inner}
+
+
 THROUGH = (
     Operator("another-partner", "wrong-operand", lambda at, where, key: at.back(replaced={
              where: (made := _maker(at, where)).step.apply({made.where: shaped(at.trace.values()[key], made.x)})}),
              each=_through_same,
              tell=lambda at, where, key: {"there": at.named(key), "here": at.named(_maker(at, where).source)}),
+    Operator("another-partner", "wrong-operand", lambda at, where, inner: at.back(replaced={
+             where: _maker(at, where).step.apply({inner: at.x})}), each=_own_through,
+             tell=lambda at, where, inner: {"there": at.named(at.source),
+                                            "here": at.named(_maker(at, where).key(inner))}),
 )  # fmt: skip

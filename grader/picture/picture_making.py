@@ -11,10 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from grader.course import CourseExercise
-from grader.diagnosis.search import Problem, Search, places, trace_of
+from grader.diagnosis.search import Problem, Search, places
 from grader.exercise import Answer, Exercise
 from grader.judging.judge import Judge, is_right
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL
+from grader.reference.operation_recorder import trace_of
 from grader.reference.option_arguments import describe_options
 from grader.reference.references import finite_difference_answer
 from grader.reference.trace import Place

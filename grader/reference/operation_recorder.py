@@ -11,10 +11,11 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from grader.exercise import InSteps
+from grader.exercise import Exercise, InSteps
 
 from .symbolic_numbers import SymbolicNumber
 from .trace import Position, Step, Trace, with_replaced
+from .trial import Trial
 
 MOST_ALIKE = 5
 IN_PLACE = {
@@ -37,6 +38,20 @@ def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_
 
     names = {recorder.keys[id(value)]: name for name, value in named.items()}
     return Trace(tensors, _numbered(recorder.steps), recorder.keys[id(out)], out_g, again, names=names)
+
+
+def trace_of(exercise: Exercise, trial: Trial, wrt: str = "") -> Trace:
+    """The forward pass in one trial, recorded once; the step `wrt` is an input of it, if a step is called so."""
+    assert trial.out_g is not None
+    out_g, given = trial.out_g, (wrt if wrt in exercise.step_names else "")
+
+    def recorded() -> Trace:
+        inputs = {name: trial.inputs[name] for name in (*exercise.forward_names, *filter(None, [given]))}
+        found = record(exercise.forward, inputs, out_g)
+        upstream = exercise.upstream_name if exercise.gives_upstream else ""
+        return replace(found, output_name=exercise.output_name, upstream_name=upstream, sizes=trial.setting.sizes)
+
+    return trial.remember(("trace", given), recorded)  # type: ignore[no-any-return]
 
 
 def _numbered(steps: list[Step]) -> tuple[Step, ...]:

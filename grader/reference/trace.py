@@ -20,6 +20,7 @@ Rule = Callable[["Trace", "Step", torch.Tensor], torch.Tensor]
 Rules = Mapping[Place, Rule]
 Line = tuple[object, ...]  # which operation of the forward pass's source: the calls that lead to it, and its name
 
+MOST_ROWS = 400
 SYMBOLS = {
     "matmul": "@", "mm": "@", "bmm": "@", "__matmul__": "@", "__rmatmul__": "@", "add": "+", "sub": "-",
     "__rsub__": "-", "mul": "*", "div": "/", "__rdiv__": "/", "__rtruediv__": "/", "neg": "-",
@@ -199,8 +200,8 @@ class Trace:
     def turns(self) -> dict[Line, list[int]]:
         """The steps that each line of the forward pass takes: one, or in a loop as many as it has turns.
 
-        Steps that several calls of one function share, and those of one operation wherever it stands, are there
-        together, too.
+        Steps that several calls of one function share, those of one operation wherever it stands, and those of one name
+        through which a loop hands values on from turn to turn are there together, too.
         """
         found: dict[Line, list[int]] = {}
         for step in self.steps:
@@ -209,8 +210,11 @@ class Trace:
         for step in self.steps:
             for line in (("shared", *step.line[-3:]), ("alike", step.name, _constants(step))):
                 alike.setdefault(line, []).append(step.index)
+        for steps in found.values():
+            if len(steps) > 1 and self.steps[steps[0]].key in self.reaches(self.steps[steps[1]].key):
+                alike.setdefault(("carried", self.steps[steps[0]].name), []).extend(steps)
         known = set(map(tuple, found.values()))
-        for line, steps in alike.items():
+        for line, steps in ((line, sorted(steps)) for line, steps in alike.items()):
             if len(steps) > 1 and tuple(steps) not in known:
                 known.add(tuple(steps))
                 found[line] = steps
@@ -265,14 +269,65 @@ class Trace:
                 of its upstream gradient; each takes the trace, the step and the step's upstream gradient.
             skip: uses that contribute nothing (step and position).
         """
-        sweep = self._sweep(wrt, skip)
-        if not rules:
+        rules, base = rules or {}, skip if rules else frozenset()
+        sweep = self._sweep(wrt, base)
+        if not rules and not skip:
             return sweep[0].get(wrt, torch.zeros_like(self.inputs[wrt]))
-        first = max(step for step, _ in rules)
+        first, last = (end(step for step, _ in rules or skip) for end in (max, min))
         gradients = dict(sweep[first + 1])
-        for step in reversed(self.steps[: first + 1]):
+        for step in reversed(self.steps[last : first + 1]):
+            self._add_contributions(step, wrt, gradients, rules, skip)
+        if not base and (found := self._by_jacobians(wrt, gradients, last)) is not None:
+            return found
+        for step in reversed(self.steps[:last]):
             self._add_contributions(step, wrt, gradients, rules, skip)
         return gradients.get(wrt, torch.zeros_like(self.inputs[wrt]))
+
+    def _by_jacobians(self, wrt: str, gradients: Mapping[str, torch.Tensor], last: int) -> torch.Tensor | None:
+        """What a sweep that is right before the step `last` ends in: what has changed there goes through Jacobians.
+
+        `None` where the sweep has been asked for too seldom for these to be worth making.
+        """
+        sweep = self._sweep(wrt, frozenset())
+        right, known = sweep[0].get(wrt), sweep[last]
+        found = torch.zeros_like(self.inputs[wrt]) if right is None else right
+        for key in dict.fromkeys((*gradients, *known)):
+            gradient, before = gradients.get(key), known.get(key)
+            if gradient is before or (key.startswith("%") and int(key[1:]) >= last):
+                continue
+            if gradient is not None and gradient.shape != self._shape(key):
+                return None
+            nothing = torch.zeros(self._shape(key), dtype=self.out_g.dtype)
+            change = (nothing if gradient is None else gradient) - (nothing if before is None else before)
+            jacobian = self._jacobian(key, wrt)
+            if jacobian is None or not bool(change.isfinite().all()):
+                return None
+            found = found + (change.flatten() @ jacobian).view(found.shape)
+        return found
+
+    def _shape(self, key: str) -> torch.Size:
+        return (self.steps[int(key[1:])].value if key.startswith("%") else self.inputs[key]).shape
+
+    def _jacobian(self, key: str, wrt: str) -> torch.Tensor | None:
+        """How the gradient of `wrt` follows that of a value; made once it has been asked for often.
+
+        Shape: (entries of the value, entries of `wrt`).
+        """
+        asked, jacobian = self._jacobians.get((key, wrt), (0, None))
+        size = self._shape(key).numel()
+        if jacobian is None and size < asked and size <= MOST_ROWS:
+            rows = [{key: row.view(self._shape(key))} for row in torch.eye(size, dtype=self.out_g.dtype)]
+            for step in reversed(self.steps[: int(key[1:]) + 1 if key.startswith("%") else 0]):
+                for gradients in rows:
+                    self._add_contributions(step, wrt, gradients, {}, frozenset())
+            nothing = torch.zeros_like(self.inputs[wrt])
+            jacobian = torch.stack([gradients.get(wrt, nothing).flatten() for gradients in rows])
+        self._jacobians[key, wrt] = asked + 1, jacobian
+        return jacobian
+
+    @cached_property
+    def _jacobians(self) -> dict[tuple[str, str], tuple[int, torch.Tensor | None]]:
+        return {}
 
     def gradients(self, wrt: str) -> dict[str, torch.Tensor]:
         """The right gradients of all values on the way back to `wrt`, by key."""

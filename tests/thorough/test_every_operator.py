@@ -30,6 +30,7 @@ from grader.sampling import (
     away_from,
     each_of,
     indices,
+    mask,
     normal,
     number,
     output,
@@ -63,6 +64,31 @@ def attention(x: Any, w: Any) -> Any:
 
 def two_layers(x: Any, w: Any, b: Any, v: Any, c: Any, t: Any) -> Any:
     return (((x @ w + b).relu() @ v + c - t) ** 2).mean()
+
+
+def rms_norm(x: Any, gain: Any) -> Any:
+    return x * (x.pow(2).mean(-1, keepdim=True) + 0.1).rsqrt() * gain
+
+
+def windows(x: Any, w: Any) -> Any:
+    return w[0] * x[:, :-4] + w[1] * x[:, 2:-2] + w[2] * x[:, 4:]
+
+
+def gates(x: Any, w: Any) -> Any:
+    i, f, g, o = (x @ w).chunk(4, -1)
+    return f.sigmoid() + i.sigmoid() * g.tanh() * o.sin()
+
+
+def messages(x: Any, i: Any, j: Any) -> Any:
+    return x.new_zeros(x.shape).index_add(0, j, x[i])
+
+
+def moments(x: Any) -> Any:
+    m, v = 0.4 * x[:, 0], 0.2 * x[:, 0] ** 2
+    for t in range(1, 4):
+        m = 0.6 * m + 0.4 * x[:, t]
+        v = 0.8 * v + 0.2 * x[:, t] ** 2
+    return m / (v + 0.1).sqrt()
 
 
 CLASSES = {"x": X, "t": indices("bs", "n")}
@@ -104,6 +130,18 @@ PASSES: dict[str, Exercise | Routine] = {
     "attention": of_x(attention, w=normal("n n")),
     "topk": of_x(lambda x: x.topk(2).values, spaced("bs n")),
     "a convolution": of_x(lambda x, k: conv(x, k, padding=1), normal("bs c l"), k=normal("o c 3")),
+    "an RMS norm": of_x(rms_norm, gain=normal("n")),
+    "windows": of_x(windows, normal("bs 9"), w=normal("3")),
+    "gates": of_x(gates, w=normal("n 8")),
+    "a wide convolution": of_x(lambda x, k: conv(x, k, dilation=2), normal("bs c 9"), k=normal("o c 3")),
+    "running moments": of_x(moments, normal("bs 4")),
+    "messages": of_x(messages, i=indices("k", "bs"), j=indices("k", "bs")),
+    "a square matrix": Exercise("", lambda x, w: x @ w, {"x": X, "w": normal("n n"), **G}, stored("w.g")),
+    "sorted": of_x(lambda x: x.sort(-1).values, spaced("bs n")),
+    "a share of the kept": Exercise(
+        "", lambda x, keep: (x * keep).sum(1, keepdim=True) / keep.sum(), {"x": X, "keep": mask("bs n"), **G},
+        stored("x.g"),
+    ),
     "a loop": of_x(recurrent, normal("t bs n"), w=normal("n n")),
     "the last state": of_x(lambda x, w: recurrent(x, w)[-1], normal("t bs n"), w=normal("n n")),
     "waves": of_x(lambda x: torch.cat((x.sin(), x.cos()), -1)),

@@ -61,7 +61,7 @@ def rmsnorm_grad(inp, gamma, out):
     gamma.g = (out.g * hat).sum(0)
 
 
-# %% wrong: gamma multiplied at the end | inp.g: wrong-local or unknown
+# %% wrong: gamma multiplied at the end | inp.g: wrong-local or wrong-operand or unknown
 def rmsnorm_grad(inp, gamma, out):
     rms = ((inp**2).mean(-1, keepdim=True) + 1e-5).sqrt()
     hat, h = inp / rms, out.g

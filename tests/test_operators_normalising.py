@@ -1,16 +1,17 @@
-"""Slips in softmax, log-softmax and logsumexp: each is computed and told apart."""
+"""Slips in softmax, log-softmax, logsumexp and norms: each is computed and told apart."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from verdicts import Rule, named
 
-from grader.diagnosis.operator import At
-from grader.diagnosis.softmax import SOFTMAX as OPERATORS
+from grader.diagnosis.normalising import SOFTMAX as OPERATORS
 from grader.exercise import Exercise, stored
+from grader.reference.operand_view import At
 from grader.reference.operation_recorder import record
 from grader.reference.operations import NORMALISING
 from grader.sampling import normal, output
@@ -122,3 +123,55 @@ def test_the_axis_is_found_however_it_is_given(forward: Any) -> None:
 
 def test_the_softmax_of_a_single_number_has_no_slips() -> None:
     assert slips(lambda x: x.softmax(0), torch.tensor(2.0)) == 0
+
+
+def _layer(x: Any, gain: Any) -> Any:
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / ((centred**2).mean(-1, keepdim=True) + 0.1).sqrt() * gain
+
+
+NORMED = {"x": normal("bs t n"), "gain": normal("n"), "out": output()}
+LAYER = Exercise("", _layer, NORMED, stored("x.g"))
+RMS = Exercise("", lambda x, gain: x * (x.pow(2).mean(-1, keepdim=True) + 0.1).rsqrt() * gain, NORMED, stored("x.g"))
+
+
+def norm(centre: bool, form: Callable[..., Any]) -> Rule:
+    """A gradient written with the upstream gradient g, the normalised value h and what it was multiplied by, r."""
+
+    def rule(v: dict[str, Any]) -> Any:
+        c = v["x"] - v["x"].mean(-1, keepdim=True) if centre else v["x"]
+        r = ((c**2).mean(-1, keepdim=True) + 0.1).rsqrt()
+        return form(v["out_g"] * v["gain"], c * r, r, v)
+
+    return rule
+
+
+def u(v: dict[str, Any]) -> Any:
+    return v["out_g"]
+
+
+def mean(terms: Any, axes: Any = -1) -> Any:
+    return terms.mean(axes, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (LAYER, norm(True, lambda g, h, r, v: r * (g - h * mean(g * h))), "missing-path: centring-missing"),
+        (RMS, norm(False, lambda g, h, r, v: r * (g - mean(g) - h * mean(g * h))), "wrong-local: centred-too"),
+        (LAYER, norm(True, lambda g, h, r, v: g - mean(g) - h * mean(g * h)), "missing-local: scale-of-norm-missing"),
+        (RMS, norm(False, lambda g, h, r, v: r * (g - h * mean(g * h, (1, 2)))),
+         "summed-wrong-axis: normed-over-other-axes"),
+        (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g, 1) - h * mean(g * h, 1))),
+         "summed-wrong-axis: normed-over-other-axes"),
+        (LAYER, norm(True, lambda g, h, r, v: v["gain"] * r * (u(v) - mean(u(v)) - h * mean(u(v) * h))),
+         "wrong-local: factor-behind-means"),
+        (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - v["x"] * mean(g * h))),
+         "wrong-operand: operand-outside"),
+        (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - mean(g * h))),
+         "missing-local: normalised-missing-outside"),
+        (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) + h * mean(g * h))), "wrong-sign: projection-added"),
+    ],
+)  # fmt: skip
+def test_each_slip_in_a_norm_has_its_name(exercise: Exercise, rule: Rule, name: str) -> None:
+    assert named(exercise, rule) == name

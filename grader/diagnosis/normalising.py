@@ -1,0 +1,232 @@
+"""Slips in what normalises a row: softmax and its kin, whose shares add up to 1, and norms, whose squares do.
+
+With shares p = exp(x) / sum of exp(x) along an axis, and g upstream, the three rules are
+softmax p (g - sum of p g), log-softmax g - p (sum of g), logsumexp p g.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from grader.reference.norms import Norm, Row, applied, axes_of, norm_at, softmax
+from grader.reference.operand_view import At
+from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace
+
+from .contraction import subsets
+from .operator import Kind, Operator, Parameters, Spot
+from .pointwise import Axes, keys_like, shaped
+
+
+def _shares(name: str, code: str, shares: Callable[[torch.Tensor, Axes], torch.Tensor]) -> Operator:
+    """Other shares, from the operand."""
+    return Operator(name, code, lambda at: applied(at, shares(at.x, axes_of(at)), axes_of(at)),
+                    lambda at: at.x.dim() > 0, tell=lambda at: {"operand": at.named(at.source)})  # fmt: skip
+
+
+def _mixed(name: str, code: str, mixed: Callable[[Row], torch.Tensor], of: str = "softmax log_softmax") -> Operator:
+    """Another mixture of a row's entries."""
+    return Operator(name, code, lambda at: mixed(Row.of(at)), lambda at: at.x.dim() > 0 and at.name in of.split())
+
+
+def _in_two(own: Row, summed: Row) -> torch.Tensor:
+    """The rule with each entry's own part and the sum of its row made of two rows."""
+    return own.own - own.p * summed.total(summed.own)
+
+
+def _another(name: str, mixed: Callable[[Row, torch.Tensor], torch.Tensor], *, whole: bool) -> Operator:
+    """Another value of the pass in the place of the shares: in the whole rule, or in one place of that of softmax."""
+
+    def each(at: At) -> Iterator[Parameters]:
+        own = {at.step.key, at.source} if whole else {at.step.key}
+        return ({"key": key} for key in keys_like(at.trace, at.x) if key not in own)
+
+    def rule(at: At, key: str) -> torch.Tensor:
+        other = shaped(at.trace.values()[key], at.x)
+        return applied(at, other, axes_of(at)) if whole else mixed(Row.of(at), other)
+
+    return Operator(name, "wrong-point", rule, lambda at: at.x.dim() > 0 and (whole or at.name == "softmax"), each,
+                    lambda at, key: {"there": at.named(key)})  # fmt: skip
+
+
+def _is_given_upstream(at: At) -> bool:
+    return at.x.dim() > 0 and at.name != "logsumexp" and at.is_given_last
+
+
+def _other_axes(at: At) -> Iterator[Parameters]:
+    return ({"axes": axes} for axes in subsets(tuple(range(at.x.dim()))) if axes != axes_of(at))
+
+
+def _there_and_here(at: At, axes: Axes) -> Parameters:
+    there, here = (at.axes(at.x.shape[i] for i in which) for which in (axes, axes_of(at)))
+    return {"there": there, "here": here}
+
+
+SOFTMAX = (
+    Operator("operation-ignored", "missing-local", lambda at: at.g, lambda at: at.name == "softmax" and at.x.dim() > 0),
+    _shares("exponentials-not-divided", "missing-local", lambda x, axes: x.exp()),
+    _shares("exponential-missing", "missing-local", lambda x, axes: x / x.logsumexp(axes, keepdim=True).exp() / x),
+    _shares("shares-missing", "missing-local", lambda x, axes: torch.ones_like(x)),
+    _shares("operand-for-shares", "wrong-point", lambda x, axes: x),
+    _shares("logarithms-for-shares", "wrong-point", lambda x, axes: x - x.logsumexp(axes, keepdim=True)),
+    _shares("divided-by-logsumexp", "wrong-point", lambda x, axes: x.exp() / x.logsumexp(axes, keepdim=True)),
+    _shares("values-over-exponentials", "wrong-point", lambda x, axes: x / x.logsumexp(axes, keepdim=True).exp()),
+    _shares("values-over-sum", "missing-local", lambda x, axes: x / x.sum(axes, keepdim=True)),
+    _shares("softmax-twice", "wrong-point", lambda x, axes: softmax(softmax(x, axes), axes)),
+    _shares("sigmoid-for-softmax", "wrong-local", lambda x, axes: x.sigmoid()),
+    _shares("shares-upside-down", "wrong-local", lambda x, axes: 1 / softmax(x, axes)),
+    _shares("values-negated-in-shares", "wrong-sign", lambda x, axes: softmax(-x, axes)),
+    _shares("one-subtracted-from-shares", "wrong-local", lambda x, axes: softmax(x, axes) - 1),
+    _shares("total-for-shares", "wrong-local", lambda x, axes: x.logsumexp(axes, keepdim=True).exp().expand(x.shape)),
+    _shares("equal-shares", "wrong-local", lambda x, axes: torch.ones_like(x) / math.prod(x.shape[i] for i in axes)),
+    _shares("derivative-of-share-for-share", "wrong-local", lambda x, axes: (p := softmax(x, axes)) * (1 - p)),
+    _shares("largest-takes-all", "wrong-local", lambda x, axes: (x == x.amax(axes, keepdim=True)).to(x.dtype)),
+    Operator("shares-over-other-axes", "summed-wrong-axis", lambda at, axes: applied(at, softmax(at.x, axes), axes),
+             lambda at: at.x.dim() > 0, _other_axes, _there_and_here),
+    _another("another-value-for-shares", lambda r, q: q * (r.g - r.total(q * r.g)), whole=True),
+    _another("another-value-in-row-sum", lambda r, q: r.own - r.p * r.total(q * r.g), whole=False),
+    _another("another-value-before-row-sum", lambda r, q: q * (r.g - r.total(r.own)), whole=False),
+    _mixed("only-own-part", "missing-path", lambda r: r.own),
+    _mixed("only-row-sum", "missing-path", lambda r: -r.p * r.total(r.own)),
+    _mixed("row-sum-added", "wrong-sign", lambda r: r.own + r.p * r.total(r.own)),
+    _mixed("row-mean-for-sum", "mean-for-sum", lambda r: r.own - r.p * r.own.mean(r.axes, keepdim=True)),
+    _mixed("only-diagonal-of-softmax", "diagonal-only", lambda r: r.own - r.p * r.own),
+    _mixed("own-effect-missing", "missing-path", lambda r: -r.p * (r.total(r.own) - r.own)),
+    _mixed("effect-on-others-negated", "wrong-sign", lambda r: r.own + r.p * (r.total(r.own) - 2 * r.own)),
+    _mixed("row-sum-without-shares", "missing-local", lambda r: r.own - r.total(r.own)),
+    _mixed("terms-without-shares", "missing-local", lambda r: r.own - r.p * r.total(r.g), "softmax"),
+    _mixed("terms-averaged-evenly", "missing-local", lambda r: r.own - r.p * r.g.mean(r.axes, keepdim=True), "softmax"),
+    _mixed("share-in-front-missing", "missing-local", lambda r: r.g - r.total(r.own), "softmax"),
+    _mixed("own-share-for-others", "wrong-operand", lambda r: r.own - r.p * r.p * r.total(r.g), "softmax"),
+    _mixed("share-of-summed-gradient", "missing-path", lambda r: r.p * r.total(r.g), "softmax"),
+    _mixed("own-part-without-share", "missing-local", lambda r: r.g - r.p * r.total(r.own), "softmax"),
+    _mixed("log-softmax-for-softmax", "wrong-local", lambda r: r.g - r.p * r.total(r.g), "softmax"),
+    _mixed("shares-squared", "wrong-local", lambda r: r.p * r.own - r.p * r.total(r.p * r.own), "softmax"),
+    _mixed("terms-weighted", "extra-factor", lambda r: r.own - r.p * r.total(r.p * r.g), "log_softmax"),
+    _mixed("shares-inside-the-sum", "wrong-local", lambda r: r.own - r.total(r.p * r.g), "log_softmax"),
+    _mixed("row-sum-for-own-gradient", "wrong-local", lambda r: r.total(r.g) - r.p * r.total(r.g), "log_softmax"),
+    _mixed("only-logarithm-differentiated", "missing-local", lambda r: r.g / r.p, "log_softmax"),
+    _mixed("softmax-for-log-softmax", "wrong-local", lambda r: r.p * (r.g - r.total(r.p * r.g)), "log_softmax"),
+    Operator("row-summed-over-other-axes", "summed-wrong-axis",
+             lambda at, axes: _in_two(Row.of(at), Row.of(at, axes=axes)),
+             lambda at: at.x.dim() > 0 and at.name != "logsumexp", _other_axes, _there_and_here),
+    Operator("upstream-missing-in-sum", "missing-upstream", lambda at: _in_two(Row.of(at), Row.of(at, at.ones)),
+             _is_given_upstream),
+    Operator("upstream-only-in-sum", "missing-upstream", lambda at: _in_two(Row.of(at, at.ones), Row.of(at)),
+             _is_given_upstream),
+    Operator("value-for-upstream-in-sum", "value-for-gradient", lambda at: _in_two(Row.of(at), Row.of(at, at.y)),
+             _is_given_upstream),
+    Operator("value-for-upstream-but-in-sum", "value-for-gradient", lambda at: _in_two(Row.of(at, at.y), Row.of(at)),
+             _is_given_upstream),
+    Operator("upstream-as-target", "wrong-local", lambda at: at.y - at.g, _is_given_upstream),
+    Operator("shares-without-upstream", "missing-upstream", lambda at: (row := Row.of(at)).own - row.p,
+             _is_given_upstream),
+)  # fmt: skip
+
+
+def _through_norm(norm: Norm, trace: Trace, index: int, change: Callable[[Norm, torch.Tensor], torch.Tensor]) -> Rules:
+    """The operand gets what `change` makes of the gradient that arrives at the norm, and nothing else through it."""
+    inside, arrived = trace.reaches(trace.steps[index].key), [torch.empty(0)]
+
+    def arrives(_: Trace, __: Step, g: torch.Tensor) -> torch.Tensor:
+        arrived[0] = g
+        return g
+
+    uses = [use for use in trace.uses(norm.source) if trace.steps[use[0]].key in inside]
+    rules: dict[Place, Rule] = {(index, None): arrives}
+    rules |= dict.fromkeys(uses, lambda _, step, g: torch.zeros_like(norm.x))
+    rules[uses[0]] = lambda _, step, g: change(norm, arrived[0])
+    return rules
+
+
+def _norm(name: str, code: str, change: Callable[..., torch.Tensor], when: Callable[[Norm], bool] | None = None,
+          each: Callable[[At], Iterator[Parameters]] | None = None) -> Operator:  # fmt: skip
+    """Another formula for the way back through a norm, from the norm and the gradient that arrives."""
+
+    def rule(trace: Trace, spot: Spot, **chosen: Any) -> Rules:
+        rules: dict[Place, Rule] = {}
+        for index in spot.steps(trace):
+            if (norm := norm_at(trace, index)) is None:
+                raise ValueError("this is no norm in this trial")
+            later = [norm, trace, index] if "where" in chosen else []
+            rules |= _through_norm(norm, trace, index, lambda norm, g: change(norm, g, *later[1:], **chosen))
+        return rules
+
+    def fits(at: At) -> bool:
+        norm = norm_at(at.trace, at.step.index)
+        return norm is not None and (when is None or when(norm))
+
+    def tell(at: At, **chosen: Any) -> Parameters:
+        norm = norm_at(at.trace, at.step.index)
+        assert norm is not None
+        axes = chosen.get("axes", norm.axes)
+        told = {"partner": _partner_of(at, chosen["where"])} if "where" in chosen else {}
+        return {"operand": at.named(norm.source), "axes": at.axes(at.y.shape[i] for i in axes), **told}
+
+    return Operator(name, code, rule, fits, each or (lambda at: iter(({},))), tell, Kind.RULES)
+
+
+def _later_factors(at: At) -> Iterator[Parameters]:
+    """The products that take the normalised value."""
+    for index, where in at.trace.uses(at.step.key):
+        if at.trace.steps[index].name == "mul" and len(at.trace.steps[index].operands) == 2:
+            yield {"where": (at.trace.steps[index].line, where)}
+
+
+def _partner_of(at: At, where: tuple[Line, Position]) -> str:
+    return at.named(_factor(at.trace, where).key(_factor(at.trace, where).others[0]))
+
+
+def _factor(trace: Trace, where: tuple[Line, Position]) -> At:
+    return At(trace, trace.steps[trace.turns[where[0]][-1]], where[1])
+
+
+def _factor_last(norm: Norm, g: torch.Tensor, trace: Trace, _: int, where: tuple[Line, Position]) -> torch.Tensor:
+    factor = _factor(trace, where).partner
+    return factor * norm.right(g / factor)
+
+
+def _over_others(at: At) -> Iterator[Parameters]:
+    norm = norm_at(at.trace, at.step.index)
+    return ({"axes": axes} for axes in subsets(tuple(range(at.y.dim()))) if norm and axes != norm.axes)
+
+
+def _scaled(norm: Norm, total: torch.Tensor, axes: Axes) -> torch.Tensor:
+    """A sum over other axes, divided as a mean over these is."""
+    n, here = (math.prod(norm.h.shape[i] for i in which) for which in (norm.axes, axes))
+    return total * n / (here * norm.count)
+
+
+NORMS = (
+    _norm("centring-missing", "missing-path", lambda d, g: d.r * (g - d.h * d.share(g * d.h)), lambda d: d.centred),
+    _norm("centred-too", "wrong-local", lambda d, g: d.right(g) - d.r * g.mean(d.axes, keepdim=True),
+          lambda d: not d.centred),
+    _norm("only-centred", "missing-path", lambda d, g: d.r * (g - d.mean(g)), lambda d: d.centred),
+    _norm("norm-held-constant", "missing-path", lambda d, g: d.r * g),
+    _norm("scale-of-norm-missing", "missing-local", lambda d, g: d.right(g) / d.r),
+    _norm("scale-of-norm-twice", "extra-factor", lambda d, g: d.right(g) * d.r),
+    _norm("scale-of-norm-upside-down", "wrong-local", lambda d, g: d.right(g) / d.r**2),
+    _norm("projection-added", "wrong-sign", lambda d, g: d.r * (g - d.mean(g) + d.h * d.share(g * d.h))),
+    _norm("centring-added", "wrong-sign", lambda d, g: d.right(g) + 2 * d.r * d.mean(g), lambda d: d.centred),
+    _norm("sums-for-means", "sum-for-mean", lambda d, g: d.r * (
+          g - d.mean(g) * d.total(torch.ones_like(g)) - d.h * d.total(g * d.h)), lambda d: d.count > 1),
+    _norm("sum-for-projection", "sum-for-mean", lambda d, g: d.r * (g - d.mean(g) - d.h * d.total(g * d.h)),
+          lambda d: d.count > 1 and d.centred),
+    _norm("normalised-missing-outside", "missing-local", lambda d, g: d.r * (g - d.mean(g) - d.share(g * d.h))),
+    _norm("normalised-missing-inside", "missing-local", lambda d, g: d.r * (g - d.mean(g) - d.h * d.share(g))),
+    _norm("operand-outside", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.x * d.share(g * d.h))),
+    _norm("operand-inside", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.h * d.share(g * d.x))),
+    _norm("operand-for-normalised", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.x * d.share(g * d.x))),
+    _norm("not-normalised", "wrong-operand",
+          lambda d, g: d.r * (g - d.mean(g) - d.h / d.r * d.share(g * d.h / d.r)), lambda d: d.centred),
+    _norm("normed-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
+          g - d.mean(g, axes) - d.h * _scaled(d, d.total(g * d.h, axes), axes)), each=_over_others),
+    _norm("centred-over-other-axes", "summed-wrong-axis",
+          lambda d, g, axes: d.right(g) + d.r * (d.mean(g) - d.mean(g, axes)), lambda d: d.centred, _over_others),
+    _norm("projected-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
+          g - d.mean(g) - d.h * _scaled(d, d.total(g * d.h, axes), axes)), lambda d: d.centred, _over_others),
+    _norm("factor-behind-means", "wrong-local", _factor_last, each=_later_factors),
+)  # fmt: skip

@@ -1,0 +1,210 @@
+"""Slips in windows on an array: slices of it, and convolutions, of which each tap adds its contribution."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from grader.reference.cuts import CUTS, PARTS, at_another_place, is_slice, siblings, slice_of
+from grader.reference.operand_view import At
+from grader.reference.trace import Line, Place, Rule, Rules, Step, Trace
+
+from .operator import Kind, Operator, Parameters, Spot
+
+CONVOLUTIONS = {"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"}
+INPUT, KERNEL = (0,), (1,)
+MOST_TAPS = 16
+
+
+def is_convolution(at: At) -> bool:
+    return at.name in CONVOLUTIONS
+
+
+def _of_input(at: At) -> bool:
+    return at.where == INPUT and KERNEL in at.others
+
+
+def _taps(at: At) -> list[int]:
+    """The places of the kernel, without its channels, as numbers."""
+    return list(range(at.step.operand(KERNEL)[0, 0].numel()))
+
+
+def _only(taps: list[int], kernel: torch.Tensor) -> torch.Tensor:
+    """The kernel with all other taps 0."""
+    kept = torch.zeros_like(kernel.flatten(2))
+    kept[:, :, taps] = kernel.flatten(2)[:, :, taps]
+    return kept.view(kernel.shape)
+
+
+def _overwritten(at: At) -> torch.Tensor:
+    """The contribution of each tap replaces those of the taps before it."""
+    found, kernel = torch.zeros_like(at.x), at.step.operand(KERNEL)
+    for tap in _taps(at):
+        part = at.back(replaced={KERNEL: _only([tap], kernel)})
+        reached = at.back(at.ones, {KERNEL: _only([tap], torch.ones_like(kernel))})
+        found = torch.where(reached != 0, part, found)
+    return found
+
+
+def _kernel(name: str, code: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
+    """Another kernel."""
+    return Operator(name, code, lambda at: at.back(replaced={KERNEL: change(at.step.operand(KERNEL))}), _of_input)
+
+
+def _some_taps(name: str, kept: Callable[[list[int], int], list[int]]) -> Operator:
+    """Only some taps are kept, from all of them and a chosen one."""
+
+    def rule(at: At, which: str) -> torch.Tensor:
+        taps = _taps(at)
+        one = taps[{"first": 0, "middle": len(taps) // 2, "last": -1}[which]]
+        return at.back(replaced={KERNEL: _only(kept(taps, one), at.step.operand(KERNEL))})
+
+    return Operator(name, "missing-path", rule, lambda at: _of_input(at) and len(_taps(at)) > 1,
+                    lambda at: ({"which": which} for which in ("first", "middle", "last")),
+                    lambda at, which: {"which": which})  # fmt: skip
+
+
+CONVOLUTION = (
+    _kernel("kernel-turned", "wrong-operand", lambda kernel: kernel.flip(tuple(range(2, kernel.dim())))),
+    _some_taps("only-one-tap", lambda taps, one: [one]),
+    _some_taps("one-tap-missing", lambda taps, one: [tap for tap in taps if tap != one]),
+    Operator("taps-overwritten", "overwritten", _overwritten, lambda at: _of_input(at) and len(_taps(at)) <= MOST_TAPS),
+    _kernel("channels-reshaped", "reshape-for-transpose",  # the two channel axes reshaped where they must be exchanged
+            lambda kernel: kernel.reshape(kernel.shape[1], kernel.shape[0], *kernel.shape[2:]).transpose(0, 1)),
+)  # fmt: skip
+
+
+def _is_cut(at: At) -> bool:
+    return at.name in CUTS and not at.others and len(siblings(at.trace, at.step)) > 1
+
+
+def _others_alike(at: At) -> Iterator[Parameters]:
+    """The siblings of the same shape that come before it, by their lines."""
+    before = (one for one in siblings(at.trace, at.step) if one.index < at.step.index)
+    lines = dict.fromkeys(one.line for one in before if one.value.shape == at.y.shape and one.line != at.step.line)
+    return ({"line": line} for line in lines)
+
+
+def _two(trace: Trace, spot: Spot, line: Line) -> list[tuple[Step, Step]]:
+    """Each step at the spot with the one that the other line takes in the same turn."""
+    pairs = zip(spot.steps(trace), Spot(line).steps(trace), strict=True)
+    return [(trace.steps[i], trace.steps[j]) for i, j in pairs]
+
+
+def _exchanged_back(trace: Trace, spot: Spot, line: Line) -> Rules:
+    """What comes back from each of two lines goes where that of the other belongs."""
+    rules: dict[Place, Rule] = {}
+    pairs = _two(trace, spot, line)
+    for one, two in (*pairs, *((two, one) for one, two in pairs)):
+        ((where, _),) = one.operands
+        rules[one.index, where] = lambda trace, step, g, two=two: two.vjp(two.operands[0][0], g)  # type: ignore[misc]
+    return rules
+
+
+def _exchanged(trace: Trace, spot: Spot, line: Line) -> Trace:
+    """Two lines exchanged on the way forward and back."""
+    pairs = _two(trace, spot, line)
+    taken = {one.index: two for one, two in (*pairs, *((two, one) for one, two in pairs))}
+
+    def change(step: Step) -> Step:
+        two = taken[step.index]
+        own = {where: step.operand(where) for where, _ in step.operands}
+        return replace(two, index=step.index).with_operands(own)
+
+    return trace.with_steps(dict.fromkeys(taken, change))
+
+
+def _line_told(at: At, line: Line) -> Parameters:
+    other = at.trace.steps[at.trace.turns[line][-1]]
+    if at.name not in PARTS:
+        return {"there": at.named(other.key), "here": at.named(at.step.key)}
+    there, here = (getattr(step.func, "index", 0) + 1 for step in (other, at.step))
+    return {"there": f"part {there} of {at.named(at.source)}", "here": f"part {here}"}
+
+
+def _other_places(trace: Trace, spot: Spot, by: str) -> Trace:
+    """All slices of one value taken elsewhere: beside each other, or in the other order."""
+    (step, *_) = (trace.steps[i] for i in spot.steps(trace))
+    found = {one.index: slice_of(one)[1] for one in siblings(trace, step)}
+    places = sorted(set(found.values()))
+    to = {"side-by-side": [places[0] + i for i in range(len(places))], "in-other-order": places[::-1],
+          "at-one-place": places[:1] * len(places)}[by]  # fmt: skip
+    moved = {index: to[places.index(begin)] for index, begin in found.items()}
+    return trace.with_steps({index: lambda step: at_another_place(step, moved[step.index]) for index in moved})
+
+
+def _with_places(at: At) -> bool:
+    return is_slice(at) and _is_cut(at) and all(
+        is_slice(At(at.trace, one)) and one.value.shape == at.y.shape for one in siblings(at.trace, at.step)
+    )  # fmt: skip
+
+
+def _one_stays(trace: Trace, spot: Spot, order: str) -> Rules:
+    """Of the contributions to one entry the last that is written stays, or the first that is there."""
+    rules: dict[Place, Rule] = {}
+    for step in (trace.steps[i] for i in spot.steps(trace)):
+        ((where, _),), same = step.operands, siblings(trace, step)
+        for i, one in enumerate(same):
+            over = same[i + 1 :] if order == "last" else same[:i]
+            free = torch.ones_like(one.operand(where))
+            for other in over:
+                free = free * (other.vjp(where, torch.ones_like(other.value)) == 0)
+            rules[one.index, where] = lambda trace, step, g, where=where, free=free: free * step.vjp(where, g)  # type: ignore[misc]
+    return rules
+
+
+def _overlap(at: At) -> bool:
+    """Its siblings have some entries in common, not all, and it is the last of them."""
+    same = siblings(at.trace, at.step) if _is_cut(at) else []
+    reached = [one.vjp(one.operands[0][0], torch.ones_like(one.value)) != 0 for one in same]
+    different = any(bool((a & b).any()) and bool((a != b).any()) for a, b in itertools.combinations(reached, 2))
+    return different and same[-1].line == at.step.line
+
+
+CUTTING = (
+    Operator("parts-of-value-exchanged", "wrong-operand", _exchanged_back, _is_cut, _others_alike, _line_told,
+             Kind.RULES),
+    Operator("slices-overwritten", "overwritten", _one_stays, _overlap,
+             lambda at: ({"order": "last"}, {"order": "first"}),
+             lambda at, order: {"order": order, "value": at.named(at.source)}, Kind.RULES),
+)  # fmt: skip
+PLACES = (
+    Operator("parts-taken-for-each-other", "wrong-operand", _exchanged, _is_cut, _others_alike, _line_told, Kind.TRACE),
+    Operator("slices-at-other-places", "wrong-operand", _other_places, _with_places,
+             lambda at: ({"by": by} for by in ("side-by-side", "in-other-order", "at-one-place")),
+             lambda at, by: {"how": by, "value": at.named(at.source)}, Kind.TRACE),
+)  # fmt: skip
+
+
+def _geometry(step: Step) -> dict[str, Any]:
+    """The stride, padding and dilation of a convolution, by name or by place; those that are not the plain ones."""
+    names = ("stride", "padding", "dilation")
+    given = {**dict(zip(names, step.args[3:6], strict=False)), **{k: v for k, v in step.kwargs.items() if k in names}}
+    return {name: value for name, value in given.items() if value not in (PLAIN[name], (PLAIN[name],), [PLAIN[name]])}
+
+
+PLAIN = {"stride": 1, "padding": 0, "dilation": 1}
+
+
+def _with_plain(at: At, name: str) -> torch.Tensor:
+    """The way back as if a stride, a padding or a dilation were not there: cut to what both have in common."""
+    step = at.step
+    args = [PLAIN[name] if i == 3 + list(PLAIN).index(name) else arg for i, arg in enumerate(step.args)]
+    kwargs = {key: PLAIN[name] if key == name else value for key, value in step.kwargs.items()}
+    other = replace(step, args=tuple(args), kwargs=kwargs)
+    value = other.apply({})
+    common = tuple(slice(0, min(a, b)) for a, b in zip(value.shape, at.g.shape, strict=True))
+    g = torch.zeros_like(value)
+    g[common] = at.g[common]
+    return replace(other, value=value).vjp(at.where, g)
+
+
+GEOMETRY = (
+    Operator("geometry-ignored", "wrong-operand", _with_plain,
+             lambda at: is_convolution(at) and bool(_geometry(at.step)),
+             lambda at: ({"name": name} for name in _geometry(at.step)), lambda at, name: {"name": name}),
+)  # fmt: skip

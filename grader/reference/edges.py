@@ -1,0 +1,121 @@
+"""Which lines of a forward pass use a value, and so hand on what depends on it.
+
+A path goes through an edge: one line of the forward pass that uses a value. In a loop that line uses the value of every
+turn, and these uses are one edge.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .operations import of_any_turn, step_name, value_name
+from .trace import Line, Position, Trace, Use
+
+Uses = frozenset[Use]
+
+MOST_PATHS = 4
+
+
+NOTHING = 1e-9
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One line of the forward pass that uses a value."""
+
+    source: str | Line | None  # an input's name, or the line that the value comes from; `None` for any
+    line: Line  # the line that uses it
+    position: Position | None  # as which operand; `None` where it is one of a list
+
+    def uses(self, trace: Trace) -> list[Use]:
+        """Every use in a trace, in the order of the forward pass."""
+        made = () if self.source is None or isinstance(self.source, str) else trace.turns.get(self.source, [])
+        keys = {str(self.source), *(f"%{i}" for i in made)}
+        operands = ((i, *operand) for i in trace.turns.get(self.line, []) for operand in trace.steps[i].operands)
+        every = self.source is None
+        return [(i, where) for i, where, key in operands if (every or key in keys) and self.position in (None, where)]
+
+
+def edges_of(trace: Trace, wrt: str) -> dict[str | Line, list[Edge]]:
+    """Every value on the way from `wrt` to the output, with the edges that go on from it."""
+    relevant, found = trace.depends(wrt), dict[str | Line, dict[Edge, None]]()
+    for step in trace.steps:
+        for where, key in step.operands if step.key in relevant else ():
+            if key in relevant:
+                source = trace.steps[int(key[1:])].line if key.startswith("%") else key
+                edge = Edge(source, step.line, where if len(where) == 1 else None)
+                found.setdefault(source, {})[edge] = None
+    return {source: list(edges) for source, edges in found.items()}
+
+
+def used_often(trace: Trace, wrt: str) -> Iterator[tuple[str, list[Edge]]]:
+    """Every value that several edges go on from, as a record names it."""
+    for source, edges in edges_of(trace, wrt).items():
+        if 2 <= len(edges) <= MOST_PATHS:
+            yield named(trace, source), edges
+
+
+def named(trace: Trace, source: str | Line) -> str:
+    if isinstance(source, str):
+        return source
+    return of_any_turn(trace, value_name(trace, f"%{trace.turns[source][0]}"))
+
+
+def value_of(trace: Trace, edge: Edge) -> str:
+    """What goes on from an edge, as a record names it."""
+    if edge.source is not None:
+        return named(trace, edge.source)
+    index, where = edge.uses(trace)[-1]
+    return of_any_turn(trace, value_name(trace, dict(trace.steps[index].operands)[where]))
+
+
+def in_loops(trace: Trace, wrt: str) -> list[tuple[Edge, tuple[Edge, ...]]]:
+    """Every edge, and the others that go on from its source.
+
+    Where a loop begins with a value that is made in front of it, its edge has more than one source.
+    """
+    every = edges_of(trace, wrt)
+    found = [(edge, tuple(o for o in edges if o != edge)) for edges in every.values() for edge in edges]
+    sources: dict[tuple[Line, Position | None], list[str | Line]] = {}
+    for source, edges in every.items():
+        for edge in edges:
+            sources.setdefault((edge.line, edge.position), []).append(source)
+    for (line, position), several in sources.items():
+        loops = any(not isinstance(source, str) and len(trace.turns[source]) > 1 for source in several)
+        if len(several) > 1 and loops:
+            others = (
+                edge for source in several for edge in every[source] if (edge.line, edge.position) != (line, position)
+            )
+            found.append((Edge(None, line, position), tuple(others)))
+    return found
+
+
+def is_carried(trace: Trace, edge: Edge) -> bool:
+    """It hands a value on from one turn of a loop to the next."""
+    for (here, _), (there, where) in itertools.pairwise(edge.uses(trace)):
+        if dict(trace.steps[there].operands)[where] in trace.depends(trace.steps[here].key):
+            return True
+    return False
+
+
+def through(trace: Trace, edges: tuple[Edge, ...]) -> list[str]:
+    """The operations that the edges lead to, as a record names them."""
+    return [step_name(trace.steps[trace.turns[edge.line][0]]) for edge in edges]
+
+
+def uses_of(trace: Trace, edges: tuple[Edge, ...]) -> Uses:
+    return frozenset(use for edge in edges for use in edge.uses(trace))
+
+
+def idle_edges(trace: Trace, wrt: str) -> tuple[Edge, ...]:
+    """Edges that contribute nothing in total, as that of the mean in a variance: whoever knows it leaves them out."""
+    right = trace.backward(wrt)
+    bound = NOTHING * float(right.abs().max()) if right.numel() else 0.0
+    idle: tuple[Edge, ...] = ()
+    for edge in (edge for _, edges in used_often(trace, wrt) for edge in edges):
+        skip = uses_of(trace, (*idle, edge))
+        if float((trace.backward(wrt, skip=skip) - right).abs().max()) <= bound:
+            idle = (*idle, edge)
+    return idle

@@ -1,0 +1,127 @@
+"""One step of a forward pass, seen from one of its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from .operations import axis_names, value_name
+from .trace import Position, Step, Trace
+
+
+def unbroadcast(g: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    """Sum `g` over the axes that broadcasting added to reach its shape from `shape`."""
+    return g.sum_to_size(shape) if shape else g.sum()
+
+
+@dataclass(frozen=True)
+class At:
+    """One step of a pass, seen from one of its operands; in a sweep with the gradient that arrives there.
+
+    Args:
+        position: the operand; `None` for the step as a whole.
+        g: the upstream gradient of the step.
+    """
+
+    trace: Trace
+    step: Step
+    position: Position | None = None
+    g: torch.Tensor = field(default_factory=lambda: torch.empty(0))
+
+    @property
+    def x(self) -> torch.Tensor:
+        """The operand."""
+        return self.step.operand(self.where)
+
+    @property
+    def y(self) -> torch.Tensor:
+        """What the step gives."""
+        return self.step.value
+
+    @property
+    def where(self) -> Position:
+        if self.position is None:
+            ((position, _), *_) = self.step.operands
+            return position
+        return self.position
+
+    @property
+    def source(self) -> str:
+        """The key of the operand."""
+        return dict(self.step.operands)[self.where]
+
+    @property
+    def others(self) -> list[Position]:
+        """The step's other operands."""
+        return [where for where, _ in self.step.operands if where != self.where]
+
+    @property
+    def partner(self) -> torch.Tensor:
+        """The other of two operands."""
+        (where,) = self.others
+        return self.step.operand(where)
+
+    @property
+    def is_last(self) -> bool:
+        return self.step.key == self.trace.out
+
+    @property
+    def n(self) -> int:
+        """How many entries of the operand become one."""
+        return self.x.numel() // max(self.y.numel(), 1)
+
+    @property
+    def given(self) -> bool:
+        """An upstream gradient is given."""
+        return bool(self.trace.upstream_name)
+
+    @property
+    def is_given_last(self) -> bool:
+        """What arrives is the upstream gradient that is given."""
+        return self.given and self.is_last
+
+    @property
+    def name(self) -> str:
+        return self.step.name
+
+    @property
+    def ones(self) -> torch.Tensor:
+        return torch.ones_like(self.y)
+
+    def key(self, where: Position) -> str:
+        """The key of any operand."""
+        return dict(self.step.operands)[where]
+
+    def back(
+        self, g: torch.Tensor | None = None, replaced: Mapping[Position, torch.Tensor] | None = None
+    ) -> torch.Tensor:
+        """The right contribution to the operand; of another upstream gradient, or with other operands."""
+        return self.step.vjp(self.where, self.g if g is None else g, replaced)
+
+    @cached_property
+    def d(self) -> torch.Tensor:
+        """d value / d operand of a pointwise operation, entry by entry; shape: that of the value."""
+        return self.derivative_at(self.x)
+
+    @cached_property
+    def slopes(self) -> torch.Tensor:
+        """The derivative at the operand and at numbers from -9 to 9."""
+        probes = torch.linspace(-9, 9, max(self.y.numel(), 2), dtype=self.y.dtype)[: self.y.numel()]
+        return torch.stack([self.d, self.derivative_at(probes.view(self.y.shape))])
+
+    def derivative_at(self, x: torch.Tensor) -> torch.Tensor:
+        return self.step.vjp(self.where, torch.ones_like(self.y), {self.where: x.expand(self.y.shape)})
+
+    def fitted(self, terms: torch.Tensor) -> torch.Tensor:
+        """Terms shaped like the value, summed to the operand's shape."""
+        return unbroadcast(terms, self.x.shape)
+
+    def axes(self, shape: Iterable[int]) -> list[list[Any]]:
+        return axis_names(shape, self.trace.sizes)
+
+    def named(self, key: str) -> str:
+        return value_name(self.trace, key)

@@ -1,0 +1,100 @@
+"""A step of a forward pass taken otherwise: another argument, another option, another end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from .operations import along
+from .trace import Position, Step
+
+Change = Callable[..., torch.Tensor]
+
+
+def with_argument(step: Step, place: int, value: Any) -> Step:
+    return replace(step, args=(*step.args[:place], value, *step.args[place + 1 :]))
+
+
+def identity(step: Step) -> Step:
+    return replace(step, func=lambda value, *_, **__: value)
+
+
+def then(step: Step, change: Change) -> Step:
+    """The step, with something done to its value."""
+    return replace(step, func=lambda *args, **kwargs: change(step.func(*args, **kwargs)))
+
+
+def with_constant(step: Step, change: Callable[[float], float]) -> Step:
+    ((place, constant),) = step.constants.items()
+    return with_argument(step, place, change(constant))
+
+
+def less_one(step: Step) -> Step:
+    """A mean that is divided by the number of its entries less one."""
+    n = step.args[0].numel() / max(step.value.numel(), 1)
+    return then(step, lambda mean: mean * n / (n - 1))
+
+
+def along_or_all(step: Step, axis: int | None) -> Step:
+    return along(step, tuple(range(step.value.dim())) if axis is None else axis)
+
+
+def other_end(step: Step) -> Step:
+    option = {"topk": "largest", "sort": "descending", "argsort": "descending"}.get(step.name)
+    if option:
+        return replace(step, kwargs={**step.kwargs, option: not step.kwargs.get(option, option == "largest")})
+    other = replace(step, func=lambda value, *args, **kwargs: step.func(-value, *args, **kwargs))
+    return then(other, lambda found: -found if torch.is_tensor(found) and found.is_floating_point() else found)
+
+
+def first_ones(step: Step) -> Step:
+    """The first entries along the axis in place of the selected ones, or the places of these."""
+
+    def first(x: torch.Tensor, k: int, dim: int = -1, **_: Any) -> torch.Tensor:
+        return torch.arange(k).expand(*x.shape[:-1], k) if getattr(step.func, "index", 0) else x.narrow(dim, 0, k)
+
+    return replace(step, func=first)
+
+
+def mask_at(step: Step) -> int:
+    return 1 if step.name.startswith("masked_fill") else 0
+
+
+def other_mask(change: Change) -> Callable[[Step], Step]:
+    return lambda step: with_argument(step, mask_at(step), change(step.args[mask_at(step)]))
+
+
+def shifted_mask(by: int) -> Change:
+    """A mask whose diagonals have moved by one place."""
+
+    def change(mask: torch.Tensor) -> torch.Tensor:
+        rows, columns = mask.shape[-2:]
+        wide = torch.nn.functional.pad(mask.to(torch.float64)[None], (1, 1, 0, 0), mode="replicate")[0]
+        found = wide[..., :, 1 - by : 1 - by + columns] > 0.5
+        return found.reshape(mask.shape) if found.shape == mask.shape else mask[..., :rows, :columns]
+
+    return change
+
+
+def with_option(step: Step, name: str, value: Any) -> Step:
+    kwargs = {key: given for key, given in step.kwargs.items() if not (name == "correction" and key == "unbiased")}
+    return replace(step, kwargs={**kwargs, name: value})
+
+
+def only_summand(step: Step, where: Position) -> Step:
+    """One of two summands in the place of their sum: the one that is not left out, which has the sum's shape."""
+    one, two = step.args[:2]
+    kept = two if where == (0,) else one
+    if not torch.is_tensor(kept) or kept.shape != step.value.shape:
+        raise ValueError("the other one is broadcast, or none is left")
+    return replace(step, func=lambda one, two: one if where == (1,) else -two if step.name == "sub" else two)
+
+
+def not_asked(step: Step) -> Step:
+    """The first places in the place of those that an index points to."""
+    places = {place: torch.arange(index.shape[-1]).expand(index.shape) for place, index in enumerate(step.args)
+              if isinstance(index, torch.Tensor) and index.dtype == torch.int64}  # fmt: skip
+    return replace(step, args=tuple(places.get(place, arg) for place, arg in enumerate(step.args)))
