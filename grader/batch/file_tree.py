@@ -98,7 +98,7 @@ _Entries: TypeAlias = "dict[str, File | _Entries]"
 
 def is_housekeeping(name: str) -> bool:
     """A file or folder that nobody hands in: hidden ones, and what systems and tools leave behind."""
-    return name.startswith(".") or name in HOUSEKEEPING
+    return (name.startswith(".") and not name.startswith("..")) or name in HOUSEKEEPING
 
 
 def open_tree(path: Path) -> Folder:
@@ -116,11 +116,11 @@ def open_tree(path: Path) -> Folder:
         if path.name.lower().endswith(".zip"):
             return _of_zip(path.name, zipfile.ZipFile(path), most=None)
         return _of_tar(path.name, path.read_bytes(), LARGEST_CLASS_TAR, most=None)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror}): {NAME_IT}.") from error
     except UsageError:
         raise
     except Exception as error:  # whatever a module for archives makes of bytes that somebody chose
+        if isinstance(error, OSError) and error.errno is not None:
+            raise UsageError(f"{path} cannot be read ({error.strerror}): {NAME_IT}.") from error
         why = error if isinstance(error, UnreadableArchiveError) else f"is damaged ({type(error).__name__})"
         raise UsageError(f"{path} cannot be read, it {why}: download it again.") from error
 

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from statistics import median
 
@@ -172,19 +173,20 @@ class _Finder:
         return [one for _, one in found if one is not None]
 
     def _are_sections(self, entries: Sequence[Entry]) -> bool:
-        """The folders hold hand-ins and are none themselves, most of them several, and not all the same names."""
-        found = list[set[str]]()
+        """The folders hold hand-ins and are none themselves: most hold several, and most names are there once."""
+        found = list[list[str]]()
         for folder in (each for each in entries if isinstance(each, Folder)):
             inside = folder.entries()
             if self._is_one_students(inside):
                 return False
             if self._is_from_platform(inside):
                 return True
-            if handed_in := {each.name for each in inside if self._is_handed_in(each)}:
+            if handed_in := [each.name for each in inside if self._is_handed_in(each)]:
                 found.append(handed_in)
             elif inside:
                 return False
-        return bool(found) and median(map(len, found)) >= 2 and (len(found) == 1 or not set.intersection(*found))
+        names = list(chain.from_iterable(found))
+        return bool(found) and median(map(len, found)) >= 2 and 2 * len(set(names)) > len(names)
 
     def _sections(self, sections: Sequence[Folder]) -> list[HandIn]:
         """The hand-ins of all sections; two of one name are told apart by their section."""

@@ -18,8 +18,8 @@ from .printable_names import displayable
 
 # What tells people apart, the best first; spelled without spaces, case and punctuation.
 IDENTITIES = (
-    "studentid sid username login loginid userid user sisloginid sisuserid idnumber matriculation student identifier "
-    "rosteridentifier githubusername github emailaddress email mail id githubid integrationid"
+    "studentid sid username login loginid userid user sisloginid sisuserid idnumber matriculation student emailaddress "
+    "email mail identifier rosteridentifier githubusername github id githubid integrationid"
 ).split()
 FULL_NAMES = "name fullname student displayname".split()
 NO_PERSON = frozenset({"pointspossible", "manualposting"})  # lines of a gradebook from Canvas

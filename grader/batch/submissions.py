@@ -19,7 +19,7 @@ from .walk import Found, Walk, is_unread_archive
 MOST_NOTES, MOST_HELPERS, NAMED = 20, 50, 3
 WORD = re.compile(rb"\w+")
 UNKNOWN = "this course has no exercise there"
-NOT_REPORTED = frozenset({"README.md", "timestamp.txt"})
+NOT_REPORTED = frozenset({"README.md", "timestamp.txt", "course.yaml", "onlinetext.html"})
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def read_submission(names: ExerciseNames, hand_in: HandIn) -> Submission:
     """
     walk, notes = Walk(), list[str](hand_in.notes)
     try:
-        found = [each for each in walk.files(hand_in.folders) if each.file.name not in NOT_REPORTED]
+        found = list(walk.files(hand_in.folders))
     except OSError as error:
         unread = UnreadFile(
             "error", f"the submission cannot be read ({error.strerror}): check the permissions of its folder"
@@ -96,7 +96,7 @@ def _helpers(others: Sequence[Found], notes: list[str]) -> dict[tuple[str, str],
         content = read_content(each) if is_python and len(helpers) < MOST_HELPERS else None
         if isinstance(content, bytes):
             helpers["/".join(each.folders), each.file.name] = content
-        else:
+        elif each.file.name not in NOT_REPORTED:
             notes.append(f"{each.path} was ignored: {_why_ignored(each)}")
     return helpers
 
