@@ -9,7 +9,8 @@ import pytest
 from platforms import EXITS, MEAN, RIGHT, STUB, notebook, put, tarred, zipped
 from test_class_grading import names_of, read, small_course
 
-from grader.batch.hand_ins import HandIns, find_hand_ins
+from grader.batch.exercise_names import ExerciseNames
+from grader.batch.hand_ins import PLAIN_KIND, HandIns, find_hand_ins, one_hand_in
 from grader.batch.roster import by_roster, read_roster
 from grader.batch.submissions import read_submission
 from grader.course import PACKAGE, Course
@@ -179,3 +180,26 @@ def test_a_class_that_is_damaged_is_one_sentence(course, tmp_path, name) -> None
     put(tmp_path, {name: b"\x1f\x8bPK broken" * 100})
     with pytest.raises(UsageError, match=r"cannot be read, it is damaged .*: download it again"):
         found_in(course, tmp_path / name)
+
+
+def test_no_name_that_one_student_chose_changes_what_the_class_is_taken_for(course, tmp_path) -> None:
+    names = ("Bob B_102_assignsubmission_file_lin_grad.py", "bob_102_9001_lin_grad.py", "submission_metadata.yml")
+    plain = {f"{who}/lin_grad.py": RIGHT for who in ("ada", "bob")}
+    path = put(tmp_path / "in", {**plain, **{f"eve/{name}": MEAN for name in names}})
+    found = found_in(course, path)
+    assert ([one.key for one in found.each], found.kind) == (["ada", "bob", "eve"], PLAIN_KIND)
+    uploads = {f"{who}_{i}_900{i}_lin_grad.py": RIGHT for i, who in enumerate(("ada", "bob", "cem"))}
+    path = put(tmp_path / "canvas", {**uploads, "eve_9_9009_x_1_assignsubmission_file_lin_grad.py": MEAN})
+    found = found_in(course, path)
+    assert ([one.key for one in found.each], found.strays) == (["ada_0", "bob_1", "cem_2", "eve_9"], ())
+
+
+def test_files_of_units_that_are_not_graded_are_not_spoken_of(course, tmp_path) -> None:
+    eve = put(
+        tmp_path / "eve", {"04_linear/lin_grad.py": RIGHT, "05_activations/own.py": "", "05_activations/x.txt": ""}
+    )
+    names = ExerciseNames(course, course.select(["04_linear"]))
+    assert read_submission(names, one_hand_in(eve)).notes == ()
+    assert len(read(course, eve).notes) == 2
+    only = read_submission(ExerciseNames(course, course.select(["05_activations"])), one_hand_in(eve))
+    assert only.nothing == "it holds 04_linear/lin_grad.py, which this run does not grade"

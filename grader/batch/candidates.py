@@ -16,7 +16,7 @@ from .notebook_code import answered, code_cells
 from .walk import Found
 
 SIZE_LIMIT = 1 << 20
-MOST_COMPARED = 8
+MOST_COMPARED, MOST_NOTEBOOKS = 8, 12
 BESIDE_EXERCISES = frozenset({"solutions", "tests", "grader"})  # what a copy of a whole course has
 
 
@@ -95,14 +95,22 @@ def candidates(names: ExerciseNames, found: Iterable[Found], notes: list[str]) -
     """The files that may be answers, and all others."""
     files = list(found)
     courses = {at[: at.index("exercises")] for at in (each.folders for each in files) if "exercises" in at}
-    answers, others = list[Candidate](), list[Found]()
+    answers, others, notebooks = list[Candidate](), list[Found](), 0
     for each in files:
+        notebooks += _is_notebook(each)
+        if _is_notebook(each) and notebooks > MOST_NOTEBOOKS:
+            notes.append(f"{each.path} was ignored: there are more than {MOST_NOTEBOOKS} notebooks")
+            continue
         if any(each.folders[: len(at)] == at and _next(each.folders, at) in BESIDE_EXERCISES for at in courses):
             continue
         own = list(_of_file(names, each, notes))
         answers += own
-        others += [] if own or each.file.name.lower().endswith(".ipynb") else [each]
+        others += [] if own or _is_notebook(each) else [each]
     return answers, others
+
+
+def _is_notebook(found: Found) -> bool:
+    return found.file.name.lower().endswith(".ipynb")
 
 
 def _next(folders: tuple[str, ...], at: tuple[str, ...]) -> str:
@@ -113,7 +121,7 @@ def _of_file(names: ExerciseNames, found: Found, notes: list[str]) -> Iterator[C
     unit = names.unit_of(found.folders[-1]) if found.folders else ""
     above = found.folders[:-1] if unit else found.folders
     above = above[:-1] if above and above[-1] == "exercises" else above
-    if found.file.name.lower().endswith(".ipynb"):
+    if _is_notebook(found):
         yield from _of_notebook(names, found, above, notes)
     elif (named := names.find(found.file.name, unit)) is not None:
         at_home = unit == named.exercise.unit or len(above) < len(found.folders) or not above

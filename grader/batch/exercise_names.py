@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,6 +58,11 @@ class ExerciseNames:
     def is_place(self, folder: str) -> bool:
         """A folder of the course."""
         return folder == "exercises" or bool(self.unit_of(folder))
+
+    def is_wanted(self, folders: Sequence[str]) -> bool:
+        """What lies there is no other unit's than those that are graded."""
+        unit = self.unit_of(folders[-1]) if folders else ""
+        return not unit or unit in self.points
 
     def unit_of(self, folder: str) -> str:
         """The unit whose folder this is, if it is one's."""

@@ -87,12 +87,6 @@ def canvas(entry: Entry) -> HandIn | None:
     return HandIn(who, (folder_of(who, [file]),), known_as, (LATE,) if late else ())
 
 
-def are_canvas_files(entries: Sequence[Entry]) -> bool:
-    """Most of the files have names as Canvas gives them."""
-    files = [each.name for each in entries if isinstance(each, File)]
-    return 2 * sum(CANVAS.fullmatch(name) is not None for name in files) > len(files)
-
-
 def _as_folder(entry: Entry) -> Folder:
     return entry if isinstance(entry, Folder) else folder_of(entry.name, [entry])
 

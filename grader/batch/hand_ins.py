@@ -16,7 +16,7 @@ from grader.errors import UsageError
 from .exercise_names import ExerciseNames
 from .file_tree import NAME_IT, File, Folder, open_tree, single_file
 from .gradescope_export import METADATA_FILE, read_submitters
-from .hand_in import Entry, HandIn, are_canvas_files, canvas, folder_of, moodle, plain, stem
+from .hand_in import Entry, HandIn, canvas, folder_of, moodle, plain, stem
 from .printable_names import displayable
 
 CLONES = "-submissions"  # what `gh classroom clone student-repos` adds to the assignment's name
@@ -137,16 +137,17 @@ class _Finder:
         return entry.is_archive if isinstance(entry, File) else self._is_one_students(entry.entries())
 
     def _is_from_platform(self, entries: Sequence[Entry]) -> bool:
-        return bool(any(each.name == METADATA_FILE or moodle(each) for each in entries) or are_canvas_files(entries))
+        is_export = any(each.name == METADATA_FILE for each in entries)
+        return is_export or _are_most(entries, moodle) or _are_most(entries, canvas)
 
     def _recognised(self, root: Folder, entries: Sequence[Entry]) -> tuple[str, list[HandIn]]:
         """What the class was taken for, and its hand-ins."""
         for each in entries:
             if isinstance(each, File) and each.name == METADATA_FILE:
                 return "an export from Gradescope", self._gradescope(each, entries)
-        if any(moodle(each) for each in entries):
+        if _are_most(entries, moodle):
             return "a download from Moodle", self._named(entries, moodle)
-        if are_canvas_files(entries):
+        if _are_most(entries, canvas):
             return "a download from Canvas", self._named(entries, canvas)
         if self._are_sections(entries):
             sections = [each for each in entries if isinstance(each, Folder)]
@@ -177,11 +178,10 @@ class _Finder:
         found = list[list[str]]()
         for folder in (each for each in entries if isinstance(each, Folder)):
             inside = folder.entries()
-            if self._is_one_students(inside):
+            from_platform = self._is_from_platform(inside)
+            if self._is_one_students(inside) and not from_platform:
                 return False
-            if self._is_from_platform(inside):
-                return True
-            if handed_in := [each.name for each in inside if self._is_handed_in(each)]:
+            if handed_in := [each.name for each in inside if from_platform or self._is_handed_in(each)]:
                 found.append(handed_in)
             elif inside:
                 return False
@@ -193,6 +193,11 @@ class _Finder:
         found = [(section, one) for section in sections for one in self._recognised(section, self._entries(section))[1]]
         times = Counter(one.key for _, one in found)
         return [one if times[one.key] == 1 else replace(one, key=f"{section.name} {one.key}") for section, one in found]
+
+
+def _are_most(entries: Sequence[Entry], read: _Reader) -> bool:
+    """Most have a name that a platform gives; what one student calls a file does not count for the class."""
+    return 0 < len(entries) <= 2 * sum(read(each) is not None for each in entries)
 
 
 def _merged(found: Sequence[HandIn]) -> Iterator[HandIn]:

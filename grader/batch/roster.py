@@ -90,7 +90,8 @@ def by_roster(found: HandIns, roster: Roster) -> HandIns:
         if number is None:
             unlisted.append(one)
         elif number in of:
-            of[number] = of[number].together(one)
+            both = of[number].together(one)
+            of[number] = replace(both, notes=(*both.notes, f"{displayable(one.key)} was taken for the same student"))
         else:
             of[number] = replace(one, key=roster.students[number])
     taken = {one.key for one in of.values()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from .hand_in import HandIn
 from .printable_names import displayable
 from .walk import Found, Walk, is_unread_archive
 
-MOST_NOTES, MOST_HELPERS, NAMED = 20, 50, 3
+MOST_NOTES, MOST_HELPERS, MOST_COMPARED, NAMED = 20, 50, 20, 3
 WORD = re.compile(rb"\w+")
 UNKNOWN = "this course has no exercise there"
 NOT_REPORTED = frozenset({"README.md", "timestamp.txt", "course.yaml", "onlinetext.html"})
@@ -78,7 +79,7 @@ def read_submission(names: ExerciseNames, hand_in: HandIn) -> Submission:
     for each in chosen.values():
         notes += each.notes
     notes += walk.notes
-    helpers = _helpers(others, notes)
+    helpers = _helpers([each for each in others if names.is_wanted(each.folders)], notes)
     files = {name: one.content for name, one in chosen.items()}
     notes += _not_imported(files, helpers)
     nothing = _why_nothing(names, chosen, answers, found, notes)
@@ -109,10 +110,12 @@ def _why_ignored(found: Found) -> str:
 
 def _not_imported(files: Mapping[str, Content], helpers: Mapping[tuple[str, str], bytes]) -> Iterator[str]:
     """Files that no other file of the submission speaks of: an exercise under a wrong name, perhaps."""
-    spoken_of = {word for content in files.values() for word in _words(content)} if helpers else set()
+    spoken_of = Counter(word for content in helpers.values() for word in set(WORD.findall(content)))
+    for content in files.values() if helpers else ():
+        spoken_of.update(set(_words(content)))
     for (place, name), content in helpers.items():
-        others = (WORD.findall(other) for other in helpers.values() if other is not content)
-        if name.removesuffix(".py").encode() not in spoken_of.union(*others):
+        word = name.removesuffix(".py").encode()
+        if spoken_of[word] <= (word in WORD.findall(content)):  # nobody but itself
             yield f"{displayable(f'{place}/{name}' if place else name)} was ignored: {UNKNOWN}"
 
 
@@ -142,7 +145,7 @@ def _why_nothing(
     archive = next((each for each in found if is_unread_archive(each.file.name)), None)
     if archive is not None:
         return f"{archive.path}: {_why_ignored(archive)}"
-    near = next((says for each in found if (says := _meant(names, each))), "")
+    near = next((says for each in found[:MOST_COMPARED] if (says := _meant(names, each))), "")
     return f"it holds {_listed(found)}, and no file that is named after an exercise{near}"
 
 
