@@ -11,6 +11,8 @@ from pathlib import Path
 
 import platforms
 import pytest
+from conftest import ROOT
+from document_claims import Document
 from platforms import MEAN, RIGHT, put, zipped
 from test_class_grading import record, small_course, validator
 
@@ -293,3 +295,37 @@ def test_wrong_options_are_one_sentence(tmp_path, monkeypatch, arguments, says) 
     with pytest.raises(UsageError) as caught:
         app(["grade", *arguments], standalone_mode=False)
     assert says in str(caught.value)
+
+
+DOCUMENT = Document(ROOT / "docs/hand-ins.md", (ROOT / "docs/hand-ins.md").read_text(encoding="utf-8"))
+GRADED = {  # by what the page shows: points by student, and the exit code
+    "CS-Linear-4711.zip": ({"Ada Lovelace_101": 3, "Dan O'Neil_104": None}, 1),
+    "CS-Linear-4711.zip worksheet.csv": ({"ada@uni.edu": 3, "fay@uni.edu": None}, 1),
+    "submissions.zip gradebook.csv": ({"ada": 3, "bob": 2, "gil": None}, 1),
+    "export.zip": ({"ada@uni.edu": 3, "submission_303": None}, 1),
+    "lin-alg-submissions classroom_roster.csv": ({"u101": 3, "u105": None}, 1),
+}
+COMMANDS = [words for words in DOCUMENT.commands("handgrad") if words[:1] == ["grade"] and "--unit" in words]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_what_the_page_on_hand_ins_shows_is_what_happens(grade, tmp_path, monkeypatch, words) -> None:
+    monkeypatch.chdir(tmp_path)
+    at = tmp_path / "submissions"
+    for hand_in in (platforms.moodle, platforms.canvas, platforms.gradescope, platforms.github):
+        hand_in(at)
+    rosters = {"worksheet": platforms.MOODLE_GRADES, "gradebook": platforms.CANVAS_GRADES}
+    put(at, {f"{name}.csv": text for name, text in {**rosters, "classroom_roster": platforms.GITHUB_ROSTER}.items()})
+    put(at, {"ada.zip": zipped({"lin_grad.py": RIGHT})})
+    ended = app([*words, "--workers", "1"], standalone_mode=False)
+    if "--one" in words:
+        assert ended == 0
+        assert json.loads((tmp_path / "grades/ada.json").read_text())["score"] == 3
+        return
+    points, code = GRADED[
+        " ".join(word.removeprefix("submissions/") for word in words if word.startswith("submissions/"))
+    ]
+    assert ended == code
+    with open(tmp_path / "grades/grades.csv", encoding="utf-8-sig", newline="") as stream:
+        found = {row["student"]: float(row["score"]) if row["score"] else None for row in csv.DictReader(stream)}
+    assert {student: found[student] for student in points} == points
