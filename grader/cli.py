@@ -14,6 +14,7 @@ from . import __version__
 from .commands import author as author_command
 from .commands import report as report_command
 from .commands.card import card
+from .commands.grade import grade
 from .commands.lesson import lesson
 from .commands.nbgrader import app as nbgrader_app
 from .commands.quiz import quiz
@@ -244,35 +245,7 @@ app.command(short_help="Train a model with your own gradients.")(train)
 app.command(short_help="Show what you solved in a unit, and which mistakes you overcame.")(card)
 
 
-@app.command(short_help="For instructors: grade a class into a folder.")
-def grade(
-    submissions: Annotated[
-        Path, typer.Argument(help="A folder with one folder per student, each laid out like exercises/.")
-    ],
-    out: Annotated[Path, typer.Option(help="Where STUDENT.json and grades.csv go.")] = Path("grades"),
-    workers: Annotated[int, typer.Option(min=1, max=256, help="Worker processes.")] = os.cpu_count() or 1,
-    timeout: Annotated[float | None, typer.Option(help="Seconds for one exercise file.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**53 - 1, help="Repeat the run of this seed.")] = None,
-    isolation: Annotated[
-        Literal["box", "kernel", "seccomp", "none"] | None,
-        typer.Option(help="What learner code is kept in; the strongest that this machine offers, if left out."),
-    ] = None,
-    gradebook: Annotated[str | None, typer.Option(metavar="URL", help="nbgrader's, to enter the scores in.")] = None,
-    format: Format = "text",
-) -> None:
-    """For instructors: grade a class; one result file per student, and grades.csv."""
-    from .batch.course_choice import open_for_class
-    from .batch.grade_terminal import grade_with_progress
-    from .nbgrader.gradebook_class import entering_in_gradebook
-
-    with entering_in_gradebook(course := open_for_class(Path.cwd()), gradebook, submissions, out):
-        code = grade_with_progress(
-            course, submissions, out,
-            workers=workers, timeout=timeout, seed=seed, isolation=isolation, as_json=format == "json",
-        )  # fmt: skip
-    raise typer.Exit(code)
-
-
+app.command(short_help="For instructors: grade a class into a folder.")(grade)
 app.command(short_help="For instructors: show how a class is doing.")(report_command.report)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -127,6 +127,7 @@ class CourseResult:
         isolation: what learner code was kept in.
         made_from: a hash of what was graded, and by what; `None` where nobody will ask.
         notes: what an instructor should know of the submission.
+        possible: the points of what was asked for, by unit; where it is empty, that is what `exercises` holds.
     """
 
     course: str
@@ -136,6 +137,7 @@ class CourseResult:
     isolation: Isolation
     made_from: str | None = None
     notes: tuple[str, ...] = ()
+    possible: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def score(self) -> float:
@@ -143,7 +145,16 @@ class CourseResult:
 
     @property
     def max_score(self) -> float:
-        return sum(exercise.max_score for exercise in self.exercises)
+        return sum(self.possible.values()) or sum(exercise.max_score for exercise in self.exercises)
+
+    @cached_property
+    def units(self) -> list[dict[str, Any]]:
+        """The points of each unit that was asked for."""
+        earned = {unit: sum(each.score for each in self.exercises if each.unit == unit) for unit in self.possible}
+        return [
+            {"id": unit, "score": round(earned[unit], 6), "max_score": round(points, 6)}
+            for unit, points in self.possible.items()
+        ]
 
     @cached_property
     def record(self) -> dict[str, Any]:
@@ -157,6 +168,7 @@ class CourseResult:
             "made_from": self.made_from,
             "score": round(self.score, 6),
             "max_score": round(self.max_score, 6),
+            **({"units": self.units} if self.units else {}),
             "exercises": [exercise.record for exercise in self.exercises],
             "notes": list(self.notes),
         }

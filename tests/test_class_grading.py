@@ -15,9 +15,13 @@ import pytest
 
 from grader.atomic_files import write_atomically
 from grader.batch import class_grading as batch
-from grader.batch import submissions
 from grader.batch.class_grading import Progress
-from grader.batch.results_folder import Failure, Mistake, Summary, open_results_folder
+from grader.batch.exercise_names import ExerciseNames
+from grader.batch.grades_table import Failure, Mistake, Nothing, Summary
+from grader.batch.hand_in import HandIn
+from grader.batch.hand_ins import one_hand_in
+from grader.batch.results_folder import open_results_folder
+from grader.batch.submissions import Submission, read_submission
 from grader.course import PACKAGE, Course, CourseFile, load_course
 from grader.errors import InfrastructureError, UsageError
 from grader.judging import grading_pool
@@ -26,7 +30,7 @@ from grader.sandbox.worker import Reply
 
 pytestmark = pytest.mark.slow
 
-grade_folder = partial(batch.grade_folder, isolation="none")
+grade_folder = partial(batch.grade_folder, isolation="none", ask=lambda nothing: True)
 ROOT = PACKAGE.parent
 SEED = 7
 RIGHT = (ROOT / "solutions/04_linear/lin_grad.py").read_text()
@@ -147,6 +151,14 @@ def record(out: Path, student: str) -> dict:
     return json.loads((out / f"{student}.json").read_text(encoding="utf-8"))
 
 
+def names_of(course: Course) -> ExerciseNames:
+    return ExerciseNames(course, course.exercises)
+
+
+def read(course: Course, folder: Path) -> Submission:
+    return read_submission(names_of(course), one_hand_in(folder))
+
+
 def lin_grad(out: Path, student: str) -> dict:
     return next(found for found in record(out, student)["exercises"] if found["id"] == "lin_grad")
 
@@ -210,7 +222,6 @@ def test_the_schema_refuses_a_contradictory_answer(graded, change) -> None:
         ("Núñez, José", [None, None, None]),
         ("mean", [None, None, "mean-for-sum"]),
         ("partly", [None, None, "todo"]),
-        ("empty", ["todo"] * 3),
         ("exits", ["crash"] * 3),
         ("floods", ["missing-answer"] * 3),
         ("hangs", ["timeout"] * 3),
@@ -220,6 +231,18 @@ def test_the_schema_refuses_a_contradictory_answer(graded, change) -> None:
 )
 def test_each_submission_has_its_one_outcome(graded, student, expected) -> None:
     assert codes(graded[0], student) == expected
+
+
+def test_a_record_holds_what_was_handed_in_and_the_points_of_what_was_asked_for(graded) -> None:
+    held = {student: [each["id"] for each in record(graded[0], student)["exercises"]] for student in CLASS}
+    assert held["all right"] == ["lin_grad", "relu_grad"]
+    assert held["mean"] == ["lin_grad"]
+    assert held["empty"] == []
+    assert {record(graded[0], student)["max_score"] for student in CLASS} == {4}
+    assert record(graded[0], "mean")["units"] == [
+        {"id": "04_linear", "score": 2, "max_score": 3},
+        {"id": "05_activations", "score": 0, "max_score": 1},
+    ]
 
 
 def test_a_file_that_is_too_large_is_a_failure_of_the_student_and_says_so(graded) -> None:
@@ -238,7 +261,8 @@ def test_unknown_files_are_noted_and_ignored(graded) -> None:
     result = record(graded[0], "stranger")
     assert result["score"] == 3
     assert sorted(result["notes"]) == [
-        f"{name} was ignored: this course has no exercise there" for name in ("04_linear/extra.py", "essay.txt", "junk")
+        f"{name} was ignored: this course has no exercise there"
+        for name in ("04_linear/extra.py", "essay.txt", "junk/x.py")
     ]
     assert record(graded[0], "all right")["notes"] == []
 
@@ -246,7 +270,11 @@ def test_unknown_files_are_noted_and_ignored(graded) -> None:
 def test_the_gradebook_opens_in_any_spreadsheet(graded) -> None:
     out, _ = graded
     assert (
-        (out / "grades.csv").read_bytes().startswith(b"\xef\xbb\xbfstudent,score,max_score,lin_grad,relu_grad,mistakes")
+        (out / "grades.csv")
+        .read_bytes()
+        .startswith(
+            b"\xef\xbb\xbfstudent,score,max_score,04_linear,05_activations,lin_grad,relu_grad,mistakes,notes\r\n"
+        )
     )
     rows = gradebook(out)
     assert [row["student"] for row in rows] == ["'=cmd()", *sorted(set(CLASS) - {"=cmd()"})]
@@ -259,13 +287,18 @@ def test_the_gradebook_opens_in_any_spreadsheet(graded) -> None:
 
 def test_the_summary_counts_students_and_mistakes(graded) -> None:
     _, summary = graded
-    assert (summary.students, summary.graded, summary.reused) == (len(CLASS), len(CLASS), 0)
+    assert (summary.students, summary.graded, summary.reused) == (len(CLASS), len(CLASS) - 2, 0)
     assert summary.strays == ("deadline.txt",)
     assert summary.errors == ()
     assert summary.max_score == 4
     assert summary.mean_score == pytest.approx((sum(LIN_POINTS.values()) + 4) / len(CLASS))
     assert summary.mistakes["lin_grad"][0] == Mistake("mean-for-sum", 2)
     assert summary.mistakes["relu_grad"] == ()
+    assert [(unit.students, unit.max_score) for unit in summary.units.values()] == [(len(CLASS) - 1, 3), (4, 1)]
+    assert summary.nothing == (
+        Nothing("empty", "it is empty"),
+        Nothing("too large", f"{LIN}: the file was not read: it is larger than 1 MiB; hand in the answers alone"),
+    )
 
 
 def test_nothing_unchanged_is_graded_again(course, school, graded, monkeypatch) -> None:
@@ -280,15 +313,14 @@ def test_nothing_unchanged_is_graded_again(course, school, graded, monkeypatch) 
 def test_what_changed_is_graded_again(course, pair, tmp_path, quick) -> None:
     out = tmp_path / "out"
     grade_folder(course, pair, out, workers=1)
-    (pair / "bob" / LIN).unlink()
-    hand_in(pair, "cem", {})
+    (pair / "bob" / LIN).write_text(PARTLY)
+    hand_in(pair, "cem", {LIN: RIGHT})
     told: list[Progress] = []
     summary = grade_folder(course, pair, out, workers=2, report=told.append)
     assert (summary.graded, summary.reused) == (2, 1)
     assert [progress.done for progress in told] == [0, 1, 2, 3]
     assert {progress.total for progress in told} == {3}
     assert [row["student"] for row in gradebook(out)] == ["ada", "bob", "cem"]
-    assert codes(out, "bob") == ["todo"] * 3
 
 
 def test_a_changed_course_grades_everything_again(course, pair, tmp_path, quick) -> None:
@@ -366,7 +398,7 @@ def test_what_a_killed_run_left_unfinished_is_removed(course, pair, tmp_path, qu
 
 def test_two_runs_do_not_grade_into_the_same_folder(course, pair, tmp_path, quick) -> None:
     out = tmp_path / "out"
-    with open_results_folder(course, out, isolated=False):
+    with open_results_folder(names_of(course), out, isolated=False):
         assert refusal(course, pair, out) == (
             f"Another run is grading into {out}: wait for it, or name another folder with --out."
         )
@@ -376,9 +408,9 @@ def test_two_runs_do_not_grade_into_the_same_folder(course, pair, tmp_path, quic
 def test_each_submission_is_read_once_be_it_graded_or_kept(course, school, tmp_path, quick, monkeypatch) -> None:
     read: list[str] = []
 
-    def reading(course: Course, folder: Path) -> submissions.Submission:
-        read.append(folder.name)
-        return submissions.read_submission(course, folder)
+    def reading(names: ExerciseNames, hand_in: HandIn) -> Submission:
+        read.append(hand_in.key)
+        return read_submission(names, hand_in)
 
     for module in ("class_grading", "results_folder"):
         monkeypatch.setattr(f"grader.batch.{module}.read_submission", reading)
@@ -442,37 +474,40 @@ def test_links_that_lead_out_are_not_followed(course, tmp_path) -> None:
     (folder / "lin_grad.py").symlink_to("mine/lin_grad.py")
     (folder / "loop.py").symlink_to("loop.py")
     (folder / "relu_grad.py").mkdir()
-    found = submissions.read_submission(course, folder)
-    out = "it is a link that leads out of the submission; ask for the file itself"
+    found = read(course, folder)
+    link = "it is a link; ask for the file itself"
     assert found.files == {"lin_grad": RIGHT.encode()}
-    assert found.notes == (
-        f"{LIN} was ignored: {out}",
-        f"05_activations was ignored: {out}",
-        "loop.py was ignored: this course has no exercise there",
-        "mine was ignored: this course has no exercise there",
-        "relu_grad.py was ignored: it is no file; ask for the file itself",
-    )
+    assert sorted(found.notes) == [
+        f"{LIN} was not graded: it could not be read",
+        f"05_activations was ignored: {link}",
+        "lin_grad.py was not graded: it could not be read",
+        f"loop.py was ignored: {link}",
+    ]
 
 
 def test_of_two_files_for_one_exercise_the_first_place_counts(course, tmp_path) -> None:
-    folder = hand_in(tmp_path, "eve", {LIN: "1", f"exercises/{LIN}": "2", "lin_grad.py": "3"})
-    found = submissions.read_submission(course, folder)
+    files = {LIN: "1", f"exercises/{LIN}": "2", "lin_grad.py": "3"}
+    folder = hand_in(tmp_path, "eve", files)
+    for name in files:
+        os.utime(folder / name, (1, 1))
+    found = read(course, folder)
     assert found.files == {"lin_grad": b"1"}
     assert len(found.notes) == 2
-    assert found.notes[0] == (
-        f"exercises/{LIN} was ignored: another lin_grad.py was handed in too, and that one was graded"
-    )
+    assert found.notes[0] == (f"exercises/{LIN} was not graded: {LIN} was graded in its place")
 
 
 def test_a_pipe_in_a_submission_is_not_opened(course, tmp_path) -> None:
     folder = hand_in(tmp_path, "eve", {})
     os.mkfifo(folder / "lin_grad.py")
-    assert submissions.read_submission(course, folder).files == {}
+    found = read(course, folder)
+    assert found.nothing == (
+        "lin_grad.py: the file was not read: it is no file, but a pipe or a device; ask for the file itself"
+    )
 
 
 def test_a_thousand_stray_files_make_few_notes_with_nothing_for_the_terminal(course, tmp_path) -> None:
     folder = hand_in(tmp_path, "eve", {f"\x1b[2J{i:03}.txt": "" for i in range(300)})
-    notes = submissions.read_submission(course, folder).notes
+    notes = read(course, folder).notes
     assert len(notes) == 21
     assert notes[0] == r"\x1b[2J000.txt was ignored: this course has no exercise there"
     assert notes[-1] == "280 more files were ignored"
@@ -509,12 +544,16 @@ def test_wrong_usage_is_one_sentence_that_says_what_to_do(course, pair, tmp_path
     one = hand_in(tmp_path, "one", {LIN: RIGHT})
     out = tmp_path / "out"
     assert refusal(course, nowhere, out) == (
-        f"{nowhere} cannot be read (No such file or directory): name the folder that holds one folder per student."
+        f"{nowhere} cannot be read (No such file or directory): name the folder that holds one folder per student, "
+        "or an archive."
     )
     assert refusal(course, empty, out) == (
-        f"{empty} holds no student folders: give each student one, laid out like exercises/."
+        f"{empty} holds no student folders: give each student one, laid out like exercises/, "
+        "or name what was downloaded as it came."
     )
-    assert refusal(course, one, out) == (f"{one} is laid out like one student's submission: name the folder above it.")
+    assert refusal(course, one, out) == (
+        f"{one} is laid out like one student's submission: name the folder above it, or grade it alone with --one."
+    )
     assert refusal(course, pair, file) == f"Results cannot be written to {file}: name another folder with --out."
     assert refusal(course, pair, pair) == (
         f"{pair} holds the submissions: name another folder for the results with --out."

@@ -30,6 +30,8 @@ from nbgrader_class import (
 )
 
 from grader.authoring.build import worked_text
+from grader.batch.exercise_names import ExerciseNames
+from grader.batch.hand_ins import find_hand_ins
 from grader.batch.results_folder import result_file
 from grader.batch.submissions import Submission
 from grader.course import Course, load_course
@@ -216,7 +218,9 @@ def test_names_of_bytes_that_are_no_text_are_students_of_their_own(course: Cours
         (folder / UNIT / "lin_grad.py").touch()
         found = record(AnswerResult("w.g", "passed" if score else "failed", score, 1.0))
         result_file(tmp_path / "out", folder.name).write_text(json.dumps(found))
-    enter_class(course, f"sqlite:///{tmp_path / 'gradebook.db'}", tmp_path / "in", tmp_path / "out")
+    hand_ins = find_hand_ins(course, tmp_path / "in", tmp_path / "out").each
+    names = ExerciseNames(course, course.exercises)
+    enter_class(names, f"sqlite:///{tmp_path / 'gradebook.db'}", hand_ins, tmp_path / "out")
     found = {name: each["lin_grad-w-g"] for name, each in scores(tmp_path).items()}
     assert found == {r"eve\xfe": 1.0, r"eve\xff": 0.0, r"eve\\xfe": 0.0}
 

@@ -1,11 +1,12 @@
-"""`handgrad grade` as an instructor sees it: a progress bar while it runs, and a table of mistakes at the end."""
+"""`handgrad grade` as an instructor sees it: how it goes, and what it came to, with nothing left unsaid."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,35 +20,40 @@ from rich.table import Table
 from grader.course import Course
 from grader.course_file import Policy
 from grader.errors import UsageError
-from grader.safe_text import escaped, one_line
+from grader.safe_text import escaped, one_line, plain
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
-from .class_grading import Progress, Report, grade_folder
-from .results_folder import GRADES_FILE, Summary
+from .class_grading import Grading, Progress, Report, grade_class
+from .grades_table import Nothing, Summary
+from .hand_ins import PLAIN_KIND, HandIns
+from .results_folder import GRADES_FILE
 
 COMMONEST = 3
+SHOWN = 10
+EVERY = 30.0  # seconds between two lines in a log
+ASKS = "Enter 0 points for them? Otherwise they have none, and the table is blank there."
 
 
 def grade_with_progress(
-    course: Course, submissions: Path, out: Path, *,
-    workers: int, timeout: float | None, seed: int | None, isolation: Isolation | None, as_json: bool,
-) -> int:  # fmt: skip
-    """Grade a class, show how it goes, and return the exit code: 3 if something could not be graded, else 0.
+    course: Course, found: HandIns, out: Path, grading: Grading, *, yes: bool, as_json: bool
+) -> int:
+    """Grade a class, show how it goes, and ask before anybody gets 0 points for what could not be graded.
 
-    Raises:
-        InfrastructureError: learner code cannot be isolated here, as wanted or at all.
+    Args:
+        yes: do not ask, and enter them.
+
+    Returns:
+        The exit code: 3 if grading failed somewhere, 1 if somebody has no points for want of anything to grade, else 0.
     """
-    found = machine()
-    chosen = choose(found, isolation)
-    if without := weakness(chosen, found):
-        print(f"handgrad: {without}", file=sys.stderr)
-    if timeout is not None:
-        course = with_time_limit(course, timeout)
+    asked: list[Nothing] = []
+
+    def ask(nothing: Sequence[Nothing]) -> bool:
+        asked.extend(nothing)
+        return yes or _confirmed(nothing, found, as_json)
+
     try:
-        with _bar() as report:
-            summary = grade_folder(
-                course, submissions, out, workers=workers, seed=seed, isolation=chosen, report=report
-            )
+        with showing_progress(sys.stderr.isatty()) as report:
+            summary = grade_class(course, found, out, grading, report, ask)
     except KeyboardInterrupt:
         print("handgrad: stopped. What was finished is kept; the same command goes on.", file=sys.stderr)
         raise
@@ -55,7 +61,22 @@ def grade_with_progress(
         print(escaped(json.dumps(asdict(summary), indent=1, ensure_ascii=False)))
     else:
         _print(course, summary, out)
-    return 3 if summary.errors else 0
+    if summary.errors:
+        return 3
+    return 1 if summary.nothing and not summary.entered else 0
+
+
+def isolated_here(grading: Grading, wanted: Isolation | None) -> Grading:
+    """The same grading, in the isolation that is wanted, or the strongest that there is.
+
+    Raises:
+        InfrastructureError: learner code cannot be isolated here, as wanted or at all.
+    """
+    found = machine()
+    chosen = choose(found, wanted)
+    if without := weakness(chosen, found):
+        print(f"handgrad: {without}", file=sys.stderr)
+    return replace(grading, isolation=chosen)
 
 
 def with_time_limit(course: Course, seconds: float) -> Course:
@@ -68,14 +89,20 @@ def with_time_limit(course: Course, seconds: float) -> Course:
 
 
 @contextmanager
-def _bar() -> Iterator[Report]:
+def showing_progress(on_terminal: bool, clock: Callable[[], float] = time.monotonic) -> Iterator[Report]:
+    """A bar on a terminal; in a log, a line now and then."""
     console = Console(stderr=True)
     columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[pace]}"))
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Bar(*columns, console=console, transient=True, disable=not on_terminal) as bar:
         task = bar.add_task("grading", total=None, pace="")
+        last = clock()
 
         def report(progress: Progress) -> None:
+            nonlocal last
             bar.update(task, completed=progress.done, total=progress.total, pace=_pace(progress))
+            if not on_terminal and clock() >= last + EVERY:
+                last = clock()
+                print(f"graded {progress.done} of {progress.total}, {_pace(progress)}", file=sys.stderr, flush=True)
 
         yield report
 
@@ -92,19 +119,76 @@ def _pace(progress: Progress) -> str:
     return f"{rate}, {clock} left"
 
 
+def _confirmed(nothing: Sequence[Nothing], found: HandIns, as_json: bool) -> bool:
+    """Ask on a terminal; where there is none, nobody has said yes."""
+    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    print("\n".join(_nothing_lines(nothing, len(found.each))), file=sys.stderr)
+    print(f"{ASKS} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+
+
+def _nothing_lines(nothing: Sequence[Nothing], total: int) -> list[str]:
+    holds = "holds" if len(nothing) == 1 else "hold"
+    lines = [f"{len(nothing)} of {total} {holds} nothing that could be graded:"]
+    lines += [one_line(f"  {plain(one.student)}: {plain(one.why)}") for one in nothing[:SHOWN]]
+    return [*lines, *([f"  and {len(nothing) - SHOWN} more, in {GRADES_FILE}"] if len(nothing) > SHOWN else [])]
+
+
 def _print(course: Course, summary: Summary, out: Path) -> None:
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
     reused = f", {summary.reused} unchanged and kept" if summary.reused else ""
-    console.print(f"{summary.graded} submissions graded{reused}, in {summary.seconds:.1f} s.")
-    mean = f"Mean score {summary.mean_score:.2f} of {summary.max_score:g}."
-    console.print(f"{mean} Results: {out / GRADES_FILE}", soft_wrap=True)
+    kind = f" Taken for {summary.kind}." if summary.kind != PLAIN_KIND else ""
+    console.print(f"{_submissions(summary.graded)} graded{reused}, in {summary.seconds:.1f} s.{kind}")
+    console.print(f"Mean score {summary.mean_score:.2f} of {summary.max_score:g}. Results: {out / GRADES_FILE}")
+    if len(summary.units) > 1 or any(unit.max_score < summary.max_score for unit in summary.units.values()):
+        console.print(_units(summary), soft_wrap=False)
     if any(summary.mistakes.values()):
-        console.print(_mistakes(course, summary))
-    for name in summary.strays:
-        console.print(f"{name} is no student's folder: ignored.", style="yellow", soft_wrap=True)
+        console.print(_mistakes(course, summary), soft_wrap=False)
+    for says in _remarks(summary):
+        console.print(says, style="yellow")
     for failure in summary.errors:
         text = f"{failure.student}, {failure.exercise}: not graded ({failure.message}). Run the same command again."
         print(one_line(text), file=sys.stderr)
+
+
+def _remarks(summary: Summary) -> Iterator[str]:
+    """What an instructor should know, and might not expect."""
+    for name in summary.strays[:SHOWN]:
+        yield f"{name} is nobody's hand-in: ignored."
+    if len(summary.strays) > SHOWN:
+        yield f"And {len(summary.strays) - SHOWN} more that are nobody's hand-in: ignored."
+    if summary.unlisted:
+        yield f"Not on the roster, and graded under their own names: {_listed(summary.unlisted)}."
+    if summary.absent:
+        yield f"On the roster, and handed in nothing: {_listed(summary.absent)}."
+    if summary.removed:
+        yield f"No longer handed in, and put away in removed/: {_listed(summary.removed)}."
+    for student, notes in list(summary.noted.items())[:SHOWN]:
+        more = f" (and {len(notes) - 1} more)" if len(notes) > 1 else ""
+        yield one_line(f"{student}: {notes[0]}{more}.")
+    if summary.with_notes > SHOWN:
+        yield f"{summary.with_notes - SHOWN} more students have notes: see {GRADES_FILE}."
+    if summary.nothing:
+        yield from _nothing_lines(summary.nothing, summary.students + len(summary.nothing) * (not summary.entered))
+        yield "They have 0 points." if summary.entered else "They have no points. To enter 0 for them: --yes"
+
+
+def _submissions(count: int) -> str:
+    return f"{count} submission{'' if count == 1 else 's'}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return one_line(plain(", ".join(names[:SHOWN]))) + more
+
+
+def _units(summary: Summary) -> Table:
+    """How many handed in something of each unit, and their mean."""
+    table = Table("unit", "handed in", "mean", box=None, pad_edge=False, title_justify="left")
+    for name, unit in summary.units.items():
+        table.add_row(name, str(unit.students), f"{unit.mean_score:.2f} of {unit.max_score:g}")
+    return table
 
 
 def _mistakes(course: Course, summary: Summary) -> Table:

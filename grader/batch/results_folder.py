@@ -2,82 +2,35 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
-import math
 import os
+import re
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from grader import __version__
 from grader.atomic_files import remove_unfinished, write_atomically
-from grader.course import Course
 from grader.errors import InfrastructureError, UsageError
 from grader.results import SCHEMA, CourseResult, dumps
-from grader.safe_text import no_formula, plain
 
+from .exercise_names import ExerciseNames
+from .grades_table import GradesTable, Nothing, Summary, failures_in
+from .hand_in import HandIn
+from .hand_ins import HandIns
+from .printable_names import printable
 from .submissions import Submission, read_submission
 
 GRADES_FILE = "grades.csv"
 LONGEST_NAME = 200
-UNBLEMISHED = ("passed", "todo")
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """In how many submissions an exercise met a code."""
-
-    code: str
-    students: int
-
-
-@dataclass(frozen=True)
-class Failure:
-    """An exercise that could not be graded, through no fault of the student."""
-
-    student: str
-    exercise: str
-    message: str
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What a batch came to.
-
-    Args:
-        graded: submissions graded now.
-        reused: submissions whose stored result was made from the same content.
-        mean_score: points, over all students.
-        mistakes: the codes of each exercise, the most frequent first; `todo` is no mistake.
-        strays: what lies beside the student folders, and was ignored.
-        seconds: wall time.
-    """
-
-    students: int
-    graded: int
-    reused: int
-    mean_score: float
-    max_score: float
-    mistakes: Mapping[str, tuple[Mistake, ...]]
-    errors: tuple[Failure, ...]
-    strays: tuple[str, ...]
-    seconds: float
-
-
-class _Row(NamedTuple):
-    """What is kept of a submission while the class is graded: its points, and its line of `grades.csv`."""
-
-    score: float
-    line: str
+REMOVED = "removed"
+OURS = f'{{"schema": "{SCHEMA.partition("@")[0]}@'.encode()
+NO_FILE_NAME = re.compile(r"[/\0]|^\.")
 
 
 @dataclass(frozen=True)
@@ -85,101 +38,123 @@ class ResultsFolder:
     """A results folder while a class is graded into it; no record is held longer than it takes to enter it.
 
     Args:
+        names: the course, and what of it is graded.
         digest: a hash of the course as it grades.
-        rows: by name of the student's folder.
-        mistakes: how many students met a code in an exercise.
+        table: what was counted so far.
+        empty: the hand-ins that hold nothing that could be graded.
+        removed: files of results that were put away, because their students are no longer there.
     """
 
-    course: Course
+    names: ExerciseNames
     out: Path
     digest: str
-    rows: dict[str, _Row] = field(default_factory=dict)
-    mistakes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    failures: list[Failure] = field(default_factory=list)
+    table: GradesTable
+    removed: list[str] = field(default_factory=list)
+    empty: list[Submission] = field(default_factory=list)
+
+    @property
+    def nothing(self) -> list[Nothing]:
+        """The hand-ins that hold nothing that could be graded, by student."""
+        return sorted((Nothing(printable(one.name), one.nothing) for one in self.empty), key=lambda one: one.student)
 
     def made_from(self, submission: Submission) -> str:
         """A hash of everything that a result depends on, but for the seed."""
-        files = [*sorted(submission.files.items()), *sorted(submission.helpers.items())]
-        return hashlib.sha256(repr((self.digest, files, submission.notes)).encode()).hexdigest()
+        return made_from(self.digest, submission)
 
-    def reuse(self, folder: Path, seed: int | None) -> bool:
+    def reuse(self, hand_in: HandIn, seed: int | None) -> bool:
         """Take over the stored result, if it was made from the same content, and from this seed if there is one."""
         try:
-            record = json.loads(result_file(self.out, folder.name).read_bytes())
-            if record["schema"] != SCHEMA or seed not in (None, record["seed"]) or _failures(record):
+            record = self._stored(hand_in.key)
+            if seed not in (None, record["seed"]) or failures_in(record):
                 return False
-            if record["made_from"] != self.made_from(read_submission(self.course, folder)):
+            if record["made_from"] != self.made_from(read_submission(self.names, hand_in)):
                 return False
-            self._count(folder.name, record)
+            self.table.count(hand_in.key, record)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return False  # none, or none that can be read: it is made again
         return True
 
+    def keep(self, name: str) -> None:
+        """Take over the stored result of a student who is not graded in this run, if there is one."""
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            self.table.count(name, self._stored(name))
+
     def write(self, name: str, result: CourseResult) -> None:
-        """Write the result of one student's folder."""
+        """Write the result of one student."""
         _write(result_file(self.out, name), dumps(result).encode())
-        self._count(name, result.record)
+        self.table.count(name, result.record)
 
-    def publish(self) -> None:
-        """Write `grades.csv`."""
-        ids = [exercise.id for exercise in self.course.exercises]
-        lines = [self.rows[name].line for name in sorted(self.rows)]
-        text = "".join([_line(["student", "score", "max_score", *ids, "mistakes"]), *lines])
-        _write(self.out / GRADES_FILE, text.encode("utf-8-sig"))
+    def set_aside(self, submission: Submission) -> None:
+        """A hand-in that holds nothing to grade: it has no points, and an earlier result of the student's is gone."""
+        self.empty.append(submission)
+        self.table.leave_blank(submission.name, printable(submission.name), f"not graded: {submission.nothing}")
+        if (path := result_file(self.out, submission.name)).is_file():
+            self._put_away(path)
 
-    def summary(self, graded: int, strays: tuple[str, ...], seconds: float) -> Summary:
-        """What the rows come to."""
-        return Summary(
-            students=len(self.rows),
-            graded=graded,
-            reused=len(self.rows) - graded,
-            mean_score=math.fsum(row.score for row in self.rows.values()) / len(self.rows),
-            max_score=self.max_score,
-            mistakes={exercise.id: self._most_frequent(exercise.id) for exercise in self.course.exercises},
-            errors=tuple(sorted(self.failures, key=lambda failure: failure.student)),
-            strays=strays,
-            seconds=seconds,
-        )
+    def put_away_strangers(self) -> None:
+        """Take the results of students who are no longer there out of the way of the report."""
+        ours = {result_file(self.out, name).name for name in self.table.scored}
+        for path in sorted(self.out.glob("*.json")):
+            if path.name not in ours and path.is_file() and _is_record(path):
+                self._put_away(path)
 
-    def _count(self, name: str, record: Mapping[str, Any]) -> None:
-        """Keep what the CSV and the summary need, from the record alone: a stored one and a new one give the same."""
-        mistakes, failures = _mistakes(record), _failures(record)
-        row = _Row(float(record["score"]), _line(self._cells(record, mistakes)))
-        self.rows[name] = row
-        self.mistakes.update({(exercise, code) for exercise, _, code in mistakes})
-        self.failures.extend(failures)
+    def _put_away(self, path: Path) -> None:
+        try:
+            (self.out / REMOVED).mkdir(exist_ok=True)
+            path.replace(self.out / REMOVED / path.name)
+        except OSError as error:
+            raise InfrastructureError(f"{path} cannot be moved to {REMOVED}/ ({error.strerror}): move it.") from error
+        self.removed.append(path.name)
 
-    def _cells(self, record: Mapping[str, Any], mistakes: list[tuple[str, str, str]]) -> list[str]:
-        points = {each["id"]: None if each["status"] == "error" else each["score"] for each in record["exercises"]}
-        listed = "; ".join(f"{exercise} {answer}: {code}" for exercise, answer, code in mistakes)
-        return [
-            no_formula(plain(record["student"])), _number(record["score"]), _number(self.max_score),
-            *(_number(points.get(exercise.id)) for exercise in self.course.exercises), no_formula(listed),
-        ]  # fmt: skip
+    def publish(self, absent: Sequence[str] = ()) -> None:
+        """Write `grades.csv`; `absent` are students without a hand-in."""
+        _write(self.out / GRADES_FILE, self.table.text(absent).encode("utf-8-sig"))
 
-    @cached_property
-    def max_score(self) -> float:
-        """The points of the whole course."""
-        return sum(exercise.points for exercise in self.course.exercises)
+    def summary(self, found: HandIns, graded: int, reused: int, seconds: float, *, entered: bool) -> Summary:
+        """What the class came to.
 
-    def _most_frequent(self, exercise: str) -> tuple[Mistake, ...]:
-        found = [Mistake(code, count) for (name, code), count in self.mistakes.items() if name == exercise]
-        return tuple(sorted(found, key=lambda mistake: (-mistake.students, mistake.code)))
+        Args:
+            entered: those with nothing to grade have 0 points now.
+        """
+        return self.table.summary(found, graded, reused, seconds, self.nothing, self.removed, entered=entered)
+
+    def _stored(self, name: str) -> dict[str, Any]:
+        """The record of a student.
+
+        Raises:
+            OSError, ValueError, KeyError, TypeError: there is none that can be read.
+        """
+        record: dict[str, Any] = json.loads(result_file(self.out, name).read_bytes())
+        if record["schema"] != SCHEMA:
+            raise ValueError(record["schema"])
+        return record
+
+
+def made_from(digest: str, submission: Submission) -> str:
+    """A hash of everything that a result depends on, but for the seed.
+
+    Args:
+        digest: see `course_digest`.
+    """
+    files = [*sorted(submission.files.items()), *sorted(submission.helpers.items())]
+    return hashlib.sha256(repr((digest, files, submission.notes)).encode()).hexdigest()
 
 
 def result_file(out: Path, name: str) -> Path:
-    """`<student>.json`; a name too long for that is cut, and kept apart from others by a hash."""
+    """`<student>.json`; a name that is none for a file is changed, and kept apart from others by a hash."""
     encoded = os.fsencode(name)
-    if len(encoded) > LONGEST_NAME:
-        name = f"{encoded[:LONGEST_NAME].decode('utf-8', 'ignore')}-{hashlib.sha256(encoded).hexdigest()[:12]}"
+    if len(encoded) > LONGEST_NAME or not name.strip(".") or NO_FILE_NAME.search(name):
+        begin = NO_FILE_NAME.sub("_", encoded[:LONGEST_NAME].decode("utf-8", "ignore"))
+        name = f"{begin}-{hashlib.sha256(encoded).hexdigest()[:12]}"
     return out / f"{name}.json"
 
 
 @contextmanager
-def open_results_folder(course: Course, out: Path, *, isolated: bool) -> Iterator[ResultsFolder]:
+def open_results_folder(names: ExerciseNames, out: Path, *, isolated: bool) -> Iterator[ResultsFolder]:
     """Open or make a results folder, for this run alone.
 
     Args:
+        names: the course, and what of it is graded.
         isolated: learner code is isolated in this run; what another run let loose is not taken over.
 
     Raises:
@@ -193,7 +168,7 @@ def open_results_folder(course: Course, out: Path, *, isolated: bool) -> Iterato
             remove_unfinished(out)
         except OSError as error:
             raise UsageError(f"Results cannot be written to {out}: name another folder with --out.") from error
-        yield ResultsFolder(course, out, _course_digest(course, isolated))
+        yield ResultsFolder(names, out, course_digest(names, isolated), GradesTable(names))
 
 
 @contextmanager
@@ -217,46 +192,18 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _course_digest(course: Course, isolated: bool) -> str:
-    """A hash of the course as it grades: its configuration, its solutions/, the grader's version, isolation."""
-    kinds = {".py", ".yaml", ".json"}
+def course_digest(names: ExerciseNames, isolated: bool) -> str:
+    """A hash of the course as it grades: configuration, solutions/, what is graded, the grader's version, isolation."""
+    course, kinds = names.course, {".py", ".yaml", ".json"}
     paths = sorted(p for p in course.solutions.rglob("*") if p.suffix in kinds and "__pycache__" not in p.parts)
     sources = [(path.relative_to(course.solutions).as_posix(), path.read_bytes()) for path in paths]
-    return hashlib.sha256(repr((__version__, isolated, course.config.model_dump_json(), sources)).encode()).hexdigest()
+    known = (__version__, isolated, course.config.model_dump_json(), [one.id for one in names.wanted], sources)
+    return hashlib.sha256(repr(known).encode()).hexdigest()
 
 
-def _mistakes(record: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Exercise, answer and code of each mistake; `todo` is none."""
-    return [
-        (exercise["id"], answer["name"], answer["code"])
-        for exercise in record["exercises"]
-        if exercise["status"] not in UNBLEMISHED
-        for answer in exercise["answers"]
-        if answer["status"] == "failed"
-    ]
-
-
-def _failures(record: Mapping[str, Any]) -> tuple[Failure, ...]:
-    """One for each exercise that could not be graded."""
-    messages = {
-        exercise["id"]: answer["message"]
-        for exercise in record["exercises"]
-        if exercise["status"] == "error"
-        for answer in exercise["answers"]
-        if answer["status"] == "error"
-    }
-    return tuple(Failure(record["student"], exercise, message) for exercise, message in messages.items())
-
-
-def _line(cells: list[str]) -> str:
-    """One line of CSV."""
-    text = io.StringIO(newline="")
-    csv.writer(text).writerow(cells)
-    return text.getvalue()
-
-
-def _number(points: float | None) -> str:
-    return "error" if points is None else f"{points:.10g}"
+def _is_record(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(OURS)) == OURS
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -1,222 +1,161 @@
-"""Reads what a class handed in: one folder per student, with nothing in it trusted."""
+"""Reads what a student handed in, with nothing in it trusted: which file answers which exercise, and what does not."""
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from grader.course import Course, CourseExercise
-from grader.errors import UsageError
-from grader.results import Status
-from grader.safe_text import one_line
+from grader.course import CourseExercise
 
-SIZE_LIMIT = 1 << 20
-MOST_NOTES, MOST_HELPERS = 20, 50
+from .candidates import Candidate, Chosen, Content, UnreadFile, candidates, choose, read_content
+from .exercise_names import ExerciseNames
+from .hand_in import HandIn
+from .printable_names import displayable
+from .walk import Found, Walk, is_unread_archive
+
+MOST_NOTES, MOST_HELPERS, MOST_COMPARED, NAMED = 20, 50, 20, 3
 WORD = re.compile(rb"\w+")
 UNKNOWN = "this course has no exercise there"
-NOT_REPORTED = frozenset({"__pycache__", "__MACOSX", "README.md", "timestamp.txt"})
-
-
-@dataclass(frozen=True)
-class UnreadFile:
-    """A file that is there but was not read.
-
-    Args:
-        status: `failed` where that is the student's doing, `error` where it is not.
-    """
-
-    status: Status
-    why: str
+NOT_REPORTED = frozenset({"README.md", "timestamp.txt", "course.yaml", "onlinetext.html"})
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One student's folder, read.
+    """One student's hand-in, read.
 
     Args:
-        name: the folder's name.
+        name: what tells the student apart.
         files: what was handed in, by exercise id.
-        notes: what was ignored, and why.
+        notes: what was taken for what, what was ignored, and why.
         helpers: other Python files, by the folder that they lie in, and their name.
+        nothing: why there is nothing to grade; empty if there is.
     """
 
     name: str
-    files: Mapping[str, bytes | UnreadFile]
+    files: Mapping[str, Content]
     notes: tuple[str, ...] = ()
     helpers: Mapping[tuple[str, str], bytes] = field(default_factory=dict)
+    nothing: str = ""
+    chosen: Mapping[str, Candidate] = field(default_factory=dict, repr=False, compare=False)
 
     def beside(self, exercise: CourseExercise) -> dict[str, bytes]:
-        """The files that an exercise may import: those of its unit."""
+        """The files that an exercise may import: those of its unit, and those in its folder."""
         known = {each.id: each.name for each in exercise.course.exercises if each.unit == exercise.unit}
-        places = ("exercises", "", f"exercises/{exercise.unit}", exercise.unit)  # the last one counts
-        found = {name: content for at in places for (place, name), content in self.helpers.items() if place == at}
+        found = dict[str, bytes]()
+        for at in self._places(exercise):  # the last one counts
+            found |= {name: content for (place, name), content in self.helpers.items() if place == at}
         answers = {known[key]: content for key, content in self.files.items() if key in known}
         return {**found, **{name: content for name, content in answers.items() if isinstance(content, bytes)}}
 
-
-def student_folders(course: Course, submissions: Path, out: Path) -> tuple[list[Path], tuple[str, ...]]:
-    """The student folders by name, and the names of everything else."""
-    if os.path.realpath(submissions) == os.path.realpath(out):
-        raise UsageError(f"{out} holds the submissions: name another folder for the results with --out.")
-    try:
-        entries = [entry for entry in _entries(submissions).values() if not _is_housekeeping(entry.name)]
-    except OSError as error:
-        says = f"{submissions} cannot be read ({error.strerror}): name the folder that holds one folder per student."
-        raise UsageError(says) from error
-    here, results = os.path.realpath(submissions), os.path.realpath(out)
-    entries = [entry for entry in entries if _real_path(entry, here) != results]
-    folders = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
-    if not folders:
-        raise UsageError(f"{submissions} holds no student folders: give each student one, laid out like exercises/.")
-    if {folder.name for folder in folders} <= {"exercises", *(unit.id for unit in course.config.units)}:
-        raise UsageError(f"{submissions} is laid out like one student's submission: name the folder above it.")
-    return folders, tuple(_displayable(entry.name) for entry in entries if not entry.is_dir(follow_symlinks=False))
+    def _places(self, exercise: CourseExercise) -> Iterator[str]:
+        chosen = self.chosen.get(exercise.id)
+        above = "".join(f"{folder}/" for folder in chosen.above) if chosen else ""
+        for place in ("exercises", "", f"exercises/{exercise.unit}", exercise.unit):
+            yield f"{above}{place}".rstrip("/")
+        yield "/".join(chosen.found.folders) if chosen else ""
 
 
-def _real_path(entry: os.DirEntry[str], folder: str) -> str:
-    """Where an entry of a folder, given by its own real path, really is."""
-    return os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(folder, entry.name)
+def read_submission(names: ExerciseNames, hand_in: HandIn) -> Submission:
+    """Read what one student handed in.
 
-
-def _is_housekeeping(name: str) -> bool:
-    return name in NOT_REPORTED or name.startswith(".")
-
-
-def _entries(folder: Path) -> dict[str, os.DirEntry[str]]:
-    """What a folder holds, sorted by name."""
-    with os.scandir(folder) as entries:
-        return {entry.name: entry for entry in sorted(entries, key=lambda entry: entry.name)}
-
-
-def printable(name: str) -> str:
-    """A file name as text that can be written anywhere, another one for each name.
-
-    Bytes that are no UTF-8, and whatever does not print, are written as `\\xe9`, and a backslash as two.
+    An exercise is `<unit>/<id>.py`, in any folder, or `<id>.py` anywhere, or a name that is made of these; a quiz is
+    `<unit>/quiz.yaml`, or `quiz_<unit>.yaml`; a notebook is what its cells define. Nothing is unpacked, and no link is
+    followed.
     """
-    text = os.fsencode(name).decode("utf-8", "surrogateescape")
-    return "".join(c if c.isprintable() and c != "\\" else _escaped(c) for c in text)
-
-
-def _escaped(character: str) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(character)) if character != "\\" else "\\\\"
-
-
-def _displayable(name: str) -> str:
-    """A file name that is safe to show on a terminal, on one line."""
-    return one_line(printable(name))
-
-
-def read_submission(course: Course, folder: Path) -> Submission:
-    """Read one student's folder: `<unit>/<id>.py`, the same below `exercises/`, or `<id>.py`.
-
-    A quiz is `<unit>/quiz.yaml`, or `quiz_<unit>.yaml`.
-
-    Links to folders are not followed, nor is any link that leads out of the submission.
-    """
-    files: dict[str, bytes | UnreadFile] = {}
-    helpers: dict[tuple[str, str], bytes] = {}
-    notes: list[str] = []
+    walk, notes = Walk(), list[str](hand_in.notes)
     try:
-        _collect(course, folder, files, helpers, notes)
+        found = list(walk.files(hand_in.folders))
     except OSError as error:
         unread = UnreadFile(
             "error", f"the submission cannot be read ({error.strerror}): check the permissions of its folder"
         )
-        files = {exercise.id: unread for exercise in course.exercises}
+        return Submission(hand_in.key, {exercise.id: unread for exercise in names.wanted})
+    answers, others = candidates(names, found, notes)
+    chosen = choose([each for each in answers if each.exercise.id in names.wanted_ids])
+    for each in chosen.values():
+        notes += each.notes
+    notes += walk.notes
+    helpers = _helpers([each for each in others if names.is_wanted(each.folders)], notes)
+    files = {name: one.content for name, one in chosen.items()}
     notes += _not_imported(files, helpers)
+    nothing = _why_nothing(names, chosen, answers, found, notes)
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more files were ignored"]
-    return Submission(folder.name, files, tuple(notes), helpers)
+    picked = {name: one.candidate for name, one in chosen.items()}
+    return Submission(hand_in.key, files, tuple(notes), helpers, nothing, picked)
 
 
-def _collect(
-    course: Course, folder: Path, files: dict[str, bytes | UnreadFile], helpers: dict[tuple[str, str], bytes],
-    notes: list[str],
-) -> None:  # fmt: skip
-    places = _places(course)
-    listed = _listed(folder, places)
-    for place, known in places.items():
-        for entry in listed.get(place, {}).values():
-            name = f"{place}/{entry.name}" if place else entry.name
-            exercise = known.get(entry.name)
-            if _is_housekeeping(entry.name) or (name in places and entry.is_dir(follow_symlinks=False)):
-                continue
-            ignored = _why_ignored(entry, folder, exercise, files)
-            if ignored == UNKNOWN and (helper := _helper(entry)) is not None and len(helpers) < MOST_HELPERS:
-                helpers[place, entry.name] = helper
-            elif ignored:
-                notes.append(f"{_displayable(name)} was ignored: {ignored}")
-            elif exercise is not None:
-                files[exercise.id] = _content(entry)
+def _helpers(others: Sequence[Found], notes: list[str]) -> dict[tuple[str, str], bytes]:
+    """What an exercise may import; everything else is noted."""
+    helpers = dict[tuple[str, str], bytes]()
+    for each in others:
+        is_python = each.file.name.endswith(".py") and not each.file.why_unread
+        content = read_content(each) if is_python and len(helpers) < MOST_HELPERS else None
+        if isinstance(content, bytes):
+            helpers["/".join(each.folders), each.file.name] = content
+        elif each.file.name not in NOT_REPORTED:
+            notes.append(f"{each.path} was ignored: {_why_ignored(each)}")
+    return helpers
 
 
-def _listed(folder: Path, places: Iterable[str]) -> dict[str, dict[str, os.DirEntry[str]]]:
-    """What lies in each of the places that are there, by name; a link to a folder is no folder."""
-    listed = {"": _entries(folder)}
-    for place in sorted(filter(None, places)):  # each folder before those in it
-        above, _, name = place.rpartition("/")
-        entry = listed.get(above, {}).get(name)
-        if entry is not None and entry.is_dir(follow_symlinks=False):
-            listed[place] = _entries(folder / place)
-    return listed
+def _why_ignored(found: Found) -> str:
+    if is_unread_archive(found.file.name):
+        return "such archives are not read; ask for a .zip or a .tar.gz"
+    return found.file.why_unread or UNKNOWN
 
 
-def _places(course: Course) -> dict[str, dict[str, CourseExercise]]:
-    """The folders of a submission where exercise files may lie, and which; where there are two, the first counts."""
-    units: dict[str, dict[str, CourseExercise]] = {}
-    for exercise in course.exercises:
-        units.setdefault(exercise.unit, {})[exercise.name] = exercise
-    anywhere = {exercise.id + os.path.splitext(exercise.name)[1]: exercise for exercise in course.exercises}
-    return {
-        **units,
-        **{f"exercises/{unit}": known for unit, known in units.items()},
-        "": anywhere,
-        "exercises": anywhere,
-    }
-
-
-def _why_ignored(
-    entry: os.DirEntry[str], folder: Path, exercise: CourseExercise | None, files: Mapping[str, object]
-) -> str:
-    """Why something in a submission is not graded; empty if it is."""
-    if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(os.path.realpath(folder)):
-        return "it is a link that leads out of the submission; ask for the file itself"
-    if exercise is None:
-        return UNKNOWN
-    if not os.path.isfile(entry.path):
-        return "it is no file; ask for the file itself"
-    if exercise.id in files:
-        return f"another {exercise.name} was handed in too, and that one was graded"
-    return ""
-
-
-def _not_imported(files: Mapping[str, bytes | UnreadFile], helpers: Mapping[tuple[str, str], bytes]) -> Iterator[str]:
+def _not_imported(files: Mapping[str, Content], helpers: Mapping[tuple[str, str], bytes]) -> Iterator[str]:
     """Files that no other file of the submission speaks of: an exercise under a wrong name, perhaps."""
-    texts = [content for content in files.values() if isinstance(content, bytes)] if helpers else []
-    spoken_of = {word for text in texts for word in WORD.findall(text)}
+    spoken_of = Counter(word for content in helpers.values() for word in set(WORD.findall(content)))
+    for content in files.values() if helpers else ():
+        spoken_of.update(set(_words(content)))
     for (place, name), content in helpers.items():
-        others = (WORD.findall(other) for other in helpers.values() if other is not content)
-        if name.removesuffix(".py").encode() not in spoken_of.union(*others):
-            yield f"{_displayable(f'{place}/{name}' if place else name)} was ignored: {UNKNOWN}"
+        word = name.removesuffix(".py").encode()
+        if spoken_of[word] <= (word in WORD.findall(content)):  # nobody but itself
+            yield f"{displayable(f'{place}/{name}' if place else name)} was ignored: {UNKNOWN}"
 
 
-def _helper(entry: os.DirEntry[str]) -> bytes | None:
-    """What an exercise may import."""
-    if not entry.name.endswith(".py") or not os.path.isfile(entry.path):
-        return None
-    content = _content(entry)
-    return content if isinstance(content, bytes) else None
+def _words(content: Content) -> Iterator[bytes]:
+    if isinstance(content, bytes):
+        yield from WORD.findall(content)
+    elif isinstance(content, tuple):
+        yield from WORD.findall("\n".join(content).encode())
 
 
-def _content(entry: os.DirEntry[str]) -> bytes | UnreadFile:
-    try:
-        with open(entry.path, "rb") as stream:
-            content = stream.read(min(os.fstat(stream.fileno()).st_size, SIZE_LIMIT) + 1)
-    except OSError as error:
-        return UnreadFile("error", f"the file cannot be read ({error.strerror}): check its permissions")
-    if len(content) > SIZE_LIMIT:
-        return UnreadFile("failed", "the file was not read: it is larger than 1 MiB; hand in the answers alone")
-    return content
+def _why_nothing(
+    names: ExerciseNames, chosen: Mapping[str, Chosen], answers: Sequence[Candidate], found: Sequence[Found],
+    notes: Sequence[str],
+) -> str:  # fmt: skip
+    """Why there is nothing to grade, in a few words; empty where there is something, or where that is not its fault."""
+    unread = {each.candidate.found.path: each.content for each in chosen.values()}
+    if any(not isinstance(content, UnreadFile) or content.status == "error" for content in unread.values()):
+        return ""
+    if unread:
+        path, content = next(iter(unread.items()))
+        assert isinstance(content, UnreadFile)
+        return f"{path}: {content.why}"
+    if answers:
+        return f"it holds {_listed([each.found for each in answers])}, which this run does not grade"
+    if not found:
+        return notes[-1] if notes else "it is empty"
+    archive = next((each for each in found if is_unread_archive(each.file.name)), None)
+    if archive is not None:
+        return f"{archive.path}: {_why_ignored(archive)}"
+    near = next((says for each in found[:MOST_COMPARED] if (says := _meant(names, each))), "")
+    return f"it holds {_listed(found)}, and no file that is named after an exercise{near}"
+
+
+def _meant(names: ExerciseNames, found: Found) -> str:
+    known = [exercise.id for exercise in names.wanted]
+    near = difflib.get_close_matches(os.path.splitext(found.file.name)[0].casefold(), known, 1, 0.8)
+    return f" (should {found.path} be {near[0]}.py?)" if near else ""
+
+
+def _listed(found: Sequence[Found]) -> str:
+    named = ", ".join(dict.fromkeys(each.path for each in found[:NAMED]))
+    more = len(found) - NAMED
+    return f"{named} and {more} more {'file' if more == 1 else 'files'}" if more > 0 else named

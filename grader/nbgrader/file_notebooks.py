@@ -11,7 +11,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from grader.atomic_files import write_atomically
-from grader.batch.submissions import Submission, UnreadFile
+from grader.batch.candidates import Content, UnreadFile
+from grader.batch.submissions import Submission
 from grader.course import Course
 from grader.notebook.source_notebook import LESSON_ID, SETUP_ID, grade_id
 from grader.results import ExerciseResult
@@ -49,9 +50,11 @@ def write_page(path: Path, notebook: NotebookNode, stamped: Path | None, stamp: 
         write_atomically(stamped, f"{stamp} UTC\n".encode())
 
 
-def _text(content: bytes | UnreadFile | None) -> str:
+def _text(content: Content | None) -> str:
     if content is None:
         return NOTHING
     if isinstance(content, UnreadFile):
         return f"# {content.why}"
+    if isinstance(content, tuple):
+        return "\n\n".join(content)
     return content.decode("utf-8", "replace").replace("\r\n", "\n")

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from grader.batch.exercise_names import ExerciseNames
+from grader.batch.hand_in import HandIn
 from grader.batch.results_folder import result_file
-from grader.batch.submissions import printable, read_submission, student_folders
-from grader.course import Course
+from grader.batch.submissions import read_submission
 from grader.errors import InfrastructureError
+from grader.judging.lazy_grader import new_grader
 from grader.learner.console import Spinner
 from grader.safe_text import one_line
 
 from .database import explain_errors, needs_nbgrader, refuse_in_memory, url_without_password
 
+if TYPE_CHECKING:
+    from grader.judging.grading import Grader
+
 NAMED = 5
 
 
 @contextmanager
-def entering_in_gradebook(course: Course, url: str | None, submissions: Path, out: Path) -> Iterator[None]:
+def entering_in_gradebook(
+    names: ExerciseNames, url: str | None, hand_ins: Sequence[HandIn], out: Path
+) -> Iterator[None]:
     """Open the gradebook before a class is graded, so that nothing is found out too late; enter the results after.
 
     Args:
+        names: the course, and what of it is graded.
         url: any SQLAlchemy URL that nbgrader accepts; `None` where nothing is to be entered.
         out: the results folder that is graded into.
 
@@ -38,32 +47,33 @@ def entering_in_gradebook(course: Course, url: str | None, submissions: Path, ou
     with needs_nbgrader():
         from .gradebook_student import open_gradebook
     refuse_in_memory(url)
-    with explain_errors(url, "written"), open_gradebook(course, url):
+    with explain_errors(url, "written"), open_gradebook(names.course, url):
         pass
     yield
     try:
         with explain_errors(url, "written"):
-            _write_class(course, url, submissions, out)
+            _write_class(names, url, hand_ins, out)
     except KeyboardInterrupt:
         print("handgrad: stopped. What was entered is kept; the same command goes on.", file=sys.stderr)
         raise
 
 
-def _write_class(course: Course, url: str, submissions: Path, out: Path) -> None:
+def _write_class(names: ExerciseNames, url: str, hand_ins: Sequence[HandIn], out: Path) -> None:
     from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 
     from .gradebook_student import open_gradebook
 
     entered, failed = set[str](), {}
-    folders = student_folders(course, submissions, out)[0]
-    with open_gradebook(course, url) as writer, Spinner("entering") as say:
-        for number, folder in enumerate(folders, 1):
-            say(f"{number} of {len(folders)} in {url_without_password(url)}")
-            student, path = printable(folder.name), result_file(out, folder.name)
+    grader = new_grader(0)  # which says of an exercise that it was not handed in
+    with open_gradebook(names.course, url) as writer, Spinner("entering") as say:
+        for number, one in enumerate(hand_ins, 1):
+            say(f"{number} of {len(hand_ins)} in {url_without_password(url)}")
+            student, path = one.student, result_file(out, one.key)
             if not path.is_file():
-                continue  # the run was ended before
+                continue  # the run was ended before, or nothing was there to grade
             try:
-                writer.write_student(student, folder, read_submission(course, folder), json.loads(path.read_bytes()))
+                submission, record = read_submission(names, one), json.loads(path.read_bytes())
+                writer.write_student(student, one.path, submission, _whole_units(names, grader, record))
                 entered.add(student)
             except (DataError, IntegrityError, ValueError) as error:
                 writer.undo_last_student()
@@ -78,6 +88,14 @@ def _write_class(course: Course, url: str, submissions: Path, out: Path) -> None
         name, why = next(iter(failed.items()))
         says = f"{len(failed)} students could not be entered, {name} for one ({why}): put it right, and run it again."
         raise InfrastructureError(one_line(says))
+
+
+def _whole_units(names: ExerciseNames, grader: Grader, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record with every exercise of the units that something was handed in of: the others were not attempted."""
+    there = {each["id"]: each for each in record["exercises"]}
+    units = {each["unit"] for each in there.values()}
+    wanted = [each for each in names.wanted if each.unit in units]
+    return {**record, "exercises": [there.get(each.id) or grader.not_handed_in(each).record for each in wanted]}
 
 
 def _listed(blank: Sequence[tuple[str, str]]) -> str:

@@ -72,13 +72,16 @@ class GradebookWriter:
         """Leave the gradebook as it was before the last student, who could not be entered."""
         self.gradebook.db.rollback()
 
-    def write_student(self, student: str, folder: Path, submission: Submission, record: Mapping[str, Any]) -> None:
+    def write_student(
+        self, student: str, folder: Path | None, submission: Submission, record: Mapping[str, Any]
+    ) -> None:
         """Enter a student's result for each unit that they handed in something of; manual scores stay as they are.
 
         What is there of a unit already is kept where nothing but blanks came: who hands in a notebook for one unit, and
         the whole folder of the course for another, loses nothing. Such units are listed in `blank`.
 
         Args:
+            folder: the student's, if that is on disk.
             record: the student's `handgrad/result@1`.
 
         Raises:
@@ -100,7 +103,7 @@ class GradebookWriter:
             return False
 
     def _write_unit(
-        self, unit: Unit, student: str, folder: Path, submission: Submission, results: list[ExerciseResult]
+        self, unit: Unit, student: str, folder: Path | None, submission: Submission, results: list[ExerciseResult]
     ) -> None:
         if unit.id not in self._released:
             self._released[unit.id] = prepare_assignment(self.gradebook, self.url, self.course, unit)
@@ -151,7 +154,9 @@ def _score(notebook: Any, cells: _Cells, results: list[ExerciseResult]) -> None:
             entry.auto_comment = said[name]
 
 
-def _timestamp(folder: Path, unit: Unit) -> datetime | None:
+def _timestamp(folder: Path | None, unit: Unit) -> datetime | None:
     """When it was handed in, where nbgrader or the instructor noted it: in the unit's folder, or in the student's."""
+    if folder is None:
+        return None
     found = (timestamp_in(place) for place in (folder / unit.id, folder / "exercises" / unit.id, folder))
     return next((stamp for stamp in found if stamp is not None), None)

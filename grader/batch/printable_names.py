@@ -1,0 +1,25 @@
+"""File names as text that can be written and shown anywhere."""
+
+from __future__ import annotations
+
+import os
+
+from grader.safe_text import one_line
+
+
+def printable(name: str) -> str:
+    """A file name as text that can be written anywhere, another one for each name.
+
+    Bytes that are no UTF-8, and whatever does not print, are written as `\\xe9`, and a backslash as two.
+    """
+    text = os.fsencode(name).decode("utf-8", "surrogateescape")
+    return "".join(c if c.isprintable() and c != "\\" else _escaped(c) for c in text)
+
+
+def displayable(name: str) -> str:
+    """A file name that is safe to show on a terminal, on one line."""
+    return one_line(printable(name))
+
+
+def _escaped(character: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(character)) if character != "\\" else "\\\\"

@@ -1,0 +1,131 @@
+"""Archives that somebody made with care: nothing leads out of them, and none takes more than there is."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import zipfile
+
+import pytest
+from platforms import MEAN, RIGHT, put, tarred, zipped
+from test_class_grading import read, small_course
+
+from grader.batch import file_tree
+from grader.batch.file_tree import ENTRY_MARK, MOST_ENTRIES, File, UnreadableArchiveError, unpacked
+from grader.batch.walk import MOST_ARCHIVES
+from grader.course import PACKAGE, Course
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return small_course(PACKAGE.parent)
+
+
+def archive(name: str, data: bytes) -> File:
+    path = File(name, opened=lambda: io.BytesIO(data))
+    assert path.is_archive
+    return path
+
+
+def everything(file: File) -> dict[str, str]:
+    """Every file of an archive, with why it is not read."""
+    waiting, found = [("", unpacked(file))], {}
+    while waiting:
+        at, folder = waiting.pop()
+        for entry in folder.listed():
+            if isinstance(entry, File):
+                found[f"{at}{entry.name}"] = entry.why_unread
+            else:
+                waiting.append((f"{at}{entry.name}/", entry))
+    return found
+
+
+def test_names_that_lead_out_of_an_archive_are_no_names(tmp_path) -> None:
+    names = ("../../x.py", "/etc/x.py", "C:\\x.py", "a/../../x.py", "..\\x.py")
+    for name, data in (("a.zip", zipped(dict.fromkeys(names, ""))), ("a.tar.gz", tarred(dict.fromkeys(names, "")))):
+        assert set(everything(archive(name, data)).values()) == {"its name leads out of the archive"}
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+def test_links_and_devices_in_an_archive_are_not_read(course, tmp_path, kind) -> None:
+    data = tarred({"lin_grad.py": ""}, kind, "/etc/passwd")
+    found = read(course, put(tmp_path / "eve", {"hw.tar.gz": data}))
+    assert found.nothing.startswith("hw.tar.gz/lin_grad.py: the file was not read: it is no plain file")
+
+
+def zip_of(entry: zipfile.ZipInfo, method: int = zipfile.ZIP_STORED) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as made:
+        made.writestr(entry, RIGHT, method)
+    return stream.getvalue()
+
+
+def test_what_is_odd_in_a_zip_is_not_read() -> None:
+    link, encrypted, packed = (zipfile.ZipInfo("lin_grad.py") for _ in range(3))
+    link.external_attr = 0o120777 << 16
+    locked = bytearray(zip_of(encrypted))
+    for mark, at in ((b"PK\3\4", 6), (ENTRY_MARK, 8)):
+        locked[locked.index(mark) + at] |= 1
+    assert everything(archive("a.zip", zip_of(link))) == {"lin_grad.py": "it is a link; ask for the file itself"}
+    assert everything(archive("a.zip", bytes(locked))) == {
+        "lin_grad.py": "it is encrypted; ask for it without a password"
+    }
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        assert everything(archive("a.zip", zip_of(packed, method))) == {
+            "lin_grad.py": "it is packed in an unusual way; ask for a plain .zip"
+        }
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused_unread(monkeypatch) -> None:
+    monkeypatch.setattr(file_tree, "LARGEST_ARCHIVE", 1 << 20)
+    for name, data in (("a.zip", zipped({"x": bytes(2 << 20)})), ("a.tar.gz", tarred({"x": bytes(2 << 20)}))):
+        with pytest.raises(UnreadableArchiveError, match="unpacks to more than 1 MiB"):
+            unpacked(archive(name, data))
+    with pytest.raises(UnreadableArchiveError, match="is larger than 1 MiB"):
+        unpacked(archive("a.zip", os.urandom((1 << 20) + 1)))
+
+
+def test_a_zip_that_lies_about_a_size_gives_no_more_than_it_said() -> None:
+    data = zipped({"lin_grad.py": b" " * 100_000})
+    at = data.index(ENTRY_MARK) + 24
+    small = data[:at] + (10).to_bytes(4, "little") + data[at + 4 :]
+    (file,) = unpacked(archive("a.zip", small)).listed()
+    assert isinstance(file, File)
+    with pytest.raises(UnreadableArchiveError, match="is damaged"):
+        file.read(1 << 20)
+
+
+def test_a_hundred_thousand_names_are_refused_before_they_are_read() -> None:
+    entry = ENTRY_MARK + bytes(42)
+    with pytest.raises(UnreadableArchiveError, match=f"holds more than {MOST_ENTRIES} files"):
+        unpacked(archive("a.zip", entry * 100_000))
+    with pytest.raises(UnreadableArchiveError, match=f"holds more than {MOST_ENTRIES} files"):
+        unpacked(archive("a.tar.gz", tarred({str(i): "" for i in range(MOST_ENTRIES + 1)})))
+
+
+def test_archives_in_archives_end(course, tmp_path) -> None:
+    """And what lies beside them is graded."""
+    data = zipped({"lin_grad.py": RIGHT})
+    for _ in range(5):
+        data = zipped({"again.zip": data})
+    many = {f"{i:03}.zip": zipped({"x.txt": ""}) for i in range(MOST_ARCHIVES + 5)}
+    found = read(course, put(tmp_path / "eve", {"lin_grad.py": MEAN, "0.zip": data, **many}))
+    assert found.files == {"lin_grad": MEAN.encode()}
+    assert any(note.startswith("0.zip/again.zip/again.zip was ignored: there are more than") for note in found.notes)
+
+
+def test_a_tree_without_end_is_looked_at_in_part(course, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("grader.batch.walk.MOST_ENTRIES", 30)
+    files = {f"x{i:03}.txt": "" for i in range(40)}
+    found = read(course, put(tmp_path / "eve", {"lin_grad.py": RIGHT, "d/" * 25 + "lin_grad.py": MEAN, **files}))
+    assert found.files == {"lin_grad": RIGHT.encode()}
+    assert "only the first 30 files were looked at" in found.notes[-1] or found.notes[-1].endswith("were ignored")
+
+
+def test_a_name_for_a_terminal_shows_as_text(course, tmp_path) -> None:
+    data = zipped({"\x1b[2J\nlin.txt": "", "lin_grad\u202e.py": RIGHT})
+    notes = read(course, put(tmp_path / "eve", {"hw.zip": data})).notes
+    assert notes
+    assert all(note.isprintable() for note in notes)

@@ -1,0 +1,205 @@
+"""What of a hand-in is graded for which exercise, what is said of the rest, and whose it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from platforms import EXITS, MEAN, RIGHT, STUB, notebook, put, tarred, zipped
+from test_class_grading import names_of, read, small_course
+
+from grader.batch.exercise_names import ExerciseNames
+from grader.batch.hand_ins import PLAIN_KIND, HandIns, find_hand_ins, one_hand_in
+from grader.batch.roster import by_roster, read_roster
+from grader.batch.submissions import read_submission
+from grader.course import PACKAGE, Course
+from grader.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return small_course(PACKAGE.parent)
+
+
+def found_in(course: Course, path: Path) -> HandIns:
+    return find_hand_ins(course, path, path.parent / "out")
+
+
+def test_of_two_the_newest_is_graded_and_that_is_said(course, tmp_path) -> None:
+    eve = put(
+        tmp_path / "eve",
+        {"lin_grad.py": RIGHT, "backup/Lin_Grad.py": MEAN, "same.zip": zipped({"lin_grad.py": RIGHT}, 1990)},
+    )
+    assert read(course, eve).files == {"lin_grad": RIGHT.encode()}
+    os.utime(eve / "backup/Lin_Grad.py", (1_800_000_000, 1_800_000_000))
+    found = read(course, eve)
+    assert found.files == {"lin_grad": MEAN.encode()}
+    assert found.notes == (
+        "backup/Lin_Grad.py was taken for lin_grad.py",
+        "lin_grad.py was not graded: backup/Lin_Grad.py is newer",
+        "same.zip/lin_grad.py was not graded: backup/Lin_Grad.py is newer",
+    )
+
+
+def test_two_names_that_look_alike_are_one_file_twice(course, tmp_path) -> None:
+    """Whichever way they are written, the same of them is graded in every run."""
+    wide = "ｌｉｎ＿ｇｒａｄ.py"
+    eve = put(tmp_path / "eve", {wide: MEAN, "lin_grad.py": RIGHT})
+    found = read(course, eve)
+    assert found.files == {"lin_grad": RIGHT.encode()}
+    assert found.notes == (f"{wide} was not graded: lin_grad.py was graded in its place",)
+
+
+def test_an_untouched_stub_never_hides_an_answer(course, tmp_path) -> None:
+    eve = put(tmp_path / "eve", {"lin_grad.py": RIGHT, "04_linear/lin_grad.py": STUB, "x.ipynb": notebook(STUB)})
+    os.utime(eve / "04_linear/lin_grad.py")
+    assert read(course, eve).files == {"lin_grad": RIGHT.encode()}
+    assert read(course, put(tmp_path / "bob", {"lin_grad.py": STUB})).files == {"lin_grad": STUB.encode()}
+
+
+def test_a_notebook_answers_what_its_cells_define(course, tmp_path) -> None:
+    relu = "def relu_grad(inp, out):\n    inp.g = (inp > 0) * out.g\n"
+    found = read(
+        course,
+        put(tmp_path / "eve", {"hw.ipynb": notebook(RIGHT, relu), "tests.ipynb": notebook("1 + 1"), "no.ipynb": "[]"}),
+    )
+    assert found.files == dict.fromkeys(("lin_grad", "relu_grad"), (RIGHT, relu))
+    assert found.notes == (
+        "no.ipynb was ignored: no cell of it defines a function of an exercise",
+        "tests.ipynb was ignored: no cell of it defines a function of an exercise",
+    )
+
+
+@pytest.mark.parametrize("broken", ["", "{", "[" * 100_000, '{"cells": 1}', '{"cells": [1, {"cell_type": "code"}]}'])
+def test_a_broken_notebook_is_noted(course, tmp_path, broken) -> None:
+    found = read(course, put(tmp_path / "eve", {"hw.ipynb": broken}))
+    assert found.files == {}
+    assert found.notes[0].startswith("hw.ipynb was ignored: ")
+    assert found.nothing.startswith("it holds hw.ipynb, and no file")
+
+
+def test_a_copy_of_the_whole_course_is_no_answer(course, tmp_path) -> None:
+    """Who clones the course hands in its worked solutions too."""
+    at = "fork/{}/04_linear/lin_grad.py"
+    eve = put(
+        tmp_path / "eve", {at.format("exercises"): STUB, at.format("solutions"): RIGHT, at.format("tests"): RIGHT}
+    )
+    assert read(course, eve).files == {"lin_grad": STUB.encode()}
+
+
+def test_files_beside_an_answer_are_there_to_import_wherever_it_lies(course, tmp_path) -> None:
+    files = {
+        "my/exercises/04_linear/lin_grad.py": "import own",
+        "my/exercises/04_linear/own.py": "x = 1",
+        "own.py": "x = 2",
+    }
+    found = read(course, put(tmp_path / "eve", files))
+    assert found.beside(course.find("lin_grad"))["own.py"] == b"x = 1"
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({}, "it is empty"),
+        ({"report.pdf": ""}, "it holds report.pdf, and no file that is named after an exercise"),
+        (
+            {f"{name}.txt": "" for name in "abcde"},
+            "it holds a.txt, b.txt, c.txt and 2 more files, and no file that is named after an exercise",
+        ),
+        (
+            {"lin_gard.py": RIGHT},
+            "it holds lin_gard.py, and no file that is named after an exercise (should lin_gard.py be lin_grad.py?)",
+        ),
+        ({"hw.rar": b"Rar!"}, "hw.rar: such archives are not read; ask for a .zip or a .tar.gz"),
+        ({"hw.zip": b"PK"}, "hw.zip was ignored: it is damaged, or no archive (BadZipFile)"),
+        ({"hw.tar.gz": b"\x1f\x8b"}, "hw.tar.gz was ignored: it is damaged, or no archive (EOFError)"),
+        (
+            {"lin_grad.py": b" " * (1 << 20) + b"x"},
+            "lin_grad.py: the file was not read: it is larger than 1 MiB; hand in the answers alone",
+        ),
+    ],
+)  # fmt: skip
+def test_why_there_is_nothing_to_grade_is_said(course, tmp_path, files, why) -> None:
+    assert read(course, put(tmp_path / "eve", files)).nothing == why
+
+
+def roster(tmp_path: Path, text: str) -> Path:
+    (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
+    return tmp_path / "roster.csv"
+
+
+@pytest.mark.parametrize(
+    ("text", "students"),
+    [
+        ("student,github\nAda L,ada\nBob B,bob\n", ["Ada L", "Bob B"]),
+        ("Vorname;Nachname;Username\nAda;L;ada\nBob;B;bob\n", ["ada", "bob"]),
+        ("First Name,Last Name,SID,Email\nAda,L,1,ada@x.edu\nBob,B,2,bob@x.edu\n", ["1", "2"]),
+        ("username,first_name,last_name,email,section,github_id,role\nada,A,L,,,1,\nbob,B,B,,,2,\n", ["ada", "bob"]),
+        ("name\tsid\tid\nx\t\tada\ny\t7\tbob\n", ["ada", "bob"]),
+    ],
+)  # fmt: skip
+def test_a_roster_may_have_any_columns(course, tmp_path, text, students) -> None:
+    path = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "hw1-bob/lin_grad.py": RIGHT})
+    found = by_roster(found_in(course, path), read_roster(roster(tmp_path, text)))
+    assert [one.key for one in found.each] == students
+    assert (found.absent, found.unlisted) == ((), ())
+
+
+def test_who_might_be_two_is_nobody_of_the_roster(course, tmp_path) -> None:
+    text = "sid,name\n1,Wei Zhang\n2,Zhang Wei\n3,Ada\n"
+    path = put(tmp_path / "in", {"Wei Zhang/lin_grad.py": RIGHT, "3/lin_grad.py": RIGHT, "ada/relu_grad.py": ""})
+    found = by_roster(found_in(course, path), read_roster(roster(tmp_path, text)))
+    assert [(one.key, len(one.folders)) for one in found.each] == [("3", 2), ("Wei Zhang", 1)]
+    assert (found.absent, found.unlisted) == (("1", "2"), ("Wei Zhang",))
+
+
+@pytest.mark.parametrize("text", ["", "name\nAda\nAda\n", "colour\nred\n", "sid\n1\n1\n"])
+def test_a_roster_that_tells_nobody_apart_is_refused(tmp_path, text) -> None:
+    with pytest.raises(UsageError, match="has no column that tells students apart"):
+        read_roster(roster(tmp_path, text))
+
+
+def test_the_only_student_of_a_class_is_a_student(course, tmp_path) -> None:
+    path = put(tmp_path / "in", {"ada/my-course/exercises/04_linear/lin_grad.py": RIGHT})
+    assert [one.key for one in found_in(course, path).each] == ["ada"]
+    twice = put(tmp_path / "two", {f"{who}/hw{i}.zip": zipped({"lin_grad.py": RIGHT}) for who in "ab" for i in (1, 2)})
+    assert [one.key for one in found_in(course, twice).each] == ["a", "b"], "two archives are no section"
+
+
+def test_a_whole_class_in_a_tar(course, tmp_path) -> None:
+    files = {f"submissions/{name}/lin_grad.py": EXITS for name in ("ada", "bob")}
+    put(tmp_path, {"class.tar.gz": tarred(files)})
+    found = found_in(course, tmp_path / "class.tar.gz")
+    assert [one.key for one in found.each] == ["ada", "bob"]
+    assert read_submission(names_of(course), found.each[0]).files == {"lin_grad": EXITS.encode()}
+
+
+@pytest.mark.parametrize("name", ["class.zip", "class.tar.gz", "class.tar"])
+def test_a_class_that_is_damaged_is_one_sentence(course, tmp_path, name) -> None:
+    put(tmp_path, {name: b"\x1f\x8bPK broken" * 100})
+    with pytest.raises(UsageError, match=r"cannot be read, it is damaged .*: download it again"):
+        found_in(course, tmp_path / name)
+
+
+def test_no_name_that_one_student_chose_changes_what_the_class_is_taken_for(course, tmp_path) -> None:
+    names = ("Bob B_102_assignsubmission_file_lin_grad.py", "bob_102_9001_lin_grad.py", "submission_metadata.yml")
+    plain = {f"{who}/lin_grad.py": RIGHT for who in ("ada", "bob")}
+    path = put(tmp_path / "in", {**plain, **{f"eve/{name}": MEAN for name in names}})
+    found = found_in(course, path)
+    assert ([one.key for one in found.each], found.kind) == (["ada", "bob", "eve"], PLAIN_KIND)
+    uploads = {f"{who}_{i}_900{i}_lin_grad.py": RIGHT for i, who in enumerate(("ada", "bob", "cem"))}
+    path = put(tmp_path / "canvas", {**uploads, "eve_9_9009_x_1_assignsubmission_file_lin_grad.py": MEAN})
+    found = found_in(course, path)
+    assert ([one.key for one in found.each], found.strays) == (["ada_0", "bob_1", "cem_2", "eve_9"], ())
+
+
+def test_files_of_units_that_are_not_graded_are_not_spoken_of(course, tmp_path) -> None:
+    eve = put(
+        tmp_path / "eve", {"04_linear/lin_grad.py": RIGHT, "05_activations/own.py": "", "05_activations/x.txt": ""}
+    )
+    names = ExerciseNames(course, course.select(["04_linear"]))
+    assert read_submission(names, one_hand_in(eve)).notes == ()
+    assert len(read(course, eve).notes) == 2
+    only = read_submission(ExerciseNames(course, course.select(["05_activations"])), one_hand_in(eve))
+    assert only.nothing == "it holds 04_linear/lin_grad.py, which this run does not grade"

@@ -1,0 +1,331 @@
+"""Hand-ins as they come, from the layout of each platform to points: nobody gets 0 for the name of a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import platforms
+import pytest
+from conftest import ROOT
+from document_claims import Document
+from platforms import MEAN, RIGHT, put, zipped
+from test_class_grading import record, small_course, validator
+
+from grader.batch.class_grading import Grading, Progress, grade_class
+from grader.batch.grade_terminal import grade_with_progress, showing_progress
+from grader.batch.grades_table import Summary
+from grader.batch.hand_ins import find_hand_ins
+from grader.batch.one_submission import grade_one
+from grader.batch.roster import by_roster, read_roster
+from grader.cli import app
+from grader.course import PACKAGE, Course
+from grader.errors import UsageError
+from grader.judging import grading_pool
+from grader.judging.grading import Grader
+from grader.sandbox.worker import Reply, Worker
+
+pytestmark = pytest.mark.slow
+Points = dict[str, float | None]
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return small_course(PACKAGE.parent)
+
+
+class Shared:
+    """A warm worker that one grading process after the other asks."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker, self.isolation, self.pid = worker, worker.isolation, worker.pid
+
+    def run(self, job: bytes, time_limit: float) -> Reply:
+        return self.worker.run(job, time_limit)
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Shared:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def ready(course: Course, worker: Worker, grader: Grader) -> Worker:
+    """The warm worker of the session, which has said that it is ready: nobody else will hear it."""
+    assert grader.grade(course.find("lin_grad"), RIGHT.encode(), worker).status == "passed"
+    return worker
+
+
+@pytest.fixture
+def grade(
+    course: Course, ready: Worker, grader: Grader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[Points, Summary]]:
+    """Grades a class with the warm worker and the references of the whole session."""
+    monkeypatch.setattr(grading_pool, "start_worker", lambda isolation: Shared(ready))
+    monkeypatch.setattr(grading_pool, "new_grader", lambda seed: grader)
+
+    def graded(path: Path, roster: str = "") -> tuple[Points, Summary]:
+        found = find_hand_ins(course, path, tmp_path / "out")
+        if roster:
+            (tmp_path / "roster.csv").write_text(roster, encoding="utf-8")
+            found = by_roster(found, read_roster(tmp_path / "roster.csv"))
+        summary = grade_class(
+            course, found, tmp_path / "out", Grading(1, "none", exercises=course.select(["lin_grad"]))
+        )
+        with open(tmp_path / "out/grades.csv", encoding="utf-8-sig", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        for row in rows:
+            if row["score"]:
+                validator().validate(record(tmp_path / "out", row["student"]))
+        return {row["student"]: float(row["score"]) if row["score"] else None for row in rows}, summary
+
+    return graded
+
+
+def said(summary: Summary) -> dict[str, tuple[str, ...]]:
+    return dict(summary.noted)
+
+
+def test_names_that_browsers_and_people_make_are_understood(grade, tmp_path) -> None:
+    points, summary = grade(platforms.odd_names(tmp_path))
+    assert len(points) == 15
+    assert set(points.values()) == {3}, points
+    assert said(summary)["s00"] == ("lin_grad (1).py was taken for lin_grad.py",)
+    assert {"s04", "s06", "book", "zip", "tar", "flat"}.isdisjoint(said(summary)), "their names are right"
+
+
+def test_a_download_from_moodle(grade, tmp_path) -> None:
+    points, summary = grade(platforms.moodle(tmp_path))
+    assert points == {
+        "Ada Lovelace_101": 3, "Bob Müller_102": 2, "Cem Öz_103": 3, "Dan O'Neil_104": None, "Eve X_105": 0,
+    }  # fmt: skip
+    assert summary.kind == "a download from Moodle"
+    assert [(one.student, one.why) for one in summary.nothing] == [
+        ("Dan O'Neil_104", "it holds onlinetext.html, and no file that is named after an exercise")
+    ]
+    assert summary.strays == ("Eve X_105_assignsubmission_file/../../../etc/lin_grad.py",)
+
+
+def test_a_grading_worksheet_is_a_roster(grade, tmp_path) -> None:
+    points, summary = grade(platforms.moodle(tmp_path), platforms.MOODLE_GRADES)
+    assert points == {
+        "ada@uni.edu": 3, "bob@uni.edu": 2, "cem@uni.edu": 3, "dan@uni.edu": None, "fay@uni.edu": None, "Eve X_105": 0,
+    }  # fmt: skip
+    assert (summary.absent, summary.unlisted) == (("fay@uni.edu",), ("Eve X_105",))
+
+
+def test_a_download_from_moodle_without_folders(grade, tmp_path) -> None:
+    points, summary = grade(platforms.moodle_without_folders(tmp_path))
+    assert points == {"Ada_101": 3, "Bob_102": 2}, "the second copy is the newer one"
+    assert summary.strays == ("notes.txt",)
+    assert said(summary)["Bob_102"] == (
+        "lin_grad (1).py was taken for lin_grad.py",
+        "lin_grad.py was not graded: lin_grad (1).py was graded in its place",
+    )
+
+
+def test_a_download_from_canvas(grade, tmp_path) -> None:
+    points, summary = grade(platforms.canvas(tmp_path))
+    assert points == {
+        "lovelaceada_201": 3, "mullerbob_202": 2, "ozcem_203": 3, "oneildan_204": None, "evex_205": 0, "fayf_206": 3,
+        "anon_Ab1Cd": 3,
+    }  # fmt: skip
+    late = [student for student, notes in said(summary).items() if any("late" in note for note in notes)]
+    assert late == ["anon_Ab1Cd", "mullerbob_202"]
+    assert said(summary)["ozcem_203"][1] == "lin_grad.py was not graded: lin_grad-1.py is newer"
+    assert said(summary)["fayf_206"] == (r"hw.zip/../lin_grad.py was ignored: its name leads out of the archive",)
+
+
+def test_a_gradebook_from_canvas_is_a_roster(grade, tmp_path) -> None:
+    points, summary = grade(platforms.canvas(tmp_path), platforms.CANVAS_GRADES)
+    assert points == {
+        "ada": 3, "bob": 2, "cem": 3, "dan": None, "eve": 0, "fay": 3, "gil": None, "anon_Ab1Cd": 3,
+    }  # fmt: skip
+    assert (summary.absent, summary.unlisted) == (("gil",), ("anon_Ab1Cd",))
+
+
+def test_an_export_from_gradescope(grade, tmp_path) -> None:
+    """Whoever handed in together has a record each; a name of one's own choosing leads nowhere."""
+    points, summary = grade(platforms.gradescope(tmp_path))
+    assert points == {"ada@uni.edu": 3, "bob@uni.edu": 2, "103": 2, "submission_303": None}
+    assert summary.kind == "an export from Gradescope"
+    assert [one.student for one in summary.nothing] == ["submission_303"]
+
+
+def test_clones_of_github_classroom(grade, tmp_path) -> None:
+    points, summary = grade(platforms.github(tmp_path))
+    assert points == {"ada-l": 3, "bob": 2, "cem": 3, "dan": None}
+    at = "my-course/exercises/04_linear/lin_grad.py"
+    assert said(summary) == {
+        "bob": (f"old/lin_grad.py was not graded: {at} was graded in its place",),
+        "cem": (f"{at} was not graded: it is a stub, and was left as it is",),
+    }
+    assert grade(platforms.github(tmp_path), platforms.GITHUB_ROSTER)[0] == {
+        "u101": 3, "u102": 2, "u103": 3, "u104": None, "u105": None,
+    }  # fmt: skip
+
+
+def test_sections(grade, tmp_path) -> None:
+    points, summary = grade(platforms.sections(tmp_path))
+    assert points == {"Monday ada": 3, "Friday ada": 2, "bob": 2, "cem": 3, "dan": 0}
+    assert summary.kind == "2 sections"
+
+
+def test_records_of_students_who_are_gone_are_put_away(grade, tmp_path) -> None:
+    handed_in = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "bob/lin_grad.py": MEAN, "cem/lin_grad.py": RIGHT})
+    grade(handed_in)
+    put(tmp_path / "out", {"other.json": '{"mine": 1}'})
+    (handed_in / "bob/lin_grad.py").unlink()
+    (handed_in / "cem").rename(tmp_path / "cem")
+    points, summary = grade(handed_in)
+    assert points == {"ada": 3, "bob": None}
+    assert set(summary.removed) == {"bob.json", "cem.json"}
+    assert {path.name for path in (tmp_path / "out").glob("*.json")} == {"ada.json", "other.json"}
+    assert {path.name for path in (tmp_path / "out/removed").iterdir()} == {"bob.json", "cem.json"}
+
+
+def test_points_that_nobody_confirmed_are_not_entered(course, grade, tmp_path, capsys, monkeypatch) -> None:
+    """On a terminal it is asked; elsewhere, the exit code says that something is left."""
+    path = put(tmp_path / "in", {"ada/lin_grad.py": RIGHT, "bob/report.pdf": ""})
+    found, grading = find_hand_ins(course, path, tmp_path / "out"), Grading(1, "none", seed=1)
+
+    def entered(typed: str | None, *, yes: bool = False) -> tuple[int, str]:
+        monkeypatch.setattr("sys.stdin", Typed(typed or ""))
+        monkeypatch.setattr("sys.stderr", Typed())
+        for stream in (sys.stdin, sys.stderr):
+            stream.is_terminal = typed is not None  # type: ignore[attr-defined]
+        code = grade_with_progress(course, found, tmp_path / "out", grading, yes=yes, as_json=False)
+        with open(tmp_path / "out/grades.csv", encoding="utf-8-sig", newline="") as stream:
+            return code, [row["score"] for row in csv.DictReader(stream)][1]
+
+    assert entered(None) == (1, "")
+    assert entered("n\n") == (1, "")
+    assert entered("") == (1, "")
+    assert "1 of 2 holds nothing that could be graded:" in sys.stderr.getvalue()  # type: ignore[attr-defined]
+    assert "bob: it holds report.pdf" in capsys.readouterr().out
+    assert entered("y\n") == (0, "0")
+    assert record(tmp_path / "out", "bob")["exercises"] == []
+    (tmp_path / "out/bob.json").unlink()
+    assert entered(None, yes=True) == (0, "0")
+
+
+class Typed(io.StringIO):
+    """A terminal at which this is typed."""
+
+    is_terminal = True
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+
+def test_a_log_has_a_line_now_and_then(capsys) -> None:
+    times = iter((0.0, 1.0, 29.0, 31.0, 31.0, 40.0))
+    with showing_progress(on_terminal=False, clock=lambda: next(times)) as report:
+        for done in range(4):
+            report(Progress(done, 400, 2.0 if done else 0.0))
+    assert capsys.readouterr().err == "graded 2 of 400, 2.0/s, 3:19 left\n"
+
+
+def test_a_unit_an_exercise_or_a_student_is_graded_alone(course, grade, tmp_path) -> None:
+    relu = "def relu_grad(inp, out):\n    inp.g = (inp > 0) * out.g\n"
+    path = put(tmp_path / "in", {f"{who}/{name}.py": text for who in ("ada", "bob") for name, text in
+                                 (("lin_grad", MEAN), ("relu_grad", relu))})  # fmt: skip
+    found, out = find_hand_ins(course, path, tmp_path / "out"), tmp_path / "out"
+
+    def graded(*targets: str, students: str = "") -> Summary:
+        grading = Grading(1, "none", exercises=course.select(targets), students=frozenset(students.split()))
+        return grade_class(course, found, out, grading)
+
+    assert (graded().mean_score, graded().max_score) == (3, 4)
+    alone = graded("05_activations")
+    assert (alone.mean_score, alone.max_score, list(alone.units)) == (1, 1, ["05_activations"])
+    assert [each["id"] for each in record(out, "ada")["exercises"]] == ["relu_grad"]
+    put(path, {"ada/lin_grad.py": RIGHT, "bob/lin_grad.py": RIGHT})
+    graded("lin_grad")
+    before = record(out, "bob")
+    put(path, {"ada/lin_grad.py": MEAN, "bob/lin_grad.py": MEAN})
+    only = graded("lin_grad", students="ada")
+    assert (only.students, only.graded, only.mean_score) == (2, 1, 2.5)
+    assert record(out, "bob") == before
+    with pytest.raises(UsageError, match="Nobody is called 'cem': the first of them is 'ada'"):
+        graded(students="cem")
+
+
+def test_one_submission_alone(course, grade, tmp_path, capsys) -> None:
+    out = tmp_path / "record.json"
+    path = put(tmp_path / "in", {"a.zip": zipped({"x/lin_grad (2).py": RIGHT}), "lin_grad.py": MEAN, "b.pdf": ""})
+    grading = Grading(1, "none", 7, course.select(["lin_grad"]))
+
+    def graded(name: str, *, yes: bool = False) -> tuple[int, float | None]:
+        out.unlink(missing_ok=True)
+        code = grade_one(course, path / name, out, grading, yes=yes)
+        return code, json.loads(out.read_text())["score"] if out.exists() else None
+
+    assert graded("a.zip") == (0, 3)
+    validator().validate(json.loads(out.read_text()))
+    assert graded("lin_grad.py") == (1, 2)
+    assert graded("b.pdf") == (1, None)
+    assert "nothing could be graded: it holds b.pdf" in capsys.readouterr().err
+    assert graded("b.pdf", yes=True) == (1, 0)
+    with pytest.raises(UsageError, match="name what one student handed in"):
+        graded("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "Name what the class handed in: handgrad grade submissions/"),
+        (["--one", "x"], "--one PATH --out FILE grades what one student handed in"),
+        (["in", "--one", "x", "--out", "y"], "leave out what is for a class"),
+        (["in", "--unit", "lin_grad"], "lin_grad is no unit: name one such as 01_slopes, or --exercise lin_grad."),
+        (["in", "--unit", "04_linaer"], "Did you mean 04_linear?"),
+        (["in", "--exercise", "lin_gard"], "Did you mean lin_grad?"),
+        (["in", "--roster", "nowhere.csv"], "name a CSV file of the class with --roster"),
+    ],
+)
+def test_wrong_options_are_one_sentence(tmp_path, monkeypatch, arguments, says) -> None:
+    put(tmp_path / "in", {"ada/lin_grad.py": RIGHT})
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as caught:
+        app(["grade", *arguments], standalone_mode=False)
+    assert says in str(caught.value)
+
+
+DOCUMENT = Document(ROOT / "docs/hand-ins.md", (ROOT / "docs/hand-ins.md").read_text(encoding="utf-8"))
+GRADED = {  # by what the page shows: points by student, and the exit code
+    "CS-Linear-4711.zip": ({"Ada Lovelace_101": 3, "Dan O'Neil_104": None}, 1),
+    "CS-Linear-4711.zip worksheet.csv": ({"ada@uni.edu": 3, "fay@uni.edu": None}, 1),
+    "submissions.zip gradebook.csv": ({"ada": 3, "bob": 2, "gil": None}, 1),
+    "export.zip": ({"ada@uni.edu": 3, "submission_303": None}, 1),
+    "lin-alg-submissions classroom_roster.csv": ({"u101": 3, "u105": None}, 1),
+}
+COMMANDS = [words for words in DOCUMENT.commands("handgrad") if words[:1] == ["grade"] and "--unit" in words]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_what_the_page_on_hand_ins_shows_is_what_happens(grade, tmp_path, monkeypatch, words) -> None:
+    monkeypatch.chdir(tmp_path)
+    at = tmp_path / "submissions"
+    for hand_in in (platforms.moodle, platforms.canvas, platforms.gradescope, platforms.github):
+        hand_in(at)
+    rosters = {"worksheet": platforms.MOODLE_GRADES, "gradebook": platforms.CANVAS_GRADES}
+    put(at, {f"{name}.csv": text for name, text in {**rosters, "classroom_roster": platforms.GITHUB_ROSTER}.items()})
+    put(at, {"ada.zip": zipped({"lin_grad.py": RIGHT})})
+    ended = app([*words, "--workers", "1"], standalone_mode=False)
+    if "--one" in words:
+        assert ended == 0
+        assert json.loads((tmp_path / "grades/ada.json").read_text())["score"] == 3
+        return
+    points, code = GRADED[
+        " ".join(word.removeprefix("submissions/") for word in words if word.startswith("submissions/"))
+    ]
+    assert ended == code
+    with open(tmp_path / "grades/grades.csv", encoding="utf-8-sig", newline="") as stream:
+        found = {row["student"]: float(row["score"]) if row["score"] else None for row in csv.DictReader(stream)}
+    assert {student: found[student] for student in points} == points
