@@ -27,6 +27,7 @@ class StudentResults:
     Args:
         notes: what an instructor should know of the submission.
         penalties: points taken off for lateness, by unit.
+        max_score: the points that there were to get; those of the exercises if left out.
     """
 
     course: str
@@ -34,6 +35,7 @@ class StudentResults:
     exercises: tuple[ExerciseResult, ...]
     notes: tuple[str, ...] = ()
     penalties: Mapping[str, float] = field(default_factory=dict)
+    max_score: float | None = None
 
 
 @dataclass(frozen=True)
