@@ -42,9 +42,9 @@ class GradedAnswer:
         """The verdict in a sentence; of what could not be graded, no word that was meant for the instructor."""
         if not self.is_graded:
             return NOT_GRADED
-        if self.answer.status == "passed":
-            return "right"
-        code = f" [{self.code}]" if self.code and self.answer.status == "failed" else ""
+        if self.answer.status in ("passed", "todo"):
+            return "right" if self.answer.status == "passed" else "not attempted"
+        code = f" [{self.code}]" if self.code else ""
         return text(self.answer.message or "not right") + code
 
     @property
