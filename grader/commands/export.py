@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,12 +17,15 @@ from grader.errors import UsageError
 from grader.safe_text import one_line
 
 if TYPE_CHECKING:
-    from grader.course import Course
+    from grader.course import Course, CourseExercise
     from grader.export.exporter import Exported
+    from grader.picture.recorded_mistakes import RecordedMistakes
     from grader.report.class_statistics import StudentResults
+    from grader.results import ExerciseResult
 
 Platform = Literal[
-    "gradescope", "prairielearn", "junit", "classroom50", "github", "canvas", "moodle", "submitty", "vpl"
+    "gradescope", "prairielearn", "junit", "classroom50", "github", "canvas", "moodle", "submitty", "vpl",
+    "feedback",
 ]  # fmt: skip
 STDOUT = "-"
 NAMED = 10
@@ -32,7 +35,7 @@ def export(
     results: Annotated[
         Path, typer.Argument(metavar="RECORD|DIR", help="One student's record, or the folder that grade --out wrote.")
     ],
-    to: Annotated[Platform, typer.Option(help="Who is to read it.")],
+    to: Annotated[Platform, typer.Option(help="Who is to read it; feedback is a page for each student.")],
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder for what is written; - prints it, if it is one file.")
     ] = Path("exported"),
@@ -53,7 +56,10 @@ def export(
     course = class_course(Path.cwd())
     records, unread = _records(results)
     records = [_of_units(course, record, unit) for record in records] if unit else records
-    wanted = Wanted(out_of, None if fill is None else _content(fill), column, *_surroundings(course, to, records))
+    sheet = None if fill is None else _content(fill)
+    wanted = Wanted(out_of, sheet, column, *_surroundings(course, to, records))
+    if to == "feedback":
+        wanted = replace(wanted, picture=_pictures())
     made = PLATFORMS[to](course, records, wanted)
     _write(made, out)
     problems = [*unread, *made.problems, *_ungraded(records)]
@@ -117,6 +123,23 @@ def _surroundings(
             if found := re.search(rf"^def {exercise.id}\b", text, re.MULTILINE):
                 lines[exercise.id] = text.count("\n", 0, found.start()) + 1
     return {}, lines
+
+
+def _pictures() -> Callable[[CourseExercise, ExerciseResult, int], str]:
+    """Draws forward passes with mistakes marked; torch is imported for the first one that there is."""
+    album: list[RecordedMistakes] = []
+
+    def picture(exercise: CourseExercise, result: ExerciseResult, seed: int) -> str:
+        if not any(answer.mistake for answer in result.answers):
+            return ""
+        from grader.picture.html import forward_pass_html
+        from grader.picture.recorded_mistakes import RecordedMistakes
+
+        album.extend([] if album else [RecordedMistakes()])
+        graph = album[0].graph(exercise, result, seed)
+        return "" if graph is None else forward_pass_html(graph)
+
+    return picture
 
 
 def _write(made: Exported, out: Path) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from grader.course import Course
+from grader.course import Course, CourseExercise
 from grader.report.class_statistics import StudentResults
+from grader.results import ExerciseResult
 
 LONGEST_STUDENT = 60
 
@@ -21,6 +22,7 @@ class Wanted:
         column: the column of that file which takes the points; found if left out.
         runner: the variables by which a platform's runner names what it grades.
         lines: where each exercise's function begins in the file that was graded, counted from 1, by exercise.
+        picture: draws what the record of a seed says of an exercise as HTML; empty where there is nothing to draw.
     """
 
     out_of: float | None = None
@@ -28,6 +30,7 @@ class Wanted:
     column: str = ""
     runner: Mapping[str, str] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)
+    picture: Callable[[CourseExercise, ExerciseResult, int], str] = lambda exercise, result, seed: ""
 
 
 @dataclass(frozen=True)

@@ -48,5 +48,5 @@ def _test(each: GradedAnswer, number: int, known: bool) -> dict[str, Any]:
 
 
 def as_json(document: Any) -> bytes:
-    """A document in which everything that does not print is escaped."""
-    return (escaped(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n").encode()
+    """A document on one line, in which everything that does not print is escaped."""
+    return (escaped(json.dumps(document, ensure_ascii=False, allow_nan=False)) + "\n").encode()

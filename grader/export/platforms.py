@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .exporter import Exporter, each
+from .feedback import feedback
 from .github import github
 from .grade_sheets import canvas, moodle
 from .gradescope import results_json
@@ -22,4 +23,5 @@ PLATFORMS: Mapping[str, Exporter] = {
     "moodle": moodle,
     "submitty": each(submitty),
     "vpl": each(vpl),
+    "feedback": each(feedback),
 }

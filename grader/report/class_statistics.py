@@ -28,6 +28,7 @@ class StudentResults:
         notes: what an instructor should know of the submission.
         penalties: points taken off for lateness, by unit.
         max_score: the points that there were to get; those of the exercises if left out.
+        seed: where every trial came from, where it is known.
     """
 
     course: str
@@ -36,6 +37,7 @@ class StudentResults:
     notes: tuple[str, ...] = ()
     penalties: Mapping[str, float] = field(default_factory=dict)
     max_score: float | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True)

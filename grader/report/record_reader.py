@@ -28,6 +28,7 @@ class _Record(BaseModel):
     exercises: tuple[ExerciseResult, ...]
     notes: tuple[str, ...] = ()
     max_score: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    seed: int | None = Field(default=None, ge=0)
 
 
 def read_folder(folder: Path) -> Iterator[StudentResults | UnreadableResult]:
@@ -75,7 +76,9 @@ def read_record(path: Path) -> StudentResults | UnreadableResult:
         return UnreadableResult(path.name, _explained(path, error))
     if why := _why_unusable(record.exercises):
         return UnreadableResult(path.name, why)
-    return StudentResults(record.course, record.student, record.exercises, record.notes, max_score=record.max_score)
+    return StudentResults(
+        record.course, record.student, record.exercises, record.notes, max_score=record.max_score, seed=record.seed
+    )
 
 
 def _explained(path: Path, error: ValidationError) -> str:
