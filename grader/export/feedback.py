@@ -60,18 +60,26 @@ def feedback(course: Course, record: StudentResults, wanted: Wanted) -> dict[str
 
 def summary(course: Course, record: StudentResults) -> list[str]:
     """The points in all, and by unit where there are several."""
-    if is_graded(record):
-        total = f"<b>{number(score(record))}</b> of {number(max_score(record))} points"
-    else:
-        total = escape(NOT_GRADED)
-    rows = []
+    got = number(score(record)) if is_graded(record) else None
+    rows: list[tuple[str, str]] = []
     for unit in course.config.units:
         inside = [exercise for exercise in record.exercises if exercise.unit == unit.id]
         if any(result.status != "todo" for result in inside):
             most = sum(exercise.points for exercise in course.exercises if exercise.unit == unit.id)
-            rows.append(f"<tr><th>{escape(unit.title)}</th><td>{_points(inside, most)}</td></tr>")
-    table = [f"<table>{''.join(rows)}</table>"] if len(rows) > 1 else []
-    return [f'<p class="all">{total}</p>', *table]
+            rows.append((escape(unit.title), _points(inside, most)))
+    return summary_html(got, number(max_score(record)), rows if len(rows) > 1 else [])
+
+
+def summary_html(got: str | None, most: str, rows: Sequence[tuple[str, str]]) -> list[str]:
+    """What a page of feedback begins with.
+
+    Args:
+        got: the points; `None` where they are not known.
+        rows: what they are made of, each with its points; HTML already.
+    """
+    total = f"<b>{got}</b> of {most} points" if got is not None else escape(NOT_GRADED)
+    listed = "".join(f"<tr><th>{name}</th><td>{points}</td></tr>" for name, points in rows)
+    return [f'<p class="all">{total}</p>', *([f"<table>{listed}</table>"] if rows else [])]
 
 
 def _points(results: Iterable[ExerciseResult], most: float) -> str:
