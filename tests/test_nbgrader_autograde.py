@@ -99,7 +99,7 @@ def test_feedback_shows_scores_comments_and_reports_and_gives_nothing_away(cours
 
 def test_feedback_begins_with_the_points_of_each_exercise(course: Path):
     page = feedback(course, "wrong-1").partition("<body")[2]
-    first, last = page.index('<div class="points">'), page.index("check(")
+    first, last = page.index('<div class="points">'), page.index("Student's answer")
     assert '<a href="#comment-lin_grad">lin_grad</a></th>' in page[first:last]
     assert "<b>4</b> of 5 points" in page[first:last]
     assert page.count("<summary") - page.count("hint ") >= 1

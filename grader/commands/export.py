@@ -168,10 +168,10 @@ def _write(made: Exported, out: Path) -> None:
 
 def _ungraded(records: Sequence[StudentResults]) -> list[str]:
     """Who could not be graded in full, and why."""
-    from grader.export.graded_work import answers
+    from grader.export.graded_work import answers, is_graded
 
     said = []
-    for record in records:
+    for record in (record for record in records if not is_graded(record)):
         failed = next((each for each in answers(record) if not each.is_graded), None)
         if failed is not None:
             why = failed.answer.message or "not graded"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from grader.report.class_statistics import StudentResults
 from grader.results import AnswerResult, ExerciseResult
@@ -16,8 +16,7 @@ MARKS = re.compile(rf"{MARKDOWN.pattern}|@\w|#\d|\bwww\.|:\w+:|\]:|\A\W|\A\d+[.)
 NOT_GRADED = "This could not be graded, and that is not your doing. No points are lost: ask whoever teaches the course."
 
 
-@dataclass(frozen=True)
-class GradedAnswer:
+class GradedAnswer(NamedTuple):
     """One answer with the exercise that it belongs to."""
 
     exercise: ExerciseResult
@@ -69,7 +68,7 @@ def answers(record: StudentResults) -> Iterator[GradedAnswer]:
 
 def is_graded(record: StudentResults) -> bool:
     """Everything was graded, so that the score is known."""
-    return all(each.is_graded for each in answers(record))
+    return all(exercise.status != "error" for exercise in record.exercises)
 
 
 def score(record: StudentResults) -> float:
@@ -102,6 +101,8 @@ def of_points(each: GradedAnswer) -> str:
 
 def text(words: str) -> str:
     """Any text as one line that can be printed, not too long."""
+    if len(words) <= LONGEST and words.isprintable():
+        return words
     line = one_line(words[: 2 * LONGEST])
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}\N{HORIZONTAL ELLIPSIS}"
 
