@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -35,7 +35,12 @@ def export(
     results: Annotated[
         Path, typer.Argument(metavar="RECORD|DIR", help="One student's record, or the folder that grade --out wrote.")
     ],
-    to: Annotated[Platform, typer.Option(help="Who is to read it; feedback is a page for each student.")],
+    to: Annotated[
+        Platform,
+        typer.Option(
+            metavar="PLATFORM", help=f"Who is to read it: {', '.join(get_args(Platform))} (a page for each student)."
+        ),
+    ],
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder for what is written; - prints it, if it is one file.")
     ] = Path("exported"),
@@ -52,15 +57,17 @@ def export(
     from grader.batch.course_choice import class_course
     from grader.export.exporter import Wanted
     from grader.export.platforms import PLATFORMS
+    from grader.judging.lazy_grader import without_garbage_collection
 
     course = class_course(Path.cwd())
-    records, unread = _records(results)
-    records = [_of_units(course, record, unit) for record in records] if unit else records
-    sheet = None if fill is None else _content(fill)
-    wanted = Wanted(out_of, sheet, column, *_surroundings(course, to, records))
-    if to == "feedback":
-        wanted = replace(wanted, picture=_pictures())
-    made = PLATFORMS[to](course, records, wanted)
+    with without_garbage_collection():  # nothing is thrown away before the end
+        records, unread = _records(results)
+        records = [_of_units(course, record, unit) for record in records] if unit else records
+        sheet = None if fill is None else _content(fill)
+        wanted = Wanted(out_of, sheet, column, *_surroundings(course, to, records))
+        if to == "feedback":
+            wanted = replace(wanted, picture=_pictures())
+        made = PLATFORMS[to](course, records, wanted)
     _write(made, out)
     problems = [*unread, *made.problems, *_ungraded(records)]
     for line in (*made.notes, *problems):

@@ -32,6 +32,7 @@ td { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums;
 code { display: inline-block; max-width: 100%; }
 svg { max-width: 100%; height: auto; }
 """
+TODO = "not attempted yet"
 Found = tuple[CourseExercise, ExerciseResult]
 
 
@@ -94,14 +95,14 @@ def _unit(title: str, found: Sequence[Found], picture: Callable[[CourseExercise,
     tried = [(exercise, result) for exercise, result in found if {a.status for a in result.answers} != {"todo"}]
     if not tried:
         return []
-    right = [_report(*each) for each in tried if each[1].status == "passed"]
+    right = [f"{exercise.id} ({number(result.score)})" for exercise, result in tried if result.status == "passed"]
     wrong = [_report(*each) + picture(*each) for each in tried if each[1].status != "passed"]
     names = ", ".join(escape(exercise.id) for exercise, result in found if (exercise, result) not in tried)
     count = "1 exercise is right" if len(right) == 1 else f"{len(right)} exercises are right"
     return [
         f"<h2>{escape(title)}</h2>",
         *wrong,
-        *([f"<details><summary>{count}</summary>{''.join(right)}</details>"] if right else []),
+        *([f"<details><summary>{count}</summary>{escape(', '.join(right))}</details>"] if right else []),
         *([f"<p>Not attempted: {names}</p>"] if names else []),
     ]
 
@@ -121,7 +122,7 @@ def _for_learners(result: ExerciseResult) -> ExerciseResult:
 
 
 def _short(answer: AnswerResult) -> AnswerResult:
-    if answer.status == "error":
-        return replace(answer, message=NOT_GRADED, evidence="", hints=())
+    if answer.status in ("error", "todo"):
+        return replace(answer, message=NOT_GRADED if answer.status == "error" else TODO, evidence="", hints=())
     hints = tuple(map(text, answer.hints))
     return replace(answer, message=text(answer.message), evidence=text(answer.evidence), hints=hints)
