@@ -5,7 +5,7 @@ It is one column that needs no other file, and can be read on a phone or printed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
@@ -33,7 +33,7 @@ code { display: inline-block; max-width: 100%; }
 svg { max-width: 100%; height: auto; }
 """
 TODO = "not attempted yet"
-Found = tuple[CourseExercise, ExerciseResult]
+Picture = Callable[[CourseExercise, ExerciseResult], str]
 
 
 def feedback(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
@@ -42,10 +42,10 @@ def feedback(course: Course, record: StudentResults, wanted: Wanted) -> dict[str
     Raises:
         UsageError: the record is of another course.
     """
-    known = {exercise.id: exercise for exercise in course.exercises}
+    known = {exercise.id for exercise in course.exercises}
     if lost := next((result.id for result in record.exercises if result.id not in known), None):
         raise UsageError(f"{text(lost)} is no exercise of {course.root}: run this in the folder of the course.")
-    found = [(known[result.id], result) for result in record.exercises]
+    found = {result.id: result for result in record.exercises}
     body = [
         f"<h1>{escape(course.config.title)}</h1>",
         f"<p>Feedback for <bdi>{escape(text(record.student))}</bdi></p>",
@@ -53,9 +53,8 @@ def feedback(course: Course, record: StudentResults, wanted: Wanted) -> dict[str
         *(f"<p>{escape(note)}</p>" for note in notes(record)),
     ]
     for unit in course.config.units:
-        body += _unit(
-            unit.title, [each for each in found if each[0].unit == unit.id], partial(_picture, record, wanted)
-        )
+        inside = [exercise for exercise in course.exercises if exercise.unit == unit.id]
+        body += _unit(unit.title, inside, found, partial(_picture, record, wanted))
     return {"feedback.html": page(f"{course.config.title}: feedback", body, STYLE).encode()}
 
 
@@ -90,14 +89,17 @@ def _points(results: Iterable[ExerciseResult], most: float) -> str:
     return f"{number(sum(result.score for result in listed))} of {number(most)}"
 
 
-def _unit(title: str, found: Sequence[Found], picture: Callable[[CourseExercise, ExerciseResult], str]) -> list[str]:
-    """A unit's exercises: first those that are not right yet, then those that are, and the names of the rest."""
-    tried = [(exercise, result) for exercise, result in found if {a.status for a in result.answers} != {"todo"}]
+def _unit(
+    title: str, exercises: Sequence[CourseExercise], found: Mapping[str, ExerciseResult], picture: Picture
+) -> list[str]:
+    """A unit's exercises: first those that are not right yet, then the names of those that are, and of the rest."""
+    tried = [(each, found[each.id]) for each in exercises if each.id in found and _is_tried(found[each.id])]
     if not tried:
         return []
     right = [f"{exercise.id} ({number(result.score)})" for exercise, result in tried if result.status == "passed"]
     wrong = [_report(*each) + picture(*each) for each in tried if each[1].status != "passed"]
-    names = ", ".join(escape(exercise.id) for exercise, result in found if (exercise, result) not in tried)
+    begun = {exercise.id for exercise, _ in tried}
+    names = ", ".join(escape(exercise.id) for exercise in exercises if exercise.id not in begun)
     count = "1 exercise is right" if len(right) == 1 else f"{len(right)} exercises are right"
     return [
         f"<h2>{escape(title)}</h2>",
@@ -109,6 +111,10 @@ def _unit(title: str, found: Sequence[Found], picture: Callable[[CourseExercise,
 
 def _picture(record: StudentResults, wanted: Wanted, exercise: CourseExercise, result: ExerciseResult) -> str:
     return "" if record.seed is None else wanted.picture(exercise, result, record.seed)
+
+
+def _is_tried(result: ExerciseResult) -> bool:
+    return any(answer.status != "todo" for answer in result.answers)
 
 
 def _report(exercise: CourseExercise, result: ExerciseResult) -> str:
