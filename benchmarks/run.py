@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import shutil
@@ -33,6 +34,7 @@ CHECKS = 50
 SAVES = 10
 STUDENTS = 200
 CROWD = 10_000
+EXPORTED = 400
 WORKERS = 2
 NOTEBOOKS, STOCK = 30, 4
 ROUNDS = 3
@@ -243,6 +245,28 @@ def beside_nbgrader(course: Path) -> list[Row]:
     ]
 
 
+def exports(course: Path) -> list[Row]:
+    """The records of a class that handed in the whole course, written for each platform; the slowest counts."""
+    file = course / "exercises" / LIN_GRAD
+    handed_in = course.parent / "whole" / "s" / "exercises"
+    shutil.copytree(course / "exercises", handed_in)
+    (handed_in / LIN_GRAD).write_text(file.read_text().replace("out.g.sum(0)", "out.g.mean(0)"))
+    seconds([*HANDGRAD, "grade", "../whole", "--out", "../one"], course)
+    record = json.loads((course.parent / "one" / "s.json").read_text())
+    records, sheet = course.parent / "records", course.parent / "sheet.csv"
+    records.mkdir()
+    for i in range(EXPORTED):
+        (records / f"s{i:05}.json").write_text(json.dumps({**record, "student": f"s{i:05}"}))
+    rows = "".join(f"Participant {i},s{i:05},,100,\n" for i in range(EXPORTED))
+    sheet.write_text(f"Identifier,Full name,Grade,Maximum Grade,Feedback comments\n{rows}")
+    platforms = ("gradescope", "prairielearn", "junit", "github", "submitty", "vpl", "moodle", "feedback")
+    commands = [[*HANDGRAD, "export", str(records), "--to", name, "--out", f"../to-{name}", "--fill", str(sheet)]
+                for name in platforms]  # fmt: skip
+    *times, pages = interleaved(commands, course)
+    what = f"`handgrad export`, {EXPORTED} records of the whole course"
+    return [at_most(f"{what}, the slowest platform", max(times), 2, "s"), at_most("the same, feedback", pages, 5, "s")]
+
+
 PARTS: dict[str, Callable[[Path], list[Row]]] = {
     "learner": learner,
     "warm": warm_check,
@@ -250,6 +274,7 @@ PARTS: dict[str, Callable[[Path], list[Row]]] = {
     "class": whole_class,
     "crowd": crowd,
     "nbgrader": beside_nbgrader,
+    "exports": exports,
     "no-torch": without_torch,
 }
 

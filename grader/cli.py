@@ -14,7 +14,9 @@ from . import __version__
 from .commands import author as author_command
 from .commands import report as report_command
 from .commands.card import card
+from .commands.export import export
 from .commands.grade import grade
+from .commands.gradescope import gradescope
 from .commands.lesson import lesson
 from .commands.nbgrader import app as nbgrader_app
 from .commands.quiz import quiz
@@ -247,6 +249,8 @@ app.command(short_help="Show what you solved in a unit, and which mistakes you o
 
 app.command(short_help="For instructors: grade a class into a folder.")(grade)
 app.command(short_help="For instructors: show how a class is doing.")(report_command.report)
+app.command(short_help="For instructors: write results as another platform reads them.")(export)
+app.command(short_help="For instructors: make an autograder for Gradescope.")(gradescope)
 
 
 @app.command(short_help="For instructors: show how code is isolated here.")

@@ -1,4 +1,4 @@
-"""Makes text from learner code or file names safe to show: nothing for a terminal or a spreadsheet to obey."""
+"""Makes text from learner code or file names safe to show: nothing for a terminal, a page or a spreadsheet to obey."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import re
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+MARKDOWN = re.compile(r"[<&$\\*]|__|~~|\]\(|!\[|://|``")
+TICKS = re.compile("`+")
 FORMULA = re.compile(r"(\A|[;|\t\r\n][ '\"]*)(?=[=+\-@＝＋－＠])|\A(?=[\t\r\n])")
 
 
@@ -31,3 +33,20 @@ def escaped(document: str) -> str:
 def no_formula(cell: str) -> str:
     """A cell that no spreadsheet takes for a formula, whatever it separates cells by."""
     return FORMULA.sub(r"\1'", cell)
+
+
+def as_markdown(text: str, active: re.Pattern[str] = MARKDOWN) -> str:
+    """The text as Markdown that shows just that: as code, where HTML, mathematics or marks would be made of it.
+
+    Args:
+        active: what the reader at hand makes something else of.
+    """
+    line = " ".join(plain(text).split())
+    return as_code(line) if active.search(line) else line
+
+
+def as_code(line: str) -> str:
+    """A line as Markdown's code, in more backticks than are in it."""
+    fence = "`" * (1 + max((len(run) for run in TICKS.findall(line)), default=0))
+    space = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{space}{line}{space}{fence}"

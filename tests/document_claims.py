@@ -21,8 +21,13 @@ FOLDERS = (".ci", "benchmarks", "docs", "exercises", "grader", "solutions", "tes
 ENDINGS = "py md yaml json svg png css csv toml txt html xml zip db ipynb jinja".split()
 
 # Files that are nobody's but the reader's: what an example makes, hands in or gets back.
-EXAMPLE_FOLDERS = ".venv .handgrad my-course my-class submissions grades source release submitted feedback".split()
-EXAMPLE_FILES = "page.html quizzes.xml quizzes.zip gradebook.db squareplus_grad.py example.py FILE.xml FILE.zip".split()
+EXAMPLE_FOLDERS = (
+    ".venv .handgrad my-course my-class submissions grades source release submitted feedback exported test-reports"
+).split()
+EXAMPLE_FILES = (
+    "page.html quizzes.xml quizzes.zip gradebook.db squareplus_grad.py example.py FILE.xml FILE.zip autograder.py"
+    " gradebook.csv worksheet.csv"
+).split()
 PROGRAMS = ("handgrad", "pytest ", "python ")
 FOREIGN_OPTIONS = {"--force": "nbgrader", "--hypothesis-profile": "hypothesis"}
 

@@ -49,6 +49,8 @@ COMMANDS = [
     "card",
     "grade",
     "report",
+    "export",
+    "gradescope",
     "doctor",
     "new",
     "build",

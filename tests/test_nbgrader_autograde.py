@@ -98,6 +98,14 @@ def test_feedback_shows_scores_comments_and_reports_and_gives_nothing_away(cours
     assert "inp.t() @ out.g" not in feedback(course, "untouched-0")
 
 
+def test_feedback_begins_with_the_points_of_each_exercise(course: Path):
+    page = feedback(course, "wrong-1").partition("<body")[2]
+    first, last = page.index('<div class="points">'), page.index("Student's answer")
+    assert '<a href="#comment-lin_grad">lin_grad</a></th>' in page[first:last]
+    assert "<b>4</b> of 5 points" in page[first:last]
+    assert "The lesson</summary>" in page[:last]
+
+
 def test_a_students_text_stays_text_in_the_feedback(course: Path):
     page = feedback(course, "answer-scripts")
     assert "&lt;script&gt;alert(1)" in page

@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 from grader import cli
 from grader.course import COURSE_VARIABLE, Course, bundled_folder, load_course, notebook_course
 from grader.errors import CourseError, HandgradError, InfrastructureError
-from grader.nbgrader.course_folder import AUTOGRADE, RELEASE, build_folder, config, merged
+from grader.nbgrader.course_folder import AUTOGRADE, FEEDBACK, RELEASE, build_folder, config, merged
 from grader.notebook.lesson import notebook_lesson
 from grader.notebook.source_notebook import grade_id, source_notebook
 
@@ -169,7 +169,7 @@ def test_an_edited_configuration_is_left_alone_and_it_is_said_whether_it_isolate
 
 
 def test_the_preprocessors_are_nbgraders_own_but_for_ours():
-    from nbgrader.converters import Autograde, GenerateAssignment
+    from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback
 
     def named(classes: list[type]) -> list[str]:
         return [f"{cls.__module__.split('.')[0]}.preprocessors.{cls.__name__}" for cls in classes]
@@ -184,6 +184,8 @@ def test_the_preprocessors_are_nbgraders_own_but_for_ours():
     graded = [replaced.get(name, name) for name in AUTOGRADE]
     last = "nbgrader.preprocessors.CheckCellMetadata"  # what RestoreCells leaves has nothing to be checked
     assert [*graded, last] == named(Autograde.autograde_preprocessors.default_args[0])
+    shown = [name for name in FEEDBACK if not name.startswith("grader.")]
+    assert shown == named(GenerateFeedback.preprocessors.default_args[0])
 
 
 def test_the_configuration_names_the_course_where_it_could_not_be_found(small: Course, tmp_path: Path):

@@ -22,10 +22,10 @@ from nbgrader.preprocessors import CheckCellMetadata, DeduplicateIds, OverwriteC
 from nbgrader_class import RIGHT, UNIT, answered, cell, read, released, released_folder
 
 from grader.judging.source_text import LONGEST
-from grader.nbgrader.comments import harmless
 from grader.nbgrader.restore import MISSING, RestoreCells, inert
 from grader.nbgrader.submission import ABOUT, MOST_CELLS, MOST_TEXT, TOO_LONG, find_renamed, read_submitted
 from grader.notebook.source_notebook import grade_id
+from grader.safe_text import as_markdown
 
 pytestmark = pytest.mark.slow
 
@@ -351,7 +351,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_comment_shows_a_students_text_and_makes_nothing_of_it(text: str):
-    page = MarkdownWithMath(renderer=IPythonRenderer(escape=False)).render(f"- w.g: {harmless(text)} [error]")
+    page = MarkdownWithMath(renderer=IPythonRenderer(escape=False)).render(f"- w.g: {as_markdown(text)} [error]")
     assert set(re.findall(r"<(\w+)", page)) <= {"ul", "li", "code"}
     shown = unescape(re.sub(r"</?(ul|li|code)>", "", page))
     assert " ".join(text.split()) in " ".join(shown.split())
@@ -426,4 +426,4 @@ def test_pasted_pictures_stay_and_what_shows_others_stops_nothing(folder: Path):
     "text", ["every entry is 1/5 of what it should be, and bs = 5 here", "end it with `return ...`", "w.g[0,1]"]
 )
 def test_an_ordinary_sentence_stays_as_it_is(text: str):
-    assert harmless(text) == text
+    assert as_markdown(text) == text

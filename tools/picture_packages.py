@@ -5,7 +5,7 @@ from __future__ import annotations
 from grader.picture.svg_drawing import Picture
 
 FRONT_ENDS = (
-    (("commands", "the handgrad command"), ("nbgrader", "its commands, its gradebook"),
+    (("commands", "the handgrad command"), ("nbgrader", "its commands"), ("export", "other platforms"),
      ("batch", "a class into a folder"), ("notebook", "cells that check")),
     (("report", "a page on a class"), ("learner", "pytest, hints"),
      ("authoring", "audit, derived files"), ("picture", "heat maps, graphs"),
@@ -70,8 +70,8 @@ def _other_process(picture: Picture) -> None:
 
 
 STEPS: tuple[tuple[str, Point], ...] = (
-    ("1", (216, 131)), ("2", (42, 431)), ("3", (616, 331)), ("4", (616, 451)), ("5", (858, 331)),
-    ("6", (42, 231)), ("7", (42, 331)), ("8", (336, 131)),
+    ("1", (183, 119)), ("2", (42, 431)), ("3", (616, 331)), ("4", (616, 451)), ("5", (858, 331)),
+    ("6", (42, 231)), ("7", (42, 331)), ("8", (281, 119)),
 )  # fmt: skip
 
 

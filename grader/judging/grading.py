@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -13,7 +12,7 @@ from grader.child.protocol import Frame
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.errors import InfrastructureError, ProtocolError
-from grader.reference.references import make_trials, watched_trial
+from grader.reference.references import make_trials, random_numbers, watched_trial
 from grader.reference.single_thread import one_thread
 from grader.reference.tight_memory import tight_memory_trial
 from grader.reference.trial import Trial
@@ -86,7 +85,7 @@ class Grader:
         return self._tight[exercise.id]
 
     def _random(self, exercise: CourseExercise, *stream: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, zlib.crc32(exercise.id.encode()), *stream])
+        return random_numbers(self.seed, exercise.id, *stream)
 
     def grade(
         self, exercise: CourseExercise, content: bytes | None, worker: Worker, on_judged: OnJudged | None = None,

@@ -1,4 +1,4 @@
-"""A learner's own check as one page of HTML that needs nothing else: the verdicts, and pictures of what is wrong."""
+"""Verdicts as one page of HTML that needs nothing else; of a learner's own check, with pictures of what is wrong."""
 
 from __future__ import annotations
 
@@ -33,11 +33,21 @@ def check_page(
         Report(exercise, result, shown=pictures.get(exercise.id), of_notebook=False)._repr_html_()
         for exercise, result in zip(chosen, results, strict=True)
     ]
-    title = escape(f"{course.config.title}: check")
+    title = f"{course.config.title}: check"
+    return page(title, [f"<h1>{escape(title)}</h1>", *reports])
+
+
+def page(title: str, body: Sequence[str], style: str = "") -> str:
+    """A page of these parts, in ASCII; it runs no script and loads nothing.
+
+    Args:
+        style: more of it, for this page.
+    """
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>{title}</title><style>{STYLE}</style>'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>{escape(title)}</title>'
+        f"<style>{STYLE}{style}</style>"
     )
-    body = "\n".join([f"<h1>{title}</h1>", *reports])
-    page = f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>\n'
-    return page.encode("ascii", "xmlcharrefreplace").decode()
+    inside = "\n".join(body)
+    whole = f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{inside}</body></html>\n'
+    return whole.encode("ascii", "xmlcharrefreplace").decode()

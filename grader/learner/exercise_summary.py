@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from pathlib import Path
 
 from grader.course import CourseExercise
@@ -58,7 +59,7 @@ def _shape(declaration: Exercise, name: str) -> str:
 
 
 def _lambda_body(spec: Path, exercise_id: str) -> str | None:
-    for node in ast.parse(spec.read_text(encoding="utf-8")).body:
+    for node in _parsed(spec, spec.stat().st_mtime_ns).body:
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
             continue
         if any(isinstance(target, ast.Name) and target.id == exercise_id for target in node.targets):
@@ -67,3 +68,9 @@ def _lambda_body(spec: Path, exercise_id: str) -> str | None:
                 forward = forward.keywords[-1].value
             return ast.unparse(forward.body) if isinstance(forward, ast.Lambda) else None
     return None
+
+
+@lru_cache(maxsize=32)
+def _parsed(spec: Path, changed: int) -> ast.Module:
+    """A unit's declarations, read once for all of its exercises and as often as they change."""
+    return ast.parse(spec.read_text(encoding="utf-8"))

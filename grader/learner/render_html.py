@@ -39,6 +39,7 @@ class Report:
         hints: how many hints to show of each answer; HTML has the others folded away.
         shown: pictures of what is wrong, only in HTML.
         of_notebook: it stands in a notebook, where the cells were checked.
+        aside: what is said of it beside its name, such as its points.
     """
 
     exercise: CourseExercise
@@ -46,6 +47,7 @@ class Report:
     hints: int = 1
     shown: ExercisePictures | None = None
     of_notebook: bool = True
+    aside: str = ""
 
     def __repr__(self) -> str:
         seen = {answer.name: self.hints for answer in self.result.answers}
@@ -57,7 +59,8 @@ class Report:
     def _repr_html_(self) -> str:
         about, is_formula = formula_or_words(self.exercise)
         what = f"<code>{_text(about)}</code>" if is_formula else f"<span>{_text(about)}</span>"
-        title = f"<b>{_text(self.exercise.id)}</b>&ensp;{what}"
+        aside = f"&ensp;<span>{_text(self.aside)}</span>" if self.aside else ""
+        title = f"<b>{_text(self.exercise.id)}</b>{aside}&ensp;{what}"
         groups = [answers_html(group, self.hints) for group in group_alike(self.result)]
         said = self._noise(WIDEST)
         noise = [_div(f"<pre>{escape(said)}</pre>", "margin-top: 0.5em; overflow-x: auto")] if said else []

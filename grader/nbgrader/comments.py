@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from grader.learner.render_text import group_alike
 from grader.results import AnswerResult, ExerciseResult
-from grader.safe_text import plain
-
-ACTIVE = re.compile(r"[<&$\\*]|__|~~|\]\(|!\[|://|``")
-TICKS = re.compile("`+")
+from grader.safe_text import as_markdown
 
 
 def comment(result: ExerciseResult) -> str | None:
@@ -22,15 +18,5 @@ def comment(result: ExerciseResult) -> str | None:
 def _line(answers: Sequence[AnswerResult]) -> str:
     first = answers[0]
     names = ", ".join(answer.name for answer in answers)
-    hint = f"\n  Hint: {harmless(first.hints[0])}" if first.status == "failed" and first.hints else ""
-    return f"- {names}: {harmless(first.message)} [{first.code}]{hint}"
-
-
-def harmless(text: str) -> str:
-    """The text as Markdown that shows just that: as code, where HTML, mathematics or marks would be made of it."""
-    line = " ".join(plain(text).split())
-    if not ACTIVE.search(line):
-        return line
-    fence = "`" * (1 + max((len(run) for run in TICKS.findall(line)), default=0))
-    space = " " if line.startswith("`") or line.endswith("`") else ""
-    return f"{fence}{space}{line}{space}{fence}"
+    hint = f"\n  Hint: {as_markdown(first.hints[0])}" if first.status == "failed" and first.hints else ""
+    return f"- {names}: {as_markdown(first.message)} [{first.code}]{hint}"

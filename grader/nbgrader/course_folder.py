@@ -42,6 +42,11 @@ AUTOGRADE = (
     "grader.nbgrader.plugin.ExplainScores",  # in place of nbgrader's SaveAutoGrades
     "nbgrader.preprocessors.AssignLatePenalties",
 )
+FEEDBACK = (
+    "nbgrader.preprocessors.GetGrades",
+    "grader.nbgrader.feedback_summary.SummaryFirst",
+    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+)
 CONFIG = '''\
 """nbgrader's configuration for this course. Yours to change: `handgrad nbgrader init` leaves it alone from now on."""
 {course}
@@ -66,6 +71,11 @@ c.Autograde.sanitize_preprocessors = [
 # and ExplainScores, which saves the scores and says beside each which mistake it was.
 c.Autograde.autograde_preprocessors = [
 {autograde}
+]
+
+# nbgrader's own list, and SummaryFirst: a page begins with the points of each exercise, and folds the lesson away.
+c.GenerateFeedback.preprocessors = [
+{feedback}
 ]
 '''
 OWN_COURSE = """
@@ -123,6 +133,7 @@ def config(course: Course, folder: Path) -> str:
         release=_listed(RELEASE),
         sanitize=_listed(SANITIZE),
         autograde=_listed(AUTOGRADE),
+        feedback=_listed(FEEDBACK),
     )
 
 

@@ -16,9 +16,9 @@ from grader.batch.submissions import Submission
 from grader.course import Course
 from grader.notebook.source_notebook import LESSON_ID, SETUP_ID, grade_id
 from grader.results import ExerciseResult
+from grader.safe_text import as_markdown
 
 from .cell_outputs import write_outputs
-from .comments import harmless
 from .submission import add_notes
 
 NOTHING = "# Nothing was handed in for this exercise."
@@ -38,7 +38,7 @@ def graded_notebook(
         if result.id in cells:
             cells[result.id].source = _text(submission.files.get(result.id))
         write_outputs(course.find(result.id), result, cells)
-    add_notes(notebook, [harmless(note) for note in submission.notes])
+    add_notes(notebook, [as_markdown(note) for note in submission.notes])
     return notebook
 
 

@@ -24,11 +24,12 @@ from grader.course import CourseExercise, load_course, notebook_course
 from grader.errors import HandgradError
 from grader.judging.source_text import files_beside
 from grader.notebook.source_notebook import answer_id, solution_id
+from grader.safe_text import as_markdown
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
 from .autograde_session import AutogradeSession
 from .cell_outputs import points_output, write_outputs
-from .comments import comment, harmless
+from .comments import comment
 from .handed_in_again import forget_outdated, mark
 from .submission import read_submitted, unread_note, unread_notebook
 from .submission_files import why_unread
@@ -150,7 +151,7 @@ class ExplainScores(SaveAutoGrades):  # type: ignore[misc]
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
         place, found = resources["nbgrader"], resources.get(FINDINGS, NOTHING)
         if unread := unread_note(nb):
-            found = {**found, "comments": dict.fromkeys(found["comments"], f"{harmless(unread)} [syntax-error]")}
+            found = {**found, "comments": dict.fromkeys(found["comments"], f"{as_markdown(unread)} [syntax-error]")}
         with Gradebook(place["db_url"]) as gradebook:
             submitted = gradebook.find_submission_notebook(place["notebook"], place["assignment"], place["student"])
             released = submitted.notebook

@@ -15,7 +15,7 @@ from traitlets.log import get_logger
 
 from grader.atomic_files import write_atomically
 from grader.judging.source_text import LONGEST
-from grader.safe_text import plain
+from grader.safe_text import as_code, plain
 
 from .submission_files import remove_traps, why_unread
 
@@ -116,10 +116,7 @@ def new_cell(
 
 def name_as_markdown(text: str) -> str:
     """A name of the student's own choosing, as harmless Markdown: code in more backticks than are in it."""
-    line = " ".join(plain(text).split())[:200]
-    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
-    space = " " if line.startswith("`") or line.endswith("`") else ""
-    return f"{fence}{space}{line}{space}{fence}"
+    return as_code(" ".join(plain(text).split())[:200])
 
 
 def find_renamed(assignment: str, student: str, notebooks: list[str]) -> None:

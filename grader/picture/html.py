@@ -23,7 +23,7 @@ def pictures_html(shown: ExercisePictures) -> str:
     drawn = [_picture(picture) for picture in without_repeats(shown.pictures)]
     notes = dict.fromkeys(picture.note for picture in shown.pictures if picture.grids and picture.note)
     drawn += [_div(escape(note), "opacity: 0.8; margin-top: 0.4em") for note in notes]
-    return "".join([*drawn, _forward_pass(shown.graph) if shown.graph is not None else ""])
+    return "".join([*drawn, forward_pass_html(shown.graph) if shown.graph is not None else ""])
 
 
 def _picture(picture: Picture) -> str:
@@ -82,7 +82,8 @@ def _tint(cell: Cell) -> str:
     return f"rgba({ABOVE if cell.level > 0 else BELOW}, {STRONGEST * abs(cell.level):.2f})"
 
 
-def _forward_pass(graph: Graph) -> str:
+def forward_pass_html(graph: Graph) -> str:
+    """The forward pass with what is wrong marked."""
     head = _div('<b>forward pass</b>&ensp;<span style="opacity: 0.8">from the inputs down to the output</span>')
     said = ""
     if graph.unmarked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -47,10 +48,8 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
         SpecError: the forward pass cannot be run or differentiated, or its autograd gradient disagrees with
             finite differences.
     """
-    specs = specs_of(declaration)
-    least = max((sampler.least_trials for sampler in declaration.samplers.values()), default=0)
-    allowed = sizes_of(declaration)
-    trials = [make_trial(declaration, setting, rng) for setting in settings(specs, rng, least, allowed)]
+    specs, allowed = specs_of(declaration), sizes_of(declaration)
+    trials = [make_trial(declaration, setting, rng) for setting in _series(declaration, rng)]
     trials += [_without_gradient(trials[0], name, sampler.chosen, left_out)
                for name, sampler in declaration.samplers.items() for left_out in sampler.chosen]  # fmt: skip
     if (another := second_batch_of_one([trial.setting for trial in trials], rng, allowed)) and _right_by_chance(trials):
@@ -62,6 +61,21 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
         trials.append(_with_other_upstream(declaration, trials[0], len(trials), rng))
     largest = max(trials, key=lambda trial: trial.entries)  # in a small one, what is kept may be right by chance
     return [*trials, make_trial(declaration, replace(largest.setting, kind=SAME_SIZES_KIND), rng)]
+
+
+def first_trial(exercise: Exercise, rng: np.random.Generator) -> Trial:
+    """A trial of the sizes that the first one of `make_trials` has, made quickly: its numbers are not confirmed."""
+    return exercise_trial(exercise, _series(exercise, rng)[0], rng)
+
+
+def _series(declaration: Declaration, rng: np.random.Generator) -> list[Setting]:
+    least = max((sampler.least_trials for sampler in declaration.samplers.values()), default=0)
+    return settings(specs_of(declaration), rng, least, sizes_of(declaration))
+
+
+def random_numbers(seed: int, exercise: str, *stream: int) -> np.random.Generator:
+    """What the trials of one exercise are drawn from in the run of a seed."""
+    return np.random.default_rng([seed, zlib.crc32(exercise.encode()), *stream])
 
 
 def watched_trial(declaration: Declaration, rng: np.random.Generator) -> Trial | None:

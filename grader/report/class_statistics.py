@@ -27,6 +27,8 @@ class StudentResults:
     Args:
         notes: what an instructor should know of the submission.
         penalties: points taken off for lateness, by unit.
+        max_score: the points that there were to get; those of the exercises if left out.
+        seed: where every trial came from, where it is known.
     """
 
     course: str
@@ -34,6 +36,8 @@ class StudentResults:
     exercises: tuple[ExerciseResult, ...]
     notes: tuple[str, ...] = ()
     penalties: Mapping[str, float] = field(default_factory=dict)
+    max_score: float | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True)

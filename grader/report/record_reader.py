@@ -27,6 +27,8 @@ class _Record(BaseModel):
     student: str
     exercises: tuple[ExerciseResult, ...]
     notes: tuple[str, ...] = ()
+    max_score: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    seed: int | None = Field(default=None, ge=0)
 
 
 def read_folder(folder: Path) -> Iterator[StudentResults | UnreadableResult]:
@@ -37,7 +39,7 @@ def read_folder(folder: Path) -> Iterator[StudentResults | UnreadableResult]:
     """
     students: set[str] = set()
     for path in _records(folder):
-        entry = _read(path)
+        entry = read_record(path)
         if isinstance(entry, StudentResults):
             if entry.student in students:
                 entry = UnreadableResult(path.name, f"it holds {entry.student}, who has a record already")
@@ -60,7 +62,12 @@ def _records(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names, key=lambda name: name.removesuffix(SUFFIX))]
 
 
-def _read(path: Path) -> StudentResults | UnreadableResult:
+def read_record(path: Path) -> StudentResults | UnreadableResult:
+    """One student's record.
+
+    Raises:
+        UsageError: it is of another version.
+    """
     try:
         record = _Record.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -69,7 +76,9 @@ def _read(path: Path) -> StudentResults | UnreadableResult:
         return UnreadableResult(path.name, _explained(path, error))
     if why := _why_unusable(record.exercises):
         return UnreadableResult(path.name, why)
-    return StudentResults(record.course, record.student, record.exercises, record.notes)
+    return StudentResults(
+        record.course, record.student, record.exercises, record.notes, max_score=record.max_score, seed=record.seed
+    )
 
 
 def _explained(path: Path, error: ValidationError) -> str:

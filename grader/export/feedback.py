@@ -1,0 +1,134 @@
+"""A page for each student: points by unit, and every exercise with what was found, the evidence and the hints.
+
+It is one column that needs no other file, and can be read on a phone or printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from html import escape
+
+from grader.course import Course, CourseExercise
+from grader.errors import UsageError
+from grader.learner.check_html import page
+from grader.learner.render_html import Report
+from grader.report.class_statistics import StudentResults
+from grader.results import AnswerResult, ExerciseResult
+
+from .exporter import Wanted
+from .graded_work import NOT_GRADED, is_graded, max_score, notes, number, score, text
+
+STYLE = """
+body { max-width: 42rem; overflow-wrap: anywhere; }
+h1 { margin: 0; } h2 { font-size: 1.05rem; margin: 1.6rem 0 0.4rem; }
+p { margin: 0.4rem 0; }
+table { border-collapse: collapse; width: 100%; }
+th, td { padding: 0.3rem 0.5rem 0.3rem 0; border-bottom: 1px solid rgba(128, 128, 128, 0.4); text-align: left; }
+th { font-weight: normal; }
+td { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.all { font-size: 1.4rem; }
+code { display: inline-block; max-width: 100%; }
+svg { max-width: 100%; height: auto; }
+"""
+TODO = "not attempted yet"
+Picture = Callable[[CourseExercise, ExerciseResult], str]
+
+
+def feedback(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
+    """The page of one student.
+
+    Raises:
+        UsageError: the record is of another course.
+    """
+    known = {exercise.id for exercise in course.exercises}
+    if lost := next((result.id for result in record.exercises if result.id not in known), None):
+        raise UsageError(f"{text(lost)} is no exercise of {course.root}: run this in the folder of the course.")
+    found = {result.id: result for result in record.exercises}
+    body = [
+        f"<h1>{escape(course.config.title)}</h1>",
+        f"<p>Feedback for <bdi>{escape(text(record.student))}</bdi></p>",
+        *summary(course, record),
+        *(f"<p>{escape(note)}</p>" for note in notes(record)),
+    ]
+    for unit in course.config.units:
+        inside = [exercise for exercise in course.exercises if exercise.unit == unit.id]
+        body += _unit(unit.title, inside, found, partial(_picture, record, wanted))
+    return {"feedback.html": page(f"{course.config.title}: feedback", body, STYLE).encode()}
+
+
+def summary(course: Course, record: StudentResults) -> list[str]:
+    """The points in all, and by unit where there are several."""
+    got = number(score(record)) if is_graded(record) else None
+    rows: list[tuple[str, str]] = []
+    for unit in course.config.units:
+        inside = [exercise for exercise in record.exercises if exercise.unit == unit.id]
+        if any(result.status != "todo" for result in inside):
+            most = sum(exercise.points for exercise in course.exercises if exercise.unit == unit.id)
+            rows.append((escape(unit.title), _points(inside, most)))
+    return summary_html(got, number(max_score(record)), rows if len(rows) > 1 else [])
+
+
+def summary_html(got: str | None, most: str, rows: Sequence[tuple[str, str]]) -> list[str]:
+    """What a page of feedback begins with.
+
+    Args:
+        got: the points; `None` where they are not known.
+        rows: what they are made of, each with its points; HTML already.
+    """
+    total = f"<b>{got}</b> of {most} points" if got is not None else escape(NOT_GRADED)
+    listed = "".join(f"<tr><th>{name}</th><td>{points}</td></tr>" for name, points in rows)
+    return [f'<p class="all">{total}</p>', *([f"<table>{listed}</table>"] if rows else [])]
+
+
+def _points(results: Iterable[ExerciseResult], most: float) -> str:
+    listed = list(results)
+    if any(result.status == "error" for result in listed):
+        return "not graded"
+    return f"{number(sum(result.score for result in listed))} of {number(most)}"
+
+
+def _unit(
+    title: str, exercises: Sequence[CourseExercise], found: Mapping[str, ExerciseResult], picture: Picture
+) -> list[str]:
+    """A unit's exercises: first those that are not right yet, then the names of those that are, and of the rest."""
+    tried = [(each, found[each.id]) for each in exercises if each.id in found and _is_tried(found[each.id])]
+    if not tried:
+        return []
+    right = [f"{exercise.id} ({number(result.score)})" for exercise, result in tried if result.status == "passed"]
+    wrong = [_report(*each) + picture(*each) for each in tried if each[1].status != "passed"]
+    begun = {exercise.id for exercise, _ in tried}
+    names = ", ".join(escape(exercise.id) for exercise in exercises if exercise.id not in begun)
+    count = "1 exercise is right" if len(right) == 1 else f"{len(right)} exercises are right"
+    return [
+        f"<h2>{escape(title)}</h2>",
+        *wrong,
+        *([f"<details><summary>{count}</summary>{escape(', '.join(right))}</details>"] if right else []),
+        *([f"<p>Not attempted: {names}</p>"] if names else []),
+    ]
+
+
+def _picture(record: StudentResults, wanted: Wanted, exercise: CourseExercise, result: ExerciseResult) -> str:
+    return "" if record.seed is None else wanted.picture(exercise, result, record.seed)
+
+
+def _is_tried(result: ExerciseResult) -> bool:
+    return any(answer.status != "todo" for answer in result.answers)
+
+
+def _report(exercise: CourseExercise, result: ExerciseResult) -> str:
+    aside = _points([result], result.max_score)
+    return Report(exercise, _for_learners(result), of_notebook=False, aside=aside)._repr_html_()
+
+
+def _for_learners(result: ExerciseResult) -> ExerciseResult:
+    """The same without what was meant for the instructor, and no text longer than a page can show."""
+    return replace(result, answers=tuple(map(_short, result.answers)))
+
+
+def _short(answer: AnswerResult) -> AnswerResult:
+    if answer.status in ("error", "todo"):
+        return replace(answer, message=NOT_GRADED if answer.status == "error" else TODO, evidence="", hints=())
+    hints = tuple(map(text, answer.hints))
+    return replace(answer, message=text(answer.message), evidence=text(answer.evidence), hints=hints)

@@ -1,0 +1,122 @@
+"""What every platform is told of graded work: names, points, and a few sentences on each answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from grader.report.class_statistics import StudentResults
+from grader.results import AnswerResult, ExerciseResult
+from grader.safe_text import MARKDOWN, as_markdown, one_line
+
+LONGEST = 600
+TAG = re.compile(r"<(?=[A-Za-z/!?])")
+MARKS = re.compile(rf"{MARKDOWN.pattern}|@\w|#\d|\bwww\.|:\w+:|\]:|\A\W|\A\d+[.)]")
+NOT_GRADED = "This could not be graded, and that is not your doing. No points are lost: ask whoever teaches the course."
+
+
+class GradedAnswer(NamedTuple):
+    """One answer with the exercise that it belongs to."""
+
+    exercise: ExerciseResult
+    answer: AnswerResult
+
+    @property
+    def name(self) -> str:
+        """`lin_grad w.g`: no other answer of a course has this name."""
+        return text(f"{self.exercise.id} {self.answer.name}")
+
+    @property
+    def code(self) -> str:
+        """The mistake's public code; empty where there is none."""
+        return "" if self.answer.status == "passed" else self.answer.code or ""
+
+    @property
+    def is_graded(self) -> bool:
+        return self.answer.status != "error"
+
+    @property
+    def found(self) -> str:
+        """The verdict in a sentence; of what could not be graded, no word that was meant for the instructor."""
+        if not self.is_graded:
+            return NOT_GRADED
+        if self.answer.status in ("passed", "todo"):
+            return "right" if self.answer.status == "passed" else "not attempted"
+        code = f" [{self.code}]" if self.code else ""
+        return text(self.answer.message or "not right") + code
+
+    @property
+    def helps(self) -> tuple[tuple[str, str], ...]:
+        """What helps with a wrong answer, each with its label: the evidence and one hint."""
+        if self.answer.status != "failed":
+            return ()
+        said = (("measured", self.answer.evidence), ("hint", next(iter(self.answer.hints), "")))
+        return tuple((label, text(words)) for label, words in said if words)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict and what helps, a line each."""
+        return (self.found, *(f"{label}: {words}" for label, words in self.helps))
+
+
+def answers(record: StudentResults) -> Iterator[GradedAnswer]:
+    """Every answer, in teaching order."""
+    for exercise in record.exercises:
+        yield from (GradedAnswer(exercise, answer) for answer in exercise.answers)
+
+
+def is_graded(record: StudentResults) -> bool:
+    """Everything was graded, so that the score is known."""
+    return all(exercise.status != "error" for exercise in record.exercises)
+
+
+def score(record: StudentResults) -> float:
+    """The points, where all of them are known."""
+    return sum(exercise.score for exercise in record.exercises)
+
+
+def max_score(record: StudentResults) -> float:
+    """The points that there were to get, for what was not handed in as well."""
+    listed = sum(exercise.max_score for exercise in record.exercises)
+    return listed if record.max_score is None else max(record.max_score, listed)
+
+
+def share(record: StudentResults) -> float:
+    """The score from 0 to 1."""
+    most = max_score(record)
+    return min(max(score(record) / most, 0.0), 1.0) if most else 0.0
+
+
+def number(points: float) -> str:
+    """Points as people write them."""
+    return f"{round(points, 2):.12g}"
+
+
+def of_points(each: GradedAnswer) -> str:
+    """`0 of 1`; what was not graded has no points."""
+    got = number(each.answer.score) if each.is_graded else "?"
+    return f"{got} of {number(each.answer.max_score)}"
+
+
+def text(words: str) -> str:
+    """Any text as one line that can be printed, not too long."""
+    if len(words) <= LONGEST and words.isprintable():
+        return words
+    line = one_line(words[: 2 * LONGEST])
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def markdown(words: str) -> str:
+    """Text as Markdown in which nothing is a mark, a link, a mention or the beginning of a list."""
+    return as_markdown(words, MARKS)
+
+
+def tagless(words: str) -> str:
+    """Text without anything that a page would read as a tag, for readers that may or may not escape it."""
+    return TAG.sub("\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", words)
+
+
+def notes(record: StudentResults) -> tuple[str, ...]:
+    """What was ignored of the submission, and why."""
+    return tuple(text(note) for note in record.notes)

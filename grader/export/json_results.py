@@ -1,0 +1,123 @@
+"""The JSON documents of PrairieLearn, Submitty and Classroom 50."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from grader.course import Course
+from grader.report.class_statistics import StudentResults
+
+from .exporter import Wanted
+from .graded_work import NOT_GRADED, GradedAnswer, answers, is_graded, max_score, notes, of_points, share, tagless
+from .gradescope import as_json
+
+MOST_BYTES = 1_000_000  # PrairieLearn takes no more than 1 MB
+FINEST = 1000
+CLASSROOM50 = "classroom50/result/v1"
+OF_RUNNER = {
+    "classroom": "CLASSROOM", "assignment": "ASSIGNMENT", "assignment_type": "ASSIGNMENT_TYPE", "owner": "OWNER",
+    "submission": "SUBMISSION_TAG", "commit": "COMMIT_URL", "release": "RELEASE_URL", "review": "REVIEW_URL",
+    "datetime": "DATETIME",
+}  # fmt: skip
+
+
+def prairielearn(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
+    """`results.json` of an external grader. What was not graded, or cannot be read as Python, is not gradable: it
+    costs neither points nor an attempt (docs.prairielearn.com, External Grading).
+    """
+    listed = list(answers(record))
+    unread = [each.found for each in listed if each.code == "syntax-error"]
+    tried = [each for each in listed if each.answer.status != "todo"]
+    if not is_graded(record):
+        return {"results.json": as_json({"gradable": False, "format_errors": [NOT_GRADED]})}
+    if unread and len(unread) == len(tried):
+        errors = [tagless(line) for line in dict.fromkeys(unread)]
+        return {"results.json": as_json({"gradable": False, "format_errors": errors})}
+    head = {"gradable": True, "score": round(share(record), 6), "message": tagless(" ".join(notes(record)))}
+    tests = [_prairielearn_test(each) for each in listed]
+    content = as_json({**head, "tests": tests})
+    if len(content) > MOST_BYTES:
+        content = as_json({**head, "tests": [{**test, "message": "", "output": ""} for test in tests]})
+    return {"results.json": content}
+
+
+def _prairielearn_test(each: GradedAnswer) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "description": each.exercise.unit,
+        "points": round(each.answer.score, 6),
+        "max_points": round(each.answer.max_score, 6),
+        "message": tagless(each.found),
+        "output": tagless("\n".join(f"{label}: {words}" for label, words in each.helps)),
+    }
+
+
+def submitty(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
+    """`validation_results.json` of a custom validator; what was not graded is a failure of the validator, which the
+    instructor sees (submitty.org, Python Custom Validation).
+    """
+    if not is_graded(record):
+        failed = ", ".join(each.name for each in answers(record) if not each.is_graded)
+        document: dict[str, Any] = {"status": "failure", "message": f"not graded: {failed}; grade the submission again"}
+        return {"validation_results.json": as_json(document)}
+    colours = {"passed": "success", "failed": "failure", "todo": "warning"}
+    messages = [
+        {
+            "message": tagless(f"{each.name} ({of_points(each)}): {'; '.join(each.sentences)}"),
+            "status": colours[each.answer.status],
+        }
+        for each in answers(record)
+    ]
+    messages += [{"message": tagless(note), "status": "information"} for note in notes(record)]
+    document = {"status": "success", "data": {"score": round(share(record), 6), "message": messages}}
+    return {"validation_results.json": as_json(document)}
+
+
+def classroom50(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
+    """`result.json` as `classroom50/result/v1`, in whole numbers; no file where something could not be graded, so that
+    the runner reports an error and no score.
+    """
+    if not is_graded(record):
+        return {}
+    factor = whole_factor(course)
+    tests = [_classroom50_test(each, factor) for each in answers(record)]
+    listed = sum(test["max-score"] for test in tests)
+    document = {
+        "schema": CLASSROOM50,
+        **_of_runner(wanted.runner),
+        "score": sum(test["score"] for test in tests),
+        "max-score": max(listed, math.ceil(max_score(record) * factor - 1e-6)),
+        "tests": tests,
+    }
+    return {"result.json": as_json(document)}
+
+
+def _of_runner(variables: Mapping[str, str]) -> dict[str, str]:
+    """What the runner calls the submission; it stamps owner and type itself where it did not say them."""
+    found = {name: variables.get(variable, "") for name, variable in OF_RUNNER.items()}
+    found["review"] = found["review"] or found["commit"]
+    return {name: value for name, value in found.items() if value}
+
+
+def _classroom50_test(each: GradedAnswer, factor: int) -> dict[str, Any]:
+    most = round(each.answer.max_score * factor)
+    return {
+        "test-name": each.name,
+        "passed": each.answer.status == "passed",
+        "score": min(round(each.answer.score * factor), most),
+        "max-score": most,
+        "status": each.answer.status,
+        "code": each.code or None,
+        "message": tagless("\n".join(each.sentences)),
+    }
+
+
+def whole_factor(course: Course) -> int:
+    """The least whole number that makes whole numbers of the points of every answer; 1000 if there is none below.
+
+    The course decides it, and not what somebody handed in: all students are counted alike.
+    """
+    points = {exercise.points / len(exercise.answer_names) for exercise in course.exercises}
+    return next((f for f in range(1, FINEST) if all(abs(f * p - round(f * p)) < 1e-6 for p in points)), FINEST)

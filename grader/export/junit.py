@@ -1,0 +1,44 @@
+"""JUnit's XML, for Artemis, CodeGrade and any CI: a test for each answer, known by its name alone."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections import Counter
+
+from grader.course import Course
+from grader.report.class_statistics import StudentResults
+from grader.results import Status
+
+from .exporter import Wanted
+from .graded_work import GradedAnswer, answers, notes, text
+
+TAGS: dict[Status, str] = {"failed": "failure", "error": "error", "todo": "skipped"}
+
+
+def junit(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
+    """What is not attempted is skipped, and what could not be graded is an error and no failure."""
+    cases = [_case(each) for each in answers(record)]
+    counts = Counter(child.tag for case in cases for child in case)
+    numbers = {"failures": counts["failure"], "errors": counts["error"], "skipped": counts["skipped"]}
+    suite = ET.Element(
+        "testsuite",
+        {"name": text(record.course), "tests": str(len(cases)), **{name: str(n) for name, n in numbers.items()}},
+        time="0",
+    )
+    suite.extend(cases)
+    if said := notes(record):
+        ET.SubElement(suite, "system-out").text = "\n".join(said)
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root)
+    return {"junit.xml": ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"}
+
+
+def _case(each: GradedAnswer) -> ET.Element:
+    case = ET.Element("testcase", classname=each.exercise.unit, name=each.name, time="0")
+    if tag := TAGS.get(each.answer.status):
+        said = ET.SubElement(case, tag, message=each.found)
+        if tag != "skipped":
+            said.set("type", each.code or "error")
+            said.text = "\n".join(each.sentences)
+    return case

@@ -1,0 +1,165 @@
+"""What platforms read, in the words of their own documentation: schemas, and readers as small as can be."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree as ET
+
+POINTS = {"type": "number", "minimum": 0}
+TEXT = {"type": "string"}
+VISIBLE = {"enum": ["visible", "hidden", "after_due_date", "after_published"]}
+FORMATS = {"enum": ["text", "html", "simple_format", "md", "ansi"]}
+
+
+def closed(required: str, properties: dict[str, Any]) -> dict[str, Any]:
+    """An object with these properties and no others."""
+    return {
+        "type": "object", "additionalProperties": False, "required": required.split(), "properties": properties,
+    }  # fmt: skip
+
+
+# gradescope-autograders.readthedocs.io/en/latest/specs, "Output format"
+GRADESCOPE = closed(
+    "tests",
+    {
+        "score": POINTS, "execution_time": POINTS, "output": TEXT, "output_format": FORMATS,
+        "test_output_format": FORMATS, "test_name_format": FORMATS, "visibility": VISIBLE,
+        "stdout_visibility": VISIBLE, "extra_data": {"type": "object"}, "leaderboard": {"type": "array"},
+        "tests": {
+            "type": "array",
+            "items": closed(
+                "name",
+                {
+                    "score": POINTS, "max_score": POINTS, "status": {"enum": ["passed", "failed"]}, "name": TEXT,
+                    "name_format": FORMATS, "number": TEXT, "output": TEXT, "output_format": FORMATS,
+                    "tags": {"type": "array", "items": TEXT}, "visibility": VISIBLE, "extra_data": {"type": "object"},
+                },
+            ),
+        },
+    },
+)  # fmt: skip
+
+# docs.prairielearn.com, "External Grading", "Grading results"
+PRAIRIELEARN = {
+    **closed(
+        "gradable",
+        {
+            "gradable": {"type": "boolean"}, "score": {"type": "number", "minimum": 0, "maximum": 1},
+            "message": TEXT, "output": TEXT, "format_errors": {"type": "array", "items": TEXT},
+            "tests": {
+                "type": "array",
+                "items": closed(
+                    "name points max_points",
+                    {
+                        "name": TEXT, "description": TEXT, "points": POINTS, "max_points": POINTS, "message": TEXT,
+                        "output": TEXT,
+                    },
+                ),
+            },
+        },
+    ),
+    "if": {"properties": {"gradable": {"const": True}}},
+    "then": {"required": ["score"]},
+}  # fmt: skip
+
+# submitty.org, "Python Custom Validation", "Success" and "Failure"
+COLOUR = {"enum": ["information", "failure", "warning", "success"]}
+SUBMITTY = {
+    "oneOf": [
+        closed("status message", {"status": {"const": "failure"}, "message": TEXT}),
+        closed(
+            "status data",
+            {
+                "status": {"const": "success"},
+                "data": closed(
+                    "score message",
+                    {
+                        "score": {"type": "number", "minimum": 0, "maximum": 1},
+                        "message": {
+                            "type": "array",
+                            "items": closed("message status", {"message": TEXT, "status": COLOUR}),
+                        },
+                    },
+                ),
+            },
+        ),
+    ]
+}
+
+# foundation50/classroom50, "The result.json contract", once its runner has stamped what is its own to say
+NAME = {"type": "string", "minLength": 1}
+WHOLE = {"type": "integer", "minimum": 0}
+CLASSROOM50 = closed(
+    "schema classroom assignment assignment_type owner submission commit release review datetime score max-score tests",
+    {
+        "schema": {"const": "classroom50/result/v1"}, "classroom": NAME, "assignment": NAME,
+        "assignment_type": {"enum": ["individual", "group", "team"]}, "owner": NAME,
+        "submission": {"type": "string", "pattern": "^submit/"}, "commit": NAME, "release": NAME, "review": NAME,
+        "datetime": {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"},
+        "score": WHOLE, "max-score": WHOLE,
+        "tests": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["test-name", "passed", "score", "max-score"],
+                "properties": {"test-name": NAME, "passed": {"type": "boolean"}, "score": WHOLE, "max-score": WHOLE},
+            },
+        },
+    },
+)  # fmt: skip
+
+
+def junit_tests(content: bytes) -> dict[str, tuple[str, str]]:
+    """What Artemis reads: by each test's name what became of it, and the message. Two of a name are an error."""
+    root = ET.fromstring(content)
+    found: dict[str, tuple[str, str]] = {}
+    for case in root.iter("testcase"):
+        children = [child for child in case if child.tag in ("failure", "error", "skipped")]
+        assert len(children) <= 1
+        assert case.get("name") not in found
+        found[case.get("name", "")] = (children[0].tag, children[0].get("message", "")) if children else ("passed", "")
+    for suite in root.iter("testsuite"):
+        counts = [suite.get(name) for name in ("tests", "failures", "errors", "skipped")]
+        tags = [tag for tag, _ in found.values()]
+        assert counts == [str(len(tags)), *(str(tags.count(tag)) for tag in ("failure", "error", "skipped"))]
+    return found
+
+
+COMMAND = re.compile(r"::(\w[\w-]*)(?: ([^:]*))?::(.*)")
+
+
+def workflow_commands(log: str) -> list[tuple[str, dict[str, str], str]]:
+    """What GitHub's runner obeys in a log: name, properties and message of each command, unescaped."""
+    found = []
+    for line in re.split(r"\r\n|\r|\n", log):
+        if at := re.match(r"\s*" + COMMAND.pattern, line):
+            properties = dict(pair.split("=", 1) for pair in at[2].split(",")) if at[2] else {}
+            shown = {
+                key: _unescaped(value.replace("%3A", ":").replace("%2C", ",")) for key, value in properties.items()
+            }
+            found.append((at[1], shown, _unescaped(at[3])))
+        elif "##[" in line:
+            found.append(("old", {}, line))
+    return found
+
+
+def _unescaped(text: str, besides: dict[str, str] | None = None) -> str:
+    for written, meant in {**(besides or {}), "%0D": "\r", "%0A": "\n", "%25": "%"}.items():
+        text = text.replace(written, meant)
+    return text
+
+
+def vpl_grade(output: str) -> tuple[list[str], list[str]]:
+    """What VPL reads on a program's output: every grade that is proposed, and the titles of the comments."""
+    grades, titles, inside = [], [], False
+    for line in output.splitlines():
+        if line.startswith("Grade :=>>"):
+            grades.append(line.removeprefix("Grade :=>>").strip())
+        elif line in ("<|--", "--|>"):
+            inside = line == "<|--"
+        elif line.startswith("Comment :=>>"):
+            titles.append(line)
+        elif inside and line.startswith("-"):
+            titles.append(line[1:])
+    return grades, titles

@@ -1,0 +1,196 @@
+"""Points go into the instructor's own CSV file: into the right cells, and nothing else of it changes by a byte."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from class_results import CLASS, handed, passed, result, wrong
+from hypothesis import example, given
+from hypothesis import strategies as st
+from test_export import HOSTILE
+
+from grader.course import PACKAGE, Course, load_course
+from grader.errors import UsageError
+from grader.export.csv_cells import CellTable
+from grader.export.exporter import Exported, Wanted
+from grader.export.grade_sheets import canvas, moodle
+from grader.report.class_statistics import StudentResults
+
+# As Canvas exports it: a row that says what is posted by hand, one with the points, and columns that are worked out.
+CANVAS = (
+    "\ufeffStudent,ID,SIS User ID,SIS Login ID,Section,Slopes (901),"
+    '"Linear, by hand (902)",Current Score,Final Score\r\n'
+    ",,,,,,Manual Posting,,\r\n"
+    "    Points Possible,,,,,10.00,100.00,(read only),(read only)\r\n"
+    '"Lovelace, Ada",11,S-1,ada@uni.edu,"Sect. ""A""",10.00,,100.00,90.00\r\n'
+    '"Franklin, Ben",12,S-2,bfr,Section B,7.5,40.00,75.00,75.00\r\n'
+    '"Student, Test",99,,abcdef,,,,,'
+)
+MOODLE = (
+    "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Grade can be changed,"
+    "Last modified (submission),Last modified (grade),Feedback comments\n"
+    'Participant 411,Ada Lovelace,ada@uni.edu,Submitted for grading,,50.00,Yes,"Monday, 1 June 2026, 2:30 PM",-,\n'
+    'Participant 412,Ben Franklin,ben@uni.edu,No submission,12.00,50.00,Yes,-,-,"<p>Well ""done""\nindeed</p>"\n'
+)
+ADA, BEN, EVE = (handed(next(each for each in CLASS if each.student == name)) for name in ("ada", "ben", "eve"))
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return load_course(PACKAGE.parent)
+
+
+def rows(made: Exported) -> list[list[str]]:
+    (content,) = made.files.values()
+    return list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+
+
+def named(record: StudentResults, student: str) -> StudentResults:
+    return replace(record, student=student)
+
+
+def test_canvas_gets_points_in_one_column_and_nothing_else_changes(course: Course) -> None:
+    records = [named(ADA, "ada@uni.edu"), named(BEN, "Ben Franklin")]
+    made = canvas(course, records, Wanted(sheet=CANVAS.encode(), column="Linear, by hand"))
+    expected = CANVAS.replace("10.00,,100.00", "10.00,100,100.00").replace("7.5,40.00", "7.5,40")
+    assert made.files["canvas.csv"].decode() == expected
+    assert made.problems == ()
+    assert made.notes[0] == "2 of 4 rows filled; 0 had other points before."
+
+
+@pytest.mark.parametrize(
+    "student",
+    ["12", "S-2", "bfr", "BFR", "Franklin, Ben", "Ben Franklin", "ben_franklin", "franklinben", " Ben  Franklin "],
+)
+def test_a_student_is_known_by_number_login_or_name(course: Course, student: str) -> None:
+    made = canvas(
+        course, [named(BEN, student)], Wanted(sheet=CANVAS.encode(), column="Linear, by hand (902)", out_of=5)
+    )
+    assert [row[6] for row in rows(made)[3:]] == ["", "2", ""]
+    assert made.notes[0].endswith("1 had other points before.")
+
+
+@pytest.mark.parametrize("student", ["Ben", "1", "Section B", "nobody", "", "40.00", "Franklin"])
+def test_who_has_no_row_is_named_and_enters_nothing(course: Course, student: str) -> None:
+    made = canvas(course, [named(BEN, student)], Wanted(sheet=CANVAS.encode(), column="Slopes"))
+    assert made.files["canvas.csv"].decode() == CANVAS
+    assert len(made.problems) == 1
+
+
+def test_two_records_of_one_row_enter_nothing(course: Course) -> None:
+    records = [named(BEN, "12"), named(ADA, "Ben Franklin")]
+    made = canvas(course, records, Wanted(sheet=CANVAS.encode(), column="Slopes"))
+    assert made.files["canvas.csv"].decode() == CANVAS
+    assert "12, Ben Franklin" in made.problems[0]
+
+
+def test_two_rows_of_one_name_are_nobodys(course: Course) -> None:
+    twins = CANVAS.replace("Lovelace, Ada", "Franklin, Ben")
+    made = canvas(course, [named(BEN, "Ben Franklin")], Wanted(sheet=twins.encode(), column="Slopes"))
+    assert made.files["canvas.csv"].decode() == twins
+    assert made.problems
+
+
+@pytest.mark.parametrize("platform", [canvas, moodle])
+def test_what_could_not_be_graded_leaves_the_cell_as_it_was(course: Course, platform: object) -> None:
+    sheet = CANVAS if platform is canvas else MOODLE
+    wanted = Wanted(sheet=sheet.encode(), column="Linear, by hand" if platform is canvas else "")
+    made = platform(course, [named(EVE, "Ben Franklin")], wanted)  # type: ignore[operator]
+    assert next(iter(made.files.values())).decode() == sheet
+
+
+def test_which_column_must_be_clear(course: Course) -> None:
+    with pytest.raises(UsageError, match=r"--column. There are: Slopes \(901\), Linear, by hand \(902\)\.$"):
+        canvas(course, [BEN], Wanted(sheet=CANVAS.encode()))
+    with pytest.raises(UsageError, match="--column"):
+        canvas(course, [BEN], Wanted(sheet=CANVAS.encode(), column="Linear"))
+    one = CANVAS.replace('"Linear, by hand (902)"', "Total Final Score")
+    assert rows(canvas(course, [named(ADA, "11")], Wanted(sheet=one.encode())))[3][5] == "10"
+
+
+@pytest.mark.parametrize("sheet", ["", "\n", "a,b\n1,2\n", MOODLE])
+def test_what_is_no_gradebook_of_canvas_is_told(course: Course, sheet: str) -> None:
+    with pytest.raises(UsageError, match=r"Canvas|empty"):
+        canvas(course, [BEN], Wanted(sheet=sheet.encode(), column="Grade"))
+
+
+@pytest.mark.parametrize("platform", [canvas, moodle])
+def test_without_a_file_of_the_platform_it_says_where_to_get_one(course: Course, platform: object) -> None:
+    with pytest.raises(UsageError, match=r"export it \(.+\), and name it with --fill"):
+        platform(course, [BEN], Wanted())  # type: ignore[operator]
+
+
+def test_moodle_gets_points_and_feedback(course: Course) -> None:
+    records = [named(ADA, "Ada Lovelace_411_assignsubmission_file_"), named(BEN, "ben@uni.edu")]
+    made = moodle(course, records, Wanted(sheet=MOODLE.encode()))
+    before, found = list(csv.reader(io.StringIO(MOODLE, newline=""))), rows(made)
+    assert [row[4] for row in found[1:]] == ["50", "20"]
+    assert found[1][9] == "<p>5 of 5 points</p>"
+    assert "<b>lin_grad w.g</b> (0 of 1): every entry is 1/7 of what it should be" in found[2][9]
+    assert [row[:4] + row[5:9] for row in found] == [row[:4] + row[5:9] for row in before]
+    assert made.notes[0] == "2 of 2 rows filled; 1 had other points before."
+
+
+def test_moodle_in_another_language_takes_the_column_that_is_named(course: Course) -> None:
+    german = MOODLE.replace("Grade,", "Bewertung,", 1).replace("Maximum Grade", "Beste Bewertung")
+    german = german.replace("Participant ", "Teilnehmer/in").replace(",", ";")
+    made = moodle(
+        course, [named(BEN, "x_412_assignsubmission_file_")], Wanted(sheet=german.encode(), column="bewertung")
+    )
+    table = CellTable(made.files["moodle.csv"])
+    assert [table.values(row)[4] for row in (1, 2)] == ["", "2"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_one_cell_of_escaped_words(course: Course, text: str) -> None:
+    record = named(handed(result("x", wrong("inp.g", "error", text, text), passed("w.g"))), "411 x")
+    made = moodle(course, [named(record, "Ada Lovelace")], Wanted(sheet=MOODLE.encode()))
+    found, before = rows(made), list(csv.reader(io.StringIO(MOODLE, newline="")))
+    assert [len(row) for row in found] == [len(row) for row in before]
+    assert found[1][4] == "33.33"
+    assert not found[1][9].startswith(("=", "+", "-", "@", "\t", "\r"))
+    tags = _Tags()
+    tags.feed(found[1][9])
+    assert set(tags.seen) == {"p", "ul", "li", "b", "br"} - (set() if text else {"br"})
+    assert canvas(course, [named(record, text)], Wanted(sheet=CANVAS.encode(), column="Slopes")).problems
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        assert not attrs
+        self.seen.append(tag)
+
+
+CELLS = st.text(alphabet='ab",;\t\r\n \ufeffé', max_size=8)
+
+
+@given(st.lists(CELLS, min_size=1, max_size=12).map("".join))
+@example('"a""b",c\r\n"d\ne",f')
+@example('a,"unfinished')
+@example('x"y"z,"q"r,\n')
+@example("a\n\n")
+def test_any_file_is_written_as_it_was_read(text: str) -> None:
+    content = f"h{text}".encode()
+    assert CellTable(content).content() == content
+
+
+@given(st.lists(st.lists(st.text('ab",;\n é', max_size=5), min_size=2, max_size=4), min_size=1, max_size=4))
+def test_cells_are_those_that_pythons_reader_finds(found: list[list[str]]) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerows([["h,", "h,"], *found])
+    table = CellTable(text.getvalue().encode())
+    assert [table.values(row) for row in range(len(table.rows))] == [["h,", "h,"], *found]
+
+
+def test_a_file_that_is_no_utf8_stays_in_its_encoding() -> None:
+    table = CellTable("Né,b\n1,2\n".encode("latin-1"))
+    table.put(1, 1, "\N{GREEK SMALL LETTER ALPHA}, \xe9")
+    assert table.content() == b'N\xe9,b\n1,"&#945;, \xe9"\n'

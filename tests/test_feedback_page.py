@@ -1,0 +1,164 @@
+"""A student's feedback page: points, findings, evidence, hints and a picture, whatever text is in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from class_results import CLASS, handed, passed, result, todo, wrong
+from test_export import HOSTILE, hostile
+from typer.testing import CliRunner
+
+from grader.cli import app
+from grader.course import PACKAGE, Course, load_course
+from grader.errors import UsageError
+from grader.export.exporter import Wanted
+from grader.export.feedback import feedback
+from grader.export.graded_work import NOT_GRADED
+from grader.picture.recorded_mistakes import RecordedMistakes
+from grader.report.class_statistics import StudentResults
+from grader.results import CourseResult, dumps
+
+BEN, EVE = (next(each for each in CLASS if each.student == name) for name in ("ben", "eve"))
+STEP = {"edits": [{"operator": "mean-of-terms", "parameters": {"step": "`@`", "axes": [["bs", 6]]}}], "cause": ""}
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return load_course(PACKAGE.parent)
+
+
+class _Page(HTMLParser):
+    """The text of a page, and its tags with all that they have."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def read(course: Course, record: StudentResults) -> _Page:
+    return _Page(feedback(course, record, Wanted())["feedback.html"].decode("ascii"))
+
+
+def test_it_says_points_findings_evidence_and_hints(course: Course) -> None:
+    mistake = replace(wrong("w.g", "mean-for-sum", "1/7 of `x`"), hints=("why?", "where?"), evidence="nudged")
+    page = read(course, replace(handed(result("Ada", todo("inp.g"), passed("b.g"), mistake)), max_score=40.0))
+    for words in ("Feedback for Ada", "2 of 40 points", "lin_grad 1 of 2", "1/7 of x", "nudged", "hint 1 of 2: why?"):
+        assert words in page.text
+    assert "1 exercise is right" in page.text
+    assert "Not attempted: linear_grad, lin_grad_nd" in page.text  # which the record need not list
+
+
+def test_a_unit_of_which_nothing_was_tried_is_left_out(course: Course) -> None:
+    page = read(course, handed(BEN))
+    titles = [unit.title for unit in course.config.units]
+    assert [title for title in titles if title in page.text] == [titles[0], titles[3], titles[4]]
+
+
+def test_what_could_not_be_graded_is_no_zero_and_no_word_of_the_graders(course: Course) -> None:
+    page = read(course, handed(EVE))
+    assert page.text.count(NOT_GRADED) == 2
+    assert "not graded" in page.text
+    assert "the worker is gone" not in page.text
+    assert not re.search(r"\d of \d+ points", page.text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_shown_and_nothing_more(course: Course, text: str) -> None:
+    page, usual = read(course, hostile(text)), read(course, hostile("wrong"))
+    known = {name for name, _ in usual.tags} | {"code"}
+    assert {name for name, _ in page.tags} <= known
+    for _, attributes in page.tags:
+        assert set(attributes) <= {"charset", "name", "content", "http-equiv", "style", "lang", "class", "open"}
+    assert not any(word in page.words for word in ("\x00", "\x1b"))
+    assert len(page.text) < 6000
+
+
+def test_it_can_be_read_on_a_phone_and_asks_for_nothing(course: Course) -> None:
+    page = feedback(course, handed(BEN), Wanted())["feedback.html"].decode()
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
+    assert "default-src 'none'" in page
+    assert not re.search(r"(src|href)=|url\(|@import", page)
+
+
+def test_a_record_of_another_course_is_told(course: Course) -> None:
+    other = replace(CLASS[0].exercises[0], id="no_such_thing")
+    with pytest.raises(UsageError, match="no_such_thing is no exercise of"):
+        feedback(course, StudentResults("x", "ada", (other,)), Wanted())
+
+
+# --- pictures
+
+
+def lin_grad(mistake: object) -> CourseResult:
+    return result("x", passed(), replace(wrong("w.g", "mean-for-sum", "1/6, and bs = 6 here"), mistake=mistake))  # type: ignore[arg-type]
+
+
+def test_a_picture_marks_the_operation_that_the_record_names(course: Course) -> None:
+    exercise, found = course.find("lin_grad"), lin_grad(STEP).exercises[1]
+    graph = RecordedMistakes().graph(exercise, found, 7)
+    assert graph is not None
+    assert {node.label: node.marked for node in graph.nodes.values() if node.marked} == {"@": ("w.g",)}
+    same, other = (RecordedMistakes().graph(exercise, found, seed) for seed in (7, 8))
+    assert same == graph
+    assert other != graph
+
+
+def test_a_picture_has_the_sizes_that_the_words_speak_of(course: Course) -> None:
+    from grader.judging.grading import Grader
+
+    graph = RecordedMistakes().graph(course.find("lin_grad"), lin_grad(STEP).exercises[1], 7)
+    sizes = Grader(7).trials(course.find("lin_grad"))[0].setting.sizes
+    assert graph is not None
+    assert f"bs={sizes['bs']}, n={sizes['n']}" in next(node.shape for node in graph.nodes.values() if node.key == "inp")
+
+
+@pytest.mark.parametrize("step", ["`tanh`", "`@`#9", None, "`@` <script>", ["`@`"]])
+def test_what_names_no_operation_is_not_drawn(course: Course, step: object) -> None:
+    named = {"edits": [{"operator": "x", "parameters": {"step": step}}], "cause": ""}
+    assert RecordedMistakes().graph(course.find("lin_grad"), lin_grad(named).exercises[1], 7) is None
+    assert RecordedMistakes().graph(course.find("lin_grad"), lin_grad(None).exercises[1], 7) is None
+
+
+def test_a_mistake_in_every_turn_of_a_loop_is_marked_in_every_turn(course: Course) -> None:
+    exercise = course.find("bptt_grad") if "bptt_grad" in {each.id for each in course.exercises} else None
+    loops = [exercise] if exercise else [each for each in course.exercises if each.unit == "11_time"][:-1]
+    seen = set()
+    for each in loops:
+        for name in ("`@`", "`tanh`", "`*`"):
+            named = {"edits": [{"operator": "x", "parameters": {"step": name}}], "cause": ""}
+            found = replace(lin_grad(named).exercises[1], id=each.id, unit=each.unit)
+            graph = RecordedMistakes().graph(each, found, 7)
+            seen.add(0 if graph is None else sum(bool(node.marked) for node in graph.nodes.values()))
+    assert max(seen) > 1
+
+
+def test_the_command_writes_a_page_for_each_student_with_pictures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("grades").mkdir()
+    for found in (*CLASS, replace(lin_grad(STEP), student="zoe")):
+        Path("grades", f"{found.student}.json").write_text(dumps(found))
+    done = CliRunner().invoke(app, ["export", "grades", "--to", "feedback"])
+    assert done.exit_code == 3  # eve's relu_grad
+    pages = {path.name: path.read_text("ascii") for path in Path("exported").iterdir()}
+    assert [name for name, page in pages.items() if "<svg" in page] == ["zoe.feedback.html"]
+    assert len(pages) == len(CLASS) + 1
+    assert json.loads(Path("grades/zoe.json").read_text())["seed"] == 7
