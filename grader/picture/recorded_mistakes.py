@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from grader.course import CourseExercise
-from grader.diagnosis.search import trace_of
 from grader.exercise import Exercise
+from grader.reference.operation_recorder import trace_of
 from grader.reference.operations import step_name
 from grader.reference.references import first_trial, random_numbers
 from grader.reference.trace import Place, Trace
