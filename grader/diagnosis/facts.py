@@ -190,10 +190,10 @@ def passes_where(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
                 return fact("shape-special", name, kinds=_kinds(trials))
     if kinds[1] == {LARGE_UPSTREAM_KIND}:
         return fact("not-linear", "right-for-small-upstream")
-    if not same_shapes(answer, pairs):
-        return None
     if (where := right_where(answer, right, wrong)) and not _sizes_tell(right, wrong):
         return fact("hard-coded", "right-only-where", where=where)
+    if not same_shapes(answer, pairs):
+        return None
     ranks = [{trial.setting.rank for trial in trials} for trials in (right, wrong)]
     if not ranks[0] & ranks[1] and any(axis.startswith("_") for axis in right[0].setting.sizes):
         return fact("shape-special", "right-only-for-rank", rank=ranks[0].pop())

@@ -54,10 +54,15 @@ def first_verdicts(course: Course, grader: Grader, worker: Worker) -> dict[str, 
 def test_verdicts_do_not_depend_on_the_seed_or_the_worker(
     seed: int, each_worker: Worker, course: Course, first_verdicts: dict[str, dict[str, str | None]]
 ) -> None:
-    """The same codes for a sample of sixty submissions, whatever inputs are drawn, forked or spawned."""
+    """The same codes for a sample of sixty submissions, whatever inputs are drawn, forked or spawned.
+
+    Where two codes are true of an answer, the inputs may decide which of them it gets.
+    """
     other = Grader(seed)
     found = {name: found_codes(SUBMISSIONS[name], course, other, each_worker) for name in SAMPLE}
-    assert found == first_verdicts
+    apart = [name for name in SAMPLE if found[name] != first_verdicts[name]]
+    assert {name: SUBMISSIONS[name].mismatches(found[name]) for name in apart} == dict.fromkeys(apart, {})
+    assert all(one in SUBMISSIONS[name].allowed(answer) for name in apart for answer, one in found[name].items() if one)
 
 
 def test_every_stub_is_still_to_do(course: Course, grade: Grade) -> None:

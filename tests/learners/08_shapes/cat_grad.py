@@ -111,7 +111,7 @@ def cat_grad(a, b, out, dim):
     b.g = out.g[:, a.shape[1] :]
 
 
-# %% wrong: negative dim taken as the first axis | *: wrong-shape
+# %% wrong: negative dim taken as the first axis | *: hard-coded
 import torch
 
 def cat_grad(a, b, out, dim):

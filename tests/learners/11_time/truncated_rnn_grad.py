@@ -172,7 +172,7 @@ def truncated_rnn_grad(x, h0, wx, wh, b, out, k):
         h_g = sums_g @ wh.t()
 
 
-# %% wrong: x.g has rows for the last k moments only | x.g: wrong-shape
+# %% wrong: x.g has rows for the last k moments only | x.g: wrong-shape or hard-coded
 import torch
 
 
