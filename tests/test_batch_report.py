@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from grader.batch.class_grading import Progress
-from grader.batch.grade_terminal import _pace, _print
-from grader.batch.results_folder import Failure, Summary
+from grader.batch.grade_terminal import _pace, _print, showing_progress
+from grader.batch.grades_table import Failure, Nothing, Summary
 from grader.course import Course
 
 
@@ -35,7 +35,24 @@ def test_what_students_named_their_folders_and_files_controls_no_terminal(
 ) -> None:
     hostile = "\x1b]0;owned\x07\x9b2J\nroot# "
     failure = Failure(f"s{hostile}", "lin_grad", f"it failed{hostile}")
-    _print(course, Summary(1, 1, 0, 0.0, 1.0, {}, (failure,), (), 1.0), Path("results"))
+    nothing = (Nothing(f"t{hostile}", f"it holds{hostile}"),)
+    noted = {f"u{hostile}": (f"it was ignored{hostile}",)}
+    summary = Summary(
+        1, 1, 0, 0.0, 1.0, {}, (failure,), (), 1.0, nothing=nothing, noted=noted, absent=(hostile,), removed=(hostile,)
+    )
+    _print(course, summary, Path("results"))
     said = capsys.readouterr()
     assert said.err.count("\n") == 1
     assert (said.out + said.err).replace("\n", "").isprintable()
+
+
+def test_the_bar_is_gone_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is drawn by a thread of its own, over whatever stands there."""
+    stopped: list[str] = []
+    monkeypatch.setattr("grader.batch.grade_terminal.Bar.start", lambda bar: None)
+    monkeypatch.setattr("grader.batch.grade_terminal.Bar.stop", lambda bar: stopped.append("stopped"))
+    with showing_progress(on_terminal=True) as report:
+        report(Progress(1, 2))
+        assert stopped == []
+        report(Progress(2, 2))
+        assert stopped == ["stopped"]

@@ -100,6 +100,8 @@ def showing_progress(on_terminal: bool, clock: Callable[[], float] = time.monoto
         def report(progress: Progress) -> None:
             nonlocal last
             bar.update(task, completed=progress.done, total=progress.total, pace=_pace(progress))
+            if progress.done == progress.total:
+                bar.stop()  # it would be drawn over a question
             if not on_terminal and clock() >= last + EVERY:
                 last = clock()
                 print(f"graded {progress.done} of {progress.total}, {_pace(progress)}", file=sys.stderr, flush=True)
@@ -164,7 +166,8 @@ def _remarks(summary: Summary) -> Iterator[str]:
         yield f"On the roster, and handed in nothing: {_listed(summary.absent)}."
     if summary.removed:
         yield f"No longer handed in, and put away in removed/: {_listed(summary.removed)}."
-    for student, notes in list(summary.noted.items())[:SHOWN]:
+    empty = {one.student for one in summary.nothing}
+    for student, notes in [each for each in summary.noted.items() if each[0] not in empty][:SHOWN]:
         more = f" (and {len(notes) - 1} more)" if len(notes) > 1 else ""
         yield one_line(f"{student}: {notes[0]}{more}.")
     if summary.with_notes > SHOWN:
