@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
-# What action.yml runs in a learner's repository: grade it as a class of one, annotate, and summarise.
+# What action.yml runs in a learner's repository: grade it, annotate, and summarise.
 set -euo pipefail
 work="$(mktemp -d "${RUNNER_TEMP:-/tmp}/handgrad-XXXXXX")"
-mkdir -p "$work/class/student"
-cp -R exercises "$work/class/student/"
 units=()
 [ -z "${UNIT:-}" ] || units=(--unit "$UNIT")
 
@@ -11,15 +9,15 @@ units=()
 token="handgrad-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')"
 echo "::stop-commands::$token"
 graded=0
-handgrad grade "$work/class" --out "$work/grades" || graded=$?
+handgrad grade --one exercises --yes --out "$work/record.json" || graded=$?
 exported=0
-handgrad export "$work/grades/student.json" --to github --out "$work/shown" "${units[@]}" || exported=$?
+handgrad export "$work/record.json" --to github --out "$work/shown" "${units[@]}" || exported=$?
 echo "::$token::"
 [ "$exported" -eq 0 ] || [ "$exported" -eq 3 ] || exit "$exported"
 
 cat "$work/shown/annotations.txt"
 cat "$work/shown/summary.md" >> "$GITHUB_STEP_SUMMARY"
-[ "$graded" -eq 0 ] && [ "$exported" -eq 0 ] || exit 3
+[ "$graded" -le 1 ] && [ "$exported" -eq 0 ] || exit 3
 
 summary="$work/shown/summary.md"
 sed -n '1s/^## \(.*\) of \(.*\) points$/score=\1\nmax-score=\2/p' "$summary" >> "$GITHUB_OUTPUT"
