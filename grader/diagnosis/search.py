@@ -125,8 +125,6 @@ class Search:
             or facts.unknown(answer, pairs)
         )
 
-    # --- what is compared ----------------------------------------------------------------------------------------
-
     @cached_property
     def _rights(self) -> list[np.ndarray]:
         return [self.problem.end(trial).right for trial, _ in self.pairs]
@@ -211,8 +209,6 @@ class Search:
         shapes = zip(found, self._rights, (array for _, array in self.pairs), strict=True)
         return found if all(one.shape == right.shape == array.shape for one, right, array in shapes) else None
 
-    # --- a part or a factor --------------------------------------------------------------------------------------
-
     def _closed(self) -> Iterator[Callable[[Trial], np.ndarray]]:
         """What the entries have that a mask must close, where there is one."""
         for one in self._plain:
@@ -270,8 +266,6 @@ class Search:
             if (share := _same(shares)) and 0 < share < 1:
                 return facts.fact("wrong-local", "spread-out", share=f"{share:.3g}", part=named)
         return None
-
-    # --- two things at once --------------------------------------------------------------------------------------
 
     def _times(self, candidate: Candidate, pairs: Sequence[Pair]) -> list[tuple[Trial, float]]:
         """The factor between arrays and what a mistake gives, in each trial; empty where it is no single number."""
@@ -341,12 +335,9 @@ class Search:
             yield both(every[i], every[j])
 
     def _counted(self) -> Mistake | None:
-        if not self.problem.has_graph or self.problem.answer.kind != "gradient":
-            return None
-        found = rows.counted(self._end, self.problem.trace, self.pairs)
+        traced = self.problem.has_graph and self.problem.answer.kind == "gradient"
+        found = rows.counted(self._end, self.problem.trace, self.pairs) if traced else None
         return None if found is None else Mistake(found[0], (found[1],))
-
-    # --- what several answers share ------------------------------------------------------------------------------
 
     @property
     def can_share(self) -> bool:
@@ -367,8 +358,6 @@ class Search:
         """Edits of the traced pass that give the learner's numbers, and say no less than what is said of it alone."""
         alone = self._first(self._plain)
         for one in (*self.problem.plain(), *self.problem.rarer()):
-            if self.budget.is_spent:
-                return
             shared = bool(one.edits) and all(edit.operator.kind in SHARED for edit in one.edits)
             shared = shared and not (one.only or one.skip) and (alone is None or rank(one) <= rank(alone))
             if shared and self.explains(one):
