@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from verdicts import Rule, named, problem_of, told, verdict
 
-from grader.exercise import Answer, Exercise, returned_jacobian, stored
-from grader.sampling import away_from, each_of, indices, normal, output
+from grader.exercise import Answer, Exercise, returned, returned_jacobian, stored
+from grader.sampling import away_from, each_of, indices, mask, normal, output, spaced
 
 GIVEN = {"x": normal("n"), "t": normal("n"), "s": normal("n")}
 PRODUCT = Exercise("a squared error", lambda x, t, s: ((x * s - t) ** 2).sum(), GIVEN, stored("x.g"))
@@ -182,3 +183,37 @@ def test_of_a_jacobian_there_are_no_other_rows_of_inputs() -> None:
     )
     rarer = {edit.operator.name for one in problem_of(exercise).rarer() for edit in one.edits}
     assert not rarer & {"input-rearranged", "upstream-rearranged", "fixed-option", "rows-in-pattern"}
+
+
+KEPT = Exercise(
+    "", lambda x, t, keep: ((x - t).cosh().log() * keep).sum() / keep.sum(),
+    {"x": normal("bs n"), "t": normal("bs n"), "keep": mask("bs n")}, returned("x"),
+)  # fmt: skip
+SENT = Exercise(
+    "", lambda x, i, j: x.new_zeros(x.shape).index_add(0, j, x[i]),
+    {"x": normal("n d"), "i": indices("k", "n"), "j": indices("k", "n"), "out": output()}, stored("x.g"),
+)  # fmt: skip
+SORTED = Exercise("", lambda x, w: (x.sort(-1).values * w).sum(-1),
+                  {"x": spaced("bs n"), "w": normal("n"), "out": output()}, stored("x.g"))  # fmt: skip
+
+
+def kept(of: Callable[[Any, Any], Any]) -> Rule:
+    """The gradient of a loss over the kept entries, from the difference and the mask."""
+    return lambda v: of(v["x"] - v["t"], v["keep"] * 1.0)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (KEPT, kept(lambda d, keep: 2 * d * keep / keep.sum()), "wrong-local: of-another-loss"),
+        (KEPT, kept(lambda d, keep: d.sign() * keep / keep.sum()), "wrong-local: of-another-loss"),
+        (KEPT, kept(lambda d, keep: d.tanh() * keep / keep.numel()), "wrong-factor: all-counted"),
+        (KEPT, kept(lambda d, keep: d.tanh() * keep / keep.sum(-1, keepdim=True).clamp_min(1)),
+         "summed-wrong-axis: summed-along-an-axis"),
+        (SENT, lambda v: torch.zeros_like(v["x"]).index_add(0, v["i"], v["out_g"][v["i"]]),
+         "wrong-operand: another-index"),
+        (SORTED, lambda v: v["out_g"][:, None] * v["w"][v["x"].argsort(-1)], "transposed: order-for-its-inverse"),
+    ],
+)  # fmt: skip
+def test_another_loss_count_index_or_order_is_named(exercise: Exercise, rule: Rule, name: str) -> None:
+    assert named(exercise, rule) == name

@@ -38,6 +38,7 @@ from .windows import CONVOLUTION, CUTTING, GEOMETRY, PLACES, is_convolution
 FAITHFUL = 1e-6
 MOST, MOST_PAIRS = 500, 4000
 LEFT_OUT = {"missing-local", "sum-for-mean"}
+Compute = Callable[["Candidate", Trial], np.ndarray]
 Family = Callable[[At], Iterable[Operator]]
 
 SPECIFIC = (
@@ -219,21 +220,22 @@ class Problem:
 
         return self.remembered("pairs", pairs)
 
-    def changes(self) -> tuple[list[Candidate], np.ndarray]:
+    def changes(self, compute: Compute | None = None) -> tuple[list[Candidate], np.ndarray]:
         """Edits of the way back, and what each changes in the first trial; shape: (edits, entries of the answer).
 
         What two of them change on different ways through the pass adds up, so that all pairs are seen at once.
         """
-        return self.first.remember(("changes", self.answer.name), self._changes)  # type: ignore[no-any-return]
+        key = ("changes", self.answer.name)
+        return self.first.remember(key, lambda: self._changes(compute or self.compute))  # type: ignore[no-any-return]
 
-    def _changes(self) -> tuple[list[Candidate], np.ndarray]:
+    def _changes(self, compute: Compute) -> tuple[list[Candidate], np.ndarray]:
         right, found = self.end(self.first).right, dict[bytes, tuple[Candidate, np.ndarray]]()
         single = [
             one for one in (*self.plain(), *self.rarer()) if one.is_single and one.edits[0].operator.kind in WAY_BACK
         ]
         for one in sorted(single, key=lambda one: -COUNTS.get(one.edits[0].operator.name, 0))[:MOST_PAIRS]:
             try:
-                computed = self.compute(one, self.first)
+                computed = compute(one, self.first)
             except IMPOSSIBLE:
                 continue
             if computed.shape == right.shape and np.isfinite(computed).all():
@@ -256,7 +258,7 @@ class Problem:
         for skip in dict.fromkeys((idle_edges(trace, self.wrt), ())):
             yield from (
                 Candidate((edit,), skip)
-                for edit in self._local(trace, (*ARRIVING, *NORMS, *CUTTING, *forward.NUMBERS_BACK), family_of)
+                for edit in self._local(trace, (*ARRIVING, *NORMS, *CUTTING, *forward.BACKWARDS), family_of)
             )
             yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
         for operator, step, where, key, told in forward.taken_of_another(trace):
@@ -267,7 +269,6 @@ class Problem:
         yield from itertools.starmap(_whole, paths.whole_choices(trace, self.wrt))
         if not trace.upstream_name:
             yield from itertools.starmap(_whole, difference.difference_choices(trace, self.wrt))
-        yield from self._left_out_together(trace)
 
     def _rarer(self) -> Iterator[Candidate]:
         if not isinstance(self.exercise, Exercise):
@@ -351,18 +352,6 @@ class Problem:
                         local = filter(fits, _edits_at(at, family_of(at), spot))
                         for edit in itertools.islice(local, most):
                             yield from (_on_path(trace, edit, (edge,), edges) for edge in edges)
-
-    def _left_out_together(self, trace: Trace) -> Iterator[Candidate]:
-        """Two local derivatives left out at once."""
-        relevant, left_out = trace.depends(self.wrt), []
-        for step in trace.steps:
-            if step.key in relevant and step.name not in RESHAPES and len(trace.turns[step.line]) == 1:
-                for at in _operands(trace, step, relevant):
-                    drops = (edit for edit in _edits_at(at, family_of(at)) if edit.code in LEFT_OUT)
-                    left_out.append(list(itertools.islice(drops, 2)))
-        for one, two in itertools.combinations(left_out, 2):
-            for pair in itertools.product(one, two):
-                yield Candidate(tuple(sorted(pair, key=lambda edit: edit.code != "missing-local")))
 
     def _options(self) -> Iterator[Candidate]:
         """An option that is not asked for: the right answer with another one in its place."""

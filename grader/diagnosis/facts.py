@@ -48,9 +48,6 @@ def same_shapes(answer: Answer, pairs: Sequence[Pair]) -> bool:
     return all(array.shape == right_in(answer, trial).shape for trial, array in pairs)
 
 
-# --- the same, whatever goes in ----------------------------------------------------------------------------------
-
-
 def constant(pairs: Sequence[Pair], *, trivial: bool = False) -> Mistake | None:
     """The same number everywhere, in every trial, whatever the inputs.
 
@@ -171,9 +168,6 @@ def mixed_with_prior(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
     return fact("wrong-factor", "weights-of-prior", new=f"{weights[0]:.3g}", before=f"{weights[1]:.3g}")
 
 
-# --- right here and wrong there ----------------------------------------------------------------------------------
-
-
 def passes_where(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
     """Where an answer is right in some trials, and something tells these from the others."""
     told = [(trial, array) for trial, array in pairs if np.any(right_in(answer, trial))] or pairs  # zeros come easily
@@ -218,9 +212,6 @@ def right_for_one_alone(answer: Answer, pairs: Sequence[Pair]) -> bool:
     """Right in every batch of one and nowhere else: what belongs to one example is mixed with others."""
     right = [agrees(array, right_in(answer, trial)) for trial, array in pairs]
     return any(right) and right == [trial.setting.kind == ONE_KIND for trial, _ in pairs]
-
-
-# --- zeros and masks ---------------------------------------------------------------------------------------------
 
 
 def not_zero(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
@@ -278,9 +269,6 @@ def _entry(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[str, An
     return {"name": answer.wrt, "place": list(place), "value": f"{value:.3g}"}
 
 
-# --- what becomes of the upstream gradient -----------------------------------------------------------------------
-
-
 def by_upstream(end: End, pairs: Sequence[Pair]) -> Mistake | None:
     """What the answer makes of the upstream gradient, seen where only that has changed."""
     upstream_name = end.upstream_name or "1"
@@ -314,9 +302,6 @@ def _slopes(end: End, trial: Trial, array: np.ndarray, right: np.ndarray, g: np.
     used, slope = (float(values[place] / g[place]) for values in (array, right))
     told = {"used": f"{used:.3g}", "slope": f"{slope:.3g}", "upstream": end.upstream_name or "1"}
     return fact("wrong-local", "another-slope", **told, **_entry(end.answer, trial, place))
-
-
-# --- shapes, and what is left to say -----------------------------------------------------------------------------
 
 
 def broadcast_accident(answer: Answer, trial: Trial, array: np.ndarray) -> Mistake | None:

@@ -44,7 +44,7 @@ from grader.reference.other_steps import (
     with_option,
 )
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Line, Position, Rules, Step, Trace
+from grader.reference.trace import Line, Position, Rule, Rules, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
 from .operator import Kind, Operator, Parameters, Way
@@ -156,6 +156,10 @@ def _row_counts(trace: Trace, spot: Any, axis: int) -> Trace:
     return replace(other, out_g=trace.out_g.expand(other.values()[other.out].shape), memo={})
 
 
+def _count_of_all(step: Step) -> Step:
+    return replace(step, func=lambda x, *_, **__: x.new_tensor(x.numel()))
+
+
 def _is_count(at: At) -> bool:
     """The sum of an input that is no variable, such as a mask."""
     (_, source), *_ = (*at.step.sources, ((), ""))
@@ -261,6 +265,7 @@ STEPS = (
           lambda at: at.name in {"add", "sub"} and len(at.others) == 1,
           each=lambda at: ({"where": where} for where, _ in at.step.operands),
           tell=lambda at, where: {"operand": at.named(at.key(where))}),
+    _step("all-counted", "wrong-factor", _count_of_all, _is_count),
     _step("first-places-picked", "wrong-operand", not_asked, lambda at: at.name in SELECTIONS),
     _step("mask-filled-with-zero", "wrong-local", lambda step: with_argument(step, 2, 0.0), _fills),
     _step("mask-left-out", "inverted-mask", other_mask(torch.zeros_like), _fills),
@@ -274,9 +279,43 @@ STEPS = (
     _step("parts-exchanged", "wrong-operand", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
           lambda at: at.name == "div" and len(at.others) == 1),
 )  # fmt: skip
-NUMBERS_BACK = (
+LOSSES: Mapping[str, Change] = {
+    "the square": lambda x: 2 * x, "half the square": lambda x: x, "the absolute value": torch.sign,
+}  # fmt: skip
+
+
+def _chain_end(at: At) -> Step:
+    """The last of the functions that are applied to a difference one after the other, entry by entry."""
+    while len(uses := at.trace.uses(at.step.key)) == 1:
+        after = At(at.trace, at.trace.steps[uses[0][0]], uses[0][1])
+        if after.others or not is_pointwise(after):
+            break
+        at = after
+    return at.step
+
+
+def _of_another_loss(trace: Trace, spot: Any, what: str) -> Rules:
+    arrived: dict[int, torch.Tensor] = {}
+    rules: dict[Any, Rule] = {}
+    for first in (trace.steps[i] for i in spot.steps(trace)):
+        ((where, _),), last = first.operands, _chain_end(At(trace, first)).index
+        rules[last, None] = lambda _trace, step, g: arrived.setdefault(step.index, g)
+        rules[first.index, where] = lambda _trace, step, g, last=last: (  # type: ignore[misc]
+            arrived.pop(last) * LOSSES[what](step.operand(step.operands[0][0])))  # fmt: skip
+    return rules
+
+
+def _is_of_difference(at: At) -> bool:
+    made = at.trace.steps[int(at.source[1:])] if at.step.operands and at.source.startswith("%") else None
+    return made is not None and made.name == "sub" and not at.others and is_pointwise(at)
+
+
+BACKWARDS = (
     Operator("numbers-exchanged-back", "wrong-operand", _numbers_back, each=_other_numbers, tell=_numbers_told,
              kind=Kind.RULES),
+    Operator("of-another-loss", "wrong-local", _of_another_loss, _is_of_difference,
+             lambda at: ({"what": what} for what in LOSSES),
+             lambda at, what: {"what": what, "value": at.named(at.source)}, Kind.RULES),
 )  # fmt: skip
 FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
                 "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",

@@ -28,10 +28,9 @@ from .mistake import Fact, Mistake
 from .operator import Kind
 from .right_answer import MATCH
 
-TINY, ZERO, MOST_ROUNDING = 1e-9, 1e-5, 0.1
-MOST_STEPS = 120_000  # one or two seconds, for all the answers of a function
+TINY, ZERO, MOST_ROUNDING, MOST_APART = 1e-9, 1e-5, 0.1, 60
+MOST_STEPS = 300_000  # a few seconds, for all the answers of a function
 OF_A_CANDIDATE = 5  # what one costs besides its steps
-MOST_APART = 60
 LEAST_TOLD = 5  # how many entries must agree about a factor that one of them would have to be asked for
 SHARED = (Kind.OPERAND, Kind.UPSTREAM, Kind.FORWARD, Kind.TRACE, Kind.INPUTS, Kind.RULES)
 
@@ -92,9 +91,8 @@ class Search:
             return typed_in
         if plain := self._first(self._plain):
             return plain.mistake()
-        misshapen = next(
-            (pair for pair, right in zip(pairs, self._rights, strict=True) if pair[1].shape != right.shape), None
-        )
+        compared = zip(pairs, self._rights, strict=True)
+        misshapen = next((pair for pair, right in compared if pair[1].shape != right.shape), None)
         if misshapen is not None and (same := facts.same_shape(answer, pairs)):
             return same
         if misshapen is pairs[0] and (spread := facts.broadcast_accident(answer, *pairs[0])):
@@ -124,8 +122,6 @@ class Search:
             or facts.varying_ratio(answer, pairs)
             or facts.unknown(answer, pairs)
         )
-
-    # --- what is compared ----------------------------------------------------------------------------------------
 
     @cached_property
     def _rights(self) -> list[np.ndarray]:
@@ -211,8 +207,6 @@ class Search:
         shapes = zip(found, self._rights, (array for _, array in self.pairs), strict=True)
         return found if all(one.shape == right.shape == array.shape for one, right, array in shapes) else None
 
-    # --- a part or a factor --------------------------------------------------------------------------------------
-
     def _closed(self) -> Iterator[Callable[[Trial], np.ndarray]]:
         """What the entries have that a mask must close, where there is one."""
         for one in self._plain:
@@ -271,8 +265,6 @@ class Search:
                 return facts.fact("wrong-local", "spread-out", share=f"{share:.3g}", part=named)
         return None
 
-    # --- two things at once --------------------------------------------------------------------------------------
-
     def _times(self, candidate: Candidate, pairs: Sequence[Pair]) -> list[tuple[Trial, float]]:
         """The factor between arrays and what a mistake gives, in each trial; empty where it is no single number."""
         known: list[tuple[Trial, float]] = []
@@ -324,13 +316,13 @@ class Search:
     def together_with(self, known: Iterable[Candidate]) -> Mistake | None:
         """One of these mistakes, which other answers of the function have, alone or with another one."""
         known = list(dict.fromkeys(known))
-        pairs = (both(one, other) for one in known if one.is_single for other in self.problem.changes()[0])
+        pairs = (both(one, other) for one in known if one.is_single for other in self.problem.changes(self._compute)[0])
         return self._named(itertools.chain(known, pairs)) if self.can_share else None
 
     def _apart(self) -> Iterator[Candidate]:
         """Two edits on different ways through the pass: in the first trial their changes add up to the learner's."""
         (_, array), right = self.pairs[0], self._rights[0]
-        every, changes = self.problem.changes()
+        every, changes = self.problem.changes(self._compute)
         if array.shape != right.shape or len(every) < 2:
             return
         whole, squares = (array - right).flatten(), (changes**2).sum(1)
@@ -341,12 +333,9 @@ class Search:
             yield both(every[i], every[j])
 
     def _counted(self) -> Mistake | None:
-        if not self.problem.has_graph or self.problem.answer.kind != "gradient":
-            return None
-        found = rows.counted(self._end, self.problem.trace, self.pairs)
+        traced = self.problem.has_graph and self.problem.answer.kind == "gradient"
+        found = rows.counted(self._end, self.problem.trace, self.pairs) if traced else None
         return None if found is None else Mistake(found[0], (found[1],))
-
-    # --- what several answers share ------------------------------------------------------------------------------
 
     @property
     def can_share(self) -> bool:
@@ -367,8 +356,6 @@ class Search:
         """Edits of the traced pass that give the learner's numbers, and say no less than what is said of it alone."""
         alone = self._first(self._plain)
         for one in (*self.problem.plain(), *self.problem.rarer()):
-            if self.budget.is_spent:
-                return
             shared = bool(one.edits) and all(edit.operator.kind in SHARED for edit in one.edits)
             shared = shared and not (one.only or one.skip) and (alone is None or rank(one) <= rank(alone))
             if shared and self.explains(one):

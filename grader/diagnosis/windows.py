@@ -205,6 +205,6 @@ def _with_plain(at: At, name: str) -> torch.Tensor:
 
 GEOMETRY = (
     Operator("geometry-ignored", "wrong-operand", _with_plain,
-             lambda at: is_convolution(at) and bool(_geometry(at.step)),
+             lambda at: "transpose" not in at.name and bool(_geometry(at.step)),
              lambda at: ({"name": name} for name in _geometry(at.step)), lambda at, name: {"name": name}),
 )  # fmt: skip

@@ -20,9 +20,12 @@ def siblings(trace: Trace, step: Step) -> list[Step]:
 
 
 def slice_of(step: Step) -> tuple[int, int, int]:
-    """Of a step that takes one slice of an axis: the axis, where it begins, and its length."""
+    """Of a step that takes one slice of an axis: the axis, where it begins, and its length; a ValueError where not."""
     index = step.args[1] if isinstance(step.args[1], tuple) else (step.args[1],)
-    axis, found = next((i, one) for i, one in enumerate(index) if isinstance(one, slice) and one != slice(None))
+    slices = [(i, one) for i, one in enumerate(index) if isinstance(one, slice) and one != slice(None)]
+    if len(slices) != 1:
+        raise ValueError("it is no slice of one axis")
+    ((axis, found),) = slices
     if any(one is Ellipsis or one is None or isinstance(one, int) for one in index[:axis]):
         raise ValueError("the axis of the slice is not told by its place")
     begin, end, by = found.indices(step.args[0].shape[axis])
@@ -34,7 +37,7 @@ def slice_of(step: Step) -> tuple[int, int, int]:
 def is_slice(at: At) -> bool:
     try:
         return at.name == "__getitem__" and not at.others and at.x.dim() > 0 and bool(slice_of(at.step))
-    except (StopIteration, ValueError):
+    except (ValueError, TypeError):
         return False
 
 
