@@ -36,9 +36,8 @@ from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH, TURNS
 from .windows import CONVOLUTION, CUTTING, GEOMETRY, PLACES, is_convolution
 
 FAITHFUL = 1e-6
-MOST, MOST_PAIRS = 500, 4000
+MOST, MOST_PAIRS, MOST_CHANGES = 500, 4000, 600
 LEFT_OUT = {"missing-local", "sum-for-mean"}
-Compute = Callable[["Candidate", Trial], np.ndarray]
 Family = Callable[[At], Iterable[Operator]]
 
 SPECIFIC = (
@@ -220,22 +219,21 @@ class Problem:
 
         return self.remembered("pairs", pairs)
 
-    def changes(self, compute: Compute | None = None) -> tuple[list[Candidate], np.ndarray]:
+    def changes(self) -> tuple[list[Candidate], np.ndarray]:
         """Edits of the way back, and what each changes in the first trial; shape: (edits, entries of the answer).
 
         What two of them change on different ways through the pass adds up, so that all pairs are seen at once.
         """
-        key = ("changes", self.answer.name)
-        return self.first.remember(key, lambda: self._changes(compute or self.compute))  # type: ignore[no-any-return]
+        return self.first.remember(("changes", self.answer.name), self._changes)  # type: ignore[no-any-return]
 
-    def _changes(self, compute: Compute) -> tuple[list[Candidate], np.ndarray]:
+    def _changes(self) -> tuple[list[Candidate], np.ndarray]:
         right, found = self.end(self.first).right, dict[bytes, tuple[Candidate, np.ndarray]]()
         single = [
             one for one in (*self.plain(), *self.rarer()) if one.is_single and one.edits[0].operator.kind in WAY_BACK
         ]
-        for one in sorted(single, key=lambda one: -COUNTS.get(one.edits[0].operator.name, 0))[:MOST_PAIRS]:
+        for one in sorted(single, key=lambda one: -COUNTS.get(one.edits[0].operator.name, 0))[:MOST_CHANGES]:
             try:
-                computed = compute(one, self.first)
+                computed = self.compute(one, self.first)
             except IMPOSSIBLE:
                 continue
             if computed.shape == right.shape and np.isfinite(computed).all():

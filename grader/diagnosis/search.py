@@ -22,14 +22,14 @@ from grader.reference.trace import Place
 from grader.reference.trial import IMPOSSIBLE, Trial, Vague
 
 from . import factors, facts, paths, rows
-from .candidates import Candidate, Problem, both, rank
+from .candidates import MOST_CHANGES, Candidate, Problem, both, rank
 from .facts import Pair, off
 from .mistake import Fact, Mistake
 from .operator import Kind
 from .right_answer import MATCH
 
 TINY, ZERO, MOST_ROUNDING, MOST_APART = 1e-9, 1e-5, 0.1, 60
-MOST_STEPS = 300_000  # a few seconds, for all the answers of a function
+MOST_STEPS = 120_000  # a second or two, for all the answers of a function
 OF_A_CANDIDATE = 5  # what one costs besides its steps
 LEAST_TOLD = 5  # how many entries must agree about a factor that one of them would have to be asked for
 SHARED = (Kind.OPERAND, Kind.UPSTREAM, Kind.FORWARD, Kind.TRACE, Kind.INPUTS, Kind.RULES)
@@ -139,6 +139,13 @@ class Search:
             if not self.budget.allows(self._steps * (1 + again) + OF_A_CANDIDATE):  # forwards again, and back
                 raise ValueError("nothing more is tried")
         return self.problem.compute(candidate, trial)
+
+    @cached_property
+    def _changes(self) -> tuple[list[Candidate], np.ndarray]:
+        """What edits of the way back change; it costs every file the same, also where another one has asked before."""
+        if not self.budget.allows(MOST_CHANGES * (self._steps + OF_A_CANDIDATE)):
+            return [], np.empty((0, 0))
+        return self.problem.changes()
 
     @cached_property
     def _steps(self) -> int:
@@ -309,20 +316,19 @@ class Search:
         """A slip on one path only, or two slips at different places."""
         if not self.problem.has_graph or not self.problem.wrt or not self._has_numbers:
             return None
-        return (
-            self._named(self.problem.on_one_path()) or self._named(self._apart()) or self._named(self.problem.pairs())
-        )
+        found = self._named(self.problem.on_one_path()) or self._named(self._apart())
+        return found or (None if self.budget.is_spent else self._named(self.problem.pairs()))
 
     def together_with(self, known: Iterable[Candidate]) -> Mistake | None:
         """One of these mistakes, which other answers of the function have, alone or with another one."""
         known = list(dict.fromkeys(known))
-        pairs = (both(one, other) for one in known if one.is_single for other in self.problem.changes(self._compute)[0])
+        pairs = (both(one, other) for one in known if one.is_single for other in self._changes[0])
         return self._named(itertools.chain(known, pairs)) if self.can_share else None
 
     def _apart(self) -> Iterator[Candidate]:
         """Two edits on different ways through the pass: in the first trial their changes add up to the learner's."""
         (_, array), right = self.pairs[0], self._rights[0]
-        every, changes = self.problem.changes(self._compute)
+        every, changes = self._changes
         if array.shape != right.shape or len(every) < 2:
             return
         whole, squares = (array - right).flatten(), (changes**2).sum(1)

@@ -347,7 +347,7 @@ def forward_and_backward(inp, targ, w1, b1, w2, b2):
     return (diff**2).mean()
 
 
-# %% wrong: the bare error in b2.g | b2.g: missing-local or extra-factor
+# %% wrong: the bare error in b2.g | b2.g: missing-local or extra-factor or value-for-gradient
 def forward_and_backward(inp, targ, w1, b1, w2, b2):
     l1 = inp @ w1 + b1
     l2 = l1.relu()

@@ -137,7 +137,7 @@ def layernorm_grad(inp, gamma, beta, out):
     beta.g = out.g.sum((0, 1))
 
 
-# %% wrong: hat made without the mean, as in RMS norm | gamma.g: wrong-point or wrong-operand or unknown or missing-path; inp.g: wrong-point or unknown
+# %% wrong: hat made without the mean, as in RMS norm | gamma.g: wrong-point or wrong-operand or unknown or missing-path; inp.g: wrong-point or unknown or missing-path
 def layernorm_grad(inp, gamma, beta, out):
     inv = ((inp**2).mean(-1, keepdim=True) + 1e-5) ** -0.5
     hat = inp * inv

@@ -557,7 +557,7 @@ def block_grad(x, wq, wk, wv, wo, w1, w2, out):
     x.g = h_g + norm_g(q_g @ wq.t() + k_g @ wk.t() + v_g @ wv.t(), n, n_inv)
 
 
-# %% wrong: softmax's diagonal alone | x.g: diagonal-only or unknown; wq.g, wk.g: diagonal-only
+# %% wrong: softmax's diagonal alone | x.g: diagonal-only or unknown; wq.g, wk.g: diagonal-only or unknown
 import torch
 
 
