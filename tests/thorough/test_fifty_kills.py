@@ -80,7 +80,19 @@ class Run:
 
     def start(self) -> None:
         """The command, just as before."""
-        words = ["grade", "submissions", "--out", str(self.out), "--seed", SEED, "--workers", "2", "--format", "json"]
+        words = [
+            "grade",
+            "submissions",
+            "--yes",
+            "--out",
+            str(self.out),
+            "--seed",
+            SEED,
+            "--workers",
+            "2",
+            "--format",
+            "json",
+        ]
         self.process = subprocess.Popen(
             [sys.executable, "-c", "from grader.cli import main; main()", *words],
             cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -124,7 +124,7 @@ def hinge_grad(inp, targ):
     inp.g = -2 * targ * slack / len(inp)
 
 
-# %% wrong: misjudged examples marked, without target or sign | inp.g: unknown
+# %% wrong: misjudged examples marked, without target or sign | inp.g: unknown or wrong-point
 def hinge_grad(inp, targ):
     inp.g = (targ * inp < 0).float() / len(inp)
 
