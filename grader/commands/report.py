@@ -202,7 +202,7 @@ def _questions_json(made: ClassReport) -> str:
     questions = [
         {
             "quiz": quiz.id, "question": asked.name, "passed": asked.counts.passed, "wrong": asked.counts.wrong,
-            "wrong_answers": dict(asked.given),
+            "not_read": asked.counts.unread, "wrong_answers": dict(asked.given),
             "separation": None if asked.separation is None else round(asked.separation, 3),
         }
         for quiz, asked in _questions(made)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from grader.errors import UsageError
 from grader.results import SCHEMA, ExerciseResult
 
 from .class_statistics import StudentResults, UnreadableResult
+from .graded_exercise import GradedExercise
 
 SUFFIX = ".json"
 FAMILY = SCHEMA.partition("@")[0] + "@"
+BEGIN, BETWEEN, END = b'\n "exercises": [\n  ', b",\n  ", b"\n ]"
+KEPT = 8192  # lines of different content: a class makes the same mistakes, and most exercises it has not begun
+
+ReadExercise = Callable[[bytes], GradedExercise]
 
 
 class _Record(BaseModel):
@@ -29,6 +34,9 @@ class _Record(BaseModel):
     notes: tuple[str, ...] = ()
 
 
+EXERCISE = TypeAdapter(ExerciseResult)
+
+
 def read_folder(folder: Path) -> Iterator[StudentResults | UnreadableResult]:
     """Every student's record by name; a record that cannot be read is named in its place.
 
@@ -36,8 +44,9 @@ def read_folder(folder: Path) -> Iterator[StudentResults | UnreadableResult]:
         UsageError: this is no folder of results, or one of another version.
     """
     students: set[str] = set()
+    exercise_of = lru_cache(KEPT)(_exercise)
     for path in _records(folder):
-        entry = _read(path)
+        entry = _read(path, exercise_of)
         if isinstance(entry, StudentResults):
             if entry.student in students:
                 entry = UnreadableResult(path.name, f"it holds {entry.student}, who has a record already")
@@ -60,16 +69,40 @@ def _records(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names, key=lambda name: name.removesuffix(SUFFIX))]
 
 
-def _read(path: Path) -> StudentResults | UnreadableResult:
+def _read(path: Path, exercise_of: ReadExercise) -> StudentResults | UnreadableResult:
     try:
-        record = _Record.model_validate_json(path.read_bytes())
+        content = path.read_bytes()
     except OSError as error:
         return UnreadableResult(path.name, f"it cannot be read ({error.strerror})")
+    try:
+        record = _by_lines(content, exercise_of) or _Record.model_validate_json(content)
     except ValidationError as error:
         return UnreadableResult(path.name, _explained(path, error))
-    if why := _why_unusable(record.exercises):
+    exercises = tuple(map(GradedExercise.counted, record.exercises))
+    if why := _why_unusable(exercises):
         return UnreadableResult(path.name, why)
-    return StudentResults(record.course, record.student, record.exercises, record.notes)
+    return StudentResults(record.course, record.student, exercises, record.notes)
+
+
+def _by_lines(content: bytes, exercise_of: ReadExercise) -> _Record | None:
+    """A record as `results.dumps` lays it out, an exercise in each line: what stands in many records is read once.
+
+    `None` where it is laid out in another way, or is not valid: then it is read as a whole.
+    """
+    head, begins, rest = content.partition(BEGIN)
+    lines, ends, tail = rest.rpartition(END)
+    if not begins or not ends:
+        return None
+    try:
+        record = _Record.model_validate_json(b'%b "exercises": []%b' % (head, tail))
+        exercises = tuple(exercise_of(line) for line in lines.split(BETWEEN))
+    except ValidationError:
+        return None
+    return record.model_copy(update={"exercises": exercises})
+
+
+def _exercise(line: bytes) -> GradedExercise:
+    return GradedExercise.counted(EXERCISE.validate_json(line))
 
 
 def _explained(path: Path, error: ValidationError) -> str:
@@ -90,15 +123,8 @@ def _explained(path: Path, error: ValidationError) -> str:
     return f"it is no {SCHEMA} ({where}: {first['msg'][0].lower()}{first['msg'][1:]})"
 
 
-def _why_unusable(exercises: Collection[ExerciseResult]) -> str:
+def _why_unusable(exercises: Collection[GradedExercise]) -> str:
     """Why these exercises cannot be counted; empty if they can."""
-    keys = [(exercise.unit, exercise.id) for exercise in exercises]
-    if len(set(keys)) < len(keys):
+    if len({exercise.key for exercise in exercises}) < len(exercises):
         return "it lists an exercise twice"
-    for exercise in exercises:
-        names = [answer.name for answer in exercise.answers]
-        if not names or len(set(names)) < len(names):
-            return f"{exercise.id} has no answers, or one of them twice"
-        if not all(math.isfinite(answer.score + answer.max_score) for answer in exercise.answers):
-            return f"{exercise.id} has a score that is no number"
-    return ""
+    return next((exercise.why_unusable for exercise in exercises if exercise.why_unusable), "")
