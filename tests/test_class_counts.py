@@ -68,6 +68,12 @@ def test_a_mistake_is_counted_once_for_each_student_with_an_example() -> None:
     ]  # fmt: skip
 
 
+def test_there_is_nothing_to_teach_about_what_was_not_recognised() -> None:
+    several = [result(f"s{i}", wrong("inp.g", "unknown"), *RIGHT) for i in range(4)]
+    codes = [mistake.code for mistake in counted([*CLASS, *several]).mistakes]
+    assert (codes[0], set(codes[-2:])) == ("mean-for-sum", {"unknown", UNNAMED})
+
+
 def test_a_quiz_is_counted_by_its_questions_and_stands_last_in_its_unit() -> None:
     quiz = ExerciseResult(
         "quiz_01_slopes", "01_slopes", (wrong("zero_step", "imprecise", "0.0 is not it"), passed("b"))

@@ -27,7 +27,7 @@ from .class_statistics import (
     UnitReport,
     UnreadableResult,
 )
-from .graded_exercise import UNREAD, GradedExercise, Key, Standing, is_misconception
+from .graded_exercise import UNREAD, UNRECOGNISED, GradedExercise, Key, Standing, is_misconception
 from .question_counts import QuestionCounts, count_questions
 
 
@@ -117,7 +117,8 @@ class Tally:
             raise UsageError(f"There is no unit {min(unknown)!r} in these results; there is {known}.")
         keys = sorted(self._exercises, key=self._order)
         required = len([key for key in keys if key not in self._stretch])
-        mistakes = [self._class_mistake(code, students, keys) for code, students in _ranked(self._codes)]
+        ranked = sorted(_ranked(self._codes), key=lambda item: item[0] in UNRECOGNISED)
+        mistakes = [self._class_mistake(code, students, keys) for code, students in ranked]
         return ClassReport(
             title=self._title({unit for unit, _ in keys}),
             max_score=sum(self._exercises[key].points for key in keys),

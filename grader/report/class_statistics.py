@@ -214,7 +214,7 @@ class ClassReport:
     Args:
         students: by name.
         units: in teaching order.
-        mistakes: by how many students made them.
+        mistakes: by how many students made them; those in no way recognised last.
         unread: what could not be read, counted apart from them.
     """
 

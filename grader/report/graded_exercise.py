@@ -22,7 +22,8 @@ OF_ANSWER: Mapping[Status, Standing] = {
     "passed": "passed", "failed": "wrong", "todo": "untried", "error": "ungraded",
 }  # fmt: skip
 UNREAD = frozenset({"syntax-error", "not-read"})
-NO_MISCONCEPTION = UNREAD | {"missing-function", "timeout", "memory", "crash", "unknown", UNNAMED}
+UNRECOGNISED = frozenset({"unknown", UNNAMED})
+NO_MISCONCEPTION = UNREAD | UNRECOGNISED | {"missing-function", "timeout", "memory", "crash"}
 
 
 def is_misconception(mistake: str) -> bool:
