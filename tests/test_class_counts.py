@@ -25,10 +25,14 @@ from hypothesis import strategies as st
 
 from grader.code_meanings import MEANINGS, UNNAMED
 from grader.commands.report import _questions_json, _summary
+from grader.judging.source_text import Source
+from grader.judging.structure_checks import diagnose_error
 from grader.report.class_counts import Tally
 from grader.report.class_statistics import Counts
+from grader.report.error_kinds import mistake_name, says
 from grader.report.html_page import PageSource, html
 from grader.results import CODES, AnswerResult, CourseResult, ExerciseResult
+from grader.sandbox.checked_reply import Raised
 
 
 def test_the_numbers_of_a_class_counted_by_hand() -> None:
@@ -56,12 +60,18 @@ def test_the_numbers_of_a_class_counted_by_hand() -> None:
 def test_a_mistake_is_counted_once_for_each_student_with_an_example() -> None:
     lin = counted(CLASS).units[1].exercises[0]
     assert [(mistake.code, mistake.students, mistake.answers) for mistake in lin.mistakes] == [
-        ("mean-for-sum", 2, ("b.g", "w.g")), ("error", 1, ("b.g",)), (UNNAMED, 1, ("b.g",)),
+        ("mean-for-sum", 2, ("b.g", "w.g")), ("error: unknown name", 1, ("b.g",)), (UNNAMED, 1, ("b.g",)),
     ]  # fmt: skip
     assert (lin.mistakes[0].example.student, lin.mistakes[0].example.message) == ("ben", RATIO)
     assert [(mistake.code, mistake.students) for mistake in counted(CLASS).mistakes][:2] == [
-        ("mean-for-sum", 2), ("error", 1),
+        ("mean-for-sum", 2), ("error: arithmetic", 1),
     ]  # fmt: skip
+
+
+def test_there_is_nothing_to_teach_about_what_was_not_recognised() -> None:
+    several = [result(f"s{i}", wrong("inp.g", "unknown"), *RIGHT) for i in range(4)]
+    codes = [mistake.code for mistake in counted([*CLASS, *several]).mistakes]
+    assert (codes[0], set(codes[-2:])) == ("mean-for-sum", {"unknown", UNNAMED})
 
 
 def test_a_quiz_is_counted_by_its_questions_and_stands_last_in_its_unit() -> None:
@@ -86,11 +96,10 @@ def test_a_question_counts_its_wrong_answers_and_separates_strong_from_weak() ->
 
     def taken(number: int, strong: bool) -> CourseResult:
         picked = wrong("telling", "wrong-sign", f"{'up' if number % 4 else 'down'} is not it. No.")
-        unread = wrong("upside_down", "not-read", "? cannot be read, and counts neither as right nor as wrong. No.")
         known = passed if strong else lambda name: wrong(name, "unknown", "3 is not it. No.")
         answers = (
             passed("telling") if strong else picked,
-            unread if strong else passed("upside_down"),
+            wrong("upside_down", "unknown", "0 is not it. No.") if strong else passed("upside_down"),
             passed("alike"),
         )
         quiz = ExerciseResult("quiz_01_slopes", "01_slopes", (*answers, *(known(f"other_{i}") for i in range(5))))
@@ -102,7 +111,7 @@ def test_a_question_counts_its_wrong_answers_and_separates_strong_from_weak() ->
     asked = {answer.name: answer for answer in quiz.answers}
     assert quiz.is_quiz
     assert asked["telling"].given == (("up", 9), ("down", 3))
-    assert asked["upside_down"].given == (("not-read", 8),)
+    assert asked["upside_down"].given == (("0", 8),)
     assert asked["telling"].separation == pytest.approx(1)
     assert asked["upside_down"].separation == pytest.approx(-1)
     assert asked["alike"].separation is None, "all are alike"
@@ -111,12 +120,29 @@ def test_a_question_counts_its_wrong_answers_and_separates_strong_from_weak() ->
     text = _summary(counted(class_), Path("report.html"))
     assert text.endswith("Hardly separates strong from weak: quiz_01_slopes upside_down (-1.00).")
     found = json.loads(_questions_json(counted(class_)))["questions"]
-    assert {"quiz": "quiz_01_slopes", "question": "telling", "passed": 8, "wrong": 12, "separation": 1.0,
+    assert {"quiz": "quiz_01_slopes", "question": "telling", "passed": 8, "wrong": 12, "not_read": 0, "separation": 1.0,
             "wrong_answers": {"up": 9, "down": 3}} in found  # fmt: skip
     page = html(counted(class_), PageSource("grades", "report.csv", datetime(2026, 1, 1)))
     assert "<code>up</code>&nbsp;9, <code>down</code>&nbsp;3" in page
     assert "+1.00" in page
     assert "-1.00" in page
+
+
+def test_an_answer_that_could_not_be_read_says_nothing_of_its_question() -> None:
+    def taken(number: int) -> CourseResult:
+        known = passed("asked") if number < 6 else wrong("asked", "unknown", "3 is not it. No.")
+        unread = wrong("asked", "not-read", "? cannot be read, and counts neither as right nor as wrong. No.")
+        other = passed("other") if number < 6 else wrong("other", "unknown", "4 is not it. No.")
+        quiz = ExerciseResult("quiz_01_slopes", "01_slopes", (unread if number >= 12 else known, other))
+        return CourseResult("handgrad", f"s{number:02}", (quiz,), 7, "box")
+
+    report = counted([taken(number) for number in range(20)])
+    (asked,) = (answer for answer in report.units[0].exercises[0].answers if answer.name == "asked")
+    assert (asked.counts, asked.given) == (Counts(passed=6, wrong=6, unread=8), (("3", 6),))
+    assert asked.separation == pytest.approx(1), "of those whose answer could be read"
+    assert {"question": "asked", "not_read": 8, "wrong": 6}.items() <= next(
+        each for each in json.loads(_questions_json(report))["questions"] if each["question"] == "asked"
+    ).items()
 
 
 def test_an_example_that_was_measured_is_preferred() -> None:
@@ -126,25 +152,85 @@ def test_an_example_that_was_measured_is_preferred() -> None:
 
 
 def test_who_is_stuck() -> None:
-    report = counted(CLASS)
-    assert [line.name for line in report.stuck] == ["finn"]
-    assert report.stuck[0].stuck == "3 wrong, 0 passed; error in 3 exercises"
+    again = everywhere("zoe", "mean-for-sum")
+    report = counted([*CLASS, again])
+    assert [line.name for line in report.stuck] == ["zoe"]
+    assert report.stuck[0].stuck == "3 wrong, 0 passed; mean-for-sum in 3 exercises"
+    assert [(line.name, line.stuck) for line in report.failing] == [("finn", "3 wrong, 0 passed")]
     assert report.not_begun[0].stuck == "not begun"
     assert not [line for line in report.students if line.name in ("ada", "ben", "dan") and line.stuck]
 
 
-def test_unrecognised_mistakes_are_not_one_mistake_made_again() -> None:
-    for code in ("unknown", None):
-        answers = (wrong("b.g", code), *RIGHT[1:])
-        (line,) = counted([result("s", wrong("inp.g", code), *answers, slope=wrong("return", code))]).students
+def everywhere(student: str, code: str | None, message: str = "") -> CourseResult:
+    """The same code in three exercises."""
+    answers = (wrong("b.g", code, message), *RIGHT[1:])
+    return result(student, wrong("inp.g", code, message), *answers, slope=wrong("return", code, message))
+
+
+@pytest.mark.parametrize("code", ["unknown", None, "error", "crash", "timeout", "missing-function"])
+def test_what_is_no_misconception_is_not_one_made_again(code: str | None) -> None:
+    for message in ("", "RuntimeError: shapes (2,3) and (4,) do not match (lin_grad.py, line 2: a + b)"):
+        (line,) = counted([everywhere("s", code, message)]).students
         assert (line.again, line.failing) == ((), True)
+
+
+def test_what_could_not_be_read_is_counted_apart() -> None:
+    """Neither right nor wrong: a file that Python cannot read is in no rate, and no mistake to teach about."""
+    report = counted([*CLASS, everywhere("zoe", "syntax-error")])
+    lin = report.units[1].exercises[0]
+    assert lin.counts == Counts(passed=1, wrong=4, begun=1, unread=1, untried=1)
+    assert lin.counts.tried == 6
+    assert [(found.code, found.students) for found in report.unread] == [("syntax-error", 1)]
+    assert "syntax-error" not in {found.code for found in report.mistakes}
+    assert lin.mistakes[-1].code == "syntax-error"
+    words = html(report, PageSource("grades", "report.csv", datetime(2026, 1, 1)))
+    assert "files of 1 student (<code>syntax-error</code>)" in words
+
+
+def test_a_quiz_with_a_wrong_answer_beside_an_unread_one_is_wrong() -> None:
+    def quiz(*answers: AnswerResult) -> Counts:
+        found = ExerciseResult("quiz_01_slopes", "01_slopes", answers)
+        return counted([CourseResult("handgrad", "s", (found,), 7, "box")]).units[0].exercises[0].counts
+
+    assert quiz(wrong("a", "not-read"), wrong("b", "unknown")) == Counts(wrong=1)
+    assert quiz(wrong("a", "not-read"), passed("b")) == Counts(unread=1)
+
+
+@pytest.mark.parametrize(
+    ("type_", "message", "named"),
+    [
+        ("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (7x5 and 3x4)", "error: shapes do not fit"),
+        ("ValueError", "operands could not be broadcast together", "error: shapes do not fit"),
+        ("IndexError", "Dimension out of range (expected [-1, 0], but got 1)", "error: shapes do not fit"),
+        ("IndexError", "index 7 is out of bounds for dimension 0 with size 7", "error: no such entry"),
+        ("NameError", "name 'shape' is not defined", "error: unknown name"),
+        ("AttributeError", "'Tensor' object has no attribute 'sizes'", "error: no such attribute"),
+        ("TypeError", "unsupported operand type(s) for +: 'int' and 'str'", "error: wrong kind of value"),
+        ("RuntimeError", "the size is not in this message", "error: shapes do not fit"),
+        ("RuntimeError", "expected scalar type Float but found Double", "error: RuntimeError"),
+        ("AssertionError", "", "error: AssertionError"),
+    ],
+)
+def test_an_error_is_counted_by_what_failed(type_: str, message: str, named: str) -> None:
+    """In the words of the judge, whose line of source may speak of shapes itself."""
+    raised = Raised(kind="raised", type=type_, message=message, lines=[1], file="")
+    found = diagnose_error(raised, Source(("x = inp.shape  # size",), "shape_size.py"))
+    assert mistake_name(wrong("w.g", found.code, found.says)) == named
+    assert says(named) or named.partition(": ")[2] == type_
+
+
+def test_an_error_that_is_no_exception_stays_an_error() -> None:
+    assert mistake_name(wrong("w.g", "error", "the notebook was not read: it is too long")) == "error"
+    called = Raised(kind="raised", type="TypeError", message="f() takes 1 argument", lines=[], file="")
+    found = diagnose_error(called, Source(("",), "f.py"), signature="f(a, b)")
+    assert mistake_name(wrong("w.g", found.code, found.says)) == "error: arguments"
 
 
 def test_a_unit_alone_is_counted_alone() -> None:
     report = counted(CLASS, "04_linear")
     assert (report.max_score, [unit.id for unit in report.units]) == (3, ["04_linear"])
     assert (report.finished, report.median, report.ungraded) == (1, 2.0, ())
-    assert [line.name for line in report.stuck] == ["ben", "eve", "finn", "gil"], "wrong in all that there is"
+    assert [line.name for line in report.failing] == ["ben", "eve", "finn", "gil"], "wrong in all that there is"
 
 
 def test_stretch_neither_finishes_nor_is_needed_to_finish_and_teaching_order_is_kept() -> None:
@@ -177,7 +263,7 @@ def test_a_late_penalty_takes_no_more_than_the_unit_has() -> None:
 
 EXERCISES = {("01_slopes", "slope"): ("return",), ("04_linear", "lin_grad"): LIN, ("09_own", "extra"): ("a.g", "b.g")}
 ANSWERS = st.sampled_from(["passed", "failed", "todo", "error"])
-SOME_CODES = st.sampled_from(["mean-for-sum", "error", "unknown", None])
+SOME_CODES = st.sampled_from(["mean-for-sum", "error", "syntax-error", "unknown", None])
 
 
 @st.composite
@@ -209,11 +295,11 @@ def test_the_counts_of_any_class_add_up(results: list[CourseResult]) -> None:
         assert exercise.counts.total == size
         assert all(answer.counts.total == size for answer in exercise.answers)
         assert all(0 < mistake.students <= size for mistake in exercise.mistakes)
-        assert sum(mistake.students for mistake in exercise.mistakes) >= exercise.counts.wrong
+        assert sum(mistake.students for mistake in exercise.mistakes) >= exercise.counts.wrong + exercise.counts.unread
     for line in report.students:
         assert line.exercises.total == len(exercises)
         assert len(line.wrong) == line.exercises.wrong
-    for name in ("passed", "wrong", "begun", "untried", "ungraded"):
+    for name in ("passed", "wrong", "begun", "unread", "untried", "ungraded"):
         of_exercises = sum(getattr(exercise.counts, name) for exercise in exercises)
         assert of_exercises == sum(getattr(line.exercises, name) for line in report.students)
     assert sum(line.score for line in report.students) == pytest.approx(sum(found.score for found in results))

@@ -75,7 +75,7 @@ def _open_source(results: Path | None, gradebook: str | None) -> tuple[Entries, 
         from grader.report.record_reader import read_folder
 
         folder = results or RESULTS
-        source, entries = str(folder), read_folder(folder)
+        source, entries = str(folder), read_folder(folder, counted=True)
     else:
         from grader.nbgrader.database import url_without_password
         from grader.nbgrader.gradebook_results import read_gradebook
@@ -202,7 +202,7 @@ def _questions_json(made: ClassReport) -> str:
     questions = [
         {
             "quiz": quiz.id, "question": asked.name, "passed": asked.counts.passed, "wrong": asked.counts.wrong,
-            "wrong_answers": dict(asked.given),
+            "not_read": asked.counts.unread, "wrong_answers": dict(asked.given),
             "separation": None if asked.separation is None else round(asked.separation, 3),
         }
         for quiz, asked in _questions(made)

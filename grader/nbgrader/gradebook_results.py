@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.errors import UsageError
-from grader.report.class_statistics import Key, Note, StudentResults
+from grader.report.class_statistics import Note, StudentResults
+from grader.report.graded_exercise import Key
 from grader.results import CODES, AnswerResult, ExerciseResult, Status
 
 from .database import connect_read_only, url_without_password

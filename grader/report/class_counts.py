@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
-from grader.code_meanings import UNNAMED
 from grader.course_file import CourseFile
 from grader.errors import UsageError
-from grader.results import AnswerResult, ExerciseResult
+from grader.results import AnswerResult
 
 from .class_statistics import (
-    OF_ANSWER,
     SEVERAL,
     AnswerReport,
     ClassMistake,
@@ -22,22 +20,20 @@ from .class_statistics import (
     Example,
     ExerciseMistake,
     ExerciseReport,
-    Key,
     Note,
-    Standing,
     StudentLine,
     StudentResults,
     Ungraded,
     UnitReport,
     UnreadableResult,
-    standing,
 )
-from .question_counts import QuestionCounts, count_questions, is_quiz
+from .graded_exercise import UNREAD, UNRECOGNISED, GradedExercise, Key, Standing, is_misconception
+from .question_counts import QuestionCounts, count_questions
 
 
 @dataclass
 class _Mistake:
-    """One code in one exercise."""
+    """One mistake in one exercise."""
 
     example: Example
     students: int = 0
@@ -46,11 +42,15 @@ class _Mistake:
 
 @dataclass
 class _Exercise:
-    """One exercise, as far as it is counted."""
+    """One exercise, as far as it is counted.
+
+    Args:
+        answers: how many students stand with all its answers where.
+    """
 
     points: float = 0.0
     standings: Counter[Standing] = field(default_factory=Counter)
-    answers: dict[str, Counter[Standing]] = field(default_factory=dict)
+    answers: Counter[tuple[tuple[str, Standing], ...]] = field(default_factory=Counter)
     mistakes: dict[str, _Mistake] = field(default_factory=dict)
     questions: dict[str, QuestionCounts] = field(default_factory=dict)
 
@@ -71,21 +71,21 @@ class Tally:
         self._stretch = {(unit.id, entry.id) for unit in known for entry in unit.exercises if entry.stretch}
         self._seen: set[str] = set()
         self._names: set[str] = set()
-        self._exercises: dict[Key, _Exercise] = {}
+        self._exercises = defaultdict[Key, _Exercise](_Exercise)
         self._done: Counter[tuple[str, int]] = Counter()
         self._codes: Counter[str] = Counter()
         self._lines: list[tuple[StudentLine, int]] = []
         self._ungraded: list[Ungraded] = []
         self._aside: list[UnreadableResult | Note] = []
 
-    def add(self, handed: StudentResults) -> tuple[StudentLine, list[ExerciseResult]]:
+    def add(self, handed: StudentResults) -> tuple[StudentLine, list[GradedExercise]]:
         """Count one student; what comes back are the exercises that count, in teaching order, with answers by name."""
         exercises = self._counted_exercises(handed)
-        standings = {(e.unit, e.id): standing(e) for e in exercises}
+        standings = {exercise.key: exercise.standing for exercise in exercises}
         self._names.add(handed.course)
         for exercise in exercises:
             self._count(handed.student, exercise)
-        codes = Counter(code for exercise in exercises for code in _codes(exercise))
+        codes = Counter(name for exercise in exercises for name in exercise.mistake_names)
         self._codes.update(codes.keys())
         passed = {key for key, stands in standings.items() if stands == "passed"} - self._stretch
         self._done.update(Counter(unit for unit, _ in passed).items())
@@ -96,7 +96,7 @@ class Tally:
             exercises=_counts(Counter(standings.values())),
             wrong=tuple(key for key, stands in standings.items() if stands == "wrong"),
             late=late,
-            again=tuple((code, n) for code, n in _ranked(codes) if n >= SEVERAL and code not in ("unknown", UNNAMED)),
+            again=tuple((code, n) for code, n in _ranked(codes) if n >= SEVERAL and is_misconception(code)),
             notes=handed.notes,
         )
         self._lines.append((line, len(passed)))
@@ -117,23 +117,25 @@ class Tally:
             raise UsageError(f"There is no unit {min(unknown)!r} in these results; there is {known}.")
         keys = sorted(self._exercises, key=self._order)
         required = len([key for key in keys if key not in self._stretch])
+        ranked = sorted(_ranked(self._codes), key=lambda item: item[0] in UNRECOGNISED)
+        mistakes = [self._class_mistake(code, students, keys) for code, students in ranked]
         return ClassReport(
             title=self._title({unit for unit, _ in keys}),
             max_score=sum(self._exercises[key].points for key in keys),
             students=tuple(self._line(line, done, len(keys), required) for line, done in self._lines),
             units=tuple(self._unit(unit, keys) for unit in dict.fromkeys(unit for unit, _ in keys)),
-            mistakes=tuple(self._class_mistake(code, students, keys) for code, students in _ranked(self._codes)),
+            mistakes=tuple(mistake for mistake in mistakes if mistake.code not in UNREAD),
+            unread=tuple(mistake for mistake in mistakes if mistake.code in UNREAD),
             ungraded=tuple(self._ungraded),
             broken=tuple(entry for entry in self._aside if isinstance(entry, UnreadableResult)),
             notes=tuple(entry for entry in self._aside if isinstance(entry, Note)),
         )
 
-    def _counted_exercises(self, handed: StudentResults) -> list[ExerciseResult]:
+    def _counted_exercises(self, handed: StudentResults) -> list[GradedExercise]:
         """The exercises that are counted, in teaching order, each with its answers by name."""
         self._seen.update(exercise.unit for exercise in handed.exercises)
-        kept = [e for e in handed.exercises if not self._units or e.unit in self._units]
-        ordered = sorted(kept, key=lambda e: self._order((e.unit, e.id)))
-        return [replace(e, answers=tuple(sorted(e.answers, key=lambda answer: answer.name))) for e in ordered]
+        kept = [GradedExercise.counted(e) for e in handed.exercises if not self._units or e.unit in self._units]
+        return sorted(kept, key=lambda exercise: self._order(exercise.key))
 
     def _order(self, key: Key) -> tuple[int, str, str]:
         """As `course.yaml` lists them; what it does not list comes last, by name."""
@@ -143,21 +145,20 @@ class Tally:
         known = {unit.id for unit in self._config.units} if self._config else set()
         return self._config.title if self._config and known & set(units) else ", ".join(sorted(self._names))
 
-    def _count(self, student: str, exercise: ExerciseResult) -> None:
-        counted = self._exercises.setdefault((exercise.unit, exercise.id), _Exercise())
+    def _count(self, student: str, exercise: GradedExercise) -> None:
+        counted = self._exercises[exercise.key]
         counted.points = max(counted.points, exercise.max_score)
-        counted.standings[standing(exercise)] += 1
-        for answer in exercise.answers:
-            counted.answers.setdefault(answer.name, Counter())[OF_ANSWER[answer.status]] += 1
-            if answer.status == "failed":
-                _count_mistake(counted, student, answer)
-        for code in _codes(exercise):
+        counted.standings[exercise.standing] += 1
+        counted.answers[exercise.standings] += 1
+        for code, answer in exercise.mistakes:
+            _count_mistake(counted, student, code, answer)
+        for code in exercise.mistake_names:
             counted.mistakes[code].students += 1
-        if is_quiz(exercise):
+        if exercise.is_quiz:
             count_questions(counted.questions, exercise)
-        why = next((answer.message for answer in exercise.answers if answer.status == "error"), None)
-        if why is not None:
-            self._ungraded.append(Ungraded(student, (exercise.unit, exercise.id), why))
+        if exercise.status == "error":
+            why = next(answer.message for answer in exercise.answers if answer.status == "error")
+            self._ungraded.append(Ungraded(student, exercise.key, why))
 
     def _line(self, line: StudentLine, done: int, total: int, required: int) -> StudentLine:
         """A line among all exercises: one that a student's result does not list was not tried."""
@@ -173,9 +174,13 @@ class Tally:
 
     def _exercise(self, key: Key) -> ExerciseReport:
         counted, size = self._exercises[key], len(self._lines)
-        answers = [
-            AnswerReport(name, _counts(standings, size), tuple(_ranked(asked.given)), asked.separation)
-            for name, standings in counted.answers.items()
+        standings = defaultdict[str, Counter[Standing]](Counter)
+        for answers, students in counted.answers.items():
+            for name, standing in answers:
+                standings[name][standing] += students
+        reports = [
+            AnswerReport(name, _counts(found, size), tuple(_ranked(asked.given)), asked.separation)
+            for name, found in standings.items()
             for asked in [counted.questions.get(name, QuestionCounts())]
         ]
         mistakes = [
@@ -187,8 +192,8 @@ class Tally:
             points=counted.points,
             stretch=key in self._stretch,
             counts=_counts(counted.standings, size),
-            answers=tuple(sorted(answers, key=lambda answer: (answer.counts.passed, answer.name))),
-            mistakes=tuple(sorted(mistakes, key=lambda mistake: (-mistake.students, mistake.code))),
+            answers=tuple(sorted(reports, key=lambda answer: (answer.counts.passed, answer.name))),
+            mistakes=tuple(sorted(mistakes, key=lambda found: (found.code in UNREAD, -found.students, found.code))),
             is_quiz=bool(counted.questions),
         )
 
@@ -198,21 +203,17 @@ class Tally:
         return ClassMistake(code, students, tuple(sorted(met, key=lambda item: -item[1])))
 
 
-def _codes(exercise: ExerciseResult) -> list[str]:
-    """The mistakes in an exercise, each once."""
-    return sorted({answer.code or UNNAMED for answer in exercise.answers if answer.status == "failed"})
-
-
-def _count_mistake(counted: _Exercise, student: str, answer: AnswerResult) -> None:
+def _count_mistake(counted: _Exercise, student: str, code: str, answer: AnswerResult) -> None:
     """One wrong answer; the first example that comes with a measurement is kept, else the first."""
-    example = Example(student, answer.name, answer.message, answer.evidence)
-    found = counted.mistakes.setdefault(answer.code or UNNAMED, _Mistake(example))
-    found.answers[answer.name] += 1
-    if example.evidence and not found.example.evidence:
+    found = counted.mistakes.get(code)
+    if found is None or (answer.evidence and not found.example.evidence):
+        example = Example(student, answer.name, answer.message, answer.evidence)
+        found = counted.mistakes.setdefault(code, _Mistake(example))
         found.example = example
+    found.answers[answer.name] += 1
 
 
-def _late_penalties(exercises: Collection[ExerciseResult], handed: StudentResults) -> tuple[tuple[str, float], ...]:
+def _late_penalties(exercises: Collection[GradedExercise], handed: StudentResults) -> tuple[tuple[str, float], ...]:
     """What is taken off for lateness in each unit: no more than there is."""
     earned = {unit: sum(e.score for e in exercises if e.unit == unit) for unit in handed.penalties}
     taken = ((unit, min(earned[unit], penalty)) for unit, penalty in sorted(handed.penalties.items()))

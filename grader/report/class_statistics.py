@@ -7,15 +7,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
-from grader.results import ExerciseResult, Status
+from grader.results import ExerciseResult
 
-Standing = Literal["passed", "wrong", "begun", "untried", "ungraded"]
-OF_ANSWER: Mapping[Status, Standing] = {
-    "passed": "passed", "failed": "wrong", "todo": "untried", "error": "ungraded",
-}  # fmt: skip
-Key = tuple[str, str]
+from .graded_exercise import Key
+
 SEVERAL = 3
 BINS = 10
 
@@ -62,12 +58,14 @@ class Counts:
     Args:
         wrong: at least one answer is wrong.
         begun: some answers are right and the others not attempted.
+        unread: what was handed in cannot be read: neither right nor wrong.
         ungraded: grading failed or is still to come, through no fault of the student.
     """
 
     passed: int = 0
     wrong: int = 0
     begun: int = 0
+    unread: int = 0
     untried: int = 0
     ungraded: int = 0
 
@@ -77,7 +75,7 @@ class Counts:
 
     @property
     def total(self) -> int:
-        return self.tried + self.untried + self.ungraded
+        return self.tried + self.unread + self.untried + self.ungraded
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,11 @@ class Example:
 
 @dataclass(frozen=True)
 class ExerciseMistake:
-    """How many students met a code in an exercise, in which answers, the most frequent first."""
+    """How many students made a mistake in an exercise, in which answers, the most frequent first.
+
+    Args:
+        code: what it is counted under; see `error_kinds.mistake_name`.
+    """
 
     code: str
     students: int
@@ -121,7 +123,7 @@ class ExerciseReport:
 
     Args:
         answers: the least passed first.
-        mistakes: the most frequent first.
+        mistakes: the most frequent first; what could not be read last.
         is_quiz: its answers are those to questions.
     """
 
@@ -152,7 +154,7 @@ class UnitReport:
 
 @dataclass(frozen=True)
 class ClassMistake:
-    """How many students met a code anywhere, and how many in each (unit, exercise), the most frequent first."""
+    """How many students made a mistake anywhere, and how many in each (unit, exercise), the most frequent first."""
 
     code: str
     students: int
@@ -177,7 +179,7 @@ class StudentLine:
         late: the penalty for each unit that has one.
         exercises: in how many exercises the student stands where.
         wrong: unit and id of the wrong ones.
-        again: codes met in several exercises, and in how many, the most frequent first.
+        again: misconceptions met in several exercises, and in how many, the most frequent first.
         finished: every exercise that is not stretch is passed.
         notes: what was ignored in the submission.
     """
@@ -203,7 +205,7 @@ class StudentLine:
 
     @property
     def stuck(self) -> str:
-        """Why this student counts as stuck; empty if not."""
+        """Why this student may need somebody; empty if not."""
         reasons = ["not begun"] if self.not_begun else []
         reasons += [f"{self.exercises.wrong} wrong, {self.exercises.passed} passed"] if self.failing else []
         return "; ".join([*reasons, *(f"{code} in {count} exercises" for code, count in self.again)])
@@ -216,7 +218,8 @@ class ClassReport:
     Args:
         students: by name.
         units: in teaching order.
-        mistakes: by how many students met them.
+        mistakes: by how many students made them; those in no way recognised last.
+        unread: what could not be read, counted apart from them.
     """
 
     title: str
@@ -224,6 +227,7 @@ class ClassReport:
     students: tuple[StudentLine, ...]
     units: tuple[UnitReport, ...]
     mistakes: tuple[ClassMistake, ...]
+    unread: tuple[ClassMistake, ...] = ()
     ungraded: tuple[Ungraded, ...] = ()
     broken: tuple[UnreadableResult, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -259,17 +263,16 @@ class ClassReport:
 
     @cached_property
     def stuck(self) -> tuple[StudentLine, ...]:
-        """The students who tried and are stuck, those with the most wrong exercises first."""
-        found = [line for line in self.students if line.stuck and not line.not_begun]
+        """The students who meet the same misconception again and again, the most often met first."""
+        found = [line for line in self.students if line.again]
+        return tuple(sorted(found, key=lambda line: (-line.again[0][1], line.score, line.name)))
+
+    @cached_property
+    def failing(self) -> tuple[StudentLine, ...]:
+        """The others with more wrong than passed, those with the most wrong exercises first."""
+        found = [line for line in self.students if line.failing and not line.again]
         return tuple(sorted(found, key=lambda line: (-line.exercises.wrong, line.score, line.name)))
 
     def _bin(self, line: StudentLine) -> int:
         share = line.score / self.max_score if self.max_score else 0.0
         return min(max(int(share * BINS + 1e-9), 0), BINS - 1)
-
-
-def standing(exercise: ExerciseResult) -> Standing:
-    """Where a student stands with an exercise."""
-    if exercise.status == "todo" and any(answer.status == "passed" for answer in exercise.answers):
-        return "begun"
-    return OF_ANSWER[exercise.status]

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from grader import __version__
-from grader.code_meanings import meaning
 from grader.safe_text import plain
 
-from .class_statistics import BINS, SEVERAL, ClassReport, Counts, Key, StudentLine
+from .class_statistics import BINS, SEVERAL, ClassReport, Counts, StudentLine
+from .error_kinds import says
+from .graded_exercise import Key
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -26,7 +27,8 @@ TEMPLATE, STYLE = "page.html.jinja", "page.css"
 LONGEST = 600
 CHART_HEIGHT = 120
 STANDINGS = {
-    "passed": "passed", "wrong": "wrong", "begun": "part done", "untried": "not tried", "ungraded": "not graded",
+    "passed": "passed", "wrong": "wrong", "begun": "part done", "unread": "not readable", "untried": "not tried",
+    "ungraded": "not graded",
 }  # fmt: skip
 
 
@@ -111,7 +113,7 @@ def _template() -> Template:
         segments=segments,
         percent=percent,
         count_of=count_of,
-        meaning=meaning,
+        meaning=says,
         breakdown=breakdown,
         separation=separation,
     )

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from grader.results import AnswerResult, ExerciseResult
 
+from .graded_exercise import UNREAD
+
 NOT_IT = " is not it. "
 FEWEST = 10
 
@@ -17,8 +19,8 @@ class QuestionCounts:
     """Running sums over the students who answered any question of the quiz.
 
     Args:
-        given: how often each wrong answer was given; what could not be read by its code.
-        students: how many students there are.
+        given: how often each wrong answer was given.
+        students: how many students there are whose answer could be read.
         right: how many of them have this question right.
         rest: how many other questions they have right, added up; `rest_squared` the squares of that.
         both: `rest` of those who have this question right.
@@ -32,7 +34,9 @@ class QuestionCounts:
     both: int = 0
 
     def add(self, answer: AnswerResult, rest: int) -> None:
-        """Count one student, who has `rest` of the other questions right."""
+        """Count one student, who has `rest` of the other questions right; what cannot be read tells nothing."""
+        if answer.status == "failed" and answer.code in UNREAD:
+            return
         self.students += 1
         self.rest += rest
         self.rest_squared += rest * rest
@@ -54,10 +58,6 @@ class QuestionCounts:
         if n < FEWEST or spread <= 0:
             return None
         return (n * self.both - self.right * self.rest) / math.sqrt(spread)
-
-
-def is_quiz(exercise: ExerciseResult) -> bool:
-    return exercise.id == f"quiz_{exercise.unit}"
 
 
 def count_questions(counts: dict[str, QuestionCounts], quiz: ExerciseResult) -> None:

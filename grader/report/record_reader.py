@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from grader.errors import UsageError
 from grader.results import SCHEMA, ExerciseResult
 
 from .class_statistics import StudentResults, UnreadableResult
+from .graded_exercise import GradedExercise
 
 SUFFIX = ".json"
 FAMILY = SCHEMA.partition("@")[0] + "@"
+BEGIN, BETWEEN, END = b'\n "exercises": [\n  ', b",\n  ", b"\n ]"
+KEPT = 8192  # lines of different content: a class makes the same mistakes, and most exercises it has not begun
+
+ReadExercise = Callable[[bytes], ExerciseResult]
 
 
 class _Record(BaseModel):
@@ -31,15 +36,22 @@ class _Record(BaseModel):
     seed: int | None = Field(default=None, ge=0)
 
 
-def read_folder(folder: Path) -> Iterator[StudentResults | UnreadableResult]:
+EXERCISE = TypeAdapter(ExerciseResult)
+
+
+def read_folder(folder: Path, *, counted: bool = False) -> Iterator[StudentResults | UnreadableResult]:
     """Every student's record by name; a record that cannot be read is named in its place.
+
+    Args:
+        counted: the exercises are only counted: what many records share is read, and judged, once.
 
     Raises:
         UsageError: this is no folder of results, or one of another version.
     """
     students: set[str] = set()
+    exercise_of = lru_cache(KEPT)(_counted if counted else EXERCISE.validate_json)
     for path in _records(folder):
-        entry = read_record(path)
+        entry = read_record(path, exercise_of)
         if isinstance(entry, StudentResults):
             if entry.student in students:
                 entry = UnreadableResult(path.name, f"it holds {entry.student}, who has a record already")
@@ -62,16 +74,21 @@ def _records(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names, key=lambda name: name.removesuffix(SUFFIX))]
 
 
-def read_record(path: Path) -> StudentResults | UnreadableResult:
+def read_record(path: Path, exercise_of: ReadExercise = EXERCISE.validate_json) -> StudentResults | UnreadableResult:
     """One student's record.
+
+    Args:
+        exercise_of: reads one exercise of it.
 
     Raises:
         UsageError: it is of another version.
     """
     try:
-        record = _Record.model_validate_json(path.read_bytes())
+        content = path.read_bytes()
     except OSError as error:
         return UnreadableResult(path.name, f"it cannot be read ({error.strerror})")
+    try:
+        record = _by_lines(content, exercise_of) or _Record.model_validate_json(content)
     except ValidationError as error:
         return UnreadableResult(path.name, _explained(path, error))
     if why := _why_unusable(record.exercises):
@@ -79,6 +96,27 @@ def read_record(path: Path) -> StudentResults | UnreadableResult:
     return StudentResults(
         record.course, record.student, record.exercises, record.notes, max_score=record.max_score, seed=record.seed
     )
+
+
+def _by_lines(content: bytes, exercise_of: ReadExercise) -> _Record | None:
+    """A record as `results.dumps` lays it out, an exercise in each line: what stands in many records is read once.
+
+    `None` where it is laid out in another way, or is not valid: then it is read as a whole.
+    """
+    head, begins, rest = content.partition(BEGIN)
+    lines, ends, tail = rest.rpartition(END)
+    if not begins or not ends:
+        return None
+    try:
+        record = _Record.model_validate_json(b'%b "exercises": []%b' % (head, tail))
+        exercises = tuple(exercise_of(line) for line in lines.split(BETWEEN))
+    except ValidationError:
+        return None
+    return record.model_copy(update={"exercises": exercises})
+
+
+def _counted(line: bytes) -> GradedExercise:
+    return GradedExercise.counted(EXERCISE.validate_json(line))
 
 
 def _explained(path: Path, error: ValidationError) -> str:
@@ -101,13 +139,7 @@ def _explained(path: Path, error: ValidationError) -> str:
 
 def _why_unusable(exercises: Collection[ExerciseResult]) -> str:
     """Why these exercises cannot be counted; empty if they can."""
-    keys = [(exercise.unit, exercise.id) for exercise in exercises]
-    if len(set(keys)) < len(keys):
+    found = [GradedExercise.counted(exercise) for exercise in exercises]
+    if len({exercise.key for exercise in found}) < len(found):
         return "it lists an exercise twice"
-    for exercise in exercises:
-        names = [answer.name for answer in exercise.answers]
-        if not names or len(set(names)) < len(names):
-            return f"{exercise.id} has no answers, or one of them twice"
-        if not all(math.isfinite(answer.score + answer.max_score) for answer in exercise.answers):
-            return f"{exercise.id} has a score that is no number"
-    return ""
+    return next((exercise.why_unusable for exercise in found if exercise.why_unusable), "")

@@ -1,0 +1,114 @@
+"""One exercise of a record as a class is counted by: what follows from it is worked out once for all who share it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from grader.code_meanings import UNNAMED
+from grader.results import AnswerResult, ExerciseResult, Status
+from grader.safe_text import no_formula
+
+from .error_kinds import is_error, mistake_name
+
+Key = tuple[str, str]
+Standing = Literal["passed", "wrong", "begun", "unread", "untried", "ungraded"]
+OF_ANSWER: Mapping[Status, Standing] = {
+    "passed": "passed", "failed": "wrong", "todo": "untried", "error": "ungraded",
+}  # fmt: skip
+UNREAD = frozenset({"syntax-error", "not-read"})
+UNRECOGNISED = frozenset({"unknown", UNNAMED})
+NO_MISCONCEPTION = UNREAD | UNRECOGNISED | {"missing-function", "timeout", "memory", "crash"}
+
+
+def is_misconception(mistake: str) -> bool:
+    """Whether a mistake says what somebody takes for true, and not only that something went wrong."""
+    return mistake not in NO_MISCONCEPTION and not is_error(mistake)
+
+
+@dataclass(frozen=True)
+class GradedExercise(ExerciseResult):
+    """The verdicts on one exercise, its answers by name."""
+
+    @classmethod
+    def counted(cls, found: ExerciseResult) -> GradedExercise:
+        """The same verdicts, ready to be counted."""
+        if isinstance(found, cls):
+            return found
+        return cls(found.id, found.unit, tuple(sorted(found.answers, key=lambda answer: answer.name)))
+
+    @cached_property
+    def key(self) -> Key:
+        return self.unit, self.id
+
+    @cached_property
+    def is_quiz(self) -> bool:
+        return self.id == f"quiz_{self.unit}"
+
+    @cached_property
+    def standing(self) -> Standing:
+        """Where a student stands with it; it is unread where nothing that could be read is wrong."""
+        standings = {standing for _, standing in self.standings}
+        if self.status == "failed" and "wrong" not in standings:
+            return "unread"
+        if self.status == "todo" and "passed" in standings:
+            return "begun"
+        return OF_ANSWER[self.status]
+
+    @cached_property
+    def standings(self) -> tuple[tuple[str, Standing], ...]:
+        """The name of each answer, and where a student stands with it."""
+        return tuple((answer.name, standing_with(answer)) for answer in self.answers)
+
+    @cached_property
+    def mistakes(self) -> tuple[tuple[str, AnswerResult], ...]:
+        """Each wrong answer, with what it is counted under."""
+        return tuple((mistake_name(answer), answer) for answer in self.answers if answer.status == "failed")
+
+    @cached_property
+    def mistake_names(self) -> tuple[str, ...]:
+        """What went wrong, each once."""
+        return tuple(sorted({name for name, _ in self.mistakes}))
+
+    @cached_property
+    def why_unusable(self) -> str:
+        """Why it cannot be counted; empty if it can."""
+        names = [answer.name for answer in self.answers]
+        if not names or len(set(names)) < len(names):
+            return f"{self.id} has no answers, or one of them twice"
+        if not all(math.isfinite(answer.score + answer.max_score) for answer in self.answers):
+            return f"{self.id} has a score that is no number"
+        return ""
+
+    @cached_property
+    def table_cells(self) -> tuple[str, ...]:
+        """CSV text for each answer, without what is the student's."""
+        return tuple(csv_text(_cells(self, answer)) for answer in self.answers)
+
+
+def standing_with(answer: AnswerResult) -> Standing:
+    """Where a student stands with an answer."""
+    return "unread" if answer.status == "failed" and answer.code in UNREAD else OF_ANSWER[answer.status]
+
+
+def csv_text(cells: Iterable[str]) -> str:
+    """Cells by RFC 4180, without the end of the line."""
+    text = io.StringIO()
+    csv.writer(text).writerow(cells)
+    return text.getvalue().removesuffix("\r\n")
+
+
+def number(points: float) -> str:
+    return f"{points:.10g}"
+
+
+def _cells(exercise: ExerciseResult, answer: AnswerResult) -> list[str]:
+    said = answer.message if answer.status in ("failed", "error") else ""
+    place = [no_formula(cell) for cell in (exercise.unit, exercise.id, answer.name)]
+    score = "" if answer.status == "error" else number(answer.score)
+    return [*place, answer.status, score, number(answer.max_score), no_formula(answer.code or ""), no_formula(said)]
