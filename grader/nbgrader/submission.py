@@ -14,13 +14,12 @@ from nbformat import NotebookNode, from_dict
 from traitlets.log import get_logger
 
 from grader.atomic_files import write_atomically
+from grader.batch.notebook_code import MOST_CELLS, has_too_many_parts, lists_of_cells, text_of
 from grader.judging.source_text import LONGEST
 from grader.safe_text import as_code, plain
 
 from .submission_files import remove_traps, why_unread
 
-MOST_CELLS = 1000
-MOST_PARTS = 2_000_000  # lists and maps, each of which takes 20 times the memory of its brackets
 CELL_TYPES = ("code", "markdown", "raw")
 CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 PASTED = re.compile("image/(png|jpeg|gif)")
@@ -170,10 +169,7 @@ def _found_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]]:
     except (ValueError, RecursionError) as error:
         notes.append(UNREAD.format(name_as_markdown(str(error))))
         return
-    sheets = [notebook]
-    if isinstance(notebook, dict) and isinstance(notebook.get("worksheets"), list):
-        sheets += notebook["worksheets"]
-    lists = [sheet["cells"] for sheet in sheets if isinstance(sheet, dict) and isinstance(sheet.get("cells"), list)]
+    lists = lists_of_cells(notebook)
     if not lists:
         notes.append(NO_CELLS)
     for cells in lists:
@@ -187,14 +183,14 @@ def _parsed(data: bytes) -> Any:
         ValueError: it is none, or has more parts than any notebook.
         RecursionError: it is nested too deeply.
     """
-    if data.count(b"[") + data.count(b"{") > MOST_PARTS:
+    if has_too_many_parts(data):
         raise ValueError("too many parts")
     return json.loads(data.decode("utf-8-sig", "replace"))
 
 
 def _cell(found: Mapping[str, Any], seen: set[str], room: int) -> NotebookNode:
     kind = found.get("cell_type")
-    source = _text(found.get("source", found.get("input")))
+    source = text_of(found.get("source", found.get("input")))
     if len(source) > (LONGEST if kind == "code" else min(LONGEST_TEXT, room)):
         kind, source = "code", TOO_LONG
     name = found.get("id")
@@ -224,17 +220,10 @@ def _is_base64(data: object) -> bool:
     return isinstance(data, str) and BASE64.fullmatch(data) is not None
 
 
-def _text(source: object) -> str:
-    """The source of a cell, a text or a list of lines, as text that can be written."""
-    parts = source if isinstance(source, list) else [source]
-    text = "".join(part for part in parts if isinstance(part, str))
-    return text.encode("utf-8", "replace").decode()
-
-
 def _writable_record(record: Mapping[str, Any]) -> dict[str, Any]:
     """nbgrader's record without what cannot be written: lone surrogates, nested values, numbers beyond reason."""
     return {
-        _text(key): _text(value) if isinstance(value, str) else value
+        text_of(key): text_of(value) if isinstance(value, str) else value
         for key, value in record.items()
         if isinstance(value, (str, bool)) or (isinstance(value, (int, float)) and abs(value) < 1e9)
     }
