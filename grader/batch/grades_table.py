@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from grader.report.graded_exercise import csv_text, number
 from grader.safe_text import no_formula, plain
 
 from .exercise_names import ExerciseNames
@@ -258,10 +257,8 @@ def failures_in(record: Mapping[str, Any]) -> tuple[Failure, ...]:
 
 def _line(cells: list[str]) -> str:
     """One line of CSV."""
-    text = io.StringIO(newline="")
-    csv.writer(text).writerow(cells)
-    return text.getvalue()
+    return f"{csv_text(cells)}\r\n"
 
 
 def _number(points: float | None) -> str:
-    return "error" if points is None else f"{points:.10g}"
+    return "error" if points is None else number(points)
