@@ -70,13 +70,14 @@ def add_exercise(course: Course, name: str, unit: str) -> list[Path]:
         UsageError: there is no such unit, or the name is taken or is no name of a function.
         SpecError: the unit's declarations cannot be used.
     """
-    _expect_new(course, name, unit)
+    solution, page = course.solutions / unit / f"{name}.py", course.root / "tests/learners" / unit / f"{name}.py"
+    _expect_new(course, name, unit, solution, page)
     words = {"name": name, "title": name.removesuffix("_grad").replace("_", " ").capitalize()}
     spec, listed = course.spec(unit), course.root / COURSE_FILE
     written = {
         spec: _with_imports(spec.read_text(encoding="utf-8")).rstrip("\n") + "\n" + DECLARATION.format(**words),
-        course.solutions / unit / f"{name}.py": SOLUTION.format(**words),
-        course.root / "tests/learners" / unit / f"{name}.py": PAGE.format(**words),
+        solution: SOLUTION.format(**words),
+        page: PAGE.format(**words),
         listed: _with_entry(listed.read_text(encoding="utf-8"), name, unit),
     }
     for path, text in written.items():
@@ -85,7 +86,7 @@ def add_exercise(course: Course, name: str, unit: str) -> list[Path]:
     return [*written, *build(load_course(course.root))]
 
 
-def _expect_new(course: Course, name: str, unit: str) -> None:
+def _expect_new(course: Course, name: str, unit: str, *files: Path) -> None:
     units = [each.id for each in course.config.units]
     if unit not in units:
         raise UsageError(f"{unit} is no unit of this course: name one of {', '.join(units)}.")
@@ -93,8 +94,7 @@ def _expect_new(course: Course, name: str, unit: str) -> None:
         raise UsageError(f"{name} is no name for a function: use small letters, digits and _, such as square_grad.")
     if name in {each.id for each in course.exercises} or name in course.declarations(unit):
         raise UsageError(f"There is an exercise {name} already.")
-    taken = [course.solutions / unit / f"{name}.py", course.root / "tests/learners" / unit / f"{name}.py"]
-    if there := next((path for path in taken if path.exists()), None):
+    if there := next((path for path in files if path.exists()), None):
         raise UsageError(f"{there} is there already: move it away, or choose another name.")
 
 

@@ -8,8 +8,6 @@ from .operand_view import At
 from .trace import Step, Trace
 
 PARTS = {"chunk", "split", "tensor_split", "unbind", "unsafe_chunk"}
-
-
 CUTS = {"__getitem__", "narrow", "select", *PARTS}
 
 

@@ -13,10 +13,7 @@ from .operations import step_name
 from .trace import Trace
 
 EXACT = 1e-9
-
-
 NOTHING = "0"
-
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 
