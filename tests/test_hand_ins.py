@@ -211,6 +211,9 @@ def test_points_that_nobody_confirmed_are_not_entered(course, grade, tmp_path, c
     assert "bob: it holds report.pdf" in capsys.readouterr().out
     assert entered("y\n") == (0, "0")
     assert record(tmp_path / "out", "bob")["exercises"] == []
+    capsys.readouterr()
+    assert entered(None) == (0, "0")  # it was said before, and is told again
+    assert capsys.readouterr().out.endswith("after an exercise\nThey have 0 points.\n")
     (tmp_path / "out/bob.json").unlink()
     assert entered(None, yes=True) == (0, "0")
 

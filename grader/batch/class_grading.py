@@ -20,7 +20,7 @@ from .grades_table import Nothing, Summary
 from .hand_in import HandIn
 from .hand_ins import HandIns, find_hand_ins
 from .printable_names import printable
-from .results_folder import ResultsFolder, open_results_folder
+from .results_folder import ResultsFolder, by_student, open_results_folder
 from .submissions import Submission, read_submission
 
 TICK = 1.0
@@ -109,14 +109,13 @@ def grade_class(
         try:
             if pending:
                 _write_results(results, pending, grading, pace)
-            entered = bool(results.nothing) and ask(results.nothing)
-            if entered:
+            if results.empty and ask(by_student(results.empty)):
                 _enter_nothing(results, grading)
             if not others:
                 results.put_away_strangers()
         finally:
             results.publish(found.absent)
-        return results.summary(found, pace.graded, pace.reused, time.monotonic() - started, entered=entered)
+        return results.summary(found, pace.graded, pace.reused, time.monotonic() - started)
 
 
 def _wanted(found: HandIns, students: frozenset[str]) -> tuple[list[HandIn], list[HandIn]]:
@@ -240,9 +239,11 @@ def course_result(
 
 def _enter_nothing(results: ResultsFolder, grading: Grading) -> None:
     """Give 0 points to whoever handed in nothing that could be graded."""
-    for submission in results.empty:
+    while results.empty:
+        submission = results.empty.pop()
         made_from = results.made_from(submission)
         results.write(submission.name, course_result(results.names, submission, (), made_from, grading))
+        results.zeroed.append(submission)
 
 
 def _unread(exercise: CourseExercise, submission: Submission) -> ExerciseResult:

@@ -200,7 +200,7 @@ class GradesTable:
                 for unit, points in self.names.points.items()
                 if unit in self.earned
             },
-            nothing=tuple(sorted(nothing, key=lambda one: one.student)),
+            nothing=tuple(nothing),
             entered=entered,
             noted=dict(sorted(self.noted.items())),
             with_notes=self.counts["noted"],

@@ -41,7 +41,8 @@ class ResultsFolder:
         names: the course, and what of it is graded.
         digest: a hash of the course as it grades.
         table: what was counted so far.
-        empty: the hand-ins that hold nothing that could be graded.
+        empty: the hand-ins that hold nothing that could be graded, and have no points.
+        zeroed: those of them that have 0 points, by this run or an earlier one.
         removed: files of results that were put away, because their students are no longer there.
     """
 
@@ -51,11 +52,7 @@ class ResultsFolder:
     table: GradesTable
     removed: list[str] = field(default_factory=list)
     empty: list[Submission] = field(default_factory=list)
-
-    @property
-    def nothing(self) -> list[Nothing]:
-        """The hand-ins that hold nothing that could be graded, by student."""
-        return sorted((Nothing(printable(one.name), one.nothing) for one in self.empty), key=lambda one: one.student)
+    zeroed: list[Submission] = field(default_factory=list)
 
     def made_from(self, submission: Submission) -> str:
         """A hash of everything that a result depends on, but for the seed."""
@@ -67,9 +64,11 @@ class ResultsFolder:
             record = self._stored(hand_in.key)
             if seed not in (None, record["seed"]) or failures_in(record):
                 return False
-            if record["made_from"] != self.made_from(read_submission(self.names, hand_in)):
+            submission = read_submission(self.names, hand_in)
+            if record["made_from"] != self.made_from(submission):
                 return False
             self.table.count(hand_in.key, record)
+            self.zeroed.extend([submission] if submission.nothing else [])
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return False  # none, or none that can be read: it is made again
         return True
@@ -110,13 +109,10 @@ class ResultsFolder:
         """Write `grades.csv`; `absent` are students without a hand-in."""
         _write(self.out / GRADES_FILE, self.table.text(absent).encode("utf-8-sig"))
 
-    def summary(self, found: HandIns, graded: int, reused: int, seconds: float, *, entered: bool) -> Summary:
-        """What the class came to.
-
-        Args:
-            entered: those with nothing to grade have 0 points now.
-        """
-        return self.table.summary(found, graded, reused, seconds, self.nothing, self.removed, entered=entered)
+    def summary(self, found: HandIns, graded: int, reused: int, seconds: float) -> Summary:
+        """What the class came to; as long as anybody who handed in nothing has no points, these are told of."""
+        nothing, entered = by_student(self.empty or self.zeroed), not self.empty and bool(self.zeroed)
+        return self.table.summary(found, graded, reused, seconds, nothing, self.removed, entered=entered)
 
     def _stored(self, name: str) -> dict[str, Any]:
         """The record of a student.
@@ -128,6 +124,11 @@ class ResultsFolder:
         if record["schema"] != SCHEMA:
             raise ValueError(record["schema"])
         return record
+
+
+def by_student(empty: Sequence[Submission]) -> list[Nothing]:
+    """The hand-ins that hold nothing that could be graded, by student."""
+    return sorted((Nothing(printable(one.name), one.nothing) for one in empty), key=lambda one: one.student)
 
 
 def made_from(digest: str, submission: Submission) -> str:
