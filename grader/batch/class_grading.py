@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.course import Course, CourseExercise
 from grader.errors import InfrastructureError, UsageError
@@ -22,6 +23,9 @@ from .hand_ins import HandIns, find_hand_ins
 from .printable_names import printable
 from .results_folder import ResultsFolder, by_student, open_results_folder
 from .submissions import Submission, read_submission
+
+if TYPE_CHECKING:
+    from grader.cluster.dask_pool import Cluster, ClusterPool
 
 TICK = 1.0
 PUBLISHING = 0.05
@@ -54,6 +58,7 @@ class Grading:
         seed: where every trial comes from; drawn afresh if not given.
         exercises: what is graded; all of the course, if none is named.
         students: who is graded, as results name them; everybody, if nobody is named.
+        cluster: whose workers grade, in place of this machine.
     """
 
     workers: int
@@ -61,6 +66,7 @@ class Grading:
     seed: int | None = None
     exercises: tuple[CourseExercise, ...] = ()
     students: frozenset[str] = frozenset()
+    cluster: Cluster | None = None
 
 
 def never(nothing: Sequence[Nothing]) -> bool:
@@ -189,8 +195,8 @@ def _grade(
 ) -> Generator[Graded | None]:
     """Each result when it is graded; `None` when a second has brought none. All processes have ended afterwards."""
     names = results.names
-    with GradingPool(names.course, grading.isolation, min(grading.workers, len(pending)), grading.seed) as pool:
-        made_in = replace(grading, seed=pool.grader.seed)
+    with _pool(names.course, grading, len(pending)) as pool:
+        made_in = replace(grading, seed=pool.seed)
         pool.prepare(names.wanted)  # torch is imported only now, and not if all results are reused
 
         def handed_in() -> Iterator[tuple[Submission, list[Part]]]:
@@ -209,6 +215,13 @@ def _grade(
                 submission, graded = found
                 made_from = results.made_from(submission)
                 yield submission.name, course_result(names, submission, graded, made_from, made_in)
+
+
+def _pool(course: Course, grading: Grading, submissions: int) -> GradingPool | ClusterPool:
+    """What grades: processes of this machine, or the workers of a cluster."""
+    if grading.cluster is not None:
+        return grading.cluster.pool(course, grading.isolation, grading.seed)
+    return GradingPool(course, grading.isolation, min(grading.workers, submissions), grading.seed)
 
 
 def parts(course: Course, submission: Submission) -> Iterator[Part]:

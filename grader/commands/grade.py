@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -46,6 +48,13 @@ def grade(
         Literal["box", "kernel", "seccomp", "none"] | None,
         typer.Option(help="What learner code is kept in; the strongest that this machine offers, if left out."),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Grade on a Dask cluster: the address of its scheduler, its scheduler file, or local.",
+        ),
+    ] = None,
     gradebook: Annotated[str | None, typer.Option(metavar="URL", help="nbgrader's, to enter the scores in.")] = None,
     format: Annotated[Literal["text", "json"], typer.Option("--format", help="Text for people, JSON for programs.")] = (
         "text"
@@ -76,8 +85,14 @@ def grade(
     found = find_hand_ins(course, submissions, folder)
     found = found if roster is None else by_roster(found, read_roster(roster))
     names = ExerciseNames(course, grading.exercises or course.exercises)
-    with entering_in_gradebook(names, gradebook, found.each, folder):
-        grading = isolated_here(grading, isolation)
+    with entering_in_gradebook(names, gradebook, found.each, folder), ExitStack() as stack:
+        if scheduler is None:
+            grading = isolated_here(grading, isolation)
+        else:
+            from grader.cluster.dask_pool import connected
+
+            cluster = stack.enter_context(connected(scheduler, workers))
+            grading = replace(grading, cluster=cluster, isolation=cluster.isolation(isolation))
         code = grade_with_progress(course, found, folder, grading, yes=yes, as_json=format == "json")
     raise typer.Exit(code)
 

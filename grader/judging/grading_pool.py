@@ -84,6 +84,11 @@ class GradingPool(Closing):
             self.close()
             raise
 
+    @property
+    def seed(self) -> int:
+        """Where every trial comes from."""
+        return self.grader.seed
+
     def close(self) -> None:
         """Run nothing more, whatever is running now."""
         for process in self._running:

@@ -1,0 +1,265 @@
+"""A class graded by the workers of a Dask cluster, with what each of them says checked before it counts.
+
+Dask sees to workers that die or fall silent: it gives their batches to others. What a worker refuses, or answers
+wrongly, is tried on another one, in smaller and smaller batches: one submission never stands for its neighbours.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import secrets
+import sys
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader import __version__
+from grader.course import Course, CourseExercise
+from grader.errors import InfrastructureError, ProtocolError, UsageError
+from grader.judging.grading_pool import TICK, Part
+from grader.results import LARGEST_SEED, ExerciseResult
+from grader.sandbox.isolation import Isolation, Machine, choose
+from grader.sandbox.warm_process import Closing
+
+from .wire import Setting, packed_batch, packed_setting, setting_name, unpack_results
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+LOCAL = "local"
+CONNECT_LIMIT = 30  # seconds
+ATTEMPTS = 3
+AHEAD = 2  # batches that a worker has, so that it never waits for the coordinator
+BATCH_SECONDS = 3.0
+FIRST_BATCH, MOST_SUBMISSIONS, MOST_BYTES = 4, 2000, 4 << 20
+BY_STRENGTH: tuple[Isolation, ...] = ("box", "kernel", "seccomp", "none")
+Submitted = tuple[Any, Sequence[Part]]
+
+
+@contextmanager
+def connected(scheduler: str, workers: int) -> Iterator[Cluster]:
+    """A cluster.
+
+    Args:
+        scheduler: the address of a scheduler, the path of its scheduler file, or `local` for a cluster on this machine.
+        workers: how many workers a local one has.
+
+    Raises:
+        UsageError: dask is not installed, or no scheduler answers there.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise UsageError('--scheduler needs Dask: pip install "handgrad[dask]"') from error
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters to an instructor is said here
+    with ExitStack() as stack:
+        if scheduler == LOCAL:
+            quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
+            where = {"address": stack.enter_context(LocalCluster(n_workers=workers, threads_per_worker=1, **quiet))}
+        else:
+            where = {"scheduler_file" if Path(scheduler).is_file() else "address": scheduler}
+        try:
+            client = stack.enter_context(Client(**where, timeout=CONNECT_LIMIT, set_as_default=False))
+        except (OSError, ValueError, TypeError) as error:
+            raise UsageError(
+                f"No Dask scheduler answers at {scheduler} ({error}): name its address, such as tls://host:8786, its "
+                f"scheduler file, or {LOCAL}."
+            ) from error
+        yield Cluster(client)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A connection to a scheduler."""
+
+    client: Client
+
+    def isolation(self, wanted: Isolation | None) -> Isolation:
+        """What every worker can keep learner code in: what is wanted, or the strongest that all of them have.
+
+        Raises:
+            InfrastructureError: there is no worker, one of them has another handgrad or none, or cannot isolate.
+        """
+        from . import dask_worker
+
+        try:
+            self.client.wait_for_workers(1, timeout=CONNECT_LIMIT)
+            found = self.client.run(dask_worker.facts)
+        except TimeoutError as error:
+            raise InfrastructureError("The cluster has no workers: start some with dask worker.") from error
+        except Exception as error:
+            raise InfrastructureError(
+                f"A worker of the cluster cannot grade ({type(error).__name__}: {error}): install handgrad "
+                f"{__version__} for it, in the environment that dask worker runs in."
+            ) from error
+        each: dict[str, Isolation] = {}
+        for address, facts in found.items():
+            if facts["version"] != __version__:
+                raise InfrastructureError(
+                    f"The worker at {address} has handgrad {facts['version']}: install {__version__} there."
+                )
+            try:
+                each[address] = choose(Machine(**facts["machine"]), wanted)
+            except InfrastructureError as error:
+                raise InfrastructureError(f"On the worker at {address}, {error}") from error
+        return max(each.values(), key=BY_STRENGTH.index)
+
+    def pool(self, course: Course, isolation: Isolation, seed: int | None) -> ClusterPool:
+        """The cluster as grading processes that are used as one."""
+        seed = secrets.randbelow(LARGEST_SEED + 1) if seed is None else seed
+        return ClusterPool(self.client, course, isolation, seed)
+
+
+@dataclass
+class _Batch:
+    """Submissions that are graded by one worker.
+
+    Args:
+        refused: where it was tried in vain.
+    """
+
+    submitted: list[Submitted]
+    refused: list[str] = field(default_factory=list)
+    address: str = ""
+
+    def halves(self) -> list[_Batch]:
+        """The same submissions, as few together as that is worth trying again."""
+        middle = len(self.submitted) // 2
+        parts = [self.submitted[:middle], self.submitted[middle:]] if middle else [self.submitted]
+        return [_Batch(part, [*self.refused]) for part in parts]
+
+
+class ClusterPool(Closing):
+    """The workers of a cluster, used as a `GradingPool` is.
+
+    Args:
+        seed: where every trial comes from.
+    """
+
+    def __init__(self, client: Client, course: Course, isolation: Isolation, seed: int) -> None:
+        self.client, self.course, self.isolation, self.seed = client, course, isolation, seed
+        self.setting: Future | None = None
+        self.running: dict[Future, _Batch] = {}
+        self.again = deque[_Batch]()
+        self.pace: dict[str, float] = {}  # seconds for one submission, by the address of a worker
+        self.failures, self.succeeded = 0, False
+        self.names = (f"handgrad-{uuid.uuid4().hex}-{count}" for count in itertools.count())
+
+    def close(self) -> None:
+        """Ask for nothing more."""
+        if self.running:
+            self.client.cancel(list(self.running), force=True)
+        self.running = {}
+        self.setting = None
+
+    def prepare(self, exercises: Iterable[CourseExercise]) -> None:
+        """Have each worker make the references of these exercises, once, before its first batch."""
+        from . import dask_worker
+
+        wanted = tuple(exercise.id for exercise in exercises)
+        data = packed_setting(Setting(self.course, self.seed, self.isolation, wanted))
+        self.setting = self.client.submit(dask_worker.same, data, key=f"handgrad-setting-{setting_name(data)}")
+
+    def grade(self, submissions: Iterable[Submitted]) -> Iterator[tuple[Any, list[ExerciseResult]] | None]:
+        """Each submission's results when they are there, `None` where a second brought none: see `GradingPool.grade`."""
+
+        waiting, told = iter(submissions), False
+        while True:
+            workers = self.client.nthreads()
+            if not workers and not told:
+                print("handgrad: the cluster has no workers now; waiting for one.", file=sys.stderr, flush=True)
+            told = not workers
+            for address in self._free(workers):
+                if (batch := self._next(address, workers[address], waiting)) is None:
+                    break
+                self._submit(batch, address)
+            if not self.running and workers and not self.again:
+                return
+            done = self._done()
+            for future in done:
+                yield from self._landed(future)
+            if not done:
+                yield None
+
+    def _done(self) -> Iterable[Future]:
+        """What has ended within a second; it takes no longer than it must."""
+        from distributed import wait
+
+        if not self.running:
+            time.sleep(TICK)  # until there are workers
+            return ()
+        with suppress(TimeoutError), self.client.as_current():
+            return wait(list(self.running), TICK, return_when="FIRST_COMPLETED").done  # type: ignore[no-any-return]
+        return ()
+
+    def _free(self, workers: dict[str, int]) -> Iterator[str]:
+        """Whose turn it is, as long as anybody has too little to do: whoever has least."""
+        while workers:
+            load = Counter(batch.address for batch in self.running.values())
+            least = min(workers, key=lambda address: load[address])
+            if load[least] >= AHEAD:
+                return
+            yield least
+
+    def _next(self, address: str, threads: int, waiting: Iterator[Submitted]) -> _Batch | None:
+        """The next batch for a worker: as much as it does in a few seconds."""
+        if self.again:
+            tried = next((batch for batch in self.again if address not in batch.refused), self.again[0])
+            self.again.remove(tried)
+            return tried
+        pace = self.pace.get(address)
+        most = FIRST_BATCH * threads if pace is None else max(1, min(int(BATCH_SECONDS / pace), MOST_SUBMISSIONS))
+        found, size = list[Submitted](), 0
+        for key, parts in waiting:
+            found.append((key, parts))
+            size += sum(len(content) for part in parts for content in (part.content, *part.beside.values()))
+            if len(found) >= most or size >= MOST_BYTES:
+                break
+        return _Batch(found) if found else None
+
+    def _submit(self, batch: _Batch, address: str) -> None:
+        from . import dask_worker
+
+        batch.address = address
+        data = packed_batch([parts for _, parts in batch.submitted])
+        here = {"key": next(self.names), "workers": [address], "allow_other_workers": True}
+        self.running[self.client.submit(dask_worker.grade_batch, self.setting, data, **here)] = batch
+
+    def _landed(self, future: Future) -> Iterator[tuple[Any, list[ExerciseResult]]]:
+        """The results of a batch, or those of what cannot be graded anywhere."""
+        batch = self.running.pop(future)
+        try:
+            data = future.result()
+            if not isinstance(data, bytes):
+                raise ProtocolError("a worker answered with something else than bytes")
+            results, seconds = unpack_results(data, self.course, [parts for _, parts in batch.submitted])
+        except Exception as error:  # whatever became of it there, another worker may do better
+            yield from self._failed(batch, error)
+            return
+        self.succeeded = True
+        self.pace[batch.address] = max(seconds, 1e-3) / len(batch.submitted)
+        yield from zip((key for key, _ in batch.submitted), results, strict=True)
+
+    def _failed(self, batch: _Batch, error: Exception) -> Iterator[tuple[Any, list[ExerciseResult]]]:
+        """Try a batch again elsewhere, in halves; say so of a submission that was tried often enough.
+
+        Raises:
+            InfrastructureError: nothing was ever graded.
+        """
+        self.failures += 1
+        why = f"{error}".partition("\n")[0] or type(error).__name__
+        if not self.succeeded and self.failures > ATTEMPTS * max(len(self.client.nthreads()), 1):
+            raise InfrastructureError(f"No worker of the cluster can grade: {why}. Nothing was graded.") from error
+        batch.refused.append(batch.address)
+        if len(batch.submitted) > 1 or len(batch.refused) < ATTEMPTS:
+            self.again.extend(batch.halves())
+            return
+        [(key, parts)] = batch.submitted
+        says = f"no worker could grade it ({why}): run the same command again"
+        yield key, [self.course.find(part.exercise).unread_result(says) for part in parts]

@@ -1,0 +1,175 @@
+"""What goes over the wire between a coordinator and a machine that grades for it: bytes and JSON, nothing that runs.
+
+A setting says what is graded by: the course, the seed, the isolation. A batch holds what some students handed in. What
+comes back is facts from somebody else's machine, and is checked before it counts.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from grader import __version__
+from grader.course import COURSE_FILE, PACKAGE, Course, CourseExercise, load_course
+from grader.errors import ProtocolError
+from grader.judging.grading_pool import Part
+from grader.results import ExerciseResult, exercise_from_json
+from grader.sandbox.isolation import Isolation
+
+SETTING = "setting.json"
+LEFT_OUT = frozenset({"__pycache__", ".ipynb_checkpoints"})
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a batch is graded by.
+
+    Args:
+        exercises: the ids of those whose references are made at the start.
+    """
+
+    course: Course
+    seed: int
+    isolation: Isolation
+    exercises: tuple[str, ...]
+
+
+def packed_setting(setting: Setting) -> bytes:
+    """A setting as a zip archive, the same bytes whenever it is the same: what grades is in it, no learner's work."""
+    course, archive = setting.course, io.BytesIO()
+    files = {COURSE_FILE: course.config.model_dump_json(exclude_none=True).encode()}
+    for path in sorted(course.solutions.rglob("*")):
+        if path.is_file() and not LEFT_OUT & set(path.parts):
+            files[f"solutions/{path.relative_to(course.solutions).as_posix()}"] = path.read_bytes()
+    said = {
+        "version": __version__,
+        "seed": setting.seed,
+        "isolation": setting.isolation,
+        "exercises": setting.exercises,
+    }
+    files[SETTING] = json.dumps(said).encode()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in files.items():
+            packed.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+    return archive.getvalue()
+
+
+def unpack_setting(data: bytes, folder: Path) -> Setting:
+    """A setting, its course laid down in an empty folder.
+
+    Raises:
+        ProtocolError: it was made by another version of handgrad.
+        CourseError: the course cannot be used.
+    """
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        packed.extractall(folder)
+    said = json.loads((folder / SETTING).read_bytes())
+    if said["version"] != __version__:
+        raise ProtocolError(f"it has handgrad {__version__}, and the class is graded with {said['version']}")
+    return Setting(load_course(folder), said["seed"], said["isolation"], tuple(said["exercises"]))
+
+
+def setting_name(data: bytes) -> str:
+    """What tells one setting from another."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def packed_batch(batch: Sequence[Sequence[Part]]) -> bytes:
+    """What some students handed in, a content that several exercises may import only once."""
+    return zlib.compress(json.dumps([_submission(parts) for parts in batch]).encode(), 1)
+
+
+def unpack_batch(data: bytes) -> list[list[Part]]:
+    """What some students handed in."""
+    return [list(_parts(submission)) for submission in json.loads(zlib.decompress(data))]
+
+
+def _submission(parts: Sequence[Part]) -> dict[str, Any]:
+    contents: dict[bytes, int] = {}
+
+    def place(content: bytes) -> int:
+        return contents.setdefault(content, len(contents))
+
+    told = [
+        {
+            "exercise": part.exercise,
+            **({"file": place(part.content)} if isinstance(part.content, bytes) else {"cells": part.content}),
+            "beside": {name: place(content) for name, content in part.beside.items()},
+        }
+        for part in parts
+    ]
+    return {"parts": told, "contents": [base64.b64encode(content).decode() for content in contents]}
+
+
+def _parts(submission: Mapping[str, Any]) -> Iterator[Part]:
+    contents = [base64.b64decode(content) for content in submission["contents"]]
+    for part in submission["parts"]:
+        content = contents[part["file"]] if "file" in part else tuple(part["cells"])
+        yield Part(part["exercise"], content, {name: contents[place] for name, place in part["beside"].items()})
+
+
+def packed_results(results: Iterable[Sequence[ExerciseResult]], seconds: float) -> bytes:
+    """The verdicts on a batch, and how long it took."""
+    told = [[{**one.record, "printed": one.printed, "notes": one.notes} for one in each] for each in results]
+    return zlib.compress(json.dumps({"seconds": seconds, "results": told}).encode(), 1)
+
+
+def unpack_results(
+    data: bytes, course: Course, batch: Sequence[Sequence[Part]]
+) -> tuple[list[list[ExerciseResult]], float]:
+    """The verdicts on a batch, and how long it took.
+
+    Raises:
+        ProtocolError: they are not what a machine says that graded just this batch; says what is wrong.
+    """
+    try:
+        told = json.loads(zlib.decompress(data))
+        if len(told["results"]) != len(batch):
+            raise ProtocolError(f"{len(told['results'])} submissions came back, {len(batch)} were sent")
+        results = [
+            [_result(record, course.find(part.exercise)) for record, part in zip(records, parts, strict=True)]
+            for records, parts in zip(told["results"], batch, strict=True)
+        ]
+        return results, float(told["seconds"])
+    except (zlib.error, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ProtocolError(f"what came back cannot be read ({type(error).__name__}: {error})") from error
+
+
+def _result(record: Mapping[str, Any], exercise: CourseExercise) -> ExerciseResult:
+    """A verdict as the schema has it, on this exercise, with its points, and with nothing in it that is at odds."""
+    plain = {name: value for name, value in record.items() if name not in ("printed", "notes")}
+    wrong = next(_exercise_schema().iter_errors(plain), None)
+    if wrong is not None:
+        raise ProtocolError(f"a result is none of handgrad's ({wrong.message[:200]})")
+    result = exercise_from_json(record)
+    points = exercise.points / len(exercise.answer_names)
+    is_of_it = (result.id, result.unit) == (exercise.id, exercise.unit)
+    if not is_of_it or tuple(answer.name for answer in result.answers) != exercise.answer_names:
+        raise ProtocolError(f"a result for {exercise.id} is about something else")
+    if result.record != plain or any(
+        not _in_range(answer.score, answer.max_score, points) for answer in result.answers
+    ):
+        raise ProtocolError(f"the points of a result for {exercise.id} do not add up")
+    return result
+
+
+def _in_range(score: float, max_score: float, points: float) -> bool:
+    return 0 <= score <= max_score and abs(max_score - points) < 1e-6
+
+
+@cache
+def _exercise_schema() -> Any:
+    """What the schema of a record says of one exercise."""
+    from jsonschema import Draft202012Validator
+
+    schema = json.loads((PACKAGE / "result.schema.json").read_text(encoding="utf-8"))
+    return Draft202012Validator({"$defs": schema["$defs"], "$ref": "#/$defs/exercise"})
