@@ -35,6 +35,8 @@ SAVES = 10
 STUDENTS = 200
 CROWD = 10_000
 EXPORTED = 400
+SHARED = 800
+REPORTED, LARGEST_REPORT = 3000, 100_000
 WORKERS = 2
 NOTEBOOKS, STOCK = 30, 4
 ROUNDS = 3
@@ -72,10 +74,10 @@ def solved_course(folder: Path, config: str = "") -> Path:
     """
     from grader.authoring.build import worked_text
     from grader.course import load_course
-    from grader.learner.workspace import PYTEST_INI
+    from grader.learner.workspace import PROJECT
 
     folder.mkdir(parents=True)
-    (folder / "pytest.ini").write_text(PYTEST_INI)
+    (folder / "pyproject.toml").write_text(PROJECT)
     (folder / "course.yaml").write_text(config or (ROOT / "course.yaml").read_text())
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "solutions", folder / "solutions", ignore=ignored)
@@ -245,6 +247,55 @@ def beside_nbgrader(course: Path) -> list[Row]:
     ]
 
 
+def clustered(course: Path) -> list[Row]:
+    """Workers of a Dask cluster on this machine, with one grading process each: two of them against one."""
+    from grader.batch.class_grading import Grading, Progress, grade_class
+    from grader.batch.hand_ins import find_hand_ins
+    from grader.cluster.dask_pool import connected
+    from grader.course import load_course
+
+    hand_in(course, SHARED)
+    loaded, rates = load_course(course), dict[int, list[float]]({1: [], 2: []})
+    for turn in range(ROUNDS):
+        for workers, measured in rates.items():
+            told: list[tuple[float, Progress]] = []
+            out = course.parent / f"shared-{turn}-{workers}"
+            with connected("local", workers) as cluster:
+                grading = Grading(workers, cluster.isolation(None), seed=1, cluster=cluster)
+                found = find_hand_ins(loaded, course.parent / "submissions", out)
+                grade_class(loaded, found, out, grading, lambda progress: told.append((time.perf_counter(), progress)))
+            landed = [when for when, progress in told if progress.done]
+            measured.append((len(landed) - 1) / (landed[-1] - landed[0]))
+    one, two = (median(measured) for measured in rates.values())
+    what = f"`handgrad grade --scheduler`, {SHARED} submissions of one exercise, after start-up"
+    return [
+        Row(f"{what}, one worker", f"{one:.3g} a second", "the yardstick", True),
+        at_least("two workers, how many times faster", two / one, 1.8, "x"),
+    ]
+
+
+def reported(course: Path) -> list[Row]:
+    """The page on a class that handed in the whole course, and the table on one of a single exercise."""
+    file = course / "exercises" / LIN_GRAD
+    handed_in = course.parent / "reported" / "s" / "exercises"
+    shutil.copytree(course / "exercises", handed_in)
+    (handed_in / LIN_GRAD).write_text(file.read_text().replace("out.g.sum(0)", "out.g.mean(0)"))
+    seconds([*HANDGRAD, "grade", "../reported", "--out", "../report-of"], course)
+    record = json.loads((course.parent / "report-of" / "s.json").read_text())
+    small = {**record, "exercises": [each for each in record["exercises"] if each["id"] == "lin_grad"]}
+    rows = []
+    for students, one, limit in ((REPORTED, record, 5), (LARGEST_REPORT, small, 60)):
+        records = course.parent / f"records-{students}"
+        records.mkdir()
+        for i in range(students):
+            (records / f"s{i:06}.json").write_text(json.dumps({**one, "student": f"s{i:06}"}))
+        words = [*HANDGRAD, "report", str(records), "--out", str(records.with_suffix(".html"))]
+        found = peaks(words, course, _environment())
+        which = "the whole course" if one is record else "one exercise"
+        rows.append(at_most(f"`handgrad report`, {students} records of {which}", found.seconds, limit, "s"))
+    return [*rows, at_most("its peak memory", found.grader / 1024, 1024, "MiB")]
+
+
 def exports(course: Path) -> list[Row]:
     """The records of a class that handed in the whole course, written for each platform; the slowest counts."""
     file = course / "exercises" / LIN_GRAD
@@ -278,6 +329,8 @@ PARTS: dict[str, Callable[[Path], list[Row]]] = {
     "crowd": crowd,
     "nbgrader": beside_nbgrader,
     "exports": exports,
+    "report": reported,
+    "cluster": clustered,
     "no-torch": without_torch,
 }
 

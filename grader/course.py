@@ -168,10 +168,16 @@ class Course:
         Raises:
             UsageError: there is none, or there are several; names the nearest.
         """
+        if name in self._by_id:
+            return self._by_id[name]
         found = self._matching(name)
         if len(found) > 1:
             raise UsageError(f"{name} is a whole unit or folder: name one exercise, such as {found[0].id}.")
         return found[0]
+
+    @cached_property
+    def _by_id(self) -> dict[str, CourseExercise]:
+        return {exercise.id: exercise for exercise in self.exercises}
 
     def exercise_at(self, path: Path) -> CourseExercise | None:
         """The exercise whose file this is."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from grader.picture.svg_drawing import Picture
 
 FRONT_ENDS = (
-    (("commands", "the handgrad command"), ("nbgrader", "its commands"), ("export", "other platforms"),
-     ("batch", "a class into a folder"), ("notebook", "cells that check")),
+    (("commands", "handgrad ..."), ("nbgrader", "its commands"), ("export", "other platforms"),
+     ("batch", "a whole class"), ("cluster", "other machines"), ("notebook", "cells that check")),
     (("report", "a page on a class"), ("learner", "pytest, hints"),
      ("authoring", "audit, derived files"), ("picture", "heat maps, graphs"),
      ("explanation", "anybody's own code"), ("training", "models that learn")),

@@ -7,13 +7,15 @@ wrongly, is tried on another one, in smaller and smaller batches: one submission
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 import secrets
 import sys
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,11 +35,12 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 LOCAL = "local"
-CONNECT_LIMIT = 30  # seconds
+CONNECT_LIMIT = 10  # seconds, and for going on without a scheduler that is gone
 ATTEMPTS = 3
 AHEAD = 2  # batches that a worker has, so that it never waits for the coordinator
 BATCH_SECONDS = 3.0
 FIRST_BATCH, MOST_SUBMISSIONS, MOST_BYTES = 4, 2000, 4 << 20
+KEPT = "What was finished is kept; the same command goes on."
 BY_STRENGTH: tuple[Isolation, ...] = ("box", "kernel", "seccomp", "none")
 Submitted = tuple[Any, Sequence[Part]]
 
@@ -54,6 +57,7 @@ def connected(scheduler: str, workers: int) -> Iterator[Cluster]:
         UsageError: dask is not installed, or no scheduler answers there.
     """
     try:
+        import dask
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise UsageError('--scheduler needs Dask: pip install "handgrad[dask]"') from error
@@ -63,7 +67,11 @@ def connected(scheduler: str, workers: int) -> Iterator[Cluster]:
             quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
             where = {"address": stack.enter_context(LocalCluster(n_workers=workers, threads_per_worker=1, **quiet))}
         else:
-            where = {"scheduler_file" if Path(scheduler).is_file() else "address": scheduler}
+            where = {"address": _address(scheduler)}
+            if where["address"].startswith("tls://") and not dask.config.get("distributed.comm.tls.ca-file", None):
+                raise UsageError(
+                    f"{where['address']} needs certificates: name them in Dask's configuration (docs/cluster.md)."
+                )
         try:
             client = stack.enter_context(Client(**where, timeout=CONNECT_LIMIT, set_as_default=False))
         except (OSError, ValueError, TypeError) as error:
@@ -74,11 +82,44 @@ def connected(scheduler: str, workers: int) -> Iterator[Cluster]:
         yield Cluster(client)
 
 
+def _address(scheduler: str) -> str:
+    """The address in a scheduler file, or what it is itself.
+
+    Raises:
+        UsageError: it is a file with no address in it.
+    """
+    if not Path(scheduler).is_file():
+        return scheduler
+    try:
+        return str(json.loads(Path(scheduler).read_bytes())["address"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{scheduler} is no scheduler file: name the one that dask scheduler wrote.") from error
+
+
+@contextmanager
+def scheduler_at_hand() -> Iterator[None]:
+    """Ask the scheduler something.
+
+    Raises:
+        InfrastructureError: it does not answer any more.
+    """
+    try:
+        yield
+    except (OSError, CancelledError) as error:
+        raise InfrastructureError(f"The scheduler of the cluster is gone. {KEPT}") from error
+
+
 @dataclass(frozen=True)
 class Cluster:
     """A connection to a scheduler."""
 
     client: Client
+
+    @property
+    def size(self) -> str:
+        """How many workers there are, in words."""
+        count = len(self.client.nthreads())
+        return f"{count} worker{'s' if count != 1 else ''}"
 
     def isolation(self, wanted: Isolation | None) -> Isolation:
         """What every worker can keep learner code in: what is wanted, or the strongest that all of them have.
@@ -148,7 +189,8 @@ class ClusterPool(Closing):
         self.running: dict[Future, _Batch] = {}
         self.again = deque[_Batch]()
         self.pace: dict[str, float] = {}  # seconds for one submission, by the address of a worker
-        self.failures, self.succeeded = 0, False
+        self.failures = Counter[str]()  # one after the other, by the address of a worker
+        self.why = ""  # it failed last
         self.names = (f"handgrad-{uuid.uuid4().hex}-{count}" for count in itertools.count())
 
     def close(self) -> None:
@@ -167,21 +209,28 @@ class ClusterPool(Closing):
         self.setting = self.client.submit(dask_worker.same, data, key=f"handgrad-setting-{setting_name(data)}")
 
     def grade(self, submissions: Iterable[Submitted]) -> Iterator[tuple[Any, list[ExerciseResult]] | None]:
-        """Each submission's results when they are there, `None` where a second brought none: see `GradingPool.grade`."""
+        """Each submission's results when they are there; `None` where a second brought none. As `GradingPool.grade`.
 
+        Raises:
+            InfrastructureError: every worker there is fails again and again.
+        """
         waiting, told = iter(submissions), False
         while True:
-            workers = self.client.nthreads()
+            with scheduler_at_hand():
+                workers = self.client.nthreads()
             if not workers and not told:
                 print("handgrad: the cluster has no workers now; waiting for one.", file=sys.stderr, flush=True)
             told = not workers
-            for address in self._free(workers):
-                if (batch := self._next(address, workers[address], waiting)) is None:
-                    break
-                self._submit(batch, address)
+            able = {address: threads for address, threads in workers.items() if self.failures[address] < ATTEMPTS}
+            if workers and not able:
+                raise InfrastructureError(f"No worker of the cluster can grade: {self.why}. {KEPT}")
+            for address in self._free(able):
+                if (batch := self._next(address, able, waiting)) is not None:
+                    self._submit(batch, address)
             if not self.running and workers and not self.again:
                 return
-            done = self._done()
+            with scheduler_at_hand():
+                done = self._done()
             for future in done:
                 yield from self._landed(future)
             if not done:
@@ -198,27 +247,23 @@ class ClusterPool(Closing):
             return wait(list(self.running), TICK, return_when="FIRST_COMPLETED").done  # type: ignore[no-any-return]
         return ()
 
-    def _free(self, workers: dict[str, int]) -> Iterator[str]:
-        """Whose turn it is, as long as anybody has too little to do: whoever has least."""
-        while workers:
-            load = Counter(batch.address for batch in self.running.values())
-            least = min(workers, key=lambda address: load[address])
-            if load[least] >= AHEAD:
-                return
-            yield least
+    def _free(self, able: Iterable[str]) -> list[str]:
+        """Whose turn it is, by turns: whoever has too little to do."""
+        load = Counter(batch.address for batch in self.running.values())
+        return [address for more in range(AHEAD, 0, -1) for address in able if AHEAD - load[address] >= more]
 
-    def _next(self, address: str, threads: int, waiting: Iterator[Submitted]) -> _Batch | None:
-        """The next batch for a worker: as much as it does in a few seconds."""
-        if self.again:
-            tried = next((batch for batch in self.again if address not in batch.refused), self.again[0])
-            self.again.remove(tried)
-            return tried
+    def _next(self, address: str, able: Mapping[str, int], waiting: Iterator[Submitted]) -> _Batch | None:
+        """The next batch for a worker: what it has not refused itself, or as much as it does in a few seconds."""
+        for batch in self.again:
+            if address not in batch.refused or not able.keys() - batch.refused:
+                self.again.remove(batch)
+                return batch
         pace = self.pace.get(address)
-        most = FIRST_BATCH * threads if pace is None else max(1, min(int(BATCH_SECONDS / pace), MOST_SUBMISSIONS))
+        most = FIRST_BATCH * able[address] if pace is None else min(int(BATCH_SECONDS / pace) + 1, MOST_SUBMISSIONS)
         found, size = list[Submitted](), 0
         for key, parts in waiting:
             found.append((key, parts))
-            size += sum(len(content) for part in parts for content in (part.content, *part.beside.values()))
+            size += sum(len(piece) for part in parts for piece in (*_pieces(part.content), *part.beside.values()))
             if len(found) >= most or size >= MOST_BYTES:
                 break
         return _Batch(found) if found else None
@@ -242,24 +287,22 @@ class ClusterPool(Closing):
         except Exception as error:  # whatever became of it there, another worker may do better
             yield from self._failed(batch, error)
             return
-        self.succeeded = True
+        self.failures.pop(batch.address, None)
         self.pace[batch.address] = max(seconds, 1e-3) / len(batch.submitted)
         yield from zip((key for key, _ in batch.submitted), results, strict=True)
 
     def _failed(self, batch: _Batch, error: Exception) -> Iterator[tuple[Any, list[ExerciseResult]]]:
-        """Try a batch again elsewhere, in halves; say so of a submission that was tried often enough.
-
-        Raises:
-            InfrastructureError: nothing was ever graded.
-        """
-        self.failures += 1
-        why = f"{error}".partition("\n")[0] or type(error).__name__
-        if not self.succeeded and self.failures > ATTEMPTS * max(len(self.client.nthreads()), 1):
-            raise InfrastructureError(f"No worker of the cluster can grade: {why}. Nothing was graded.") from error
+        """Try a batch again elsewhere, in halves; say so of a submission that was tried often enough."""
+        self.failures[batch.address] += 1
+        self.why = f"{error}".partition("\n")[0] or type(error).__name__
         batch.refused.append(batch.address)
         if len(batch.submitted) > 1 or len(batch.refused) < ATTEMPTS:
             self.again.extend(batch.halves())
             return
         [(key, parts)] = batch.submitted
-        says = f"no worker could grade it ({why}): run the same command again"
+        says = f"no worker could grade it ({self.why}): run the same command again"
         yield key, [self.course.find(part.exercise).unread_result(says) for part in parts]
+
+
+def _pieces(content: bytes | tuple[str, ...]) -> tuple[bytes, ...] | tuple[str, ...]:
+    return (content,) if isinstance(content, bytes) else content

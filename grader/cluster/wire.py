@@ -13,8 +13,8 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +119,7 @@ def _parts(submission: Mapping[str, Any]) -> Iterator[Part]:
 
 def packed_results(results: Iterable[Sequence[ExerciseResult]], seconds: float) -> bytes:
     """The verdicts on a batch, and how long it took."""
-    told = [[{**one.record, "printed": one.printed, "notes": one.notes} for one in each] for each in results]
+    told = [[(json.dumps(one.record), one.printed, one.notes) for one in each] for each in results]
     return zlib.compress(json.dumps({"seconds": seconds, "results": told}).encode(), 1)
 
 
@@ -133,31 +133,33 @@ def unpack_results(
     """
     try:
         told = json.loads(zlib.decompress(data))
-        if len(told["results"]) != len(batch):
-            raise ProtocolError(f"{len(told['results'])} submissions came back, {len(batch)} were sent")
         results = [
-            [_result(record, course.find(part.exercise)) for record, part in zip(records, parts, strict=True)]
-            for records, parts in zip(told["results"], batch, strict=True)
+            [_result(course.find(part.exercise), *said) for said, part in zip(each, parts, strict=True)]
+            for each, parts in zip(told["results"], batch, strict=True)
         ]
         return results, float(told["seconds"])
     except (zlib.error, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ProtocolError(f"what came back cannot be read ({type(error).__name__}: {error})") from error
 
 
-def _result(record: Mapping[str, Any], exercise: CourseExercise) -> ExerciseResult:
+def _result(exercise: CourseExercise, record: str, printed: str, notes: list[str]) -> ExerciseResult:
+    if not isinstance(notes, list) or not all(isinstance(text, str) for text in (printed, *notes)):
+        raise ProtocolError(f"what is said of {exercise.id} is no text")
+    return replace(_verdict(record, exercise, exercise.answer_names), printed=printed, notes=tuple(notes))
+
+
+@lru_cache(1024)  # most of a class makes the same mistakes, or none
+def _verdict(text: str, exercise: CourseExercise, answers: tuple[str, ...]) -> ExerciseResult:
     """A verdict as the schema has it, on this exercise, with its points, and with nothing in it that is at odds."""
-    plain = {name: value for name, value in record.items() if name not in ("printed", "notes")}
-    wrong = next(_exercise_schema().iter_errors(plain), None)
+    record = json.loads(text)
+    wrong = next(_exercise_schema().iter_errors(record), None)
     if wrong is not None:
         raise ProtocolError(f"a result is none of handgrad's ({wrong.message[:200]})")
     result = exercise_from_json(record)
-    points = exercise.points / len(exercise.answer_names)
-    is_of_it = (result.id, result.unit) == (exercise.id, exercise.unit)
-    if not is_of_it or tuple(answer.name for answer in result.answers) != exercise.answer_names:
+    if (result.id, result.unit, *(answer.name for answer in result.answers)) != (exercise.id, exercise.unit, *answers):
         raise ProtocolError(f"a result for {exercise.id} is about something else")
-    if result.record != plain or any(
-        not _in_range(answer.score, answer.max_score, points) for answer in result.answers
-    ):
+    points = exercise.points / len(answers)
+    if result.record != record or not all(_in_range(one.score, one.max_score, points) for one in result.answers):
         raise ProtocolError(f"the points of a result for {exercise.id} do not add up")
     return result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -93,6 +94,7 @@ def grade(
 
             cluster = stack.enter_context(connected(scheduler, workers))
             grading = replace(grading, cluster=cluster, isolation=cluster.isolation(isolation))
+            print(f"handgrad: grading on {cluster.size}, isolated: {grading.isolation}.", file=sys.stderr)
         code = grade_with_progress(course, found, folder, grading, yes=yes, as_json=format == "json")
     raise typer.Exit(code)
 
