@@ -115,17 +115,41 @@ def _root(
 
 
 @app.command()
-def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder for your course.")]) -> None:
+def init(
+    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="A new folder for your course.")] = None,
+    package: Annotated[
+        str, typer.Option("--from", metavar="PACKAGE", help="The installed package of another course.")
+    ] = "",
+    own: Annotated[
+        Path | None, typer.Option("--course", metavar="DIR", help="For authors: begin a course of your own there.")
+    ] = None,
+) -> None:
     """Make a folder with all lessons and stubs, ready to start."""
     from .learner import workspace
 
-    course = workspace.init(folder)
+    if own is not None and folder is None and not package:
+        _new_course(own)
+        return
+    if folder is None or own is not None:
+        raise UsageError("Name one new folder: handgrad init my-course, or --course my-course for one that you write.")
+    course = workspace.init(folder, package)
     here = course.root == Path.cwd().resolve()
     go = "Start here:" if here else f"Go there, and start:\n  cd {shlex.quote(str(folder))}"
     print(f"{course.root if here else folder} is ready. {go}\n  handgrad")
     print("It checks each exercise as you save it: open the same folder in your editor, beside the terminal.")
     first = folder / "exercises" / course.exercises[0].unit / "README.md"
     print(f"It begins with the lesson in {first}: read it with handgrad lesson, or handgrad lesson --browser.")
+
+
+def _new_course(folder: Path) -> None:
+    """Begin a course of an author's own, and say how it goes on."""
+    from .authoring.new_course import FIRST, UNIT, new_course
+
+    course = new_course(folder)
+    print(f"{folder} is a course with one exercise, {FIRST}. Go there, and write your own:")
+    print(f"  cd {shlex.quote(str(folder))}\n  handgrad new cube_grad --unit {UNIT}\n  handgrad audit")
+    wheel, package = "pip wheel . --no-deps", course.config.package
+    print(f"To give it to learners: {wheel}. They install that, and type: handgrad init my-folder --from {package}")
 
 
 app.command()(lesson)

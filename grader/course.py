@@ -222,6 +222,16 @@ def bundled_folder() -> Path:
     return inside if inside.is_dir() else PACKAGE.parent
 
 
+def package_folder(name: str) -> Path | None:
+    """The folder of an installed package that has a course in it."""
+    try:
+        found = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    folders = map(Path, (found.submodule_search_locations if found else None) or ())
+    return next((folder for folder in folders if (folder / COURSE_FILE).is_file()), None)
+
+
 def find_root(start: Path) -> Path | None:
     """The nearest folder at or above `start` that holds a `course.yaml`."""
     start = start.resolve()
@@ -273,9 +283,15 @@ def load_course(root: Path) -> Course:
     Raises:
         CourseError: `course.yaml` is missing, unreadable or wrong; names the line.
     """
-    config = read_course_file(root / COURSE_FILE)
-    own = root / "solutions"
-    return Course(root.resolve(), own.resolve() if own.is_dir() else bundled_folder() / "solutions", config)
+    config, own = read_course_file(root / COURSE_FILE), root / "solutions"
+    if own.is_dir():
+        return Course(root.resolve(), own.resolve(), config)
+    source = package_folder(config.package) if config.package else bundled_folder()
+    if source is None:
+        listed, package = root / COURSE_FILE, config.package
+        where = f"{listed}, line {line_of_name(listed, package)}"
+        raise CourseError(f"{where}: this course comes in the package {package}, which is not installed: install it.")
+    return Course(root.resolve(), source / "solutions", config)
 
 
 def load_module(path: Path, name: str) -> ModuleType:

@@ -13,10 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from .errors import CourseError
 
 ID, UNIT_ID, NAME = r"^[a-z][a-z0-9_]*$", r"^\d\d_[a-z0-9_]+$", r"^[A-Za-z0-9_\-]+$"
+PACKAGE = r"^([A-Za-z_][A-Za-z0-9_]*)?$"
 IN_WORDS = {
     ID: "write small letters, digits and _, a letter first",
     UNIT_ID: "write two digits, _, and a name of small letters, digits and _",
     NAME: "write letters, digits, _ and -",
+    PACKAGE: "write the name that it is imported by",
 }
 QUIZ_FILE, KEYS_FILE = "quiz.yaml", "quiz_keys.json"
 
@@ -72,10 +74,15 @@ class Unit(_Part):
 
 
 class CourseFile(_Part):
-    """The content of `course.yaml`."""
+    """The content of `course.yaml`.
+
+    Args:
+        package: the installed package that the course comes in, right answers included; empty for handgrad's own.
+    """
 
     course: str = Field(pattern=NAME)
     title: str
+    package: str = Field(default="", pattern=PACKAGE)
     policy: Policy = Policy()
     units: tuple[Unit, ...] = Field(min_length=1)
 

@@ -43,7 +43,8 @@ def {name}(inp, out):
 
     Forward: `out = inp**2`. The gradient of the loss with respect to `out` is already in `out.g`.
 
-    inp: (bs, n), and so are out, out.g and inp.g
+    inp: (bs, n), and so is inp.g
+    out: (bs, n), and so is out.g
     """
     ### BEGIN SOLUTION
     # Why: each entry of inp is used once, and out moves 2 * inp times as far.
@@ -70,23 +71,32 @@ def add_exercise(course: Course, name: str, unit: str) -> list[Path]:
         UsageError: there is no such unit, or the name is taken or is no name of a function.
         SpecError: the unit's declarations cannot be used.
     """
-    solution, page = course.solutions / unit / f"{name}.py", course.root / "tests/learners" / unit / f"{name}.py"
-    _expect_new(course, name, unit, solution, page)
-    words = {"name": name, "title": name.removesuffix("_grad").replace("_", " ").capitalize()}
-    spec, listed = course.spec(unit), course.root / COURSE_FILE
+    listed, spec = course.root / COURSE_FILE, course.spec(unit)
+    _expect_new(course, name, unit)
     written = {
-        spec: _with_imports(spec.read_text(encoding="utf-8")).rstrip("\n") + "\n" + DECLARATION.format(**words),
-        solution: SOLUTION.format(**words),
-        page: PAGE.format(**words),
+        **beginning(course.root, name, unit, spec.read_text(encoding="utf-8")),
         listed: _with_entry(listed.read_text(encoding="utf-8"), name, unit),
     }
     for path, text in written.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text.encode())
     return [*written, *build(load_course(course.root))]
 
 
-def _expect_new(course: Course, name: str, unit: str, *files: Path) -> None:
+def beginning(root: Path, name: str, unit: str, spec: str) -> dict[Path, str]:
+    """What an exercise of the course in `root` begins with, by file.
+
+    Args:
+        spec: the text of the unit's `spec.py`.
+    """
+    words = {"name": name, "title": name.removesuffix("_grad").replace("_", " ").capitalize()}
+    return {
+        root / "solutions" / unit / "spec.py": _with_imports(spec).rstrip("\n") + "\n" + DECLARATION.format(**words),
+        root / "solutions" / unit / f"{name}.py": SOLUTION.format(**words),
+        root / "tests/learners" / unit / f"{name}.py": PAGE.format(**words),
+    }
+
+
+def _expect_new(course: Course, name: str, unit: str) -> None:
     units = [each.id for each in course.config.units]
     if unit not in units:
         raise UsageError(f"{unit} is no unit of this course: name one of {', '.join(units)}.")
@@ -94,18 +104,23 @@ def _expect_new(course: Course, name: str, unit: str, *files: Path) -> None:
         raise UsageError(f"{name} is no name for a function: use small letters, digits and _, such as square_grad.")
     if name in {each.id for each in course.exercises} or name in course.declarations(unit):
         raise UsageError(f"There is an exercise {name} already.")
-    if there := next((path for path in files if path.exists()), None):
+    files = beginning(course.root, name, unit, "")
+    if there := next((path for path in files if path.exists() and path.stem == name), None):
         raise UsageError(f"{there} is there already: move it away, or choose another name.")
 
 
 def _with_imports(text: str) -> str:
     """The text of a spec that imports what a declaration needs."""
-    imports = [node for node in ast.parse(text).body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    body = ast.parse(text).body
+    imports = [node for node in body if isinstance(node, (ast.Import, ast.ImportFrom))]
     known = {alias.asname or alias.name for node in imports for alias in node.names}
     missing = {module: [name for name in names if name not in known] for module, names in NEEDED.items()}
     added = [f"from {module} import {', '.join(names)}" for module, names in missing.items() if names]
-    last = max((node.end_lineno or 0 for node in imports), default=0)
     lines = text.split("\n")
+    if not imports and ast.get_docstring(ast.parse(text)) is not None:
+        last, added = body[0].end_lineno or 0, ["", *added]
+    else:
+        last = max((node.end_lineno or 0 for node in imports), default=0)
     return "\n".join([*lines[:last], *added, *lines[last:]])
 
 

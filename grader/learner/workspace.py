@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.atomic_files import keep_copy, remedy, write_atomically
 from grader.authoring import build
-from grader.course import COURSE_FILE, Course, CourseExercise, bundled_folder, find_root, load_course
+from grader.course import COURSE_FILE, Course, CourseExercise, bundled_folder, find_root, load_course, package_folder
 from grader.course_file import QUIZ_FILE
 from grader.errors import InfrastructureError, UsageError
 from grader.quiz.answer_sheet import variant_of
@@ -56,17 +56,20 @@ FILES = {"pyproject.toml": PROJECT, ".vscode/settings.json": EDITOR, ".devcontai
 """What a learner's folder has beside its lessons and stubs, for whatever opens it."""
 
 
-def init(target: Path) -> Course:
-    """Make a workspace in `target`: the lessons and stubs of the bundled course, without its solutions.
+def init(target: Path, package: str = "") -> Course:
+    """Make a workspace in `target`: the lessons and stubs of a course, without its solutions.
 
     Every answer sheet gets a variant of its own.
 
+    Args:
+        package: the installed package that the course comes in; handgrad's own, if left out.
+
     Raises:
-        UsageError: there is something in `target` already, or it lies in a learner's course.
+        UsageError: there is something in `target` already, it lies in a learner's course, or there is no such package.
         InfrastructureError: `target` cannot be written; nothing of it is left behind.
     """
     _expect_room(target)
-    source, was_there = load_course(bundled_folder()), target.is_dir()
+    source, was_there = _source(package), target.is_dir()
     try:
         _fill(target, source)
     except BaseException as failure:
@@ -77,6 +80,17 @@ def init(target: Path) -> Course:
             ) from failure
         raise
     return load_course(target)
+
+
+def _source(package: str) -> Course:
+    """The course that comes in an installed package."""
+    folder = package_folder(package) if package else bundled_folder()
+    if folder is None:
+        raise UsageError(f"There is no course in a package {package}: install it, or correct its name.")
+    course = load_course(folder)
+    if course.config.package != package:
+        raise UsageError(f"{folder / COURSE_FILE} does not say `package: {package}`: its author has to add it.")
+    return course
 
 
 def _expect_room(target: Path) -> None:
