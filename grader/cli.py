@@ -131,7 +131,7 @@ def init(
         _new_course(own)
         return
     if folder is None or own is not None:
-        raise UsageError("Name one new folder: handgrad init my-course, or --course my-course for one that you write.")
+        raise UsageError("Name one new folder, such as handgrad init my-course; handgrad init -h has more.")
     course = workspace.init(folder, package)
     here = course.root == Path.cwd().resolve()
     go = "Start here:" if here else f"Go there, and start:\n  cd {shlex.quote(str(folder))}"
