@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import shutil
@@ -274,49 +273,48 @@ def clustered(course: Path) -> list[Row]:
     ]
 
 
+def records_of(course: Path, students: int, *only: str) -> Path:
+    """The records of a class that handed in the whole course, with one mistake in it; all alike but for the names."""
+    file, name = course / "exercises" / LIN_GRAD, f"{students}{''.join(only)}"
+    handed_in, records = course.parent / f"whole-{name}", course.parent / f"records-{name}"
+    shutil.copytree(course / "exercises", handed_in / "s" / "exercises")
+    (handed_in / "s" / "exercises" / LIN_GRAD).write_text(file.read_text().replace("out.g.sum(0)", "out.g.mean(0)"))
+    seconds([*HANDGRAD, "grade", str(handed_in), *only, "--out", str(records)], course)
+    one = (records / "s.json").read_text()
+    for i in range(students):
+        (records / f"s{i:06}.json").write_text(one.replace('"student": "s"', f'"student": "s{i:06}"'))
+    (records / "s.json").unlink()
+    return records
+
+
 def reported(course: Path) -> list[Row]:
-    """The page on a class that handed in the whole course, and the table on one of a single exercise."""
-    file = course / "exercises" / LIN_GRAD
-    handed_in = course.parent / "reported" / "s" / "exercises"
-    shutil.copytree(course / "exercises", handed_in)
-    (handed_in / LIN_GRAD).write_text(file.read_text().replace("out.g.sum(0)", "out.g.mean(0)"))
-    seconds([*HANDGRAD, "grade", "../reported", "--out", "../report-of"], course)
-    record = json.loads((course.parent / "report-of" / "s.json").read_text())
-    small = {**record, "exercises": [each for each in record["exercises"] if each["id"] == "lin_grad"]}
-    rows = []
-    for students, one, limit in ((REPORTED, record, 5), (LARGEST_REPORT, small, 60)):
-        records = course.parent / f"records-{students}"
-        records.mkdir()
-        for i in range(students):
-            (records / f"s{i:06}.json").write_text(json.dumps({**one, "student": f"s{i:06}"}))
-        words = [*HANDGRAD, "report", str(records), "--out", str(records.with_suffix(".html"))]
-        found = peaks(words, course, _environment())
-        which = "the whole course" if one is record else "one exercise"
-        rows.append(at_most(f"`handgrad report`, {students} records of {which}", found.seconds, limit, "s"))
-    return [*rows, at_most("its peak memory", found.grader / 1024, 1024, "MiB")]
+    """The page on a class that handed in the whole course, and on one of a single exercise."""
+    whole, small = (records_of(course, REPORTED), records_of(course, LARGEST_REPORT, "--exercise", "lin_grad"))
+    few, many = (peaks([*HANDGRAD, "report", str(records)], course, _environment()) for records in (whole, small))
+    return [
+        at_most(f"`handgrad report`, {REPORTED} records of the whole course", few.seconds, 5, "s"),
+        at_most(f"`handgrad report`, {LARGEST_REPORT} records of one exercise", many.seconds, 60, "s"),
+        at_most("its peak memory", many.grader / 1024, 1024, "MiB"),
+    ]
 
 
 def exports(course: Path) -> list[Row]:
     """The records of a class that handed in the whole course, written for each platform; the slowest counts."""
-    file = course / "exercises" / LIN_GRAD
-    handed_in = course.parent / "whole" / "s" / "exercises"
-    shutil.copytree(course / "exercises", handed_in)
-    (handed_in / LIN_GRAD).write_text(file.read_text().replace("out.g.sum(0)", "out.g.mean(0)"))
-    seconds([*HANDGRAD, "grade", "../whole", "--out", "../one"], course)
-    record = json.loads((course.parent / "one" / "s.json").read_text())
-    records, sheet = course.parent / "records", course.parent / "sheet.csv"
-    records.mkdir()
-    for i in range(EXPORTED):
-        (records / f"s{i:05}.json").write_text(json.dumps({**record, "student": f"s{i:05}"}))
-    rows = "".join(f"Participant {i},s{i:05},,100,\n" for i in range(EXPORTED))
-    sheet.write_text(f"Identifier,Full name,Grade,Maximum Grade,Feedback comments\n{rows}")
-    platforms = ("gradescope", "prairielearn", "junit", "github", "submitty", "vpl", "moodle", "feedback")
-    commands = [[*HANDGRAD, "export", str(records), "--to", name, "--out", f"../to-{name}", "--fill", str(sheet)]
-                for name in platforms]  # fmt: skip
+    records, sheets = records_of(course, EXPORTED), course.parent
+    rows = {
+        "moodle": ("Identifier,Full name,Grade,Maximum Grade,Feedback comments", "Participant 1,{},,100,"),
+        "canvas": ("Student,ID,SIS Login ID,Section,Gradients (1)", "{0},1,{0},A,"),
+    }
+    for name, (header, row) in rows.items():
+        students = "".join(f"{row.format(path.stem)}\n" for path in sorted(records.glob("*.json")))
+        (sheets / f"{name}.csv").write_text(f"{header}\n{students}")
+    platforms = ("gradescope", "prairielearn", "junit", "classroom50", "github", "submitty", "vpl", *rows, "feedback")
+    commands = [[*HANDGRAD, "export", str(records), "--to", name, "--out", f"../to-{name}",
+                 *(("--fill", f"../{name}.csv") if name in rows else ())] for name in platforms]  # fmt: skip
     *times, pages = interleaved(commands, course)
     what = f"`handgrad export`, {EXPORTED} records of the whole course"
     return [
-        at_most(f"{what}, the slowest platform", max(times), 2, "s"),
+        at_most(f"{what}, the slowest of {len(times)} platforms", max(times), 2, "s"),
         at_most("the same, feedback pages", pages, 3, "s"),
     ]
 
@@ -366,6 +364,10 @@ Made by `python benchmarks/run.py --write`, on {where}.
   turn, {ROUNDS} rounds, every second notebook with a mistake; what grading one of them takes is subtracted. Both ways
   must give the same scores.
 - The records that are exported are alike: one student's of the whole course, with one mistake in it.
+- So are those of which a page is made.
+- A worker of the cluster is a Dask worker on this machine, with one grading process; scheduler and coordinator share
+  the same cores. Rates are from the first result to the last, {ROUNDS} rounds in turn; the median. What a very large
+  class costs is measured by `python benchmarks/plan.py`.
 - What must not import torch is given in seconds: medians of {REPEATS} rounds.
 
 How many wrong submissions are named rightly is measured by `python benchmarks/naming.py`, which takes units, such as
