@@ -1,7 +1,7 @@
 """What a very large class costs, by the submission: `python benchmarks/plan.py [--submissions N] [--plan M]`.
 
-It grades N submissions of one exercise, every second one with a mistake, on a cluster of two workers on this machine, and
-says what M would take: processor time, memory of the coordinator, size of the results.
+It grades N submissions of one exercise, every second one with a mistake, on a cluster of two workers on this machine,
+and says what M would take: processor time, memory of the coordinator, size of the results.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import resource
 import tempfile
 from pathlib import Path
 
+import psutil
 import run
 
 WORKERS = 2
 MIB = 1 << 20
 
 
-def processor(who: int) -> float:
-    """Seconds of processor time."""
-    used = resource.getrusage(who)
-    return used.ru_utime + used.ru_stime
+def processor(process: psutil.Process) -> float:
+    """Seconds of processor time of a process, and of those below it that have ended."""
+    return sum(process.cpu_times()[:4])
 
 
 def main() -> None:
@@ -39,14 +39,15 @@ def main() -> None:
         course = run.solved_course(Path(folder) / "course")
         run.hand_in(course, options.submissions)
         loaded, out = load_course(course), Path(folder) / "grades"
-        before, idle = processor(resource.RUSAGE_SELF), _memory()
+        this, idle = psutil.Process(), _memory()
+        before = processor(this)
         with connected("local", WORKERS) as cluster:
             grading = Grading(WORKERS, cluster.isolation(None), seed=1, cluster=cluster)
             found = find_hand_ins(loaded, Path(folder) / "submissions", out)
             summary = grade_class(loaded, found, out, grading)
+            here, there = processor(this) - before, sum(map(processor, this.children(recursive=True)))
         assert summary.graded == options.submissions
         assert not summary.errors
-        here, there = processor(resource.RUSAGE_SELF) - before, processor(resource.RUSAGE_CHILDREN)
         size = sum(entry.stat().st_size for entry in os.scandir(out))
     share = options.plan / options.submissions
     held = _memory() - idle
