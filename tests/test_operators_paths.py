@@ -74,18 +74,20 @@ Turns = Callable[[int, int], bool]
 
 def swept(
     answer: str,
-    slope: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = lambda h, a: 1 - h * h,
+    slope: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor] = lambda h, a, s: 1 - h * h,
     counts: Turns = lambda i, t: True,
     carries: Callable[[int], bool] = lambda turns: True,
     state: Callable[[torch.Tensor, int], torch.Tensor] = lambda states, i: states[i],
+    hands_on: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = lambda before, behind: before,
 ) -> Rule:
     """The gradient by hand, back from each output; told what goes wrong on the way.
 
     Args:
-        slope: the derivative of tanh, from its value and its operand.
+        slope: the derivative of tanh, from its value, its operand, and the state that came in.
         counts: whether a turn contributes to the answer, from its number and that of all turns.
         carries: whether the gradient of an output still goes back when it has gone back so many turns.
         state: the state that turn i starts from; `states[0]` is the first.
+        hands_on: what goes back to the turn before, from the gradient before tanh and behind it.
     """
 
     def rule(v: dict[str, Any]) -> torch.Tensor:
@@ -97,13 +99,13 @@ def swept(
             for back, i in enumerate(range(last, -1, -1)):
                 if not carries(back):
                     break
-                before = g * slope(states[i + 1], x[i] @ u + states[i] @ w)
+                before = g * slope(states[i + 1], x[i] @ u + states[i] @ w, states[i])
                 if counts(i, turns):
                     if answer == "x":
                         found[i] += before @ u.T
                     else:
                         found += (x[i] if answer == "u" else state(states, i)).T @ before
-                g = before @ w.T
+                g = hands_on(before, g) @ w.T
         return found
 
     return rule
@@ -128,11 +130,14 @@ def test_the_gradient_by_hand_is_right() -> None:
         ("u.g", swept("u", counts=lambda i, t: i == 0), "missing-path: only-first-turn", {}),
         ("u.g", swept("u", counts=lambda i, t: i > 0), "missing-path: first-turn-missing", {}),
         ("u.g", swept("u", counts=lambda i, t: i < t - 1), "missing-path: last-turn-missing", {}),
-        ("w.g", swept("w", state=lambda s, i: s[i + 1]), "wrong-point: value-of-another-turn", {"by": 1}),
-        ("w.g", swept("w", slope=lambda h, a: 1 + 0 * h), "missing-local: derivative-missing", {"turn": "every"}),
-        ("x.g", swept("x", slope=lambda h, a: 1 + 0 * h), "missing-local: derivative-missing", {"turn": "every"}),
-        ("u.g", swept("u", slope=lambda h, a: 1 - h.tanh() ** 2), "wrong-point: derivative-at-own-output",
+        ("w.g", swept("w", state=lambda s, i: s[i + 1]), "wrong-operand: partner-of-another-turn", {"by": 1}),
+        ("w.g", swept("w", slope=lambda h, a, s: 1 + 0 * h), "missing-local: derivative-missing", {"turn": "every"}),
+        ("x.g", swept("x", slope=lambda h, a, s: 1 + 0 * h), "missing-local: derivative-missing", {"turn": "every"}),
+        ("u.g", swept("u", slope=lambda h, a, s: 1 - h.tanh() ** 2), "wrong-point: derivative-at-own-output",
          {"turn": "every"}),
+        ("w.g", swept("w", hands_on=lambda before, behind: behind), "missing-local: function-left-out-between-turns",
+         {"function": "`tanh`"}),
+        ("x.g", swept("x", slope=lambda h, a, s: 1 - s * s), "wrong-point: derivative-from-state-before", {}),
     ],
 )  # fmt: skip
 def test_a_slip_in_a_loop_is_one_mistake_made_at_its_turns(

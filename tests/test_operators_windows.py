@@ -26,6 +26,11 @@ DILATED = Exercise(
     "", lambda x, k: torch.nn.functional.conv1d(x, k, dilation=2), {"x": normal("bs c 9"), "k": normal("o c 3"), **G},
     stored("x.g"),
 )  # fmt: skip
+PLAIN = Exercise(
+    "", lambda x, k, b: torch.nn.functional.conv1d(x, k, b),
+    {"x": normal("bs c 9"), "k": normal("o c 3"), "b": normal("o"), **G}, stored("x.g", "k.g", "b.g"),
+)  # fmt: skip
+MAXIMA = Exercise("", lambda x: x.unfold(-1, 3, 1).amax(-1), {"x": normal("bs 9"), **G}, stored("x.g"))
 
 
 def split(*order: int) -> Rule:
@@ -59,6 +64,32 @@ def without_dilation(k: dict[str, Any]) -> Any:
     return g
 
 
+def windows_and_filters_replaced(k: dict[str, Any]) -> Any:
+    g, out_g = torch.zeros_like(k["x"]), k["out_g"]
+    for o in range(out_g.shape[1]):
+        for i in range(out_g.shape[2]):
+            g[:, :, i : i + 3] = out_g[:, o, i, None, None] * k["k"][o]
+    return g
+
+
+def last_window(examples: slice) -> Rule:
+    return lambda k: torch.einsum("bo,bck->ock", k["out_g"][examples, :, -1], k["x"][examples, :, -3:])
+
+
+def winners_replaced(k: dict[str, Any]) -> Any:
+    g, place = torch.zeros_like(k["x"]), k["x"].unfold(-1, 3, 1).argmax(-1)
+    for i in range(place.shape[1]):
+        g.scatter_(1, i + place[:, i : i + 1], k["out_g"][:, i : i + 1])
+    return g
+
+
+def windows_replaced(k: dict[str, Any]) -> Any:
+    g = torch.zeros_like(k["x"])
+    for i in range(k["out_g"].shape[2]):
+        g[:, :, i : i + 3] = torch.einsum("bo,ock->bck", k["out_g"][:, :, i], k["k"])
+    return g
+
+
 @pytest.mark.parametrize(
     ("exercise", "rule", "name"),
     [
@@ -67,7 +98,22 @@ def without_dilation(k: dict[str, Any]) -> Any:
         (HOLES, written(0, 2, 4), "overwritten: slices-overwritten"),
         (HOLES, written(0, 1, 2, add=True), "wrong-operand: slices-at-other-places"),
         (DILATED, without_dilation, "wrong-operand: geometry-ignored"),
+        (PLAIN, windows_replaced, "overwritten: windows-overwritten"),
+        (PLAIN, windows_and_filters_replaced, "overwritten: windows-and-filters-overwritten"),
+        (MAXIMA, winners_replaced, "overwritten: last-write-stays"),
     ],
 )
 def test_each_slip_in_what_is_cut_out_is_named(exercise: Exercise, rule: Rule, name: str) -> None:
     assert named(exercise, rule) == name
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule", "name"),
+    [
+        ("k.g", last_window(slice(None)), "overwritten: last-window-of-each-example"),
+        ("k.g", last_window(slice(-1, None)), "overwritten: last-window-alone"),
+        ("b.g", lambda k: k["out_g"].mean(2).sum(0), "mean-for-sum: averaged-over-windows"),
+    ],
+)
+def test_each_slip_in_what_all_windows_share_is_named(answer: str, rule: Rule, name: str) -> None:
+    assert named(PLAIN, rule, answer) == name

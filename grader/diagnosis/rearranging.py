@@ -58,16 +58,17 @@ def _moves_copies(at: At) -> bool:
 
 
 def _one_write(name: str, order: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
-    """Each entry of the gradient is written to the place it belongs to, over what was there."""
+    """Each entry of the gradient, or each that is not 0, is written to the place it belongs to, over what was there."""
 
-    def rule(at: At) -> torch.Tensor:
+    def rule(at: At, zeros: bool) -> torch.Tensor:
         ones = torch.eye(at.y.numel(), dtype=at.y.dtype)
         sources = torch.stack([at.back(one.view(at.y.shape)).flatten().argmax() for one in ones])
-        written = torch.zeros(at.x.numel(), dtype=at.g.dtype).numpy()
-        written[order(sources).numpy()] = order(at.g.flatten()).numpy()  # the last of several writes to one place stays
+        written, g = torch.zeros(at.x.numel(), dtype=at.g.dtype).numpy(), at.g.flatten()
+        kept = order(torch.arange(len(g)) if zeros else g.nonzero().flatten())
+        written[sources[kept].numpy()] = g[kept].numpy()  # the last of several writes to one place stays
         return torch.from_numpy(written).reshape(at.x.shape)
 
-    return Operator(name, "overwritten", rule, _moves_copies)
+    return Operator(name, "overwritten", rule, _moves_copies, lambda at: ({"zeros": True}, {"zeros": False}))
 
 
 def _in_order(at: At) -> torch.Tensor:

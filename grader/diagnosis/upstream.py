@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import torch
 
@@ -10,10 +11,11 @@ from grader.reference.operand_view import At
 from grader.reference.operations import CONTRACTIONS, JOINS, PRODUCTS, RESHAPES, SUMS, axis_of, step_name
 from grader.reference.trace import Line, Position, Trace
 
-from .operator import Kind, Operator, Parameters
+from .operator import BY_VALUE, Kind, Operator, Parameters
 from .pointwise import is_pointwise, keys_like, shaped
 
 UPSTREAM = "out_g"
+SUMS_OF_TWO = {"add", "sub"}
 
 
 def _usable(at: At) -> bool:
@@ -180,10 +182,10 @@ EXCHANGED = (
 )  # fmt: skip
 
 
-def _turns(at: At) -> Iterator[Parameters]:
+def _turns(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
     """In a loop: the same value one turn before or after its own."""
     steps = at.trace.turns[at.step.line]
-    for where, _ in at.step.operands if len(steps) > 1 else ():
+    for where in places if len(steps) > 1 else ():
         if len({dict(at.trace.steps[i].operands).get(where) for i in steps}) == len(steps):
             yield from ({"where": where, "by": by} for by in (-1, 1))
 
@@ -199,8 +201,58 @@ def _of_another_turn(at: At, where: Position, by: int) -> torch.Tensor:
     return at.back(replaced={where: taken[max(0, min(turn, len(taken) - 1))]})
 
 
+def _next_function(at: At) -> At | None:
+    """The function of one value that the result goes through next, alone or added to something."""
+    uses = [(step, where) for step in at.trace.steps for where, key in step.operands if key == at.step.key]
+    if len(uses) != 1 or uses[0][0].value.shape != at.y.shape:
+        return None
+    found = At(at.trace, *uses[0])
+    if found.name in SUMS_OF_TWO:
+        return _next_function(found)
+    return found if not found.others and is_pointwise(found) else None
+
+
+def _passed_over(at: At) -> torch.Tensor:
+    """The contribution as if what arrives had not gone through the next function."""
+    after = _next_function(at)
+    if after is None or not bool((after.d != 0).all()):
+        raise ValueError("nothing can be divided out there")
+    return at.back(at.g / after.d)
+
+
+def _hands_on(at: At) -> bool:
+    """The operand is what the turn before it in a loop has made, and the result goes through a function."""
+    looped = len(at.trace.turns[at.step.line]) > 1 and at.source.startswith("%")
+    return looped and len(at.trace.turns[_maker(at, at.where).step.line]) > 1 and _next_function(at) is not None
+
+
+def _told_next(at: At) -> Parameters:
+    after = _next_function(at)
+    assert after is not None
+    return {"function": f"`{after.step.label}`"}
+
+
+def _state_before(at: At) -> torch.Tensor:
+    """The derivative that is one of the value, taken at that of the turn before; in the first turn, at what came in."""
+    steps = at.trace.turns[at.step.line]
+    turn = steps.index(at.step.index)
+    if turn:
+        state = at.trace.steps[steps[turn - 1]].value
+    else:
+        used = ((step.line, where) for step in at.trace.steps for where, key in step.operands if key == f"%{steps[0]}")
+        state = next(first.operand(where) for line, where in used
+                     if (first := at.trace.steps[at.trace.turns[line][0]]).index < steps[0])  # fmt: skip
+    return BY_VALUE[at.name](at.trace, replace(at.step, value=state.expand(at.y.shape)), at.g)
+
+
 TURNS = (
-    Operator("value-of-another-turn", "wrong-point", _of_another_turn, each=_turns,
+    Operator("function-left-out-between-turns", "missing-local", _passed_over, _hands_on, tell=_told_next),
+    Operator("derivative-from-state-before", "wrong-point", _state_before,
+             lambda at: len(at.trace.turns[at.step.line]) > 1 and at.name in BY_VALUE,
+             tell=lambda at: {"value": at.named(at.step.key)}),
+    Operator("value-of-another-turn", "wrong-point", _of_another_turn, each=lambda at: _turns(at, [at.where]),
+             tell=lambda at, where, by: {"value": at.named(at.key(where)), "by": by}),
+    Operator("partner-of-another-turn", "wrong-operand", _of_another_turn, each=lambda at: _turns(at, at.others),
              tell=lambda at, where, by: {"value": at.named(at.key(where)), "by": by}),
     Operator("derivative-at-own-output", "wrong-point", lambda at: at.back(replaced={at.where: at.y}),
              lambda at: len(at.trace.turns[at.step.line]) > 1 and at.x.shape == at.y.shape and not at.others),

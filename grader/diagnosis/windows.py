@@ -17,7 +17,7 @@ from .operator import Kind, Operator, Parameters, Spot
 
 CONVOLUTIONS = {"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"}
 INPUT, KERNEL = (0,), (1,)
-MOST_TAPS = 16
+MOST_TAPS, MOST_WINDOWS = 16, 64
 
 
 def is_convolution(at: At) -> bool:
@@ -26,6 +26,10 @@ def is_convolution(at: At) -> bool:
 
 def _of_input(at: At) -> bool:
     return at.where == INPUT and KERNEL in at.others
+
+
+def _of_kernel(at: At) -> bool:
+    return is_convolution(at) and at.where == KERNEL
 
 
 def _taps(at: At) -> list[int]:
@@ -48,6 +52,43 @@ def _overwritten(at: At) -> torch.Tensor:
         reached = at.back(at.ones, {KERNEL: _only([tap], torch.ones_like(kernel))})
         found = torch.where(reached != 0, part, found)
     return found
+
+
+def _windows_overwritten(at: At, g: torch.Tensor) -> torch.Tensor:
+    """The contribution of each window replaces those of the windows before it."""
+    found, whole = torch.zeros_like(at.x), torch.ones_like(at.step.operand(KERNEL))
+    for place in torch.eye(at.y[0, 0].numel(), dtype=g.dtype):
+        here = place.view(at.y.shape[2:])
+        found = torch.where(at.back(at.ones * here, {KERNEL: whole}) != 0, at.back(g * here), found)
+    return found
+
+
+def _last_filter_stays(at: At) -> torch.Tensor:
+    """The same, where each filter's windows replace those of the filters before it, too."""
+    g = torch.zeros_like(at.g)
+    g[:, -1] = at.g[:, -1]
+    return _windows_overwritten(at, g)
+
+
+def _last_window_alone(at: At, examples: slice) -> torch.Tensor:
+    """What the last window of some examples contributes to the kernel."""
+    g = torch.zeros_like(at.g)
+    g.flatten(2)[examples, :, -1] = at.g.flatten(2)[examples, :, -1]
+    return at.back(g)
+
+
+def _is_shared(at: At) -> bool:
+    """The kernel or the bias, which every window uses."""
+    return is_convolution(at) and at.where != INPUT
+
+
+def _has_few_windows(at: At) -> bool:
+    return _of_input(at) and at.y[0, 0].numel() <= MOST_WINDOWS
+
+
+def _windows(name: str, rule: Callable[[At], torch.Tensor], when: Callable[[At], bool]) -> Operator:
+    """Assigned window by window, where they must be added up."""
+    return Operator(name, "overwritten", rule, when)
 
 
 def _kernel(name: str, code: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
@@ -73,6 +114,12 @@ CONVOLUTION = (
     _some_taps("only-one-tap", lambda taps, one: [one]),
     _some_taps("one-tap-missing", lambda taps, one: [tap for tap in taps if tap != one]),
     Operator("taps-overwritten", "overwritten", _overwritten, lambda at: _of_input(at) and len(_taps(at)) <= MOST_TAPS),
+    _windows("windows-overwritten", lambda at: _windows_overwritten(at, at.g), _has_few_windows),
+    _windows("windows-and-filters-overwritten", _last_filter_stays, _has_few_windows),
+    _windows("last-window-of-each-example", lambda at: _last_window_alone(at, slice(None)), _of_kernel),
+    Operator("averaged-over-windows", "mean-for-sum", lambda at: at.back() / at.y[0, 0].numel(), _is_shared,
+             tell=lambda at: {"operand": at.named(at.source)}),
+    _windows("last-window-alone", lambda at: _last_window_alone(at, slice(-1, None)), _of_kernel),
     _kernel("channels-reshaped", "reshape-for-transpose",  # the two channel axes reshaped where they must be exchanged
             lambda kernel: kernel.reshape(kernel.shape[1], kernel.shape[0], *kernel.shape[2:]).transpose(0, 1)),
 )  # fmt: skip
