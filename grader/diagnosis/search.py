@@ -47,8 +47,8 @@ class Budget:
         self.kept = int(self.left * part)
 
     def allows(self, steps: int) -> bool:
-        """Take so many of them; whether there were as many."""
-        self.left -= steps
+        """Take so many of them; whether there were as many. What is refused is not taken from those that come later."""
+        self.left = max(self.left - steps, self.kept - 1)
         return not self.is_spent
 
     @property
@@ -135,10 +135,17 @@ class Search:
         """What a candidate gives in a trial; raises one of `IMPOSSIBLE`, also where the budget is spent."""
         if (candidate, id(trial)) not in self.tried:  # what is looked at again costs nothing
             self.tried.add((candidate, id(trial)))
-            again = any(edit.operator.kind in (Kind.FORWARD, Kind.TRACE, Kind.INPUTS) for edit in candidate.edits)
-            if not self.budget.allows(self._steps * (1 + again) + OF_A_CANDIDATE):  # forwards again, and back
+            if not self.budget.allows(self._cost(candidate) + OF_A_CANDIDATE):
                 raise ValueError("nothing more is tried")
         return self.problem.compute(candidate, trial)
+
+    def _cost(self, candidate: Candidate) -> int:
+        """How many steps a candidate takes in a trial: back from the first one that is wrong, or forwards and back."""
+        if any(edit.operator.kind in (Kind.FORWARD, Kind.TRACE, Kind.INPUTS) for edit in candidate.edits):
+            return 2 * self._steps
+        places = [index for edit in candidate.edits for index, _ in edit.at]
+        plain = all(edit.operator.kind in (Kind.OPERAND, Kind.UPSTREAM) for edit in candidate.edits)
+        return max(places) + 1 if places and plain and not (candidate.skip or candidate.only) else self._steps
 
     @cached_property
     def _changes(self) -> tuple[list[Candidate], np.ndarray]:
@@ -431,7 +438,7 @@ def find_mistakes(exercise: Declaration, first: Trial, wrong: Mapping[str, Seque
     for name, search in searches.items():
         if found[name].code == "unknown" and len(searches) > 1:
             known = [one for other in searches.values() for one in other.fitting if one.edits and other is not search]
-            found[name] = search.together_with(known) or found[name]
+            found[name] = search.together_with(known) or replace(search).mistake()  # with what the others have left
     return {name: found[name] for name in searches}
 
 

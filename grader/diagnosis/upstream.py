@@ -107,10 +107,20 @@ def pool(trace: Trace) -> dict[str, torch.Tensor]:
     return found
 
 
+def _counts(at: At, where: Position) -> bool:
+    """The contribution to the operand depends on the value that is there: not in a sum, nor on a factor's own value."""
+    known: dict[object, bool] = at.trace.memo.setdefault("counts", {})
+    key = (at.step.index, at.where, where)
+    if key not in known:
+        other = at.back(at.ones, {where: at.step.operand(where).abs() + 1})
+        known[key] = not torch.allclose(at.back(at.ones), other, 1e-9, 0)
+    return known[key]
+
+
 def _exchanges(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
     """Other values of an operand's shape, in a loop those of the same turn; the forward pass's own first."""
     own = at.step.key if at.name == "pow" and at.step.args[1:] == (2,) else ""  # there, its exponent was not lowered
-    for where in places:
+    for where in (where for where in places if _counts(at, where)):
         for key, value in pool(at.trace).items():
             if value.shape == at.step.operand(where).shape and key not in (at.key(where), own):
                 if (line := _loop_of(at, key)) is None:
@@ -148,7 +158,8 @@ def _exchanged(at: At, where: Position, key: str, line: Line | None = None) -> P
 
 def _partners(at: At, *, alike: bool) -> Iterator[Parameters]:
     """Those of the operand's shape, or the others."""
-    return ({"where": where} for where in at.others if (at.step.operand(where).shape == at.x.shape) is alike)
+    others = (where for where in at.others if (at.step.operand(where).shape == at.x.shape) is alike)
+    return ({"where": where} for where in others if _counts(at, where))
 
 
 def _partner(at: At, where: Position) -> Parameters:
@@ -178,14 +189,14 @@ EXCHANGED = (
              lambda at, where, index: {"function": step_name(at.trace.steps[index]), **_partner(at, where)}),
     Operator("partner-missing", "missing-local",
              lambda at, where: at.back(replaced={where: torch.ones_like(at.step.operand(where))}), _computes,
-             lambda at: ({"where": where} for where in at.others), _partner),
+             lambda at: ({"where": where} for where in at.others if _counts(at, where)), _partner),
 )  # fmt: skip
 
 
 def _turns(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
     """In a loop: the same value one turn before or after its own."""
     steps = at.trace.turns[at.step.line]
-    for where in places if len(steps) > 1 else ():
+    for where in (where for where in places if _counts(at, where)) if len(steps) > 1 else ():
         if len({dict(at.trace.steps[i].operands).get(where) for i in steps}) == len(steps):
             yield from ({"where": where, "by": by} for by in (-1, 1))
 
@@ -232,16 +243,21 @@ def _told_next(at: At) -> Parameters:
     return {"function": f"`{after.step.label}`"}
 
 
+def _came_in(trace: Trace, made: int) -> Iterator[torch.Tensor]:
+    """What the first turn of a loop takes where later ones take what the step `made` of the turn before has made."""
+    for step in trace.steps:
+        first = trace.steps[trace.turns[step.line][0]]
+        yield from (first.operand(at) for at, key in step.operands if key == f"%{made}" and first.index < made)
+
+
 def _state_before(at: At) -> torch.Tensor:
     """The derivative that is one of the value, taken at that of the turn before; in the first turn, at what came in."""
     steps = at.trace.turns[at.step.line]
     turn = steps.index(at.step.index)
-    if turn:
-        state = at.trace.steps[steps[turn - 1]].value
-    else:
-        used = ((step.line, where) for step in at.trace.steps for where, key in step.operands if key == f"%{steps[0]}")
-        state = next(first.operand(where) for line, where in used
-                     if (first := at.trace.steps[at.trace.turns[line][0]]).index < steps[0])  # fmt: skip
+    states = [at.trace.steps[steps[turn - 1]].value] if turn else list(_came_in(at.trace, steps[0]))
+    if not states:
+        raise ValueError("the loop hands nothing on that its first turn could have taken")
+    (state, *_) = states
     return BY_VALUE[at.name](at.trace, replace(at.step, value=state.expand(at.y.shape)), at.g)
 
 
