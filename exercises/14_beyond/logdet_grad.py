@@ -6,8 +6,8 @@
 def logdet_grad(a, out):
     """Store the gradient of the loss in `a.g`.
 
-    Forward: `out = a.det().log()`; the determinant of `a` is positive. The gradient of the loss with respect to `out` is
-    already in `out.g`.
+    Forward: `out = a.det().log()`; the determinant of `a` is positive. The gradient of the loss with respect to `out`
+    is already in `out.g`.
 
     a: (n, n)
     out: (), and so is out.g

@@ -8,8 +8,8 @@ import torch
 def solve_grad(a, b, out):
     """Store the gradient of the loss in `a.g` and `b.g`.
 
-    Forward: `out = a.inverse() @ b`, the solution of `a @ out = b` (`torch.linalg.solve(a, b)`). The gradient of the loss
-    with respect to `out` is already in `out.g`.
+    Forward: `out = a.inverse() @ b`, the solution of `a @ out = b` (`torch.linalg.solve(a, b)`). The gradient of the
+    loss with respect to `out` is already in `out.g`.
 
     a: (n, n)
     b: (n, m)

@@ -13,7 +13,7 @@ def hvp_logistic(w, x, targ, v):
     v: (n,)
     """
     ### BEGIN SOLUTION
-    # From the right to the left every step makes a vector: (n,), then (bs,), a factor for each example, and back to (n,).
+    # From the right to the left every step makes a vector: of n, of bs, a factor for each example, and of n again.
     p = (x @ w).sigmoid()
     return x.t() @ (p * (1 - p) * (x @ v)) / len(x)
     ### END SOLUTION

@@ -1,7 +1,7 @@
 """Exercises of unit 14: more than reverse mode."""
 
 from grader.exercise import Exercise, InSteps, Misconception, Routine, in_steps, returned, stored
-from grader.sampling import Function, Sampler, away_from, each_of, mask, normal, number, output, positive
+from grader.sampling import Function, Sampler, away_from, each_of, mask, normal, number, output, uniform, weights
 
 # The large summands have no derivative: whoever measures loses digits to them, a dual number does not.
 _FIELDS = each_of(
@@ -27,8 +27,8 @@ def _points(rng, _setting, shape):
 
 
 def _outputs(_rng, setting, _shape):
-    """How many outputs there are: more than inputs, fewer, as many."""
-    return setting.sizes["n"] + (2, -1, 3, 0, 1)[setting.index % 5]
+    """How many outputs there are: more than inputs, fewer, as many; two or more."""
+    return max(2, setting.sizes["n"] + (2, -1, 3, 0, 1)[setting.index % 5])
 
 
 # --- dual numbers ------------------------------------------------------------------------------------------------
@@ -69,6 +69,8 @@ class _Dual:
         b, db = (other.value, other.tangent) if lifted else (other, self.rules["number"](other))
         pairs = (b, db, self.value, self.tangent) if turned else (self.value, self.tangent, b, db)
         rule = _RULES[name] if self.plain and not lifted else self.rules[name]
+        if turned:  # a plain number on the left: a method of its own
+            rule, compute = self.rules.get(f"r{name}", rule), self.rules.get(f"r{name} value", compute)
         return self._made(compute(pairs[0], pairs[2]), rule(*pairs))
 
     def _of(self, name, value, *more):
@@ -172,8 +174,14 @@ _WRONG_RULES = (
      "in a quotient the denominator is not squared beside its own tangent"),
     ("add", lambda a, da, b, db: da * b + a * db, "wrong-local", "the rule of a sum is that of a product"),
     ("sub", lambda a, da, b, db: da + db, "wrong-sign", "in a difference the tangents are added"),
-    ("sub", lambda a, da, b, db: db - da, "wrong-sign", "in a difference the tangents are subtracted the wrong way round"),
+    ("sub", lambda a, da, b, db: db - da, "wrong-sign", "in a difference the first tangent is taken from the second"),
     ("sub", lambda a, da, b, db: da + 0 * db, "missing-path", "of a difference only the first tangent is followed"),
+    ("rsub", lambda a, da, b, db: db, "wrong-sign", "in 2 - x the tangent keeps its sign"),
+    ("rdiv", lambda a, da, b, db: a * db / b**2, "wrong-sign", "in 3 / x the minus is missing"),
+    ("rdiv", lambda a, da, b, db: -db / b**2, "missing-local", "in 3 / x the 3 is missing beside the tangent"),
+    ("rdiv", lambda a, da, b, db: -a * db / b, "wrong-local", "in 3 / x the denominator is not squared"),
+    ("rdiv", lambda a, da, b, db: a * db, "wrong-local", "in 3 / x the tangent is that of 3 * x"),
+    ("rdiv", lambda a, da, b, db: a / db, "wrong-local", "in 3 / x the 3 is divided by the tangent"),
     ("pow", lambda a, da, n: a ** (n - 1) * da, "missing-local", "in a power the exponent is missing as a factor"),
     ("pow", lambda a, da, n: n * a**n * da, "wrong-local", "in a power the exponent is not lowered by one"),
     ("pow", lambda a, da, n: n * a ** (n - 1), "missing-upstream", "in a power the tangent that comes in is missing"),
@@ -193,7 +201,7 @@ _WRONG_RULES = (
     ("sin", lambda a, da: (a.cos() * da).sin(), "extra-factor", "sin is applied to its tangent once more"),
     ("cos", lambda a, da: a.sin() * da, "wrong-sign", "the minus in the derivative of cos is missing"),
     ("cos", lambda a, da: a.cos() * da, "wrong-local", "cos is used in place of its own derivative"),
-    ("cos", lambda a, da: -a.cos() * da, "wrong-local", "minus cos is used in place of the derivative of cos, minus sin"),
+    ("cos", lambda a, da: -a.cos() * da, "wrong-local", "minus cos is used in place of the derivative of cos"),
     ("cos", lambda a, da: -a.sin(), "missing-upstream", "in cos the tangent that comes in is missing"),
     ("cos", lambda a, da: da, "missing-local", "in cos the tangent is handed on without the derivative"),
     ("cos", lambda a, da: da.cos(), "wrong-local", "the cos of the tangent is taken"),
@@ -210,11 +218,11 @@ _WRONG_RULES = (
      "in sum() the number of entries is used in place of the sum of their tangents"),
     ("sum", lambda a, da: a.sum(), "forward-value", "in sum() the sum of the values is used as the tangent"),
     ("item", lambda a, da, i: 0 * da[i], "missing-path", "an entry x[i] is taken as a constant: it has no tangent"),
-    ("item", lambda a, da, i: a[i], "forward-value", "the tangent of x[i] is its value, and must be the tangent's entry"),
+    ("item", lambda a, da, i: a[i], "forward-value", "the value of x[i] is used as its tangent"),
     ("item", lambda a, da, i: da, "broadcast-accident", "x[i] keeps the whole tangent, and must keep its entry i"),
-    ("item", lambda a, da, i: 0 * da[i] + 1, "missing-upstream", "the tangent of x[i] is 1, and must be the tangent's entry"),
-    ("number", lambda a: 1.0, "wrong-local", "a plain number has the tangent 1: it moves with nothing, so its tangent is 0"),
-    ("number", lambda a: float(a), "forward-value", "a plain number is its own tangent: it moves with nothing, so that is 0"),
+    ("item", lambda a, da, i: 0 * da[i] + 1, "missing-upstream", "the tangent of x[i] is 1: v is lost there"),
+    ("number", lambda a: 1.0, "wrong-local", "a plain number has the tangent 1: it does not move, so that is 0"),
+    ("number", lambda a: float(a), "forward-value", "a plain number is its own tangent: it does not move"),
 )  # fmt: skip
 
 _DUAL_HINTS = {
@@ -235,7 +243,7 @@ jvp_dual = Routine(
     hints={
         "return": (
             "What do you know of a number besides its value, if you know how fast it moves?",
-            "A class with two fields. Each operator makes a new one: the value as ever, the tangent by that rule alone.",
+            "A class with two fields. Each operator makes a new one: the value as ever, the tangent by its rule.",
             "Python asks 3 / x of x, in a method whose name begins with r; a plain number does not move.",
         ),
     },
@@ -268,6 +276,14 @@ jvp_dual = Routine(
         Misconception("elementwise-for-matmul", "return", lambda f, x, v: _pushed(f, x, 0 * v + 1) * v,
                       says="all of x moves at the rate 1, and v multiplies what comes out",
                       hints=("v belongs at the start: it is the tangent that x has before anything is computed.",)),
+        Misconception("wrong-sign", "return", lambda f, x, v: _pushed(
+                          f, x, v, rsub=lambda a, da, b, db: db, **{"rsub value": lambda a, b: b - a}),
+                      says="2 - x is computed as x - 2, value and tangent",
+                      hints=("In the method that Python asks for 2 - x, which of the two is self?",)),
+        Misconception("wrong-operand", "return", lambda f, x, v: _pushed(
+                          f, x, v, rdiv=lambda a, da, b, db: db / a, **{"rdiv value": lambda a, b: b / a}),
+                      says="3 / x is computed as x / 3, value and tangent",
+                      hints=("In the method that Python asks for 3 / x, which of the two is self?",)),
         *(Misconception(code, "return", _wrong_rule(name, rule, plain), says, _DUAL_HINTS.get(code, ()))
           for name, rule, code, says in _WRONG_RULES for plain in (False, True)[: 1 + (name in _BOTH)]),
     ),
@@ -295,8 +311,14 @@ jacobian_by_columns = Routine(
                       says="every column is the same: all entries of x move at once",
                       hints=("How does one entry move while the others stay?",)),
         Misconception("overwritten", "return", lambda f, x: _columns(f, x, lambda i: _one_hot(x, i)).cumsum(1),
-                      says="each column has all the ones before it in it: the direction keeps the ones of earlier turns",
+                      says="each column has all the ones before it in it: the direction keeps the 1s of earlier turns",
                       hints=("What does your direction look like in the second turn? Begin each with zeros.",)),
+        Misconception("wrong-operand", "return", lambda f, x: _columns(f, x, lambda i: _one_hot(x, i)).flip(1),
+                      says="the columns are in the other order: the last entry's comes first",
+                      hints=("Which entry of x does the first column belong to?",)),
+        Misconception("wrong-operand", "return", lambda f, x: _columns(f, x, lambda i: _one_hot(x, i - 1)),
+                      says="every column stands one place too late, and the last one first",
+                      hints=("Which entry of x does the first column belong to?",)),
         Misconception("overwritten", "return", lambda f, x: _one_column(f, x, 0),
                       says="only the first column is there, the others are zeros",
                       hints=("How many turns does your loop make?",)),
@@ -328,8 +350,20 @@ jacobian_by_rows = Routine(
                       says="every row is the sum of all rows: all outputs are asked for at once",
                       hints=("Which upstream gradient asks for one output, and no other?",)),
         Misconception("overwritten", "return", lambda vjp, x, m: _rows(vjp, x, m).cumsum(0),
-                      says="each row has all the rows before it in it: the upstream gradient keeps the ones of earlier turns",
+                      says="each row has all the rows before it in it: the upstream gradient keeps the 1s",
                       hints=("What does your upstream gradient look like in the second turn? Begin each with zeros.",)),
+        Misconception("wrong-operand", "return", lambda vjp, x, m: _rows(vjp, x, m).flip(0),
+                      says="the rows are in the other order: the last output's comes first",
+                      hints=("Which output does the first row belong to?",)),
+        Misconception("wrong-operand", "return", lambda vjp, x, m: _rows(vjp, x, m).roll(1, 0),
+                      says="every row stands one place too low, and the last one first",
+                      hints=("Which output does the first row belong to?",)),
+        Misconception("wrong-operand", "return", lambda vjp, x, m: _rows(vjp, x, m)[:1].expand(m, -1),
+                      says="every row is the first output's",
+                      hints=("What must differ from one pass to the next?",)),
+        Misconception("reshape-for-transpose", "return", lambda vjp, x, m: _rows(vjp, x, m).reshape(len(x), m).t(),
+                      says="the numbers of the rows are cut into columns",
+                      hints=("What vjp returns is a row as it is.",)),
         Misconception("extra-factor", "return", lambda vjp, x, m: _rows(vjp, x, m) * x,
                       says="every column is multiplied by its entry of x",
                       hints=("What vjp returns is a row already.",)),
@@ -357,14 +391,14 @@ def _slope_along(w, x, targ, v):
 hvp_logistic = Exercise(
     title="The Hessian of a logistic regression, times a vector",
     forward=_slope_along,
-    inputs={"w": normal("n", scale=0.5), "x": normal("bs n"), "targ": mask("bs"), "v": normal("n")},
+    inputs={"w": weights("n"), "x": normal("bs n"), "targ": mask("bs"), "v": weights("n")},
     answers=returned("w"),
     never_holds="n n",
     hints={
         "return": (
             "The gradient is a function of w like any other. How fast does it change when w moves along v?",
-            "w goes through x @ w and the sigmoid. The same three steps with v: what does x @ v say about each example?",
-            "From the right to the left: a vector of n, one of bs, a factor for each, and back to n. No matrix is made.",
+            "w goes through x @ w and the sigmoid. Now v: what does x @ v say about each example?",
+            "From the right to the left: n numbers, then bs, a factor for each, and back to n. No matrix is made.",
         ),
     },
     misconceptions=(
@@ -409,6 +443,13 @@ hvp_logistic = Exercise(
                       lambda w, x, v: x.t() @ (_bend(w, x) * (1 - 2 * (x @ w).sigmoid()) * (x @ v)) / len(x),
                       says="the sigmoid's second derivative is used in place of its first",
                       hints=("How often has the sigmoid been differentiated in the gradient itself?",)),
+        Misconception("wrong-operand", "return", lambda w, x, targ, v: x.t() @ (_bend(w, x) * (x @ v) - targ) / len(x),
+                      says="targ is subtracted here as well: it is a constant, and gone from how the gradient changes",
+                      hints=("targ is a constant. What is left of it when you differentiate the gradient?",)),
+        Misconception("wrong-point", "return",
+                      lambda w, x, v: x.t() @ ((x @ (w + v)).sigmoid() - (x @ w).sigmoid()) / len(x),
+                      says="this is the gradient at w + v less that at w: a difference, not the derivative",
+                      hints=("What is asked for doubles when v doubles.",)),
         Misconception("extra-factor", "return",
                       lambda w, x, targ, v: x.t() @ (((x @ w).sigmoid() - targ) ** 2 * (x @ v)) / len(x),
                       says="the squared error is used in place of the sigmoid's derivative (Fisher's matrix of these "
@@ -427,6 +468,11 @@ def _bend(w, x):
 def _curved(w, x, v):
     """The Hessian times v; shape: (n,)."""
     return x.t() @ (_bend(w, x) * (x @ v)) / len(x)
+
+
+def _symmetric(matrix):
+    """The mean of a matrix and its transpose."""
+    return (matrix + matrix.t()) / 2
 
 
 solve_grad = Exercise(
@@ -465,6 +511,15 @@ solve_grad = Exercise(
         Misconception("wrong-operand", "b.g", lambda a, out_g: a @ out_g,
                       says="this is a times out.g, as if b were a @ out's gradient: what makes out of b is the inverse",
                       hints=("Write out as a matrix times b. Which matrix?",)),
+        Misconception("inverse-for-transpose", "a.g", lambda a, out, out_g: -(a.t() @ out_g) @ out.t(),
+                      says="out.g goes back through a turned round: the inverse of it is missing, as in b.g",
+                      hints=("Write out as a matrix times b. Which matrix?",)),
+        Misconception("elementwise-for-matmul", "b.g", lambda a, out_g: (1 / a).t() @ out_g,
+                      says="1 over each entry is used in place of the inverse of the matrix",
+                      hints=("Is the inverse of a matrix the matrix of the inverses?",)),
+        Misconception("wrong-local", "a.g", lambda a, out, out_g: -_symmetric(a.inverse().t() @ out_g @ out.t()),
+                      says="it is averaged with its transpose, as for a symmetric matrix: a need not be one",
+                      hints=("May a[0,1] be nudged while a[1,0] stays?",)),
         Misconception("wrong-operand", "a.g", lambda b, out_g: out_g @ b.t(),
                       says="this is the gradient of a product a @ b, and out is the solution of a @ out = b",
                       hints=("Which of the three is multiplied by a: b, or out?",)),
@@ -486,13 +541,13 @@ logdet_grad = Exercise(
     misconceptions=(
         Misconception("transposed", "a.g", lambda a, out_g: out_g * a.inverse(),
                       says="this is the inverse of a: it must be turned round",
-                      hints=("Take a 2 by 2 matrix and nudge the entry a[0,1]. Which entry of the inverse says by how much?",)),
+                      hints=("Take a 2 by 2 matrix and nudge a[0,1]. Which entry of the inverse tells the rise?",)),
         Misconception("extra-factor", "a.g", lambda a, out_g: out_g * a.det() * a.inverse().t(),
                       says="this is the gradient of the determinant itself: the logarithm's derivative is missing",
                       hints=("The determinant is not the end: its logarithm is taken.",)),
         Misconception("wrong-factor", "a.g", lambda a, out_g: out_g * a.inverse().t() / a.det(),
                       says="it is divided by the determinant as well, which the inverse has done already",
-                      hints=("The determinant's own gradient has the determinant in it. What is left after the logarithm?",)),
+                      hints=("The determinant's own gradient has the determinant in it. And after the logarithm?",)),
         Misconception("diagonal-only", "a.g", lambda a, out_g: out_g * a.inverse().diagonal().diag(),
                       says="only the diagonal is there",
                       hints=("Does the determinant of a 2 by 2 matrix move with a[0,1]?",)),
@@ -502,6 +557,16 @@ logdet_grad = Exercise(
         Misconception("wrong-local", "a.g", lambda a, out_g: out_g * a.diagonal().reciprocal().diag(),
                       says="a is treated as if it were diagonal: 1 over each of its diagonal entries",
                       hints=("Does the determinant of a 2 by 2 matrix move with a[0,1]?",)),
+        Misconception("extra-factor", "a.g", lambda a, out, out_g: out * out_g * a.inverse().t(),
+                      says="out itself is one factor too many",
+                      hints=("The derivative of a logarithm is 1 over what?",)),
+        Misconception("wrong-local", "a.g", lambda a, out_g: out_g * _symmetric(a.inverse()),
+                      says="it is averaged with its transpose, as for a symmetric matrix: a need not be one",
+                      hints=("May a[0,1] be nudged while a[1,0] stays?",)),
+        Misconception("wrong-local", "a.g",
+                      lambda a, out_g: out_g * (2 * a.inverse() - a.inverse().diagonal().diag()),
+                      says="this is the derivative for a symmetric matrix, whose entries move in pairs: a is none",
+                      hints=("May a[0,1] be nudged while a[1,0] stays?",)),
         Misconception("inverse-for-transpose", "a.g", lambda a, out_g: out_g * a.t(),
                       says="a is turned round, and not inverted",
                       hints=("For a diagonal matrix you get 1 over each entry. Is that so here?",)),
@@ -604,6 +669,12 @@ straight_through_grad = Exercise(
         Misconception("wrong-local", "inp.g", lambda inp, out_g: out_g * inp.clamp(-1, 1),
                       says="out.g is multiplied by inp.clamp(-1, 1), and must be by its slope",
                       hints=("How steep is clamp(-1, 1) at 0.5?",)),
+        Misconception("not-linear", "inp.g", lambda inp, out_g: out_g.sign() * (inp.abs() < 1),
+                      says="only the sign of out.g passes: the sign is taken on the way forward alone",
+                      hints=("Double out.g. What must inp.g do?",)),
+        Misconception("extra-factor", "inp.g", lambda inp, out, out_g: out_g * out * (inp.abs() < 1),
+                      says="out is one factor too many: where inp is negative the gradient changes its sign",
+                      hints=("Which way does clamp(-1, 1) go where inp is -0.5: up, or down?",)),
         Misconception("wrong-local", "inp.g", lambda inp, out_g: out_g * (1 - inp.tanh() ** 2),
                       says="the gradient of tanh is used, and must be that of clamp(-1, 1)",
                       hints=("Both are soft signs. Which one is agreed upon here?",)),
@@ -713,12 +784,16 @@ momentum_step = Routine(
                             "new_p": lambda p, new_m: p + new_m},
              "m is kept as the step itself, downhill and with lr inside: here it is a sum of gradients",
              "Both conventions are in use; look at the docstring for this one."),
+            ("wrong-sign", {"new_m": lambda g, m, lr, beta: beta * m - lr * g},
+             "lr times g is subtracted in m, as if m were the step itself: here it is a sum of gradients",
+             "Both conventions are in use; look at the docstring for this one."),
             ("extra-factor", {"new_m": lambda g, m, lr, beta: beta * m + lr * g},
              "lr multiplies g when m is made, and belongs to the step of p alone", "How often is lr used?"),
         )),
         Misconception("overwritten", "return.1", lambda g: g, "the old m is lost: the new one is g",
                       ("What is to be kept of the old m?",)),
-        Misconception("forward-value", "return.1", lambda m: m, "the old m is returned: the next step needs the new one",
+        Misconception("forward-value", "return.1", lambda m: m,
+                      "the old m is returned: the next step needs the new one",
                       ("What will the next call get for its m?",)),
         Misconception("wrong-operand", "return.0", _momentum_rule({}, "new_m"),
                       "the new m is returned in the place of the new p", ("In which order are they returned?",)),
@@ -729,9 +804,31 @@ momentum_step = Routine(
     ),
 )  # fmt: skip
 
+_UNCORRECTED = (
+    ("missing-local", {"hat_m": lambda new_m: new_m},
+     "the first moment is not corrected: m is used without the division by 1 - beta1**t",
+     "m began with zeros. How much of it is still zeros after t steps?"),
+    ("missing-local", {"hat_v": lambda new_v: new_v},
+     "the second moment is not corrected: v is used without the division by 1 - beta2**t",
+     "v began with zeros. How much of it is still zeros after t steps?"),
+    ("missing-local", {"hat_m": lambda new_m: new_m, "hat_v": lambda new_v: new_v},
+     "neither moment is corrected: the divisions by 1 - beta1**t and 1 - beta2**t are missing",
+     "Both moments began with zeros. What is t for?"),
+    ("wrong-point", {"hat_m": lambda new_m, beta1, t: new_m / (1 - beta1 ** (t - 1)),
+                     "hat_v": lambda new_v, beta2, t: new_v / (1 - beta2 ** (t - 1))},
+     "t is counted from 0 in the corrections: their exponent is t - 1, and must be t",
+     "In the very first step t is 1. What would t - 1 do there?"),
+)  # fmt: skip
+_OTHER_ROOTS = (
+    ({"new_p": lambda p, hat_m, hat_v, lr, eps: p - lr * hat_m / (hat_v + eps).sqrt()}, "eps is inside the root"),
+    ({"new_p": lambda p, hat_m, hat_v, lr: p - lr * hat_m / hat_v.sqrt()}, "eps is missing"),
+    ({"new_p": lambda p, hat_m, hat_v, lr, eps: p - lr * hat_m / (hat_v + eps)}, "the root is missing"),
+    ({"new_p": lambda p, hat_m, hat_v, lr, eps: p + lr * hat_m / (hat_v.sqrt() + eps)}, "p moves uphill"),
+)
+
 adam_step = Routine(
     title="A step of Adam",
-    inputs={"p": normal("..."), "g": normal("..."), "m": normal("..."), "v": positive("..."),
+    inputs={"p": normal("..."), "g": normal("..."), "m": normal("..."), "v": uniform("...", 1, 3),
             "t": each_of(2, 5, 3), "lr": number(0.05, 0.5), "beta1": number(0.6, 0.8), "beta2": number(0.85, 0.95),
             "eps": number(0.1, 0.4)},
     reference=lambda **given: [_ADAM.values(**given)[name] for name in ("new_p", "new_m", "new_v")],
@@ -755,15 +852,7 @@ adam_step = Routine(
     ),
     misconceptions=(
         *_slips(_adam_rule, ("new_p", "new_m", "new_v"), (
-            ("missing-local", {"hat_m": lambda new_m: new_m},
-             "the first moment is not corrected: m is used without the division by 1 - beta1**t",
-             "m began with zeros. How much of it is still zeros after t steps?"),
-            ("missing-local", {"hat_v": lambda new_v: new_v},
-             "the second moment is not corrected: v is used without the division by 1 - beta2**t",
-             "v began with zeros. How much of it is still zeros after t steps?"),
-            ("missing-local", {"hat_m": lambda new_m: new_m, "hat_v": lambda new_v: new_v},
-             "neither moment is corrected: the divisions by 1 - beta1**t and 1 - beta2**t are missing",
-             "Both moments began with zeros. What is t for?"),
+            *_UNCORRECTED,
             ("wrong-operand", {"hat_m": lambda new_m, beta2, t: new_m / (1 - beta2**t)},
              "the first moment is corrected with beta2, and must be with beta1", "Which beta made m?"),
             ("wrong-operand", {"hat_v": lambda new_v, beta1, t: new_v / (1 - beta1**t)},
@@ -781,10 +870,6 @@ adam_step = Routine(
                               "hat_v": lambda new_v, beta2, t: new_v * (1 - beta2**t)},
              "both moments are multiplied by their corrections, and must be divided by them",
              "Half of them is still zeros: should they be made larger, or smaller?"),
-            ("wrong-point", {"hat_m": lambda new_m, beta1, t: new_m / (1 - beta1 ** (t - 1)),
-                             "hat_v": lambda new_v, beta2, t: new_v / (1 - beta2 ** (t - 1))},
-             "t is counted from 0 in the corrections: their exponent is t - 1, and must be t",
-             "In the very first step t is 1. What would t - 1 do there?"),
             ("wrong-point", {"hat_m": lambda new_m, beta1, t: new_m / (1 - beta1 ** (t + 1)),
                              "hat_v": lambda new_v, beta2, t: new_v / (1 - beta2 ** (t + 1))},
              "t is counted up once more: the exponent of the corrections is t + 1, and must be t",
@@ -808,7 +893,7 @@ adam_step = Routine(
              "eps is missing in the denominator", "What if v is 0?"),
             ("wrong-point", {"new_p": lambda p, hat_m, new_v, beta2, t, lr, eps:
                              p - lr * hat_m * (1 - beta2**t) ** 0.5 / (new_v.sqrt() + eps)},
-             "eps is added before the second moment is corrected, and so it is divided by the root of that correction too",
+             "eps is added before the second moment is corrected: that divides eps as well",
              "Correct v first, then take the root, then add eps."),
             ("wrong-operand", {"new_p": lambda p, hat_m, hat_v, lr, eps: p - lr * (hat_m / hat_v.sqrt() + eps)},
              "eps is added to the quotient, and must be added to its denominator", "Where do the parentheses close?"),
@@ -871,15 +956,26 @@ adam_step = Routine(
              "v averages the square of the new m, and must average that of g", "m averages g. What does v average?"),
             ("wrong-operand", {"new_v": lambda g, m, v, beta2: beta2 * v + (1 - beta2) * (g - m) ** 2},
              "v averages the square of g less m, and must average that of g", "m averages g. What does v average?"),
-            ("overwritten", {"new_m": lambda g: g}, "the old m is lost: the new one is g", "What is kept of the old m?"),
+            ("hard-coded", {"new_m": lambda g, m: 0.9 * m + 0.1 * g, "new_v": lambda g, v: 0.999 * v + 0.001 * g**2,
+                            "hat_m": lambda new_m, t: new_m / (1 - 0.9**t),
+                            "hat_v": lambda new_v, t: new_v / (1 - 0.999**t)},
+             "0.9 and 0.999 are typed in, and must be beta1 and beta2", "What are the arguments beta1 and beta2 for?"),
+            ("hard-coded", {"new_m": lambda g, m: 0.9 * m + 0.1 * g}, "in m 0.9 is typed in, and must be beta1",
+             "What is the argument beta1 for?"),
+            ("overwritten", {"new_m": lambda g: g}, "the old m is lost: the new one is g",
+             "What is kept of the old m?"),
             ("overwritten", {"new_v": lambda g: g**2}, "the old v is lost: the new one is g**2",
              "What is kept of the old v?"),
         )),
-        *(Misconception("forward-value", f"return.{place}", rule, f"the old {name} is returned: the next step needs the "
-                        "new one", (f"What will the next call get for its {name}?",))
+        Misconception("hard-coded", "return.2", lambda g, v: 0.999 * v + 0.001 * g**2,
+                      "in v 0.999 is typed in, and must be beta2", ("What is the argument beta2 for?",)),
+        *(Misconception(code, "return.0", _adam_rule({**first, **second}, "new_p"), f"{says}; and {too}", (hint,))
+          for code, first, says, hint in _UNCORRECTED for second, too in _OTHER_ROOTS),
+        *(Misconception("forward-value", f"return.{place}", rule, f"the old {name} is returned: the next step "
+                        "needs the new one", (f"What will the next call get for its {name}?",))
           for place, name, rule in ((0, "p", lambda p: p), (1, "m", lambda m: m), (2, "v", lambda v: v))),
         *(Misconception("wrong-operand", f"return.{place}", _adam_rule({}, f"hat_{name}"),
-                        f"the corrected {name} is returned: what is kept from step to step is {name} before its correction",
+                        f"the corrected {name} is returned: kept from step to step is {name} before its correction",
                         ("The correction would be made again on top of it in the next step.",))
           for place, name in ((1, "m"), (2, "v"))),
         *(Misconception("wrong-operand", f"return.{place}", _adam_rule({}, result),
@@ -921,50 +1017,62 @@ def _fixed_point(x, w):
     return z + (((x + z @ w).tanh() - z)[:, None] @ inverse)[:, 0]
 
 
-def _arrived(w, out, out_g, turned=True, sign=1, slope=1, turns=None):
+def _slope(out):
+    """tanh's derivative, from what it gave."""
+    return 1 - out**2
+
+
+def _arrived(w, out, out_g, turned=True, sign=1, around=_slope, behind=False, turns=None):
     """What arrives at each row's out from the loss and around the loop; shape: (bs, n).
 
     Args:
-        slope: the power of tanh's derivative in the loop.
+        around: what one turn multiplies by besides w.
+        behind: it does so after the product with w, and not before.
         turns: how often it goes around; as often as it takes by default.
     """
     import torch
 
-    around = (1 - out**2)[:, :, None] ** slope * (w.t() if turned else w) * sign
+    turn = sign * (w.t() if turned else w) * (around(out)[:, None] if behind else around(out)[:, :, None])
     if turns is None:
-        return torch.linalg.solve(torch.eye(len(w), dtype=w.dtype) - around.mT, out_g[:, :, None])[:, :, 0]
+        return torch.linalg.solve(torch.eye(len(w), dtype=w.dtype) - turn.mT, out_g[:, :, None])[:, :, 0]
     arrived = out_g
     for _ in range(turns):
-        arrived = out_g + (arrived[:, None] @ around)[:, 0]
+        arrived = out_g + (arrived[:, None] @ turn)[:, 0]
     return arrived
 
 
 _AROUND = (
     ("missing-path", {"turns": 0}, "the path around the loop is missing: out is used in its own making",
      "out is on both sides of its equation. Through which path does a nudge of x act besides the direct one?"),
-    ("missing-path", {"turns": 1}, "the gradient goes around the loop once, and must go on until nothing changes",
-     "What arrives at out after one turn is used to make out again."),
-    ("missing-path", {"turns": 2}, "the gradient goes around the loop twice, and must go on until nothing changes",
-     "What arrives at out after two turns is used to make out again."),
-    ("missing-path", {"turns": 3}, "the gradient goes around the loop three times, and must go on until nothing changes",
-     "What arrives at out after three turns is used to make out again."),
+    *(("missing-path", {"turns": turns}, f"the gradient goes around the loop {often}, and must go on until it rests",
+       "What arrives at out after so many turns is used to make out again.")
+      for turns, often in ((1, "once"), (2, "twice"), (3, "three times"), (4, "four times"), (5, "five times"))),
     ("transposed", {"turned": False}, "around the loop the gradient is multiplied by w, and must be by w turned round",
      "out @ w goes back with w turned round, as in any linear layer."),
     ("wrong-sign", {"sign": -1}, "what comes around the loop is subtracted, and must be added",
      "Two contributions arrive at out: from the loss, and from its own use."),
-    ("missing-local", {"slope": 0}, "tanh's derivative is missing around the loop",
+    ("missing-local", {"around": lambda out: 1 + 0 * out}, "tanh's derivative is missing around the loop",
      "Between out and its own next value there is a tanh."),
-    ("extra-factor", {"slope": 2}, "tanh's derivative is there twice around the loop",
+    ("extra-factor", {"around": lambda out: _slope(out) ** 2}, "tanh's derivative is there twice around the loop",
      "How many times does one turn go through a tanh?"),
+    ("wrong-local", {"around": lambda out: 1 - out}, "around the loop 1 - out is used as tanh's derivative",
+     "What is tanh's derivative, made from what it gave?"),
+    ("wrong-point", {"behind": True}, "around the loop it goes through w before it goes through the tanh",
+     "Forward, w comes first and the tanh last. Which comes first on the way back?"),
 )  # fmt: skip
 
 
 def _around(how):
-    return lambda w, out, out_g: (1 - out**2) * _arrived(w, out, out_g, **how)
+    return lambda w, out, out_g: _slope(out) * _arrived(w, out, out_g, **how)
 
 
 def _around_weight(how):
-    return lambda w, out, out_g: out.t() @ ((1 - out**2) * _arrived(w, out, out_g, **how))
+    return lambda w, out, out_g: out.t() @ _around(how)(w, out, out_g)
+
+
+def _with_slope(slope):
+    """What arrives in front of a tanh whose derivative is taken to be another one."""
+    return lambda w, out, out_g: slope(out) * _arrived(w, out, out_g, around=slope)
 
 
 fixed_point_grad = Exercise(
@@ -987,6 +1095,12 @@ fixed_point_grad = Exercise(
     misconceptions=(
         *(Misconception(code, "x.g", _around(how), says, (hint,)) for code, how, says, hint in _AROUND),
         *(Misconception(code, "w.g", _around_weight(how), says, (hint,)) for code, how, says, hint in _AROUND),
+        Misconception("wrong-local", "x.g", _with_slope(lambda out: 1 - out),
+                      "1 - out is used as tanh's derivative: out is not squared",
+                      ("What is tanh's derivative, made from what it gave?",)),
+        Misconception("wrong-local", "w.g", lambda w, out, out_g: out.t() @ _with_slope(lambda y: 1 - y)(w, out, out_g),
+                      "1 - out is used as tanh's derivative: out is not squared",
+                      ("What is tanh's derivative, made from what it gave?",)),
         Misconception("missing-local", "x.g", lambda w, out, out_g: _arrived(w, out, out_g),
                       "this is what arrives at out: from there to x it goes through the tanh",
                       ("Between x and out there is a tanh.",)),
