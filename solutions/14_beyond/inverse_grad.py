@@ -10,6 +10,6 @@ def inverse_grad(a, out):
     out: (n, n), and so is out.g
     """
     ### BEGIN SOLUTION
-    # A nudge of a moves out by -out @ nudge @ out, so both factors are turned round on the way back.
+    # A nudge of a moves out by -out @ nudge @ out, so both factors are transposed on the way back.
     a.g = -out.t() @ out.g @ out.t()
     ### END SOLUTION

@@ -11,6 +11,6 @@ def logdet_grad(a, out):
     out: (), and so is out.g
     """
     ### BEGIN SOLUTION
-    # The gradient of the determinant is itself times the inverse turned round; the logarithm divides it away.
+    # The gradient of the determinant is itself times the inverse transposed; the logarithm divides it away.
     a.g = out.g * a.inverse().t()
     ### END SOLUTION

@@ -14,7 +14,7 @@ def solve_grad(a, b, out):
     out: (n, m), and so is out.g
     """
     ### BEGIN SOLUTION
-    # b went through the inverse of a, so its gradient goes through the inverse turned round: one more solve.
+    # b went through the inverse of a, so its gradient goes through the inverse transposed: one more solve.
     b.g = torch.linalg.solve(a.t(), out.g)
     a.g = -b.g @ out.t()
     ### END SOLUTION

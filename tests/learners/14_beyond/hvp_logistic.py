@@ -134,7 +134,7 @@ def hvp_logistic(w, x, targ, v):
     return ((x**2) * (p * (1 - p))[:, None]).mean(0) * v
 
 
-# %% wrong: sigmoid's derivative at x @ v | return: wrong-point
+# %% wrong: sigmoid's derivative at x @ v | return: wrong-point or wrong-operand
 def hvp_logistic(w, x, targ, v):
     p = (x @ v).sigmoid()
     return x.t() @ (p * (1 - p) * (x @ v)) / len(x)

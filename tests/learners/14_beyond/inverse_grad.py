@@ -67,12 +67,12 @@ def inverse_grad(a, out):
     a.g = -a.t() @ out.g @ a.t()
 
 
-# %% wrong: only on the left | a.g: missing-path
+# %% wrong: only on the left | a.g: missing-path or missing-local
 def inverse_grad(a, out):
     a.g = -out.t() @ out.g
 
 
-# %% wrong: only on the right | a.g: missing-path
+# %% wrong: only on the right | a.g: missing-path or missing-local
 def inverse_grad(a, out):
     a.g = -out.g @ out.t()
 

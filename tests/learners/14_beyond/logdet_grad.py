@@ -36,12 +36,12 @@ def logdet_grad(a, out):
     a.g = out.g * a.inverse()
 
 
-# %% wrong: the determinant's gradient | a.g: extra-factor
+# %% wrong: the determinant's gradient | a.g: extra-factor or missing-local
 def logdet_grad(a, out):
     a.g = out.g * a.det() * a.inverse().t()
 
 
-# %% wrong: divided by the determinant once more | a.g: wrong-factor
+# %% wrong: divided by the determinant once more | a.g: wrong-factor or extra-factor or missing-local
 def logdet_grad(a, out):
     a.g = out.g * a.inverse().t() / a.det()
 

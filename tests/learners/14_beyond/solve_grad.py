@@ -95,7 +95,7 @@ def solve_grad(a, b, out):
     a.g = -b.g @ out.t()
 
 
-# %% wrong: a linear layer's gradients | b.g: inverse-for-transpose; a.g: wrong-operand
+# %% wrong: a linear layer's gradients | b.g: inverse-for-transpose; a.g: wrong-operand or missing-local
 import torch
 
 

@@ -58,12 +58,12 @@ def straight_through_grad(inp, out):
     inp.g = out.g * (inp >= -1)
 
 
-# %% wrong: out.g looked at | inp.g: wrong-operand
+# %% wrong: out.g looked at | inp.g: wrong-operand or wrong-point
 def straight_through_grad(inp, out):
     inp.g = out.g * (out.g.abs() <= 1)
 
 
-# %% wrong: out.g clamped | inp.g: not-linear
+# %% wrong: out.g clamped | inp.g: not-linear or wrong-local
 def straight_through_grad(inp, out):
     inp.g = out.g.clamp(-1, 1)
 
