@@ -53,7 +53,7 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ h
 
 
-# %% wrong: one step only | *: missing-path
+# %% wrong: one step only | x.g: missing-path or diagonal-only; w.g: missing-path
 def fixed_point_grad(x, w, out):
     x.g = (1 - out**2) * out.g
     w.g = out.t() @ x.g

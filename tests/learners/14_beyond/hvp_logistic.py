@@ -84,7 +84,7 @@ def hvp_logistic(w, x, targ, v):
     return torch.eye(len(w)) @ (x.t() @ (p * (1 - p) * (x @ v)) / len(x))
 
 
-# %% wrong: one factor of the sigmoid's derivative | return: missing-local
+# %% wrong: one factor of the sigmoid's derivative | return: missing-local or wrong-local
 def hvp_logistic(w, x, targ, v):
     p = (x @ w).sigmoid()
     return x.t() @ (p * (x @ v)) / len(x)
@@ -101,7 +101,7 @@ def hvp_logistic(w, x, targ, v):
     return x.t() @ (x @ v) / len(x)
 
 
-# %% wrong: the division by bs missing | return: sum-for-mean
+# %% wrong: the division by bs missing | return: sum-for-mean or missing-local
 def hvp_logistic(w, x, targ, v):
     p = (x @ w).sigmoid()
     return x.t() @ (p * (1 - p) * (x @ v))
@@ -146,7 +146,7 @@ def hvp_logistic(w, x, targ, v):
     return x.t() @ (p * (1 - p) * (x @ w)) / len(x)
 
 
-# %% wrong: error kept as a factor | return: extra-factor
+# %% wrong: error kept as a factor | return: extra-factor or wrong-local
 def hvp_logistic(w, x, targ, v):
     p = (x @ w).sigmoid()
     return x.t() @ (p * (1 - p) * (p - targ) * (x @ v)) / len(x)

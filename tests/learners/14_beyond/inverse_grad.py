@@ -62,7 +62,7 @@ def inverse_grad(a, out):
     a.g = -out.g / a**2
 
 
-# %% wrong: a in place of out | a.g: wrong-operand
+# %% wrong: a in place of out | a.g: wrong-operand or wrong-point
 def inverse_grad(a, out):
     a.g = -a.t() @ out.g @ a.t()
 

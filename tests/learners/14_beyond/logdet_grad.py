@@ -105,7 +105,7 @@ def logdet_grad(a, out):
     a.g = out.g * (2 * inv - torch.diag(inv.diagonal()))
 
 
-# %% wrong: out as a factor | a.g: extra-factor
+# %% wrong: out as a factor | a.g: extra-factor or wrong-factor
 def logdet_grad(a, out):
     a.g = out * out.g * a.inverse().t()
 

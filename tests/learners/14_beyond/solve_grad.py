@@ -59,7 +59,7 @@ def solve_grad(a, b, out):
     a.g = b.g @ out.t()
 
 
-# %% wrong: b in place of out | a.g: wrong-operand
+# %% wrong: b in place of out | a.g: wrong-operand or missing-local
 import torch
 
 
@@ -77,7 +77,7 @@ def solve_grad(a, b, out):
     a.g = -out @ b.g.t()
 
 
-# %% wrong: out.g in a.g without the solve | a.g: missing-path
+# %% wrong: out.g in a.g without the solve | a.g: missing-path or missing-local
 import torch
 
 
@@ -86,7 +86,7 @@ def solve_grad(a, b, out):
     a.g = -out.g @ out.t()
 
 
-# %% wrong: the transpose in place of the inverse | b.g: inverse-for-transpose; a.g: inverse-for-transpose
+# %% wrong: the transpose in place of the inverse | b.g: inverse-for-transpose or missing-local; a.g: inverse-for-transpose
 import torch
 
 
@@ -95,7 +95,7 @@ def solve_grad(a, b, out):
     a.g = -b.g @ out.t()
 
 
-# %% wrong: a linear layer's gradients | b.g: inverse-for-transpose; a.g: wrong-operand or missing-local
+# %% wrong: a linear layer's gradients | b.g: inverse-for-transpose or missing-local; a.g: wrong-operand or missing-local
 import torch
 
 
@@ -104,7 +104,7 @@ def solve_grad(a, b, out):
     b.g = a.t() @ out.g
 
 
-# %% wrong: a times the upstream | b.g: wrong-operand
+# %% wrong: a times the upstream | b.g: wrong-operand or inverse-for-transpose
 import torch
 
 

@@ -25,7 +25,7 @@ def straight_through_grad(inp, out):
     inp.g = out.g * (inp * out).lt(1).to(out.g.dtype)
 
 
-# %% wrong: the real derivative | inp.g: wrong-local
+# %% wrong: the real derivative | inp.g: wrong-local or hard-coded
 import torch
 
 
@@ -78,7 +78,7 @@ def straight_through_grad(inp, out):
     inp.g = out.g * (1 - inp.tanh() ** 2)
 
 
-# %% wrong: times the sign | inp.g: extra-factor
+# %% wrong: times the sign | inp.g: extra-factor or wrong-local
 def straight_through_grad(inp, out):
     inp.g = out.g * out * (inp.abs() < 1)
 
@@ -103,6 +103,6 @@ def straight_through_grad(inp, out):
     inp.g = -out.g * (inp.abs() < 1)
 
 
-# %% wrong: sign of the upstream | inp.g: not-linear
+# %% wrong: sign of the upstream | inp.g: not-linear or wrong-local
 def straight_through_grad(inp, out):
     inp.g = out.g.sign() * (inp.abs() < 1)
