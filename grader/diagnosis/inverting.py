@@ -19,7 +19,10 @@ def is_inverting(at: At) -> bool:
     return at.name in INVERSES | DETERMINANTS
 
 
-def _between(name: str, code: str, *sides: tuple[str, Callable[[torch.Tensor], tuple[object, object]]]) -> Operator:
+Sides = Callable[[torch.Tensor], tuple[torch.Tensor | None, torch.Tensor | None]]
+
+
+def _between(name: str, code: str, *sides: tuple[str, Sides]) -> Operator:
     """What arrives between other factors than the inverse, turned round, on its left and on its right."""
     by_side = dict(sides)
 
