@@ -6,8 +6,8 @@ import torch
 def jacobian_by_columns(f, x):
     """Return the Jacobian of `f` at `x`, one column for each entry of `x`, without measuring.
 
-    `f` takes your dual numbers, as in `jvp_dual`; with that file in this folder, you can write `from jvp_dual import
-    jvp_dual` above. It takes tensors, too, and complex ones among them.
+    `f` does with your dual numbers what it does in `jvp_dual`, and takes parts, too, such as `x[1:]`. With that file in
+    this folder, you can write `from jvp_dual import jvp_dual` above. `f` takes tensors as well, and complex ones.
 
     f: a function of an array (n,) whose result is (m,)
     x: (n,), float64

@@ -901,9 +901,10 @@ def _settled(x, w):
 
 
 def _fixed_point(x, w):
-    """out = (x + out @ w).tanh(), by Newton's step from the fixed point itself: the step carries the gradient"""
+    """out = (x + out @ w).tanh(), where it is at rest"""
     import torch
 
+    # One step of Newton's from the fixed point: it leads nowhere, and has the gradient of the point it is taken from.
     z = torch.from_numpy(_settled(x.detach().double().numpy(), w.detach().double().numpy())).to(x.dtype)
     jacobian = w.detach() * (1 - z**2)[:, None]
     inverse = (torch.eye(len(w), dtype=w.dtype) - jacobian).inverse()
