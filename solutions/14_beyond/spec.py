@@ -3,17 +3,19 @@
 from grader.exercise import Exercise, InSteps, Misconception, Routine, in_steps, returned, stored
 from grader.sampling import Function, Sampler, away_from, each_of, mask, normal, number, output, uniform, weights
 
-# The large summands have no derivative: whoever measures loses digits to them, a dual number does not.
+# The large summands have no derivative: whoever measures loses digits to them, a dual number does not. No two kinds of
+# operations are in the same of these functions: where an answer is wrong tells which of them is.
 _FIELDS = each_of(
-    Function("lambda x: 4000 + x * x.sin() - 3 / x"),
-    Function("lambda x: (x.cos() + 2) / (1 + x * x) - x.sum() * x + 5000"),
-    Function("lambda x: x**3 * x.exp() + (9000 - x) / 4 - (-x).sin()"),
-    Function("lambda x: x[0] * x.cos() + x.sum() / (x + 2) + (2 - x) ** 4 + 7000"),
+    Function("lambda x: 4000000 + x[0] + x.sin() * 2 - 3 / x"),
+    Function("lambda x: 1 + x.cos() / x + 2 * x.sum() * x - 5000000"),
+    Function("lambda x: (9000000 - x**3) / 4 + x.exp() * 3 - x.sum() * x"),
+    Function("lambda x: x[0] / x.exp() + x.cos() / 3 + x.sum() + 7000000"),
+    Function("lambda x: x.exp() * x.cos() - (-x).sin() + x - x**4 - 6000000"),
 )
 _WIDE_FIELDS = each_of(
-    Function("lambda x: 4000 + x[1:] * x[:-1] + 3 * x[0].sin()"),
-    Function("lambda x: x.exp() * x[0] - 2 / x + x.sum() * x[1] + 5000"),
-    Function("lambda x: (x**2).sum() / x[1:] + x[:-1] ** 3 + 6000"),
+    Function("lambda x: 4000000 + x[1:] * x[:-1] + 3 * x[0].sin()"),
+    Function("lambda x: x.exp() * x[0] - 2 / x + x.sum() * x[1] + 5000000"),
+    Function("lambda x: (x**2).sum() / x[1:] + x[:-1] ** 3 + 6000000"),
 )
 _VJPS = each_of(
     Function("lambda x, u: sum(u[i] * (i + 1) * ((i + 1) * x).cos() for i in range(len(u)))"),
@@ -69,6 +71,7 @@ class _Dual:
         b, db = (other.value, other.tangent) if lifted else (other, self.rules["number"](other))
         pairs = (b, db, self.value, self.tangent) if turned else (self.value, self.tangent, b, db)
         rule = _RULES[name] if self.plain and not lifted else self.rules[name]
+        rule = rule if lifted else self.rules.get(f"{name} number", rule)
         if turned:  # a plain number on the left: a method of its own
             rule, compute = self.rules.get(f"r{name}", rule), self.rules.get(f"r{name} value", compute)
         return self._made(compute(pairs[0], pairs[2]), rule(*pairs))
@@ -172,6 +175,10 @@ _WRONG_RULES = (
      "in a quotient the numerator itself is missing beside the denominator's tangent"),
     ("div", lambda a, da, b, db: da / b - a * db / b, "wrong-local",
      "in a quotient the denominator is not squared beside its own tangent"),
+    ("mul", lambda a, da, b, db: (da * b + a * db) / 2, "wrong-factor", "the product rule is divided by 2"),
+    ("add", lambda a, da, b, db: da + 0 * db, "missing-path", "of a sum only the first tangent is followed"),
+    ("add", lambda a, da, b, db: 0 * da + db, "missing-path", "of a sum only the second tangent is followed"),
+    ("add", lambda a, da, b, db: (da + db) / 2, "wrong-factor", "in a sum the tangents are averaged"),
     ("add", lambda a, da, b, db: da * b + a * db, "wrong-local", "the rule of a sum is that of a product"),
     ("sub", lambda a, da, b, db: da + db, "wrong-sign", "in a difference the tangents are added"),
     ("sub", lambda a, da, b, db: db - da, "wrong-sign", "in a difference the first tangent is taken from the second"),
@@ -182,6 +189,9 @@ _WRONG_RULES = (
     ("rdiv", lambda a, da, b, db: -a * db / b, "wrong-local", "in 3 / x the denominator is not squared"),
     ("rdiv", lambda a, da, b, db: a * db, "wrong-local", "in 3 / x the tangent is that of 3 * x"),
     ("rdiv", lambda a, da, b, db: a / db, "wrong-local", "in 3 / x the 3 is divided by the tangent"),
+    ("mul number", lambda a, da, b, db: da + db, "missing-local", "in 2 * x the tangent is not multiplied by the 2"),
+    ("div number", lambda a, da, b, db: da, "missing-local", "in x / 2 the tangent is not divided by the 2"),
+    ("div number", lambda a, da, b, db: da * b, "wrong-local", "in x / 2 the tangent is multiplied by the 2"),
     ("pow", lambda a, da, n: a ** (n - 1) * da, "missing-local", "in a power the exponent is missing as a factor"),
     ("pow", lambda a, da, n: n * a**n * da, "wrong-local", "in a power the exponent is not lowered by one"),
     ("pow", lambda a, da, n: n * a ** (n - 1), "missing-upstream", "in a power the tangent that comes in is missing"),
@@ -252,14 +262,11 @@ jvp_dual = Routine(
                       says="v is left out: every entry of x moves at the rate 1",
                       hints=("If v were zeros, what should you return?",)),
         Misconception("forward-value", "return", lambda f, x: f(x),
-                      says="this is f(x), the value: the tangent is asked for",
+                      says="this is a value of f, such as f(x): the tangent is asked for",
                       hints=("Your dual number has two fields. Which of them do you return?",)),
-        Misconception("forward-value", "return", lambda f, x, v: f(x + v),
-                      says="this is f(x + v), the value at another place: the tangent is asked for",
-                      hints=("v is a direction, not a step: the answer doubles with it.",)),
-        Misconception("forward-value", "return", lambda f, x, v: f(x) + _pushed(f, x, v),
-                      says="the value f(x) is added to the tangent",
-                      hints=("Your dual number has two fields. Which of them do you return?",)),
+        Misconception("extra-factor", "return", lambda f, x, v: _pushed(f, x, v) * v,
+                      says="v multiplies what comes out as well: it is in the tangent of x already",
+                      hints=("Double v. What must the answer do?",)),
         Misconception("wrong-operand", "return", lambda f, x, v: _pushed(f, v, x),
                       says="x and v are exchanged: the tangent of x is pushed through f at v",
                       hints=("Which of the two is the place, and which the direction?",)),
@@ -276,10 +283,6 @@ jvp_dual = Routine(
         Misconception("elementwise-for-matmul", "return", lambda f, x, v: _pushed(f, x, 0 * v + 1) * v,
                       says="all of x moves at the rate 1, and v multiplies what comes out",
                       hints=("v belongs at the start: it is the tangent that x has before anything is computed.",)),
-        Misconception("wrong-sign", "return", lambda f, x, v: _pushed(
-                          f, x, v, rsub=lambda a, da, b, db: db, **{"rsub value": lambda a, b: b - a}),
-                      says="2 - x is computed as x - 2, value and tangent",
-                      hints=("In the method that Python asks for 2 - x, which of the two is self?",)),
         Misconception("wrong-operand", "return", lambda f, x, v: _pushed(
                           f, x, v, rdiv=lambda a, da, b, db: db / a, **{"rdiv value": lambda a, b: b / a}),
                       says="3 / x is computed as x / 3, value and tangent",
@@ -422,6 +425,13 @@ hvp_logistic = Exercise(
                       lambda w, x, targ, v: (x.t() @ ((x @ w).sigmoid() - targ) / len(x)) * v,
                       says="this is the gradient times v, entry by entry: how the gradient changes is asked for",
                       hints=("Differentiate once more: how does the gradient move when w moves along v?",)),
+        Misconception("sum-of-products", "return", lambda w, x, v: x.t() @ (_bend(w, x).mean() * (x @ v)) / len(x),
+                      says="the sigmoid's derivative is averaged first: each example has its own factor",
+                      hints=("Which of the three factors belong to one example, and are multiplied before the sum?",)),
+        Misconception("extra-factor", "return",
+                      lambda w, x, targ, v: _curved(w, x, v) + x.t() @ ((x @ w).sigmoid() - targ) / len(x),
+                      says="the gradient is added: what is asked for is how it changes",
+                      hints=("What is asked for doubles when v doubles.",)),
         Misconception("diagonal-only", "return",
                       lambda w, x, v: (x**2 * _bend(w, x)[:, None]).mean(0) * v,
                       says="only the diagonal of the Hessian is there: each entry of v acts on its own entry alone",
@@ -618,8 +628,8 @@ def _optimizer_hints(**steps):
 
 momentum_step = Routine(
     title="A step of gradient descent with momentum",
-    inputs={"p": normal("..."), "g": normal("..."), "m": normal("..."), "lr": number(0.05, 0.5),
-            "beta": number(0.6, 0.9)},
+    inputs={"p": normal("..."), "g": normal("..."), "m": normal("..."), "lr": number(0.5, 2),
+            "beta": number(0.5, 0.8)},
     reference=lambda **given: [_MOMENTUM.values(**given)[name] for name in ("new_p", "new_m")],
     returns=2,
     hints=_optimizer_hints(
@@ -680,6 +690,14 @@ momentum_step = Routine(
             ("wrong-sign", {"new_m": lambda g, m, lr, beta: beta * m - lr * g},
              "lr times g is subtracted in m, as if m were the step itself: here it is a sum of gradients",
              "Both conventions are in use; look at the docstring for this one."),
+            ("wrong-operand", {"new_m": lambda g, m, lr: lr * m + g, "new_p": lambda p, new_m, beta: p - beta * new_m},
+             "lr and beta are exchanged", "Which of them makes a step short, and which lets the past fade?"),
+            ("wrong-operand", {"new_m": lambda g, m, lr: lr * m + g},
+             "lr multiplies the old m in place of beta", "Which of them lets the past fade?"),
+            ("wrong-sign", {"new_m": lambda g, m, beta: g - beta * m},
+             "the old m is subtracted from g: it must be added", "How many minus signs are there?"),
+            ("hard-coded", {"new_m": lambda g, m: 0.9 * m + g}, "0.9 is typed in, and must be beta",
+             "What is the argument beta for?"),
             ("extra-factor", {"new_m": lambda g, m, lr, beta: beta * m + lr * g},
              "lr multiplies g when m is made, and belongs to the step of p alone", "How often is lr used?"),
         )),
@@ -722,7 +740,7 @@ _OTHER_ROOTS = (
 adam_step = Routine(
     title="A step of Adam",
     inputs={"p": normal("..."), "g": normal("..."), "m": normal("..."), "v": uniform("...", 1, 3),
-            "t": each_of(2, 5, 3), "lr": number(0.05, 0.5), "beta1": number(0.6, 0.8), "beta2": number(0.85, 0.95),
+            "t": each_of(2, 5, 3), "lr": number(0.5, 2), "beta1": number(0.6, 0.8), "beta2": number(0.85, 0.95),
             "eps": number(0.1, 0.4)},
     reference=lambda **given: [_ADAM.values(**given)[name] for name in ("new_p", "new_m", "new_v")],
     returns=3,
@@ -839,6 +857,15 @@ adam_step = Routine(
              "in m g comes in whole, as in momentum_step: times 1 - beta1 is missing", "m is an average of gradients."),
             ("missing-local", {"new_v": lambda g, v, beta2: beta2 * v + g**2},
              "in v g**2 comes in whole: times 1 - beta2 is missing", "v is an average of squares."),
+            ("missing-local", {"new_m": lambda g, m, beta1: beta1 * m + g,
+                               "new_v": lambda g, v, beta2: beta2 * v + g**2},
+             "in both moments the new part comes in whole: times 1 - beta is missing", "Both are averages."),
+            ("wrong-sign", {"new_m": lambda g, m, beta1: beta1 * m - (1 - beta1) * g},
+             "in m g is subtracted: the minus belongs to the step of p", "How many minus signs are there?"),
+            ("wrong-local", {"hat_m": lambda new_m, beta1, t: new_m / (1 - beta1**t) ** 0.5},
+             "the first moment is divided by the root of its correction", "Is a root taken of the first moment?"),
+            ("extra-factor", {"hat_v": lambda new_v, beta2, t: new_v / (1 - beta2**t) ** 2},
+             "the second moment is corrected twice", "How often is v divided by 1 - beta2**t?"),
             ("missing-local", {"new_v": lambda g, v, beta2: beta2 * v + (1 - beta2) * g},
              "in v g is not squared", "m averages g. What does v average?"),
             ("wrong-local", {"new_v": lambda g, v, beta2: beta2 * v + (1 - beta2) * g.abs()},
@@ -989,6 +1016,13 @@ fixed_point_grad = Exercise(
     misconceptions=(
         *(Misconception(code, "x.g", _around(how), says, (hint,)) for code, how, says, hint in _AROUND),
         *(Misconception(code, "w.g", _around_weight(how), says, (hint,)) for code, how, says, hint in _AROUND),
+        Misconception("missing-path", "x.g", lambda w, out, out_g: _slope(out) * (_arrived(w, out, out_g) - out_g),
+                      "only what comes around the loop is there: the direct path from the loss is missing",
+                      ("Two things arrive at out. Which one does not come around?",)),
+        Misconception("missing-path", "w.g", lambda w, out, out_g: out.t() @ (
+                          _slope(out) * (_arrived(w, out, out_g) - out_g)),
+                      "only what comes around the loop is there: the direct path from the loss is missing",
+                      ("Two things arrive at out. Which one does not come around?",)),
         Misconception("wrong-local", "x.g", _with_slope(lambda out: 1 - out),
                       "1 - out is used as tanh's derivative: out is not squared",
                       ("What is tanh's derivative, made from what it gave?",)),
