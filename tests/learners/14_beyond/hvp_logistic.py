@@ -176,7 +176,7 @@ def hvp_logistic(w, x, targ, v):
     return x.t() @ ((p * (1 - p)) ** 2 * (x @ v)) / len(x)
 
 
-# %% wrong: two gradients subtracted, a step apart | return: imprecise or measured
+# %% wrong: two gradients subtracted, a step apart | return: imprecise
 def hvp_logistic(w, x, targ, v):
     def grad(w):
         return x.t() @ ((x @ w).sigmoid() - targ) / len(x)
