@@ -1,4 +1,4 @@
-"""The Hessian of a logistic regression, times a vector. The lesson is README.md in this folder."""
+"""A Hessian times a vector, without the Hessian. The lesson is README.md in this folder."""
 
 # To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
 

@@ -1,4 +1,4 @@
-"""The Hessian of a logistic regression, times a vector. The lesson is README.md in this folder."""
+"""A Hessian times a vector, without the Hessian. The lesson is README.md in this folder."""
 
 
 def hvp_logistic(w, x, targ, v):

@@ -392,7 +392,7 @@ def _slope_along(w, x, targ, v):
 
 
 hvp_logistic = Exercise(
-    title="The Hessian of a logistic regression, times a vector",
+    title="A Hessian times a vector, without the Hessian",
     forward=_slope_along,
     inputs={"w": weights("n"), "x": normal("bs n"), "targ": mask("bs"), "v": weights("n")},
     answers=returned("w"),
