@@ -382,3 +382,53 @@ def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
     vh = v / (1 - beta2**t)
     p = p - lr * mh / (vh + eps) ** 0.5
     return p, m, v
+
+
+# %% wrong: second moment corrected twice | return.0: extra-factor
+def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
+    m = beta1 * m + (1 - beta1) * g
+    v = beta2 * v + (1 - beta2) * g**2
+    mh = m / (1 - beta1**t)
+    vh = v / (1 - beta2**t) ** 2
+    p = p - lr * mh / (vh**0.5 + eps)
+    return p, m, v
+
+
+# %% wrong: neither corrected, and eps missing | return.0: missing-local
+def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
+    m = beta1 * m + (1 - beta1) * g
+    v = beta2 * v + (1 - beta2) * g**2
+    mh = m
+    vh = v
+    p = p - lr * mh / vh**0.5
+    return p, m, v
+
+
+# %% wrong: 1 - beta missing in both moments | return.0, return.1, return.2: missing-local
+def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
+    m = beta1 * m + g
+    v = beta2 * v + g**2
+    mh = m / (1 - beta1**t)
+    vh = v / (1 - beta2**t)
+    p = p - lr * mh / (vh**0.5 + eps)
+    return p, m, v
+
+
+# %% wrong: m returned twice | return.2: wrong-operand
+def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
+    m = beta1 * m + (1 - beta1) * g
+    v = beta2 * v + (1 - beta2) * g**2
+    mh = m / (1 - beta1**t)
+    vh = v / (1 - beta2**t)
+    p = p - lr * mh / (vh**0.5 + eps)
+    return p, m, m
+
+
+# %% wrong: m less g | return.0, return.1: wrong-sign
+def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
+    m = beta1 * m - (1 - beta1) * g
+    v = beta2 * v + (1 - beta2) * g**2
+    mh = m / (1 - beta1**t)
+    vh = v / (1 - beta2**t)
+    p = p - lr * mh / (vh**0.5 + eps)
+    return p, m, v

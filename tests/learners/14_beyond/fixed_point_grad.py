@@ -193,3 +193,26 @@ def fixed_point_grad(x, w, out):
         u = out.g + ((1 - out**2) * u) @ w.t()
     x.g = (1 - out**2) * u
     w.g = out.t() @ ((1 - out**2) * out.g)
+
+
+# %% wrong: only what comes around | *: missing-path
+def fixed_point_grad(x, w, out):
+    u = out.g
+    for _ in range(300):
+        u = out.g + ((1 - out**2) * u) @ w.t()
+    u = u - out.g
+    x.g = (1 - out**2) * u
+    w.g = out.t() @ x.g
+
+
+# %% wrong: solved with a system that is not transposed | *: transposed
+import torch
+
+
+def fixed_point_grad(x, w, out):
+    n = len(w)
+    x.g = torch.zeros_like(x)
+    for i in range(len(x)):
+        d = torch.diag(1 - out[i] ** 2)
+        x.g[i] = d @ torch.linalg.solve(torch.eye(n) - (w @ d).t(), out.g[i])
+    w.g = out.t() @ x.g

@@ -224,3 +224,15 @@ def hvp_logistic(w, x, targ, v):
     w = w.clone().requires_grad_()
     g = x.t() @ ((x @ w).sigmoid() - targ) / len(x)
     return torch.autograd.grad(g @ v, w)[0]
+
+
+# %% wrong: the gradient added | return: extra-factor
+def hvp_logistic(w, x, targ, v):
+    p = (x @ w).sigmoid()
+    return x.t() @ (p * (1 - p) * (x @ v) + p - targ) / len(x)
+
+
+# %% wrong: the sigmoid's derivative averaged first | return: sum-of-products
+def hvp_logistic(w, x, targ, v):
+    p = (x @ w).sigmoid()
+    return x.t() @ ((p * (1 - p)).mean() * (x @ v)) / len(x)

@@ -103,3 +103,8 @@ def inverse_grad(a, out):
 # %% wrong: turned round entry by entry | a.g: elementwise-for-matmul or diagonal-only
 def inverse_grad(a, out):
     a.g = -out.t() * out.g * out.t()
+
+
+# %% wrong: minus missing, and not transposed | a.g: wrong-sign or transposed
+def inverse_grad(a, out):
+    a.g = out @ out.g @ out

@@ -2444,3 +2444,433 @@ def jvp_dual(f, x, v):
     x = x.clone().requires_grad_()
     (f(x) * v).sum().backward()
     return x.grad
+
+
+# %% wrong: denominator cubed | return: wrong-local
+class Dual:
+    def __init__(self, p, t):
+        self.p, self.t = p, t
+
+    def __add__(self, o):
+        o = to_dual(o)
+        return Dual(self.p + o.p, self.t + o.t)
+
+    __radd__ = __add__
+
+    def __neg__(self):
+        return Dual(-self.p, -self.t)
+
+    def __sub__(self, o):
+        o = to_dual(o)
+        return Dual(self.p - o.p, self.t - o.t)
+
+    def __rsub__(self, o):
+        return to_dual(o) - self
+
+    def __mul__(self, o):
+        o = to_dual(o)
+        return Dual(self.p * o.p, self.t * o.p + self.p * o.t)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, o):
+        o = to_dual(o)
+        return Dual(self.p / o.p, (self.t * o.p - self.p * o.t) / o.p**3)
+
+    def __rtruediv__(self, o):
+        return to_dual(o) / self
+
+    def __pow__(self, n):
+        return Dual(self.p**n, n * self.p ** (n - 1) * self.t)
+
+    def __getitem__(self, i):
+        return Dual(self.p[i], self.t[i])
+
+    def sin(self):
+        return Dual(self.p.sin(), self.p.cos() * self.t)
+
+    def cos(self):
+        return Dual(self.p.cos(), -self.p.sin() * self.t)
+
+    def exp(self):
+        return Dual(self.p.exp(), self.p.exp() * self.t)
+
+    def sum(self):
+        return Dual(self.p.sum(), self.t.sum())
+
+
+def to_dual(o):
+    return o if isinstance(o, Dual) else Dual(o, 0.0)
+
+
+def jvp_dual(f, x, v):
+    return f(Dual(x, v)).t
+
+
+# %% wrong: exp less one in the tangent of exp | return: wrong-local
+class Dual:
+    def __init__(self, p, t):
+        self.p, self.t = p, t
+
+    def __add__(self, o):
+        o = to_dual(o)
+        return Dual(self.p + o.p, self.t + o.t)
+
+    __radd__ = __add__
+
+    def __neg__(self):
+        return Dual(-self.p, -self.t)
+
+    def __sub__(self, o):
+        o = to_dual(o)
+        return Dual(self.p - o.p, self.t - o.t)
+
+    def __rsub__(self, o):
+        return to_dual(o) - self
+
+    def __mul__(self, o):
+        o = to_dual(o)
+        return Dual(self.p * o.p, self.t * o.p + self.p * o.t)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, o):
+        o = to_dual(o)
+        return Dual(self.p / o.p, (self.t * o.p - self.p * o.t) / o.p**2)
+
+    def __rtruediv__(self, o):
+        return to_dual(o) / self
+
+    def __pow__(self, n):
+        return Dual(self.p**n, n * self.p ** (n - 1) * self.t)
+
+    def __getitem__(self, i):
+        return Dual(self.p[i], self.t[i])
+
+    def sin(self):
+        return Dual(self.p.sin(), self.p.cos() * self.t)
+
+    def cos(self):
+        return Dual(self.p.cos(), -self.p.sin() * self.t)
+
+    def exp(self):
+        return Dual(self.p.exp(), (self.p.exp() - 1) * self.t)
+
+    def sum(self):
+        return Dual(self.p.sum(), self.t.sum())
+
+
+def to_dual(o):
+    return o if isinstance(o, Dual) else Dual(o, 0.0)
+
+
+def jvp_dual(f, x, v):
+    return f(Dual(x, v)).t
+
+
+# %% wrong: tangents averaged in a sum | return: wrong-factor
+class Dual:
+    def __init__(self, p, t):
+        self.p, self.t = p, t
+
+    def __add__(self, o):
+        o = to_dual(o)
+        return Dual(self.p + o.p, (self.t + o.t) / 2)
+
+    __radd__ = __add__
+
+    def __neg__(self):
+        return Dual(-self.p, -self.t)
+
+    def __sub__(self, o):
+        o = to_dual(o)
+        return Dual(self.p - o.p, self.t - o.t)
+
+    def __rsub__(self, o):
+        return to_dual(o) - self
+
+    def __mul__(self, o):
+        o = to_dual(o)
+        return Dual(self.p * o.p, self.t * o.p + self.p * o.t)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, o):
+        o = to_dual(o)
+        return Dual(self.p / o.p, (self.t * o.p - self.p * o.t) / o.p**2)
+
+    def __rtruediv__(self, o):
+        return to_dual(o) / self
+
+    def __pow__(self, n):
+        return Dual(self.p**n, n * self.p ** (n - 1) * self.t)
+
+    def __getitem__(self, i):
+        return Dual(self.p[i], self.t[i])
+
+    def sin(self):
+        return Dual(self.p.sin(), self.p.cos() * self.t)
+
+    def cos(self):
+        return Dual(self.p.cos(), -self.p.sin() * self.t)
+
+    def exp(self):
+        return Dual(self.p.exp(), self.p.exp() * self.t)
+
+    def sum(self):
+        return Dual(self.p.sum(), self.t.sum())
+
+
+def to_dual(o):
+    return o if isinstance(o, Dual) else Dual(o, 0.0)
+
+
+def jvp_dual(f, x, v):
+    return f(Dual(x, v)).t
+
+
+# %% wrong: a number plus x loses the tangent | return: wrong-local
+class Dual:
+    def __init__(self, p, t):
+        self.p, self.t = p, t
+
+    def __add__(self, o):
+        o = to_dual(o)
+        return Dual(self.p + o.p, self.t + o.t)
+
+    def __radd__(self, o):
+        return Dual(self.p + o, 0 * self.t)
+
+    def __neg__(self):
+        return Dual(-self.p, -self.t)
+
+    def __sub__(self, o):
+        o = to_dual(o)
+        return Dual(self.p - o.p, self.t - o.t)
+
+    def __rsub__(self, o):
+        return to_dual(o) - self
+
+    def __mul__(self, o):
+        o = to_dual(o)
+        return Dual(self.p * o.p, self.t * o.p + self.p * o.t)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, o):
+        o = to_dual(o)
+        return Dual(self.p / o.p, (self.t * o.p - self.p * o.t) / o.p**2)
+
+    def __rtruediv__(self, o):
+        return to_dual(o) / self
+
+    def __pow__(self, n):
+        return Dual(self.p**n, n * self.p ** (n - 1) * self.t)
+
+    def __getitem__(self, i):
+        return Dual(self.p[i], self.t[i])
+
+    def sin(self):
+        return Dual(self.p.sin(), self.p.cos() * self.t)
+
+    def cos(self):
+        return Dual(self.p.cos(), -self.p.sin() * self.t)
+
+    def exp(self):
+        return Dual(self.p.exp(), self.p.exp() * self.t)
+
+    def sum(self):
+        return Dual(self.p.sum(), self.t.sum())
+
+
+def to_dual(o):
+    return o if isinstance(o, Dual) else Dual(o, 0.0)
+
+
+def jvp_dual(f, x, v):
+    return f(Dual(x, v)).t
+
+
+# %% wrong: a number times x leaves the tangent as it is | return: wrong-local or missing-local
+class Dual:
+    def __init__(self, p, t):
+        self.p, self.t = p, t
+
+    def __add__(self, o):
+        o = to_dual(o)
+        return Dual(self.p + o.p, self.t + o.t)
+
+    __radd__ = __add__
+
+    def __neg__(self):
+        return Dual(-self.p, -self.t)
+
+    def __sub__(self, o):
+        o = to_dual(o)
+        return Dual(self.p - o.p, self.t - o.t)
+
+    def __rsub__(self, o):
+        return to_dual(o) - self
+
+    def __mul__(self, o):
+        o = to_dual(o)
+        return Dual(self.p * o.p, self.t * o.p + self.p * o.t)
+
+    def __rmul__(self, o):
+        return Dual(o * self.p, self.t)
+
+    def __truediv__(self, o):
+        o = to_dual(o)
+        return Dual(self.p / o.p, (self.t * o.p - self.p * o.t) / o.p**2)
+
+    def __rtruediv__(self, o):
+        return to_dual(o) / self
+
+    def __pow__(self, n):
+        return Dual(self.p**n, n * self.p ** (n - 1) * self.t)
+
+    def __getitem__(self, i):
+        return Dual(self.p[i], self.t[i])
+
+    def sin(self):
+        return Dual(self.p.sin(), self.p.cos() * self.t)
+
+    def cos(self):
+        return Dual(self.p.cos(), -self.p.sin() * self.t)
+
+    def exp(self):
+        return Dual(self.p.exp(), self.p.exp() * self.t)
+
+    def sum(self):
+        return Dual(self.p.sum(), self.t.sum())
+
+
+def to_dual(o):
+    return o if isinstance(o, Dual) else Dual(o, 0.0)
+
+
+def jvp_dual(f, x, v):
+    return f(Dual(x, v)).t
+
+
+# %% wrong: x over a number leaves the tangent as it is | return: wrong-local or missing-local
+class Dual:
+    def __init__(self, p, t):
+        self.p, self.t = p, t
+
+    def __add__(self, o):
+        o = to_dual(o)
+        return Dual(self.p + o.p, self.t + o.t)
+
+    __radd__ = __add__
+
+    def __neg__(self):
+        return Dual(-self.p, -self.t)
+
+    def __sub__(self, o):
+        o = to_dual(o)
+        return Dual(self.p - o.p, self.t - o.t)
+
+    def __rsub__(self, o):
+        return to_dual(o) - self
+
+    def __mul__(self, o):
+        o = to_dual(o)
+        return Dual(self.p * o.p, self.t * o.p + self.p * o.t)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, o):
+        if not isinstance(o, Dual):
+            return Dual(self.p / o, self.t)
+        return Dual(self.p / o.p, (self.t * o.p - self.p * o.t) / o.p**2)
+
+    def __rtruediv__(self, o):
+        return to_dual(o) / self
+
+    def __pow__(self, n):
+        return Dual(self.p**n, n * self.p ** (n - 1) * self.t)
+
+    def __getitem__(self, i):
+        return Dual(self.p[i], self.t[i])
+
+    def sin(self):
+        return Dual(self.p.sin(), self.p.cos() * self.t)
+
+    def cos(self):
+        return Dual(self.p.cos(), -self.p.sin() * self.t)
+
+    def exp(self):
+        return Dual(self.p.exp(), self.p.exp() * self.t)
+
+    def sum(self):
+        return Dual(self.p.sum(), self.t.sum())
+
+
+def to_dual(o):
+    return o if isinstance(o, Dual) else Dual(o, 0.0)
+
+
+def jvp_dual(f, x, v):
+    return f(Dual(x, v)).t
+
+
+# %% wrong: v multiplied once more at the end | return: extra-factor
+class Dual:
+    def __init__(self, p, t):
+        self.p, self.t = p, t
+
+    def __add__(self, o):
+        o = to_dual(o)
+        return Dual(self.p + o.p, self.t + o.t)
+
+    __radd__ = __add__
+
+    def __neg__(self):
+        return Dual(-self.p, -self.t)
+
+    def __sub__(self, o):
+        o = to_dual(o)
+        return Dual(self.p - o.p, self.t - o.t)
+
+    def __rsub__(self, o):
+        return to_dual(o) - self
+
+    def __mul__(self, o):
+        o = to_dual(o)
+        return Dual(self.p * o.p, self.t * o.p + self.p * o.t)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, o):
+        o = to_dual(o)
+        return Dual(self.p / o.p, (self.t * o.p - self.p * o.t) / o.p**2)
+
+    def __rtruediv__(self, o):
+        return to_dual(o) / self
+
+    def __pow__(self, n):
+        return Dual(self.p**n, n * self.p ** (n - 1) * self.t)
+
+    def __getitem__(self, i):
+        return Dual(self.p[i], self.t[i])
+
+    def sin(self):
+        return Dual(self.p.sin(), self.p.cos() * self.t)
+
+    def cos(self):
+        return Dual(self.p.cos(), -self.p.sin() * self.t)
+
+    def exp(self):
+        return Dual(self.p.exp(), self.p.exp() * self.t)
+
+    def sum(self):
+        return Dual(self.p.sum(), self.t.sum())
+
+
+def to_dual(o):
+    return o if isinstance(o, Dual) else Dual(o, 0.0)
+
+
+def jvp_dual(f, x, v):
+    return f(Dual(x, v)).t * v

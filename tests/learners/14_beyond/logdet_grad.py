@@ -123,3 +123,8 @@ def logdet_grad(a, out):
 # %% wrong: the determinant of the inverse turned round | a.g: wrong-shape
 def logdet_grad(a, out):
     a.g = out.g * a.inverse().t().det()
+
+
+# %% wrong: doubled | a.g: wrong-factor
+def logdet_grad(a, out):
+    a.g = 2 * out.g * a.inverse().t()

@@ -170,3 +170,21 @@ def momentum_step(p, g, m, lr, beta):
 def momentum_step(p, g, m, lr, beta):
     m = beta * m + g
     return p - lr * (m + 0.5 * p), m
+
+
+# %% wrong: beta and lr exchanged | return.0, return.1: wrong-operand
+def momentum_step(p, g, m, lr, beta):
+    m = lr * m + g
+    return p - beta * m, m
+
+
+# %% wrong: the old m subtracted | return.0, return.1: wrong-sign
+def momentum_step(p, g, m, lr, beta):
+    m = -beta * m + g
+    return p - lr * m, m
+
+
+# %% wrong: 0.9 typed in | return.0, return.1: hard-coded
+def momentum_step(p, g, m, lr, beta):
+    m = 0.9 * m + g
+    return p - lr * m, m

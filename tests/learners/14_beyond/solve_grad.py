@@ -211,3 +211,12 @@ def solve_grad(a, b, out):
     inv = a.inverse()
     b.g = inv.t() @ out.g
     a.g = -(inv**2) * (out.g @ b.t())
+
+
+# %% wrong: b.g summed over its columns | b.g: summed-wrong-axis
+import torch
+
+
+def solve_grad(a, b, out):
+    b.g = torch.linalg.solve(a.t(), out.g).sum(1, keepdim=True)
+    a.g = -torch.linalg.solve(a.t(), out.g) @ out.t()

@@ -106,3 +106,8 @@ def straight_through_grad(inp, out):
 # %% wrong: sign of the upstream | inp.g: not-linear or wrong-local
 def straight_through_grad(inp, out):
     inp.g = out.g.sign() * (inp.abs() < 1)
+
+
+# %% wrong: a triangle in place of the clamp | inp.g: wrong-local
+def straight_through_grad(inp, out):
+    inp.g = out.g * (1 - inp.abs()).clamp(min=0)
