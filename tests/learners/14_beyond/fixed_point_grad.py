@@ -66,15 +66,6 @@ def fixed_point_grad(x, w, out):
     w.g = out.t() @ x.g
 
 
-# %% wrong: three times around | *: missing-path
-def fixed_point_grad(x, w, out):
-    u = out.g
-    for _ in range(3):
-        u = out.g + ((1 - out**2) * u) @ w.t()
-    x.g = (1 - out**2) * u
-    w.g = out.t() @ x.g
-
-
 # %% wrong: ten times around | *: imprecise or unknown or missing-path
 def fixed_point_grad(x, w, out):
     u = out.g
@@ -184,15 +175,6 @@ def fixed_point_grad(x, w, out):
         u = out.g + (u @ w.t()) * (1 - out**2)
     x.g = (1 - out**2) * u
     w.g = out.t() @ x.g
-
-
-# %% wrong: w.g with one step only | w.g: missing-path
-def fixed_point_grad(x, w, out):
-    u = out.g
-    for _ in range(300):
-        u = out.g + ((1 - out**2) * u) @ w.t()
-    x.g = (1 - out**2) * u
-    w.g = out.t() @ ((1 - out**2) * out.g)
 
 
 # %% wrong: only what comes around | *: missing-path

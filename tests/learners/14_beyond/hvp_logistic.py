@@ -236,3 +236,27 @@ def hvp_logistic(w, x, targ, v):
 def hvp_logistic(w, x, targ, v):
     p = (x @ w).sigmoid()
     return x.t() @ ((p * (1 - p)).mean() * (x @ v)) / len(x)
+
+
+# %% wrong: divided by n as well | return: mean-for-sum
+def hvp_logistic(w, x, targ, v):
+    p = (x @ w).sigmoid()
+    return x.t() @ (p * (1 - p) * (x @ v)) / x.numel()
+
+
+# %% wrong: only the first example | return: partial-batch
+def hvp_logistic(w, x, targ, v):
+    p = (x @ w).sigmoid()
+    return x[0] * (p * (1 - p) * (x @ v))[0] / len(x)
+
+
+# %% wrong: p plus p squared | return: wrong-sign
+def hvp_logistic(w, x, targ, v):
+    p = (x @ w).sigmoid()
+    return x.t() @ ((p + p**2) * (x @ v)) / len(x)
+
+
+# %% wrong: w added to v | return: wrong-operand
+def hvp_logistic(w, x, targ, v):
+    p = (x @ w).sigmoid()
+    return x.t() @ (p * (1 - p) * (x @ (w + v))) / len(x)

@@ -108,3 +108,13 @@ def inverse_grad(a, out):
 # %% wrong: minus missing, and not transposed | a.g: wrong-sign or transposed
 def inverse_grad(a, out):
     a.g = out @ out.g @ out
+
+
+# %% wrong: both on the right | a.g: wrong-operand
+def inverse_grad(a, out):
+    a.g = -out.g @ (out @ out).t()
+
+
+# %% wrong: halved | a.g: wrong-factor
+def inverse_grad(a, out):
+    a.g = -out.t() @ out.g @ out.t() / 2

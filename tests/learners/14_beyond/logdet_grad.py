@@ -128,3 +128,8 @@ def logdet_grad(a, out):
 # %% wrong: doubled | a.g: wrong-factor
 def logdet_grad(a, out):
     a.g = 2 * out.g * a.inverse().t()
+
+
+# %% wrong: upstream squared | a.g: extra-factor or not-linear
+def logdet_grad(a, out):
+    a.g = out.g**2 * a.inverse().t()

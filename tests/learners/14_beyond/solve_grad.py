@@ -220,3 +220,21 @@ import torch
 def solve_grad(a, b, out):
     b.g = torch.linalg.solve(a.t(), out.g).sum(1, keepdim=True)
     a.g = -torch.linalg.solve(a.t(), out.g) @ out.t()
+
+
+# %% wrong: b.g averaged over its columns | b.g: mean-for-sum
+import torch
+
+
+def solve_grad(a, b, out):
+    b.g = torch.linalg.solve(a.t(), out.g) / b.shape[1]
+    a.g = -torch.linalg.solve(a.t(), out.g) @ out.t()
+
+
+# %% wrong: out.g in place of out | a.g: wrong-operand
+import torch
+
+
+def solve_grad(a, b, out):
+    b.g = torch.linalg.solve(a.t(), out.g)
+    a.g = -b.g @ out.g.t()

@@ -111,3 +111,14 @@ def straight_through_grad(inp, out):
 # %% wrong: a triangle in place of the clamp | inp.g: wrong-local
 def straight_through_grad(inp, out):
     inp.g = out.g * (1 - inp.abs()).clamp(min=0)
+
+
+# %% wrong: the sigmoid's derivative | inp.g: wrong-local
+def straight_through_grad(inp, out):
+    s = inp.sigmoid()
+    inp.g = out.g * s * (1 - s)
+
+
+# %% wrong: halved | inp.g: wrong-factor
+def straight_through_grad(inp, out):
+    inp.g = 0.5 * out.g * (inp.abs() < 1)
