@@ -131,7 +131,7 @@ class Exercise:
         answers: what the learner writes; see `stored`, `returned`, `returned_jacobian`.
         hints: three steps for each answer: nudge, pointer, almost there.
         misconceptions: wrong rules that the forward graph does not imply.
-        never_holds: axes (`"bs n m"`) of an array that must never exist in memory.
+        never_holds: axes (`"bs n m"`, `"n n"`) of an array that must never exist in memory.
     """
 
     title: str

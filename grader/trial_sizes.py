@@ -22,6 +22,7 @@ SAME_SIZES_KIND = "other numbers of the same sizes"
 LARGER_KIND = "a larger case"
 WATCHED_SIZES = (5, 6, 8, 9, 4, 10)
 LARGE_SIZES = (40, 48, 56, 44, 52)
+TWICE, BESIDE = 4, 6
 ONE_INDEX = 2
 SPECIAL_TURNS = {ONE_INDEX: 0, 3: 1, 4: 0}
 
@@ -95,9 +96,18 @@ def second_batch_of_one(
     return Setting(len(series), ONE_KIND, {**_different(axes, rng, allowed), **batch}, first.rank)
 
 
-def large_setting(specs: tuple[str, ...], index: int) -> Setting:
-    """One trial large enough to tell an intermediate of every axis from the arguments themselves."""
-    return Setting(index, LARGER_KIND, dict(zip(named_axes(specs), LARGE_SIZES, strict=False)))
+def large_setting(specs: tuple[str, ...], index: int, never_holds: str = "") -> Setting:
+    """One trial large enough to tell an array of the axes `never_holds` from the arguments themselves.
+
+    An axis that such an array has twice is longer than the others, and one that it does not have is short.
+    """
+    sizes, held = dict(zip(named_axes(specs), LARGE_SIZES, strict=False)), axes_of(never_holds)
+    if held:
+        sizes = {
+            axis: size * TWICE if held.count(axis) > 1 else size if axis in held else BESIDE
+            for axis, size in sizes.items()
+        }
+    return Setting(index, LARGER_KIND, sizes)
 
 
 def watched_sizes(specs: tuple[str, ...], rng: np.random.Generator, allowed: Allowed) -> Setting:

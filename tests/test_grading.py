@@ -185,6 +185,17 @@ def test_of_a_routine_the_smallest_call_is_shown(grade: Grade, course: Course) -
     assert re.search(r"^numerical_grad\(f=lambda x: .*, x=torch\.tensor\(.*\), h=[\d.]+\) returns", answers[0].evidence)
 
 
+def test_of_a_routine_with_several_answers_the_call_shows_each_with_its_own(grade: Grade) -> None:
+    source = (
+        "def momentum_step(p, g, m, lr, beta):\n    new = beta * m + g\n    return p - lr * new + 1e-2 * p.sin(), {}\n"
+    )
+    assert [answer.code for answer in grade("momentum_step", source.format("new")).answers][1] is None
+    first, second = grade("momentum_step", source.format("new + 0.1 * new.cos()")).answers
+    for place, answer in enumerate((first, second)):
+        assert re.search(rf"\) has \[.*\] as its return\.{place}, and must have \[", answer.evidence)
+    assert first.evidence.partition("must have")[2] != second.evidence.partition("must have")[2]
+
+
 @pytest.mark.parametrize(
     ("wanted", "code", "says"),
     [

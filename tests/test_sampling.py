@@ -77,6 +77,11 @@ def test_a_large_setting_has_different_large_sizes() -> None:
     assert min(sizes.values()) >= 40
 
 
+def test_a_square_that_must_not_be_held_is_far_larger_than_its_inputs() -> None:
+    sizes = large_setting(("n", "bs n"), 4, "n n").sizes
+    assert sizes["n"] ** 2 > 10 * sizes["bs"] * sizes["n"]
+
+
 def test_a_normal_array_has_its_shape_dtype_and_spread() -> None:
     array = normal("bs n").sample(rng(), FIRST)
     assert isinstance(array, Array)

@@ -149,9 +149,10 @@ IN_NUMPY = """
 
 def in_numpy(function):
     def called(*arguments):
+        before = [getattr(given, "g", None) for given in arguments]
         answer = function(*arguments)
-        for given in arguments:
-            if isinstance(getattr(given, "g", None), type(given)):
+        for given, was in zip(arguments, before):
+            if isinstance(getattr(given, "g", None), type(given)) and given.g is not was:
                 given.g = given.g.numpy()[()]
         return answer.numpy()[()] if hasattr(answer, "numpy") else answer
     return called

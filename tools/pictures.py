@@ -19,6 +19,7 @@ from pictures_05_06 import beliefs, slopes
 from pictures_07 import network, tied
 from pictures_09_10 import conv_graph, image_gradient, norm_graph, norm_jacobian, norm_touches, turned, windows
 from pictures_11_12 import attention, causal, one_key, touches, unrolled, vanishing
+from pictures_14 import directions, hessian_product, jacobian_lines, loop, moments
 
 from grader.picture.svg_drawing import CELL_HEIGHT, Picture, height_of, row_middle, width_of
 
@@ -135,6 +136,11 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "exercises/12_attention/attention.svg": attention,
     "exercises/12_attention/causal.svg": causal,
     "exercises/12_attention/one_key.svg": one_key,
+    "exercises/14_beyond/directions.svg": directions,
+    "exercises/14_beyond/hvp.svg": hessian_product,
+    "exercises/14_beyond/jacobian.svg": jacobian_lines,
+    "exercises/14_beyond/loop.svg": loop,
+    "exercises/14_beyond/moments.svg": moments,
 }
 
 

@@ -27,6 +27,7 @@ from grader.reference.trial import IMPOSSIBLE, Trial
 from . import difference, forward, paths, quotient, right_answer, rows
 from .along_axis import CLOSED_FORMS, PICKING, REDUCING, RUNNING, is_picking, is_running
 from .contraction import PRODUCT, SUMMING, is_contraction
+from .inverting import INVERTING, is_inverting
 from .mistake import Fact, Mistake
 from .normalising import NORMS, SOFTMAX
 from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
@@ -457,6 +458,8 @@ def family_of(at: At) -> Iterator[Operator]:
         yield from (*SUMMING, *BROADCASTING)
     elif at.step.name in RESHAPES | JOINS:
         yield from REARRANGING
+    elif is_inverting(at):
+        yield from INVERTING
     elif is_pointwise(at):
         yield from (*POINTWISE, *SUMMING, *BROADCASTING)
     elif is_picking(at):

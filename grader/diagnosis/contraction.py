@@ -149,6 +149,9 @@ def _inverted(q: torch.Tensor) -> torch.Tensor:
     return inverse.mT
 
 
+UPSTREAM_TRANSPOSED = Operator(
+    "upstream-transposed", "transposed", lambda at: at.back(transposed(at.g)), lambda at: at.y.dim() > 1
+)
 PRODUCT = (
     _products("missing-batch-sum", _is_over_batch),
     _products("elementwise-for-matmul", lambda at: not _is_over_batch(at)),
@@ -167,5 +170,5 @@ PRODUCT = (
     _partner("factor-of-last-example", "partial-batch", lambda q: q[-1:].expand(q.shape), 3),
     _partner("inverse-for-transpose", "inverse-for-transpose", _inverted),
     Operator("gradient-transposed", "transposed", lambda at: transposed(at.back()), lambda at: at.x.dim() > 1),
-    Operator("upstream-transposed", "transposed", lambda at: at.back(transposed(at.g)), lambda at: at.y.dim() > 1),
+    UPSTREAM_TRANSPOSED,
 )  # fmt: skip

@@ -12,6 +12,7 @@ import numpy as np
 from grader.exercise import Answer
 from grader.reference.answer_view import End
 from grader.reference.compare import agrees, scaled_error, share_wrong
+from grader.reference.function_parts import told_by
 from grader.reference.option_arguments import options, right_where
 from grader.reference.trial import Trial
 from grader.shapes import guess_axes
@@ -192,6 +193,15 @@ def passes_where(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
     if not ranks[0] & ranks[1] and any(axis.startswith("_") for axis in right[0].setting.sizes):
         return fact("shape-special", "right-only-for-rank", rank=ranks[0].pop())
     return None
+
+
+def wrong_with(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
+    """What the functions have that an answer is wrong for, and those that it is right for have not."""
+    right = [trial for trial, array in pairs if agrees(array, right_in(answer, trial))]
+    wrong = [trial for trial, array in pairs if not agrees(array, right_in(answer, trial))]
+    name, parts = told_by(right, wrong)
+    spelled = " or ".join(f"`{part}`" for part in parts)
+    return fact("wrong-local", "wrong-with", name=name, parts=spelled) if parts else None
 
 
 def _sizes_tell(right: Sequence[Trial], wrong: Sequence[Trial]) -> bool:

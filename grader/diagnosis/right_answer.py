@@ -191,6 +191,10 @@ STRAYS = (
 )  # fmt: skip
 
 
+def _is_square(end: End) -> bool:
+    return end.right.ndim > 1 and end.right.shape[-1] == end.right.shape[-2] > 1
+
+
 def _diagonal(end: End, axes: tuple[int, int]) -> np.ndarray:
     one, two = (
         np.arange(end.right.shape[i]).reshape([-1 if i == j else 1 for j in range(end.right.ndim)]) for i in axes
@@ -202,6 +206,9 @@ MOVED = (
     _end("only-diagonal-entries", "diagonal-only", _diagonal, lambda end: end.is_gradient,
          each=lambda end: ({"axes": pair} for pair in itertools.combinations(range(end.right.ndim), 2)
                            if end.right.shape[pair[0]] == end.right.shape[pair[1]] > 1), tell=lambda end, axes: {}),
+    _right("averaged-with-transpose", "wrong-local", lambda r: (r + r.swapaxes(-1, -2)) / 2, _is_square),
+    _right("off-diagonal-twice", "wrong-local", lambda r: r * (2 - np.eye(r.shape[-1])), _is_square),
+    _right("off-diagonal-twice", "wrong-local", lambda r: r.swapaxes(-1, -2) * (2 - np.eye(r.shape[-1])), _is_square),
     _end("turned-round", "wrong-operand", lambda end, axis: np.flip(end.right, axis),
          each=lambda end: ({"axis": axis} for axis in range(end.right.ndim))),
     _end("shifted", "wrong-operand", lambda end, axis, by: np.roll(end.right, by, axis),

@@ -119,6 +119,7 @@ class Search:
             found
             or facts.constant(pairs, trivial=True)
             or self._counted()
+            or facts.wrong_with(answer, pairs)
             or facts.varying_ratio(answer, pairs)
             or facts.unknown(answer, pairs)
         )

@@ -17,7 +17,7 @@ from grader.reference.trial import Trial, requested_gradients
 from grader.results import ExerciseResult
 from grader.sandbox.checked_reply import Call, Observation, read
 from grader.sandbox.worker import Reply
-from grader.shapes import named_axes, shape_of
+from grader.shapes import axes_of, shape_of
 
 from . import structure_checks
 from .verdicts import answer_result
@@ -40,7 +40,7 @@ def is_metered(trial: Trial) -> bool:
 
 def forbidden_bytes(function: Declaration, trial: Trial) -> float:
     """How much memory is as much as the array takes that must never be held (float32)."""
-    axes = named_axes([function.never_holds])
+    axes = axes_of(function.never_holds)
     return LARGEST_SHARE * SINGLE * float(np.prod(shape_of(axes, trial.setting.sizes)))
 
 
@@ -53,7 +53,7 @@ def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> D
         if trial.metered and call.peak >= forbidden_bytes(function, trial):
             if call.from_huge and answer.wrt not in call.from_huge:
                 continue
-            axes = ", ".join(named_axes([function.never_holds]))
+            axes = ", ".join(axes_of(function.never_holds))
             held = f"{call.peak // 1024} KiB at once, as much as an array ({axes})"
             return Diagnosis("memory", f"{'it is made from' if call.from_huge else 'the function holds'} {held}")
     return None
@@ -125,7 +125,7 @@ def without_room(exercise: CourseExercise, result: ExerciseResult, trial: Trial,
     stopped = observed is not None and observed.facts.error is not None and observed.facts.error.kind == "timeout"
     if stopped or reply.end == "timeout":
         return replace(result, flags=(*result.flags, "what it holds could not be confirmed: it took too long"))
-    axes = ", ".join(named_axes([exercise.function.never_holds]))
+    axes = ", ".join(axes_of(exercise.function.never_holds))
     finding = Diagnosis("memory", f"where there is no room for an array ({axes}), it ends without the right answer")
     answers = zip(exercise.function.answers, result.answers, strict=True)
     wrong = [answer.name for answer, found in answers if found.code is None and not _is_right(answer, trial, observed)]

@@ -308,7 +308,7 @@ class Judge:
         """What needs no trust; where a nudge does not tell it, the right answer if the course's policy allows it."""
         declaration, reveal = self.exercise.function, self.exercise.course.policy.show_expected
         if isinstance(declaration, Routine):
-            return call_evidence(self.exercise.id, declaration, wrong, reveal=reveal)
+            return call_evidence(self.exercise.id, declaration, answer, wrong, reveal=reveal)
         nudge = evidence_of(declaration, answer, wrong, self.mistakes[answer.name])
         return nudge or (both_shown(answer, *wrong[0]) if reveal else "")
 

@@ -92,11 +92,12 @@ def _worst_entry(answer: Answer, trial: Trial, array: np.ndarray) -> tuple[Trial
     return trial, array, worst_entry(array, expected) if same else None  # type: ignore[arg-type]
 
 
-def call_evidence(name: str, routine: Routine, wrong: Sequence[Pair], *, reveal: bool) -> str:
+def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[Pair], *, reveal: bool) -> str:
     """The smallest call that gave a wrong answer, to be typed in again, and the answer; empty where it is too long.
 
     Args:
         name: of the learner's function.
+        answer: what is wrong of what it returns.
         wrong: the trials in which the answer is wrong, each with the learner's array.
         reveal: the right answer may be told, if there is only one.
     """
@@ -104,11 +105,15 @@ def call_evidence(name: str, routine: Routine, wrong: Sequence[Pair], *, reveal:
     if max(_entries(trial), array.size) > MOST_SHOWN:
         return ""
     arguments = ", ".join(f"{argument}={_typed(trial.arguments[argument])}" for argument in routine.argument_names)
-    expected = trial.expected[routine.answers[0].name]
-    right = (
-        f", and must return {shown(expected)}" if reveal and routine.accepts is None and expected is not None else ""
+    expected = trial.expected[answer.name]
+    several = answer.place is not None
+    given, must = (
+        (f"has {shown(array)} as its {answer.name}", "have") if several else (f"returns {shown(array)}", "return")
     )
-    return f"{name}({arguments}) returns {shown(array)}{right}"
+    right = (
+        f", and must {must} {shown(expected)}" if reveal and routine.accepts is None and expected is not None else ""
+    )
+    return f"{name}({arguments}) {given}{right}"
 
 
 def both_shown(answer: Answer, trial: Trial, array: np.ndarray) -> str:

@@ -55,7 +55,7 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
     if (another := second_batch_of_one([trial.setting for trial in trials], rng, allowed)) and _right_by_chance(trials):
         trials.append(make_trial(declaration, another, rng))
     if declaration.never_holds:
-        large = large_setting(specs, len(trials))
+        large = large_setting(specs, len(trials), declaration.never_holds)
         trials.append(make_trial(declaration, large, rng, metered=True))
     if isinstance(declaration, Exercise) and _like_its_upstream(declaration, trials[0]):
         trials.append(_with_other_upstream(declaration, trials[0], len(trials), rng))

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader.exercise import Declaration, Exercise
-from grader.shapes import named_axes
+from grader.shapes import axes_of
 from grader.trial_sizes import Setting
 
 from .references import exercise_trial
@@ -28,7 +28,7 @@ def tight_memory_trial(declaration: Declaration, first: Trial, rng: np.random.Ge
     Args:
         first: the first ordinary trial.
     """
-    axes = named_axes([declaration.never_holds])
+    axes = axes_of(declaration.never_holds)
     if not isinstance(declaration, Exercise) or not axes:
         return None
     side = math.ceil((BEYOND * (ROOM << 20) / SINGLE) ** (1 / len(axes)))

@@ -137,6 +137,12 @@ PASSES: dict[str, Exercise | Routine] = {
     "running moments": of_x(moments, normal("bs 4")),
     "messages": of_x(messages, i=indices("k", "bs"), j=indices("k", "bs")),
     "a square matrix": Exercise("", lambda x, w: x @ w, {"x": X, "w": normal("n n"), **G}, stored("w.g")),
+    "an inverse": Exercise(
+        "", lambda x: (torch.eye(len(x)) + x).inverse(), {"x": normal("n n", scale=0.2), **G}, stored("x.g")
+    ),
+    "a determinant": Exercise(
+        "", lambda x: (torch.eye(len(x)) + x).det(), {"x": normal("n n", scale=0.2), **G}, stored("x.g")
+    ),
     "sorted": of_x(lambda x: x.sort(-1).values, spaced("bs n")),
     "a share of the kept": Exercise(
         "", lambda x, keep: (x * keep).sum(1, keepdim=True) / keep.sum(), {"x": X, "keep": mask("bs n"), **G},

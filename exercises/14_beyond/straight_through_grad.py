@@ -1,0 +1,15 @@
+"""A sign that lets gradients pass. The lesson is README.md in this folder."""
+
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
+
+def straight_through_grad(inp, out):
+    """Store the gradient that is agreed upon in `inp.g`.
+
+    Forward: `out = inp.sign()`, whose derivative is 0. In its place the gradient of `inp.clamp(-1, 1)` is taken, as if
+    that had been the forward pass. The gradient of the loss with respect to `out` is already in `out.g`.
+
+    inp: any shape, no entry at -1, 0 or 1
+    out: the shape of inp, and so is out.g
+    """
+    inp.g = ...

@@ -1,0 +1,29 @@
+"""A step of Adam. The lesson is README.md in this folder."""
+
+
+def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
+    """Return the new `p`, the new `m` and the new `v`; leave the arguments as they are.
+
+    The new m averages the old m, with the weight beta1, and g, with the weight 1 - beta1. The new v averages the old v,
+    with the weight beta2, and g squared, with the weight 1 - beta2. For the step the new m is divided by 1 - beta1**t
+    and the new v by 1 - beta2**t. The new p is the old p less lr times the first of these divided by (the root of the
+    second, plus eps).
+
+    p: any shape, a parameter
+    g: the shape of p, its gradient
+    m: the shape of p, the first moment, kept from step to step
+    v: the shape of p, the second moment, kept from step to step
+    t: an int, the number of this step, counted from 1
+    lr: a float, how far a step goes
+    beta1: a float, how much of m is kept
+    beta2: a float, how much of v is kept
+    eps: a float, what keeps the denominator away from 0
+    returns: the new p, the new m and the new v, in this order
+    """
+    ### BEGIN SOLUTION
+    # The moments began with zeros: 1 - beta**t is how much of them is gradients yet, which the step alone asks for.
+    new_m = beta1 * m + (1 - beta1) * g
+    new_v = beta2 * v + (1 - beta2) * g**2
+    mean, square = new_m / (1 - beta1**t), new_v / (1 - beta2**t)
+    return p - lr * mean / (square.sqrt() + eps), new_m, new_v
+    ### END SOLUTION

@@ -1,0 +1,24 @@
+"""A Jacobian, column by column. The lesson is README.md in this folder."""
+
+import torch
+
+
+def jacobian_by_columns(f, x):
+    """Return the Jacobian of `f` at `x`, one column for each entry of `x`, without measuring.
+
+    `f` does with your dual numbers what it does in `jvp_dual`, and takes parts, too, such as `x[1:]`. With that file in
+    this folder, you can write `from jvp_dual import jvp_dual` above. `f` takes tensors as well, and complex ones.
+
+    f: a function of an array (n,) whose result is (m,)
+    x: (n,), float64
+    returns: (m, n), the entry [j, i] says how output j changes with x[i]
+    """
+    ### BEGIN SOLUTION
+    # Forward mode gives the Jacobian times a direction, so n passes, along one axis each, give its n columns.
+    columns = []
+    for i in range(len(x)):
+        direction = torch.zeros_like(x)
+        direction[i] = 1
+        columns.append(f(torch.complex(x, 1e-30 * direction)).imag / 1e-30)
+    return torch.stack(columns, 1)
+    ### END SOLUTION

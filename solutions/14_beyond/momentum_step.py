@@ -1,0 +1,20 @@
+"""A step of gradient descent with momentum. The lesson is README.md in this folder."""
+
+
+def momentum_step(p, g, m, lr, beta):
+    """Return the new `p` and the new `m`; leave the arguments as they are.
+
+    The new m is beta times the old m, plus g. The new p is the old p less lr times the new m.
+
+    p: any shape, a parameter
+    g: the shape of p, its gradient
+    m: the shape of p, what is kept from step to step
+    lr: a float, how far a step goes
+    beta: a float, how much of m is kept
+    returns: the new p and the new m, in this order
+    """
+    ### BEGIN SOLUTION
+    # m comes first, since p moves with the new one; and both are new arrays, so that the old ones stay.
+    new_m = beta * m + g
+    return p - lr * new_m, new_m
+    ### END SOLUTION

@@ -1,0 +1,16 @@
+"""A sign that lets gradients pass. The lesson is README.md in this folder."""
+
+
+def straight_through_grad(inp, out):
+    """Store the gradient that is agreed upon in `inp.g`.
+
+    Forward: `out = inp.sign()`, whose derivative is 0. In its place the gradient of `inp.clamp(-1, 1)` is taken, as if
+    that had been the forward pass. The gradient of the loss with respect to `out` is already in `out.g`.
+
+    inp: any shape, no entry at -1, 0 or 1
+    out: the shape of inp, and so is out.g
+    """
+    ### BEGIN SOLUTION
+    # Where the clamp is flat a step could only lead further away, so there the gradient ends; elsewhere it passes.
+    inp.g = out.g * (inp.abs() < 1)
+    ### END SOLUTION

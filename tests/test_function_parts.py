@@ -1,0 +1,71 @@
+"""What functions are made of, and which of it an answer is wrong for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import Grade
+
+from grader.course import Course
+from grader.reference.function_parts import parts, told_by
+from grader.reference.trial import Trial
+from grader.sampling import Function
+from grader.trial_sizes import Setting
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("lambda x: x * x.sin() - 3 / x", {"x * x", "x.sin()", "x - x", "2 / x"}),
+        ("lambda x: (9 - x**3) / 4 + 2 * x", {"2 - x", "x ** 2", "x / 2", "x + x", "2 * x"}),
+        ("lambda z, u: -z[0].exp() + 1 / 2", {"-z", "z[...]", "z.exp()", "z + 2"}),
+        ("math.sin", set()),
+    ],
+)
+def test_operations_are_told_by_what_stands_on_either_side(source: str, found: set[str]) -> None:
+    assert parts(source) == found
+
+
+def trial(source: Any) -> Trial:
+    return Trial(Setting(0, "", {}), {"f": source}, {}, {})
+
+
+def test_what_every_wrong_function_has_and_no_right_one_is_told() -> None:
+    sin, power, both = (trial(Function(f"lambda x: {text}")) for text in ("x.sin()", "x**2", "x.sin() + x**2"))
+    assert told_by([power], [sin, both]) == ("f", ["x.sin()"])
+    assert told_by([both], [sin]) == ("", [])
+    over, under = (trial(Function(f"lambda x: {text}")) for text in ("2 / x", "x / 2"))
+    assert told_by([power], [over, under]) == ("f", ["/"])
+    assert told_by([], [sin]) == ("", [])
+    assert told_by([trial(1.0)], [trial(2.0)]) == ("", [])
+
+
+def test_no_two_operations_are_in_the_same_functions_of_forward_mode(course: Course) -> None:
+    """So that the functions which an answer is wrong for name the one operation whose rule is wrong."""
+    sampler = course.find("jvp_dual").function.samplers["f"]
+    made = [
+        parts(sampler.draw(None, Setting(turn + 3 * (turn > 1), "", {}), ()).source) for turn in range(sampler.turns)
+    ]
+    where = {part: tuple(part in each for each in made) for each in made for part in each}
+    assert len(set(where.values())) == len(where)
+    assert len(where) == 19
+
+
+def test_a_rule_that_is_wrong_in_a_way_nobody_thought_of_is_named_by_where_it_is_used(grade: Grade) -> None:
+    source = """
+import torch
+class Odd:
+    def __init__(self, z): self.z = z
+    def __getattr__(self, name): return lambda: Odd(getattr(self.z, name)())
+    def exp(self): return Odd(torch.complex(self.z.real.exp(), 2.5 * self.z.real.exp() * self.z.imag))
+    def __neg__(self): return Odd(-self.z)
+    def __getitem__(self, i): return Odd(self.z[i])
+    def __pow__(self, n): return Odd(self.z**n)
+def bare(o): return o.z if isinstance(o, Odd) else o
+for name in "add sub mul truediv radd rsub rmul rtruediv".split():
+    setattr(Odd, f"__{name}__", lambda a, b, name=name: Odd(getattr(torch.Tensor, f"__{name}__")(a.z, bare(b))))
+def jvp_dual(f, x, v): return f(Odd(torch.complex(x, 1e-25 * v))).z.imag / 1e-25
+"""
+    (answer,) = grade("jvp_dual", source).answers
+    assert (answer.code, answer.message) == ("wrong-local", "it is right only where f has no `x.exp()`")
