@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -92,23 +93,41 @@ def _worst_entry(answer: Answer, trial: Trial, array: np.ndarray) -> tuple[Trial
     return trial, array, worst_entry(array, expected) if same else None  # type: ignore[arg-type]
 
 
-def call_evidence(name: str, routine: Routine, wrong: Sequence[Pair], *, reveal: bool) -> str:
+def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[Pair], *, reveal: bool) -> str:
     """The smallest call that gave a wrong answer, to be typed in again, and the answer; empty where it is too long.
 
     Args:
         name: of the learner's function.
+        answer: all that it returns, or a part of it.
         wrong: the trials in which the answer is wrong, each with the learner's array.
         reveal: the right answer may be told, if there is only one.
     """
-    trial, array = min(wrong, key=lambda pair: _entries(pair[0]))
+    calls = {id(pair[0]): _typed_call(name, routine, pair[0]) for pair in wrong}
+    trial, array = min(wrong, key=lambda pair: (_entries(pair[0]), len(calls[id(pair[0])])))
     if max(_entries(trial), array.size) > MOST_SHOWN:
         return ""
-    arguments = ", ".join(f"{argument}={_typed(trial.arguments[argument])}" for argument in routine.argument_names)
-    expected = trial.expected[routine.answers[0].name]
+    expected = trial.expected[answer.name]
+    part = "" if answer.place is None else f" as {answer.name}"
     right = (
         f", and must return {shown(expected)}" if reveal and routine.accepts is None and expected is not None else ""
     )
-    return f"{name}({arguments}) returns {shown(array)}{right}"
+    return f"{calls[id(trial)]} returns {shown(array)}{part}{right}"
+
+
+def _typed_call(name: str, routine: Routine, trial: Trial) -> str:
+    """A call as it is typed in; of a function that is written as a `def`, the body is told beforehand."""
+    given = {argument: trial.arguments[argument] for argument in routine.argument_names}
+    bodies = {a: body_shown(v.source) for a, v in given.items() if isinstance(v, Function) and "\n" in v.source}
+    arguments = ", ".join(a if a in bodies else f"{a}={_typed(value)}" for a, value in given.items())
+    return "".join(f"with `{body}` in {a}, " for a, body in bodies.items()) + f"{name}({arguments})"
+
+
+def body_shown(source: str) -> str:
+    """The body of a function that is written as a `def`, on one line; empty where that is not to be read."""
+    (function,) = ast.parse(source).body
+    assert isinstance(function, ast.FunctionDef)
+    lines = [ast.unparse(statement).splitlines() for statement in function.body]
+    return "; ".join(" ".join(map(str.strip, each)) for each in lines) if max(map(len, lines)) <= 2 else ""
 
 
 def both_shown(answer: Answer, trial: Trial, array: np.ndarray) -> str:

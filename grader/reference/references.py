@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.child.call_arguments import grouped
+from grader.child.call_arguments import function_of, grouped
 from grader.errors import SpecError
 from grader.exercise import Answer, Declaration, Exercise, InSteps, Routine, is_differentiable, sizes_of, specs_of
 from grader.sampling import Array, Dtype, Function, Marker, draw
@@ -48,6 +47,10 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
         SpecError: the forward pass cannot be run or differentiated, or its autograd gradient disagrees with
             finite differences.
     """
+    if isinstance(declaration, Routine) and declaration.is_test:
+        (sampler,) = declaration.samplers.values()
+        turns = (int(turn) for turn in rng.permutation(sampler.turns))
+        return [make_trial(declaration, Setting(turn, "its turn", {}), rng) for turn in turns]
     specs, allowed = specs_of(declaration), sizes_of(declaration)
     trials = [make_trial(declaration, setting, rng) for setting in _series(declaration, rng)]
     trials += [_without_gradient(trials[0], name, sampler.chosen, left_out)
@@ -376,7 +379,7 @@ def _routine_trial(routine: Routine, setting: Setting, rng: np.random.Generator)
 def as_python(value: Any) -> Any:
     """An argument of a routine as its reference takes it: tensors, callables, dtypes."""
     if isinstance(value, Function):
-        return eval(value.source, {"torch": torch, "math": math})
+        return function_of(value.source)
     if isinstance(value, Dtype):
         return getattr(torch, value.name)
     return _as_double(value)
