@@ -19,6 +19,7 @@ from pictures_05_06 import beliefs, slopes
 from pictures_07 import network, tied
 from pictures_09_10 import conv_graph, image_gradient, norm_graph, norm_jacobian, norm_touches, turned, windows
 from pictures_11_12 import attention, causal, one_key, touches, unrolled, vanishing
+from pictures_15 import hides, sizes, tolerance
 
 from grader.picture.svg_drawing import CELL_HEIGHT, Picture, height_of, row_middle, width_of
 
@@ -135,6 +136,9 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "exercises/12_attention/attention.svg": attention,
     "exercises/12_attention/causal.svg": causal,
     "exercises/12_attention/one_key.svg": one_key,
+    "exercises/15_clinic/hides.svg": hides,
+    "exercises/15_clinic/sizes.svg": sizes,
+    "exercises/15_clinic/tolerance.svg": tolerance,
 }
 
 
