@@ -943,7 +943,7 @@ gamma.g = (out.g * hat).sum(0)""",
 
 mend_rnn = Exercise(
     title="Mend the way back through a recurrent network",
-    forward=lambda x, h, wx, wh, b: _rnn(x, h, wx, wh, b),
+    forward=_rnn,
     inputs={
         "x": normal("bs t n"),
         "h": normal("bs m"),
