@@ -158,6 +158,13 @@ def test_a_test_is_written_in_place_of_dots(course: Course) -> None:
             "If every entry of out.g is 1, who can tell whether it was used?",
         ),
         (
+            "small sizes only",
+            "it rejects 18 of 20 wrong backward passes and accepts 10 of 10 right ones. "
+            "It accepts one that leaves the rows from the fourth on at 0. No call has more than three rows",
+            "it accepts: inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]; inp.g[3:] = 0",
+            "How many rows would it take to see that one was left out?",
+        ),
+        (
             "squares only",
             "it rejects 16 of 20 wrong backward passes and accepts 10 of 10 right ones. "
             "It accepts one that divides by bs in place of n. In every call, bs and n are the same number",
@@ -181,6 +188,21 @@ def test_the_finding_names_a_backward_pass_and_what_hides_it(
     assert (answer.name, answer.message, answer.evidence) == ("verdicts", says, evidence)
     assert answer.hints[0].startswith(hint)
     assert len(answer.hints) == 3
+
+
+@pytest.mark.parametrize(
+    ("title", "why"),
+    [
+        ("exact equality", "It compares so closely that the last digits decide, and these depend on the order of"),
+        ("a relative tolerance alone", "It leaves no room for rounding where an entry is nearly 0"),
+        ("one row only", "Every inp has a single row, bs = 1"),
+        ("only the shape is looked at", "It compares no entry of inp.g with anything"),
+        ("nothing is asserted", "It never looks at inp.g, so one that does nothing is accepted, too"),
+    ],
+)
+def test_why_is_what_a_probe_tells(title: str, why: str, grade: Grade) -> None:
+    source = next(each.source for each in PAGES["15_clinic/test_softmax"] if each.title == title)
+    assert f". {why}" in answer_of(grade("test_softmax", source)).message
 
 
 def test_what_a_test_returns_counts_for_nothing(grade: Grade) -> None:

@@ -178,6 +178,11 @@ def _general(signature, right, gradients):
             "It compares so closely that the last digits decide, and these depend on the order of the operations",
             "Are two floats that should be the same ever the same?",
         ),
+        "near-zero": (
+            each("G = G + 4 * torch.finfo(G.dtype).eps * G.abs().max()"),
+            "It leaves no room for rounding where an entry is nearly 0, as allclose does without an atol of one's own",
+            "By how much may an entry of 1e-4 be off that is the difference of two numbers near 1?",
+        ),
     }
     return [BackwardPass(_source(signature, body), says, name, (), hint) for name, (body, says, hint) in told.items()]
 
@@ -193,7 +198,7 @@ def _examination(title, signature, gradients, rights, wrongs, reference, hints):
     blind = dict.fromkeys(spot for _, _, *spots in wrongs for spot in spots if spot in _BLIND)
     known = {name: _BLIND[name] for name in blind}
     given = [BackwardPass(_source(signature, plain), rights[0][0])]
-    given += [BackwardPass(_source(signature, body), says, told_by=("exact",)) for says, body in rights[1:]]
+    given += [BackwardPass(_source(signature, body), says, told_by=("exact", "near-zero")) for says, body in rights[1:]]
     given += [
         BackwardPass(_source(signature, body), says, told_by=(*_GENERAL, *spots)) for says, body, *spots in wrongs
     ]

@@ -70,7 +70,7 @@ def mend_layernorm(inp, gamma, beta, out):
     gamma.g = (out.g * hat).sum(0)
 
 
-# %% wrong: a large eps, outside of the root | *: imprecise or unknown
+# %% wrong: a large eps, outside of the root | inp.g: imprecise or unknown; gamma.g: imprecise or unknown or wrong-factor
 def mend_layernorm(inp, gamma, beta, out):
     mean = inp.mean(-1, keepdim=True)
     inv = 1 / (inp.var(-1, unbiased=False, keepdim=True).sqrt() + 0.1)

@@ -75,6 +75,23 @@ def test_softmax(backward):
         np.testing.assert_array_equal(out.g.numpy(), kept)
 
 
+# %% right: the tolerance that allclose has, in single precision
+import torch
+
+
+def test_softmax(backward):
+    torch.manual_seed(0)
+    for bs, n, size in ((1, 4, 1), (4, 4, 1), (9, 12, 1), (6, 8, 1), (7, 9, 1), (5, 6, 400)):
+        inp = size * torch.randn(bs, n)
+        out = inp.softmax(1)
+        out.g = torch.randn(bs, n) * 3
+        g = out.g.clone()
+        backward(inp, out)
+        assert inp.g.shape == inp.shape
+        assert torch.allclose(inp.g, out * (g - (g * out).sum(1, keepdim=True)))
+        assert torch.equal(out.g, g)
+
+
 # %% wrong: thorough, but out.g is not looked at again | verdicts: accepts-wrong
 import torch
 
@@ -206,6 +223,23 @@ def test_softmax(backward):
         g = out.g.clone()
         backward(inp, out)
         assert torch.equal(inp.g, out * (g - (g * out).sum(1, keepdim=True)))
+
+
+# %% wrong: a relative tolerance alone | verdicts: rejects-right
+import torch
+
+
+def test_softmax(backward):
+    torch.manual_seed(0)
+    for bs, n, size in ((1, 4, 1), (4, 4, 1), (9, 12, 1), (6, 8, 1), (7, 9, 1), (5, 6, 400)):
+        inp = size * torch.randn(bs, n)
+        out = inp.softmax(1)
+        out.g = torch.randn(bs, n) * 3
+        g = out.g.clone()
+        backward(inp, out)
+        assert inp.g.shape == inp.shape
+        assert torch.allclose(inp.g, out * (g - (g * out).sum(1, keepdim=True)), rtol=1e-6, atol=0)
+        assert torch.equal(out.g, g)
 
 
 # %% wrong: only the shape is looked at | verdicts: accepts-wrong
@@ -369,7 +403,7 @@ def test_softmax(backward):
         assert torch.allclose(inp.g, out * (g - (g * out).sum(1, keepdim=True)), atol=1e-6)
 
 
-# %% wrong: one entry of a random array, without a seed | verdicts: not-repeatable
+# %% wrong: one entry of a random array, without a seed | verdicts: not-repeatable or accepts-wrong
 import torch
 
 
