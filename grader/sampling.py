@@ -303,7 +303,10 @@ def each_of(*values: Any) -> Sampler:
 
 
 def backward_passes(*given: BackwardPass) -> Sampler:
-    """Each of these once, in an order that the seed decides; for the argument of a learner's test."""
+    """Each of these once, in an order that the seed decides, for the argument of a learner's test.
+
+    The last one is called first: let it be wrong whatever it is called with.
+    """
     if len(given) > MOST_PASSES:
         raise SpecError(f"a test is called with {MOST_PASSES} backward passes at most, probes among them")
     return Sampler("", lambda _rng, setting, _shape: given[setting.index], turns=len(given))

@@ -233,6 +233,17 @@ def test_what_is_kept_from_call_to_call_is_not_repeatable(grade: Grade) -> None:
     assert answer_of(grade("test_row_mean", source)).code == "not-repeatable"
 
 
+def test_what_the_first_one_stores_is_no_pattern_for_the_others(course: Course, worker: Worker) -> None:
+    """Whatever the seed, it is a wrong one."""
+    source = (
+        "import torch\nKEPT = []\ndef test_row_mean(backward):\n    inp = torch.ones(3, 5)\n    out = inp.mean(1)\n"
+        "    out.g = torch.tensor([1.0, 2.0, 3.0])\n    backward(inp, out)\n"
+        "    KEPT.append(getattr(inp, 'g', torch.zeros(3, 5)))\n    assert torch.equal(KEPT[-1], KEPT[0])\n"
+    )
+    exercise = course.find("test_row_mean")
+    assert [Grader(seed).grade(exercise, source.encode(), worker).score for seed in range(4)] == [0] * 4
+
+
 def test_another_exception_on_a_right_backward_pass_is_an_error(grade: Grade) -> None:
     answer = answer_of(grade("test_scale", "def test_scale(backward):\n    backward(1, 2, 3)\n"))
     assert answer.code == "error"

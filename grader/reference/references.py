@@ -48,9 +48,7 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
             finite differences.
     """
     if isinstance(declaration, Routine) and declaration.is_test:
-        (sampler,) = declaration.samplers.values()
-        turns = (int(turn) for turn in rng.permutation(sampler.turns))
-        return [make_trial(declaration, Setting(turn, "its turn", {}), rng) for turn in turns]
+        return _test_trials(declaration, rng)
     specs, allowed = specs_of(declaration), sizes_of(declaration)
     trials = [make_trial(declaration, setting, rng) for setting in _series(declaration, rng)]
     trials += [_without_gradient(trials[0], name, sampler.chosen, left_out)
@@ -64,6 +62,16 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
         trials.append(_with_other_upstream(declaration, trials[0], len(trials), rng))
     largest = max(trials, key=lambda trial: trial.entries)  # in a small one, what is kept may be right by chance
     return [*trials, make_trial(declaration, replace(largest.setting, kind=SAME_SIZES_KIND), rng)]
+
+
+def _test_trials(routine: Routine, rng: np.random.Generator) -> list[Trial]:
+    """What a learner's test is called with: the author's last, which is wrong in any case, and the others in any order.
+
+    So a test that takes the first one that it meets for a pattern of all others has taken a wrong one.
+    """
+    (sampler,) = routine.samplers.values()
+    turns = [sampler.turns - 1, *map(int, rng.permutation(sampler.turns - 1))]
+    return [make_trial(routine, Setting(turn, "its turn", {}), rng) for turn in turns]
 
 
 def first_trial(exercise: Exercise, rng: np.random.Generator) -> Trial:

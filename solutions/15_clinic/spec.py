@@ -153,11 +153,6 @@ def _general(signature, right, gradients):
             f"It never looks at {stored_names}, so one that does nothing is accepted, too",
             "Where does a backward pass leave its answer?",
         ),
-        "uncompared": (
-            each("G = 3 * G.flip(0) - 2"),
-            f"It compares no entry of {stored_names} with anything, so any numbers of that shape are accepted",
-            "What should the entries be? Which two ways are there to know?",
-        ),
         "sums": (
             each("d = torch.arange(G.numel()).reshape(G.shape).to(G.dtype)\nG = G + d - d.mean()"),
             "It does not see where a number stands, as when sums are compared",
@@ -183,6 +178,11 @@ def _general(signature, right, gradients):
             "It leaves no room for rounding where an entry is nearly 0, as allclose does without an atol of one's own",
             "By how much may an entry of 1e-4 be off that is the difference of two numbers near 1?",
         ),
+        "uncompared": (
+            each("G = 3 * G.flip(0) - 2"),
+            f"It compares no entry of {stored_names} with anything, so any numbers of that shape are accepted",
+            "What should the entries be? Which two ways are there to know?",
+        ),
     }
     return [BackwardPass(_source(signature, body), says, name, (), hint) for name, (body, says, hint) in told.items()]
 
@@ -202,7 +202,6 @@ def _examination(title, signature, gradients, rights, wrongs, reference, hints):
     given += [
         BackwardPass(_source(signature, body), says, told_by=(*_GENERAL, *spots)) for says, body, *spots in wrongs
     ]
-    given += _general(signature, plain, gradients)
     given += [
         BackwardPass(_source(signature, _unless(blind, plain, *gradients)), says, name, (), hint)
         for name, (blind, says, hint) in known.items()
@@ -211,6 +210,7 @@ def _examination(title, signature, gradients, rights, wrongs, reference, hints):
         BackwardPass(_source(signature, f"{plain}\n{lost} = 3 * {lost} + 1"), f"It never compares {lost}", lost)
         for lost in gradients[: len(gradients) if len(gradients) > 1 else 0]
     ]
+    given += _general(signature, plain, gradients)
     return Routine(
         title=title,
         inputs={"backward": backward_passes(*given)},
@@ -221,7 +221,7 @@ def _examination(title, signature, gradients, rights, wrongs, reference, hints):
 
 
 test_scale = _examination(
-    "A test for the backward pass of out = inp * scale",
+    "Test the backward pass of inp * scale",
     "inp, scale, out",
     ("inp.g", "scale.g"),
     (
@@ -386,7 +386,7 @@ test_scale = _examination(
 _ROW_MEAN = "inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]"
 
 test_row_mean = _examination(
-    "A test for the backward pass of out = inp.mean(1)",
+    "Test the backward pass of inp.mean(1)",
     "inp, out",
     ("inp.g",),
     (
@@ -516,7 +516,7 @@ test_row_mean = _examination(
 _SOFTMAX = "inp.g = out * (out.g - (out.g * out).sum(1, keepdim=True))"
 
 test_softmax = _examination(
-    "A test for the backward pass of out = inp.softmax(1)",
+    "Test the backward pass of inp.softmax(1)",
     "inp, out",
     ("inp.g",),
     (
@@ -859,7 +859,7 @@ def _mend_hints(*names, first, then, last):
 
 
 mend_linear = Exercise(
-    title="Mend the backward pass of a linear layer with relu",
+    title="Mend a linear layer with relu",
     forward=lambda inp, w, b: (inp @ w + b).relu(),
     inputs={"inp": normal("bs n"), "w": weights("n m"), "b": normal("m"), "out": output()},
     answers=stored("inp.g", "w.g", "b.g"),
@@ -880,7 +880,7 @@ b.g = pre_g.sum(0)""",
 )
 
 mend_cross_entropy = Exercise(
-    title="Mend the backward pass of cross-entropy",
+    title="Mend cross-entropy",
     forward=lambda inp, targ: (inp.logsumexp(-1) - inp[range(len(targ)), targ]).mean(),
     inputs={"inp": normal("bs c"), "targ": indices("bs", "c")},
     answers=stored("inp.g"),
@@ -898,7 +898,7 @@ inp.g /= inp.shape[1]""",
 )
 
 mend_layernorm = Exercise(
-    title="Mend the backward pass of layer norm",
+    title="Mend layer norm",
     forward=_layernorm,
     inputs={"inp": sized(normal("bs n"), n=(4, 5, 6)), "gamma": normal("n"), "beta": normal("n"), "out": output()},
     answers=stored("inp.g", "gamma.g"),
@@ -947,7 +947,7 @@ gamma.g = (out.g * hat).sum(0)""",
 )
 
 mend_rnn = Exercise(
-    title="Mend the way back through a recurrent network",
+    title="Mend the way back through time",
     forward=_rnn,
     inputs={
         "x": normal("bs t n"),
@@ -1005,7 +1005,7 @@ for i in reversed(range(x.shape[1])):
 )
 
 mend_attention = Exercise(
-    title="Mend the backward pass of attention",
+    title="Mend attention",
     forward=lambda q, k, v: (q @ k.t() / q.shape[-1] ** 0.5).softmax(-1) @ v,
     inputs={"q": normal("s d"), "k": normal("t d"), "v": normal("t e"), "out": output()},
     answers=stored("q.g", "k.g", "v.g"),
