@@ -236,6 +236,7 @@ class Routine:
     is_test: bool = False
 
     never_holds: str = field(default="", init=False)
+    faulty: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         _check_common(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -15,6 +16,7 @@ from grader.child.call_arguments import function_of
 from grader.course import Course
 from grader.exercise import Routine
 from grader.judging.grading import Grader
+from grader.judging.nudge_evidence import body_shown
 from grader.reference.references import make_trials
 from grader.results import AnswerResult, ExerciseResult
 from grader.sampling import BackwardPass
@@ -298,6 +300,29 @@ def test_every_answer_of_a_body_to_be_mended_is_wrong(name: str, course: Course,
     text = course.find(f"mend_{name}").path.read_text()
     assert "# One line is wrong." in text
     assert grade(f"mend_{name}", f"{text}\n    print()\n").score == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("lambda x: x + 1", "lambda x: x + 1"),
+        ("def bug(x):\n    y = x\n    return y + 1\n", "y = x; return y + 1"),
+        ("def bug(x):\n    if x > 0:\n        x = 0\n    return x + 1\n", "if x > 0: x = 0; return x + 1"),
+        ("def bug(x):\n    for i in range(2):\n        y = i\n        x += y\n    return x\n", ""),
+    ],
+)
+def test_a_function_argument_is_an_expression_or_a_def(source: str, expected: str) -> None:
+    """And is told on one line, unless it has loops and the like."""
+    assert function_of(source)(0) == 1
+    assert (body_shown(source) if "def" in source else source) == expected
+
+
+def test_the_call_that_shows_a_bug_is_told_with_its_body(grade: Grade) -> None:
+    """Each of two returned numbers beside the one that is right."""
+    result = grade("smallest_failing_input", "def smallest_failing_input(bug):\n    return 6, 5\n")
+    for answer, number in zip(result.answers, (6, 5), strict=True):
+        call = rf"smallest_failing_input\(bug\) returns {number} as {answer.name}, and must return [1-4]"
+        assert re.fullmatch(rf"with `inp\.g = .*` in bug, {call}", answer.evidence), answer.evidence
 
 
 def test_too_many_backward_passes_are_refused() -> None:

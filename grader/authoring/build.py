@@ -158,9 +158,9 @@ def placeholders(exercise: CourseExercise) -> list[str]:
 
     Of a body that is to be mended, all of it; of a test, which neither stores nor returns, `...`.
     """
-    answers, faulty = exercise.function.answers, getattr(exercise.function, "faulty", "")
-    if faulty or answers[0].kind == "verdict":
-        return faulty.splitlines() or ["..."]
+    function, answers = exercise.function, exercise.function.answers
+    if function.faulty or answers[0].kind == "verdict":
+        return function.faulty.splitlines() or ["..."]
     return list(dict.fromkeys(f"{answer.name} = ..." if answer.stored else "return ..." for answer in answers))
 
 
