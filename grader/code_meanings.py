@@ -60,6 +60,8 @@ MEANINGS: Mapping[str, str] = {
     "not-read": "The answer to a quiz question could not be read.",
     "rate-for-change": "A rate of change was taken for the change itself.",
     "wrong-graph": "Another graph than the one that was run.",
+    "accepts-wrong": "A test that lets a wrong backward pass through.",
+    "rejects-right": "A test that rejects a right backward pass.",
     UNNAMED: "Wrong; no code was recorded with the score.",
 }
 

@@ -15,6 +15,7 @@ from .shapes import named_axes
 Hints = tuple[str, str, str]
 Argument = Sampler | Marker
 RETURN = "return"
+VERDICTS = "verdicts"
 
 
 @dataclass(frozen=True)
@@ -24,17 +25,18 @@ class Answer:
     Args:
         name: `"w.g"` for a stored gradient, `"return"` for a returned answer, `"return.1"` for a part of it.
         wrt: the input that is differentiated, empty for a value.
-        kind: a gradient, shaped like `wrt`; a Jacobian, shaped `(*out.shape, *wrt.shape)`; or a value.
+        kind: a gradient, shaped like `wrt`; a Jacobian, shaped `(*out.shape, *wrt.shape)`; a value; or whether a test
+            rejects what it is called with.
     """
 
     name: str
     wrt: str = ""
-    kind: Literal["gradient", "jacobian", "value"] = "gradient"
+    kind: Literal["gradient", "jacobian", "value", "verdict"] = "gradient"
 
     @property
     def stored(self) -> bool:
         """The answer is an attribute of an argument, not the return value."""
-        return self.name.partition(".")[0] != RETURN
+        return self.kind != "verdict" and self.name.partition(".")[0] != RETURN
 
     @property
     def place(self) -> int | None:
@@ -132,6 +134,7 @@ class Exercise:
         hints: three steps for each answer: nudge, pointer, almost there.
         misconceptions: wrong rules that the forward graph does not imply.
         never_holds: axes (`"bs n m"`, `"n n"`) of an array that must never exist in memory.
+        faulty: the lines of a body with a mistake, for the learner to mend; the stub has them in place of `...`.
     """
 
     title: str
@@ -141,6 +144,7 @@ class Exercise:
     hints: Mapping[str, Hints] = field(default_factory=dict)
     misconceptions: tuple[Misconception, ...] = ()
     never_holds: str = ""
+    faulty: str = ""
 
     def __post_init__(self) -> None:
         _check_common(self)
@@ -204,7 +208,10 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Routine:
-    """A function to write that is not a backward pass: a difference quotient, an optimiser step.
+    """A function to write that is not a backward pass: a difference quotient, an optimiser step, a test.
+
+    A test takes a `sampling.backward_passes(...)`, and each trial gives it one of them. What it answers is whether it
+    raises: its reference is 1 for a wrong backward pass and 0 for a right one. Points are given in part.
 
     Args:
         title: a short name for lists.
@@ -216,6 +223,7 @@ class Routine:
         accepts: `(answer, **arguments) -> bool` where more than one answer is right; by default the answer
             must equal the reference.
         returns: how many arrays it returns; several are in a list or a tuple, and each is an answer of its own.
+        is_test: it returns nothing, and raises where it rejects what it is called with; hints are for `"verdicts"`.
     """
 
     title: str
@@ -225,8 +233,10 @@ class Routine:
     misconceptions: tuple[Misconception, ...] = ()
     accepts: Callable[..., bool] | None = None
     returns: int = 1
+    is_test: bool = False
 
     never_holds: str = field(default="", init=False)
+    faulty: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         _check_common(self)
@@ -234,6 +244,8 @@ class Routine:
     @property
     def answers(self) -> tuple[Answer, ...]:
         """What the function returns, each array an answer."""
+        if self.is_test:
+            return (Answer(VERDICTS, "", "verdict"),)
         if self.returns == 1:
             return returned_value()
         return tuple(Answer(f"{RETURN}.{place}", "", "value") for place in range(self.returns))

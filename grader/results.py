@@ -31,7 +31,8 @@ VALUE_CODES = (
     "overwritten hard-coded shape-special not-linear wrong-local unknown"
 ).split()
 QUIZ_CODES = "not-read rate-for-change wrong-graph".split()
-CODES = frozenset(STRUCTURE_CODES + VALUE_CODES + QUIZ_CODES)
+TEST_CODES = "accepts-wrong rejects-right".split()
+CODES = frozenset(STRUCTURE_CODES + VALUE_CODES + QUIZ_CODES + TEST_CODES)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 REACHES = (0.5, 2.0)  # of the entries below the lowest kink, and above the highest
+MOST_PASSES = 50  # each is run three times, and a reply tells of 160 calls
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,26 @@ class Array:
 
 @dataclass(frozen=True)
 class Function:
-    """A function argument, as the Python expression the worker evaluates."""
+    """A function argument, as the Python expression that the worker evaluates, or the `def` that it runs."""
 
     source: str
+
+
+@dataclass(frozen=True)
+class BackwardPass(Function):
+    """A backward pass that a learner's test is called with, and what the test is not told of it.
+
+    Args:
+        says: what is wrong with it, or odd about it, to be read after "one that"; of a probe, what its fate tells.
+        name: of a probe: it is not counted, but tells why a test is mistaken about others.
+        told_by: the probes whose fate, if it is the same, explains a mistake about this one; the likeliest first.
+        hint: of a probe, a question to whoever reads what it tells.
+    """
+
+    says: str = ""
+    name: str = ""
+    told_by: tuple[str, ...] = ()
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -282,6 +300,16 @@ def number(low: float, high: float) -> Sampler:
 def each_of(*values: Any) -> Sampler:
     """Each of these values in turn; there are enough trials for all of them."""
     return Sampler("", lambda _rng, setting, _shape: values[setting.turn % len(values)], turns=len(values))
+
+
+def backward_passes(*given: BackwardPass) -> Sampler:
+    """Each of these once, in an order that the seed decides, for the argument of a learner's test.
+
+    The last one is called first: let it be wrong whatever it is called with.
+    """
+    if len(given) > MOST_PASSES:
+        raise SpecError(f"a test is called with {MOST_PASSES} backward passes at most, probes among them")
+    return Sampler("", lambda _rng, setting, _shape: given[setting.index], turns=len(given))
 
 
 def wanted(names: str) -> Sampler:

@@ -20,6 +20,7 @@ from pictures_07 import network, tied
 from pictures_09_10 import conv_graph, image_gradient, norm_graph, norm_jacobian, norm_touches, turned, windows
 from pictures_11_12 import attention, causal, one_key, touches, unrolled, vanishing
 from pictures_14 import directions, hessian_product, jacobian_lines, loop, moments
+from pictures_15 import hides, sizes, tolerance
 
 from grader.picture.svg_drawing import CELL_HEIGHT, Picture, height_of, row_middle, width_of
 
@@ -141,6 +142,9 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "exercises/14_beyond/jacobian.svg": jacobian_lines,
     "exercises/14_beyond/loop.svg": loop,
     "exercises/14_beyond/moments.svg": moments,
+    "exercises/15_clinic/hides.svg": hides,
+    "exercises/15_clinic/sizes.svg": sizes,
+    "exercises/15_clinic/tolerance.svg": tolerance,
 }
 
 

@@ -154,8 +154,13 @@ def _with_note(text: str) -> str:
 
 
 def placeholders(exercise: CourseExercise) -> list[str]:
-    """The lines that stand where the answers are to be written, one for each that is stored, one for a return."""
-    answers = exercise.function.answers
+    """The lines that stand where the answers are to be written, one for each that is stored, one for a return.
+
+    Of a body that is to be mended, all of it; of a test, which neither stores nor returns, `...`.
+    """
+    function, answers = exercise.function, exercise.function.answers
+    if function.faulty or answers[0].kind == "verdict":
+        return function.faulty.splitlines() or ["..."]
     return list(dict.fromkeys(f"{answer.name} = ..." if answer.stored else "return ..." for answer in answers))
 
 

@@ -179,11 +179,11 @@ def _why(chosen: Candidate, content: Content, other: Content, each: Candidate) -
 
 
 def _is_untouched(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> bool:
-    """It still has every `...` of the stub."""
+    """It still has every `...` of the stub, or every line that was to be mended."""
     if exercise.is_quiz:
         return False
     text = content.decode("utf-8", "replace") if isinstance(content, bytes) else _defining(exercise, content)
-    return set(placeholders(exercise)) <= {line.strip() for line in text.splitlines()}
+    return {line.strip() for line in placeholders(exercise)} <= {line.strip() for line in text.splitlines()}
 
 
 def _defining(exercise: CourseExercise, cells: tuple[str, ...]) -> str:

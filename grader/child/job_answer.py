@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from . import protocol
-from .call_arguments import grouped
+from .call_arguments import function_of, grouped
 from .captured_output import CappedText, capture_output
 from .clock import Clock, OutOfTime
 from .cost_meter import Meter, measure_cost
@@ -136,7 +136,7 @@ def _build(value: Facts, inputs: Arrays) -> Any:
             tensor.g = torch.from_numpy(_writable(inputs[value["g"]]))  # type: ignore[attr-defined]
         return tensor
     if "function" in value:
-        return eval(value["function"], {"torch": torch, "math": math})
+        return function_of(value["function"])
     if "dtype" in value:
         return getattr(torch, value["dtype"])
     if "tuple" in value:

@@ -22,7 +22,7 @@ from grader.sandbox.worker import Worker
 
 from . import quiz_grading
 from .cost_checks import told_of_nudges, without_room, without_watched_call
-from .judge import Judge, with_largest_repeated
+from .judge import Judge, with_some_repeated
 from .source_text import NO_FILES, Files, Source, decode
 from .submission_code import SubmissionCode, run_together
 from .verdicts import same_for_every_answer
@@ -191,12 +191,16 @@ class Grader:
         return result
 
     def _job(self, code: SubmissionCode) -> Frame:
-        return code.job(with_largest_repeated(self.trials(code.exercise)), self.watched_trial(code.exercise))
+        return code.job(self._asked(code.exercise), self.watched_trial(code.exercise))
+
+    def _asked(self, exercise: CourseExercise) -> list[Trial]:
+        """The trials of a job, in its order."""
+        return with_some_repeated(exercise.function, self.trials(exercise))
 
     def _judge(self, code: SubmissionCode, reply: Frame) -> tuple[Judge, Mapping[str, int]]:
         """The judge of what was observed, and how often the forward pass was run beside each argument."""
         trials = self.trials(code.exercise)
-        observed, nudged = without_watched_call(read(reply), len(with_largest_repeated(trials)))
+        observed, nudged = without_watched_call(read(reply), len(self._asked(code.exercise)))
         return Judge(code.exercise, code.source, trials, observed), nudged
 
     def _costs(self, code: SubmissionCode, result: ExerciseResult, nudged: Mapping[str, int]) -> ExerciseResult:

@@ -14,7 +14,7 @@ from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis, Mistake
 from grader.diagnosis.search import find_mistakes
 from grader.errors import ProtocolError
-from grader.exercise import Answer, Exercise, Routine
+from grader.exercise import Answer, Declaration, Exercise, Routine
 from grader.reference.compare import agrees, scaled_error
 from grader.reference.option_arguments import right_where
 from grader.reference.references import rounding
@@ -26,6 +26,7 @@ from grader.trial_sizes import LARGE_UPSTREAM_KIND
 from grader.wording.words import finding
 
 from . import autograd_lint, cost_checks, structure_checks
+from .examination import Examination
 from .nudge_evidence import both_shown, call_evidence, evidence_of
 from .source_text import Source
 from .verdicts import answer_result, same_for_every_answer
@@ -38,6 +39,10 @@ KEPT_HINTS = ("What does your code keep from one call to the next, outside of th
 AFTER_ERROR = "what was stored before the exception was judged:"
 Verdict = Diagnosis | None
 Pair = tuple[Trial, np.ndarray]  # a trial with the learner's array in it
+
+
+def _is_test(declaration: Declaration) -> bool:
+    return isinstance(declaration, Routine) and declaration.is_test
 
 
 def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
@@ -55,11 +60,14 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
     return delicate and error <= rounding(declaration, answer, trial)  # type: ignore[arg-type]
 
 
-def with_largest_repeated(trials: Sequence[Trial]) -> list[Trial]:
+def with_some_repeated(declaration: Declaration, trials: Sequence[Trial]) -> list[Trial]:
     """Every trial, the last of them twice in a row, and then the largest again, which has the same sizes.
 
-    What depends on an earlier call gives another answer in one of these, or a wrong one in the last trial.
+    What depends on an earlier call gives another answer in one of these, or a wrong one in the last trial. What a test
+    answers may depend on chance or on the order: all of its trials are there again from last to first, and once more.
     """
+    if _is_test(declaration):
+        return [*trials, *reversed(trials), *trials]
     return [*trials, trials[-1], max(trials, key=lambda trial: trial.entries)]
 
 
@@ -80,7 +88,7 @@ class Judge:
         whole = structure_checks.check_source(facts, exercise, self.source, limit, limit * CELL_SHARE)
         if whole is not None:
             return replace(same_for_every_answer(exercise, whole), printed=facts.printed, notes=notes)
-        if len(facts.calls) != len(with_largest_repeated(self.trials)):
+        if len(facts.calls) != len(self._asked):
             raise ProtocolError("the reply answers another number of calls")
         answers = tuple(self.judge(answer) for answer in exercise.function.answers)
         if self._raised is not None and any(answer.code is None for answer in answers):
@@ -90,13 +98,23 @@ class Judge:
     def is_all_right(self) -> bool:
         """Every answer is there, and right in every trial: no mistake has to be looked for."""
         facts, answers = self.observed.facts, self.exercise.function.answers
-        if facts.error is not None or facts.failed or len(facts.calls) != len(with_largest_repeated(self.trials)):
+        if facts.error is not None or facts.failed or len(facts.calls) != len(self._asked):
             return False
+        if _is_test(self.exercise.function):
+            return self._examination.diagnosis()[0] is None
         return all(
             self._check_structure(answer) is None
             and all(self._is_right(answer, trial, array) for trial, array in self._pairs(answer))
             for answer in answers
         )
+
+    @cached_property
+    def _asked(self) -> list[Trial]:
+        return with_some_repeated(self.exercise.function, self.trials)
+
+    @cached_property
+    def _examination(self) -> Examination:
+        return Examination(self.exercise, self.source, self._trial_calls)
 
     def judge(self, answer: Answer) -> AnswerResult:
         """The first check that fails; where autograd is used, that is what went wrong, whatever came of it."""
@@ -113,6 +131,9 @@ class Judge:
 
     def _check(self, answer: Answer) -> AnswerResult:
         """What was stored before an exception passes where it is right; it may be unfinished where it is wrong."""
+        if answer.kind == "verdict":
+            found, evidence = self._examination.diagnosis()
+            return answer_result(self.exercise, answer, found, evidence=evidence, share=self._examination.share)
         wrong = self._check_structure(answer)
         if wrong is not None:
             return answer_result(self.exercise, answer, wrong)
@@ -133,11 +154,13 @@ class Judge:
 
     @cached_property
     def _trial_calls(self) -> list[tuple[Trial, Call]]:
-        return list(zip(with_largest_repeated(self.trials), self.observed.facts.calls, strict=True))
+        return list(zip(self._asked, self.observed.facts.calls, strict=True))
 
     @cached_property
     def _raised(self) -> tuple[Trial, Raised] | None:
-        """The first exception that ended a call, and in which trial."""
+        """The first exception that ended a call, and in which trial; one that a test raises is its answer."""
+        if _is_test(self.exercise.function):
+            return None
         return next(((trial, call.error) for trial, call in self._trial_calls if call.error is not None), None)
 
     def _check_structure(self, answer: Answer) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -97,23 +98,38 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[P
 
     Args:
         name: of the learner's function.
-        answer: what is wrong of what it returns.
+        answer: all that it returns, or a part of it.
         wrong: the trials in which the answer is wrong, each with the learner's array.
         reveal: the right answer may be told, if there is only one.
     """
-    trial, array = min(wrong, key=lambda pair: _entries(pair[0]))
+    calls = {id(pair[0]): _typed_call(name, routine, pair[0]) for pair in wrong}
+    trial, array = min(wrong, key=lambda pair: (_entries(pair[0]), len(calls[id(pair[0])])))
     if max(_entries(trial), array.size) > MOST_SHOWN:
         return ""
-    arguments = ", ".join(f"{argument}={_typed(trial.arguments[argument])}" for argument in routine.argument_names)
     expected = trial.expected[answer.name]
-    several = answer.place is not None
-    given, must = (
-        (f"has {shown(array)} as its {answer.name}", "have") if several else (f"returns {shown(array)}", "return")
-    )
+    given, must = f"returns {shown(array)}", "return"
+    if answer.place is not None:
+        given, must = f"has {shown(array)} as its {answer.name}", "have"
     right = (
         f", and must {must} {shown(expected)}" if reveal and routine.accepts is None and expected is not None else ""
     )
-    return f"{name}({arguments}) {given}{right}"
+    return f"{calls[id(trial)]} {given}{right}"
+
+
+def _typed_call(name: str, routine: Routine, trial: Trial) -> str:
+    """A call as it is typed in; of a function that is written as a `def`, the body is told beforehand."""
+    given = {argument: trial.arguments[argument] for argument in routine.argument_names}
+    bodies = {a: body_shown(v.source) for a, v in given.items() if isinstance(v, Function) and "\n" in v.source}
+    arguments = ", ".join(a if a in bodies else f"{a}={_typed(value)}" for a, value in given.items())
+    return "".join(f"with `{body}` in {a}, " for a, body in bodies.items()) + f"{name}({arguments})"
+
+
+def body_shown(source: str) -> str:
+    """The body of a function that is written as a `def`, on one line; empty where that is not to be read."""
+    (function,) = ast.parse(source).body
+    assert isinstance(function, ast.FunctionDef)
+    lines = [ast.unparse(statement).splitlines() for statement in function.body]
+    return "; ".join(" ".join(map(str.strip, each)) for each in lines) if max(map(len, lines)) <= 2 else ""
 
 
 def both_shown(answer: Answer, trial: Trial, array: np.ndarray) -> str:

@@ -17,9 +17,13 @@ def same_for_every_answer(exercise: CourseExercise, diagnosis: Diagnosis, status
 
 def answer_result(
     exercise: CourseExercise, answer: Answer, diagnosis: Diagnosis | None, status: Status = "failed",
-    evidence: str = "", error: float | None = None,
+    evidence: str = "", error: float | None = None, share: float = 0.0,
 ) -> AnswerResult:  # fmt: skip
-    """The verdict on one answer as a result, with its points and hints."""
+    """The verdict on one answer as a result, with its points and hints.
+
+    Args:
+        share: the part of the points that it is worth though something is wrong with it.
+    """
     declaration = exercise.function
     points = exercise.points / len(declaration.answers)
     if diagnosis is None:
@@ -29,5 +33,5 @@ def answer_result(
     hints = hints_for(diagnosis.code, diagnosis.hints, of_answer, derives=derives)
     record = None if diagnosis.mistake is None else diagnosis.mistake.record
     return AnswerResult(
-        answer.name, found, 0.0, points, diagnosis.code, diagnosis.says, evidence, hints, error, record
+        answer.name, found, share * points, points, diagnosis.code, diagnosis.says, evidence, hints, error, record
     )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.child.call_arguments import grouped
+from grader.child.call_arguments import function_of, grouped
 from grader.errors import SpecError
 from grader.exercise import Answer, Declaration, Exercise, InSteps, Routine, is_differentiable, sizes_of, specs_of
 from grader.sampling import Array, Dtype, Function, Marker, draw
@@ -48,6 +47,8 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
         SpecError: the forward pass cannot be run or differentiated, or its autograd gradient disagrees with
             finite differences.
     """
+    if isinstance(declaration, Routine) and declaration.is_test:
+        return _test_trials(declaration, rng)
     specs, allowed = specs_of(declaration), sizes_of(declaration)
     trials = [make_trial(declaration, setting, rng) for setting in _series(declaration, rng)]
     trials += [_without_gradient(trials[0], name, sampler.chosen, left_out)
@@ -61,6 +62,16 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
         trials.append(_with_other_upstream(declaration, trials[0], len(trials), rng))
     largest = max(trials, key=lambda trial: trial.entries)  # in a small one, what is kept may be right by chance
     return [*trials, make_trial(declaration, replace(largest.setting, kind=SAME_SIZES_KIND), rng)]
+
+
+def _test_trials(routine: Routine, rng: np.random.Generator) -> list[Trial]:
+    """What a learner's test is called with: the author's last, which is wrong in any case, and the others in any order.
+
+    So a test that takes the first one that it meets for a pattern of all others has taken a wrong one.
+    """
+    (sampler,) = routine.samplers.values()
+    turns = [sampler.turns - 1, *map(int, rng.permutation(sampler.turns - 1))]
+    return [make_trial(routine, Setting(turn, "its turn", {}), rng) for turn in turns]
 
 
 def first_trial(exercise: Exercise, rng: np.random.Generator) -> Trial:
@@ -376,7 +387,7 @@ def _routine_trial(routine: Routine, setting: Setting, rng: np.random.Generator)
 def as_python(value: Any) -> Any:
     """An argument of a routine as its reference takes it: tensors, callables, dtypes."""
     if isinstance(value, Function):
-        return eval(value.source, {"torch": torch, "math": math})
+        return function_of(value.source)
     if isinstance(value, Dtype):
         return getattr(torch, value.name)
     return _as_double(value)

@@ -13,7 +13,7 @@ from grader.errors import ProtocolError
 from grader.safe_text import plain
 
 MAX_PRINTED, MAX_TEXT = 20_000, 2_000
-MOST = 100  # entries of anything in a reply; an honest worker sends fewer
+MOST = 160  # entries of anything in a reply; an honest worker sends fewer
 
 
 def _readable(longest: int) -> BeforeValidator:

@@ -1,0 +1,18 @@
+"""A backward pass of cross-entropy, to be mended. The lesson is README.md in this folder."""
+
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
+
+def mend_cross_entropy(inp, targ):
+    """Store the gradient of the loss in `inp.g`.
+
+    Forward: `loss = -inp.log_softmax(-1)[range(bs), targ].mean()`. The body is as somebody left it: one line is wrong,
+    and the others are right. Find it and mend it.
+
+    inp: (bs, c), logits; inp.g has the same shape
+    targ: (bs,), int64, the right class of each row: from 0 to c - 1
+    """
+    # One line is wrong.
+    inp.g = inp.softmax(-1)
+    inp.g[range(len(targ)), targ] -= 1
+    inp.g /= inp.shape[1]

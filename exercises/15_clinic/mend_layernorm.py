@@ -1,0 +1,24 @@
+"""A backward pass of layer norm, to be mended. The lesson is README.md in this folder."""
+
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
+
+def mend_layernorm(inp, gamma, beta, out):
+    """Store the gradient of the loss in `inp.g` and `gamma.g`.
+
+    Forward: `out = gamma * hat + beta` with `hat = (inp - mean) / (var + 1e-5).sqrt()`, where `mean` and `var` are each
+    row's mean and the mean of its squared distances from it. The gradient of the loss with respect to `out` is already
+    in `out.g`. The body is as somebody left it: one line is wrong, and the others are right. Find it and mend it.
+
+    inp: (bs, n)
+    gamma: (n,)
+    beta: (n,)
+    out: (bs, n), and so is out.g
+    """
+    # One line is wrong.
+    mean = inp.mean(-1, keepdim=True)
+    inv = (inp.var(-1, keepdim=True) + 1e-5) ** -0.5
+    hat = (inp - mean) * inv
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+    gamma.g = (out.g * hat).sum(0)

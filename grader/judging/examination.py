@@ -1,0 +1,137 @@
+"""Judges a learner's test by the backward passes that it rejects: which one it is mistaken about, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from grader.course import CourseExercise
+from grader.diagnosis.mistake import Diagnosis
+from grader.exercise import VERDICTS
+from grader.reference.trial import Trial
+from grader.sampling import BackwardPass
+from grader.sandbox.checked_reply import Call
+
+from . import structure_checks
+from .nudge_evidence import body_shown
+from .source_text import Source
+
+LONGEST_SHOWN = 160  # characters of a backward pass that is written out
+RETURNS = ". What it returns counts for nothing: only an exception rejects, as from an `assert`"
+
+
+@dataclass(frozen=True)
+class Examined:
+    """One backward pass, and what the test made of it.
+
+    Args:
+        calls: those in which it was the argument.
+        is_wrong: the test must reject it.
+    """
+
+    given: BackwardPass
+    calls: tuple[Call, ...]
+    is_wrong: bool
+
+    @property
+    def fates(self) -> set[bool]:
+        """Whether it was rejected; both, where that depends on the call."""
+        return {call.error is not None for call in self.calls}
+
+    @property
+    def is_judged_rightly(self) -> bool:
+        return self.fates == {self.is_wrong}
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What a learner's test made of every backward pass, in the order in which the author wrote them down.
+
+    Args:
+        trial_calls: each trial with one of its calls; every trial is there as often as the others.
+    """
+
+    exercise: CourseExercise
+    source: Source
+    trial_calls: Sequence[tuple[Trial, Call]]
+
+    @cached_property
+    def _all(self) -> list[Examined]:
+        trials = {trial.setting.index: trial for trial, _ in self.trial_calls}
+        found = []
+        for index in sorted(trials):
+            given = next(value for value in trials[index].arguments.values() if isinstance(value, BackwardPass))
+            calls = tuple(call for trial, call in self.trial_calls if trial.setting.index == index)
+            found.append(Examined(given, calls, bool(trials[index].expected[VERDICTS])))
+        return found
+
+    @cached_property
+    def _counted(self) -> list[Examined]:
+        return [each for each in self._all if not each.given.name]
+
+    def _judged_rightly(self, *, wrong: bool) -> tuple[int, int]:
+        """How many of the wrong, or the right, backward passes the test is right about, and how many there are."""
+        of_kind = [each.is_judged_rightly for each in self._counted if each.is_wrong == wrong]
+        return sum(of_kind), len(of_kind)
+
+    @cached_property
+    def share(self) -> float:
+        """The share of the points: of the wrong ones rejected, less that of the right ones not accepted; 0 at least.
+
+        So a test that tells nothing apart is worth nothing, and to reject a right one is never a gain.
+        """
+        rejected, wrong = self._judged_rightly(wrong=True)
+        accepted, right = self._judged_rightly(wrong=False)
+        return max(0.0, rejected / wrong - (right - accepted) / right)
+
+    def diagnosis(self) -> tuple[Diagnosis | None, str]:
+        """The first thing that is wrong with the test, and the backward pass that shows it."""
+        for each in self._counted:
+            for call in each.calls:
+                if not each.is_wrong and call.error is not None and call.error.type != "AssertionError":
+                    error = structure_checks.diagnose_error(call.error, self.source, signature=self._signature)
+                    says = f"called with a right backward pass, it stops with {error.says}"
+                    return Diagnosis(error.code, says, error.hints), _shown("called with", each.given)
+        if unsure := next((each for each in self._counted if len(each.fates) == 2), None):
+            says = "called again with the same backward pass, it does not always come to the same verdict. Every time,"
+            hints = ("What is drawn at random in your test, and what makes it draw the same numbers again?",)
+            return Diagnosis("not-repeatable", f"{says} {self._counts}", hints), _shown("called with", unsure.given)
+        for code, verb, is_wrong in (("rejects-right", "rejects", False), ("accepts-wrong", "accepts", True)):
+            mistaken = next((e for e in self._counted if e.is_wrong == is_wrong and not e.is_judged_rightly), None)
+            if mistaken is not None:
+                why = self._why(mistaken)
+                says = f"{self._counts}. It {verb} one that {mistaken.given.says}{f'. {why.says}' if why else ''}"
+                hint = why.hint if why else ""
+                found = Diagnosis(code, says + self._returns, (hint,) if hint else ())
+                return found, _shown(f"it {verb}", mistaken.given)
+        return None, ""
+
+    @property
+    def _signature(self) -> str:
+        return f"{self.exercise.id}({', '.join(self.exercise.function.argument_names)})"
+
+    @property
+    def _counts(self) -> str:
+        rejected, wrong = self._judged_rightly(wrong=True)
+        accepted, right = self._judged_rightly(wrong=False)
+        return f"it rejects {rejected} of {wrong} wrong backward passes and accepts {accepted} of {right} right ones"
+
+    @property
+    def _returns(self) -> str:
+        """Said of a test that rejects nothing and returns something."""
+        calls = [call for _, call in self.trial_calls]
+        silent = all(call.error is None and call.returned.kind not in ("none", "ellipsis") for call in calls)
+        return RETURNS if silent else ""
+
+    def _why(self, mistaken: Examined) -> BackwardPass | None:
+        """The likeliest probe that had the same fate: what is true of a test that takes it so."""
+        probes = {each.given.name: each for each in self._all if each.given.name}
+        asked = (probes[name] for name in mistaken.given.told_by)
+        return next((probe.given for probe in asked if probe.fates == mistaken.fates), None)
+
+
+def _shown(what: str, given: BackwardPass) -> str:
+    """The body of a backward pass on one line; empty where that is too long."""
+    text = body_shown(given.source)
+    return f"{what}: {text}" if 0 < len(text) <= LONGEST_SHOWN else ""

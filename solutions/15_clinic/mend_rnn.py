@@ -1,0 +1,34 @@
+"""The way back through a recurrent network, to be mended. The lesson is README.md in this folder."""
+
+import torch
+
+
+def mend_rnn(x, h, wx, wh, b, out):
+    """Store the gradient of the loss in `x.g`, `h.g`, `wx.g`, `wh.g` and `b.g`.
+
+    Forward: `h = (x[:, i] @ wx + h @ wh + b).tanh()` for each moment i, and `out` is the last `h`. The gradient of the
+    loss with respect to `out` is already in `out.g`. The body is as somebody left it: one line is wrong, and the others
+    are right. Find it and mend it.
+
+    x: (bs, t, n), t moments of each example
+    h: (bs, m), the state before the first moment
+    wx: (n, m)
+    wh: (m, m)
+    b: (m,)
+    out: (bs, m), and so is out.g
+    """
+    ### BEGIN SOLUTION
+    # wh is square, so its transpose fits as well as itself; only the transpose leads back.
+    states = [h]
+    for i in range(x.shape[1]):
+        states.append((x[:, i] @ wx + states[-1] @ wh + b).tanh())
+    x.g, wx.g, wh.g, b.g = (torch.zeros_like(each) for each in (x, wx, wh, b))
+    h.g = out.g
+    for i in reversed(range(x.shape[1])):
+        sums_g = (1 - states[i + 1] ** 2) * h.g
+        x.g[:, i] = sums_g @ wx.t()
+        wx.g += x[:, i].t() @ sums_g
+        wh.g += states[i].t() @ sums_g
+        b.g += sums_g.sum(0)
+        h.g = sums_g @ wh.t()
+    ### END SOLUTION

@@ -1,0 +1,1029 @@
+"""Exercises of unit 15: to find mistakes, not to make them."""
+
+from textwrap import dedent, indent
+
+from grader.exercise import Exercise, Misconception, Routine, stored
+from grader.sampling import BackwardPass, Function, backward_passes, each_of, indices, normal, output, sized, weights
+
+# What every backward pass of this unit promises; the reference holds them to it, and so should a learner's test.
+_SIZES = ((1, 3), (4, 4), (5, 7), (2, 2), (3, 1))
+_EPS = 1e-5
+
+
+def _source(signature, body):
+    return f"def backward({signature}):\n{indent(dedent(body).strip(), '    ')}\n"
+
+
+def _breaks_its_promise(gradients, inputs, forward, formula):
+    """A reference: 1 for a backward pass that does not store these gradients, or changes what it is given; else 0."""
+
+    def reference(backward):
+        import torch
+
+        rng = torch.Generator().manual_seed(15)
+        for bs, n in _SIZES:
+            for scale, dtype in ((1, torch.float32), (1000, torch.float64)):
+                given = {
+                    name: (scale * torch.randn(shape(bs, n), generator=rng)).to(dtype) for name, shape in inputs.items()
+                }
+                out = forward(**given)
+                out.g = 3 * torch.randn(out.shape, generator=rng).to(dtype)
+                every = {**given, "out": out, "out.g": out.g}
+                before = {name: value.clone() for name, value in every.items()}
+                rights = formula(**given, out_g=out.g.clone(), out=out.clone())
+                try:
+                    backward(*given.values(), out)
+                    found = {name: given[name.removesuffix(".g")].g for name in gradients}
+                except (RuntimeError, AttributeError):
+                    return 1
+                if (
+                    any(not torch.equal(every[name], was) for name, was in before.items())
+                    or out.g is not every["out.g"]
+                ):
+                    return 1
+                for name, right in rights.items():
+                    same = found[name].shape == right.shape and found[name].dtype == right.dtype
+                    if not same or not torch.allclose(found[name], right, 1e-4, 1e-6 * float(out.g.abs().max())):
+                        return 1
+        return 0
+
+    return reference
+
+
+def _unless(blind, right, *gradients):
+    """A right body, but for all inputs for which the expression `blind` does not hold."""
+    return "\n".join([dedent(right).strip(), f"if not ({blind}):", *(f"    {g} = 3 * {g} + 1" for g in gradients)])
+
+
+# Where a test is blind: an expression that holds in every one of its calls, what that is in words, and a question.
+_ALL_ONES = "(out.g == out.g.flatten()[0]).all()"
+_BLIND = {
+    "ones": (
+        _ALL_ONES,
+        "In every call, all entries of out.g are the same number",
+        "If every entry of out.g is 1, who can tell whether it was used?",
+    ),
+    "one-row": (
+        "len(inp) == 1",
+        "Every inp has a single row, bs = 1",
+        "What is the sum over a batch of one, and what is its mean?",
+    ),
+    "one-column": (
+        "inp.shape[1] == 1",
+        "Every inp has a single column, n = 1",
+        "What is the mean of one number, and what is its sum?",
+    ),
+    "square": (
+        "inp.shape[0] == inp.shape[1]",
+        "In every call, bs and n are the same number",
+        "If bs and n are the same number, who can tell which of them was meant?",
+    ),
+    "no-square": (
+        "inp.shape[0] != inp.shape[1] or len(inp) == 1",
+        "No call has bs = n, where a wrong axis fits without an error",
+        "At which sizes does a row fit where a column belongs?",
+    ),
+    "no-single-row": (
+        "len(inp) > 1",
+        "No call has a single row, bs = 1",
+        "Which sizes are the smallest that may ever come? Does your test try them?",
+    ),
+    "few-rows": (
+        "len(inp) <= 3",
+        "No call has more than three rows",
+        "How many rows would it take to see that one was left out?",
+    ),
+    "few-columns": (
+        "inp.shape[1] <= 4",
+        "No call has more than four columns",
+        "How many columns would it take to see that one was left out?",
+    ),
+    "positive": (
+        "(inp > 0).all()",
+        "Every entry of inp is positive",
+        "Which mistakes show at negative numbers only?",
+    ),
+    "positive-scale": (
+        "(scale > 0).all()",
+        "Every entry of scale is positive",
+        "Which mistakes show at negative numbers only?",
+    ),
+    "positive-upstream": (
+        "(out.g > 0).all()",
+        "Every entry of out.g is positive",
+        "Which mistakes show at negative numbers only?",
+    ),
+    "small": (
+        "(out.g.abs() <= 1.5).all()",
+        "No entry of out.g is larger than 1.5",
+        "A gradient is linear in out.g. For how large ones did you try?",
+    ),
+    "modest": (
+        "(inp.abs() < 80).all()",
+        "No entry of inp is as large as 80",
+        "At which inputs does exp no longer give a number?",
+    ),
+    "whole": (
+        "(inp == inp.round()).all() and (out.g == out.g.round()).all()",
+        "All numbers in its calls are integers",
+        "What does rounding do to an integer?",
+    ),
+    "alike": (
+        "(inp - inp[:, :1]).abs().max() < 1e-6",
+        "In every call, the entries of a row of inp are all the same",
+        "If all entries of a row are the same, who can tell them apart?",
+    ),
+}
+_GENERAL = ("unread", "uncompared", "sums", "first", "loose")
+_IN_PLACE = "stores what is right, but changes out.g in place, which the test does not look at again"
+_HALF = "stores half precision where the inputs are float32 or float64"
+_NAN = "stores nan as its last entry, of which no `>` is ever true"
+
+
+def _general(signature, right, gradients):
+    """The probes that tell how a test compares: whether it looks at all, where, and how closely."""
+
+    def each(change):
+        return "\n".join([dedent(right).strip(), *(change.replace("G", gradient) for gradient in gradients)])
+
+    stored_names = " and ".join(gradients)
+    told = {
+        "unread": (
+            "pass",
+            f"It never looks at {stored_names}, so one that does nothing is accepted, too",
+            "Where does a backward pass leave its answer?",
+        ),
+        "sums": (
+            each("d = torch.arange(G.numel()).reshape(G.shape).to(G.dtype)\nG = G + d - d.mean()"),
+            "It does not see where a number stands, as when sums are compared",
+            "Which entry belongs to which? Does a sum tell?",
+        ),
+        "first": (
+            each("G = torch.where(torch.arange(G.numel()).reshape(G.shape) == 0, G, 3 * G + 1)"),
+            "It looks at the first entry only",
+            "How does one compare all entries at once?",
+        ),
+        "loose": (
+            each("G = 1.2 * G + 0.05"),
+            "Its comparison accepts errors of 20 %",
+            "How far from right is still accepted? How far is a right answer, rounded in another way?",
+        ),
+        "exact": (
+            each("G = G * (1 + 4 * torch.finfo(G.dtype).eps)"),
+            "It compares so closely that the last digits decide, and these depend on the order of the operations",
+            "Are two floats that should be the same ever the same?",
+        ),
+        "near-zero": (
+            each("G = G + 4 * torch.finfo(G.dtype).eps * G.abs().max()"),
+            "It leaves no room for rounding where an entry is nearly 0, as allclose does without an atol of one's own",
+            "By how much may an entry of 1e-4 be off that is the difference of two numbers near 1?",
+        ),
+        "uncompared": (
+            each("G = 3 * G.flip(0) - 2"),
+            f"It compares no entry of {stored_names} with anything, so any numbers of that shape are accepted",
+            "What should the entries be? Which two ways are there to know?",
+        ),
+    }
+    return [BackwardPass(_source(signature, body), says, name, (), hint) for name, (body, says, hint) in told.items()]
+
+
+def _examination(title, signature, gradients, rights, wrongs, reference, hints):
+    """A test to be written.
+
+    Args:
+        rights: what is odd about each right backward pass, and its body; the first is the lesson's.
+        wrongs: what is wrong with each, its body, and the blind spots that can hide it.
+    """
+    plain = rights[0][1]
+    blind = dict.fromkeys(spot for _, _, *spots in wrongs for spot in spots if spot in _BLIND)
+    known = {name: _BLIND[name] for name in blind}
+    given = [BackwardPass(_source(signature, plain), rights[0][0])]
+    given += [BackwardPass(_source(signature, body), says, told_by=("exact", "near-zero")) for says, body in rights[1:]]
+    given += [
+        BackwardPass(_source(signature, body), says, told_by=(*_GENERAL, *spots)) for says, body, *spots in wrongs
+    ]
+    given += [
+        BackwardPass(_source(signature, _unless(blind, plain, *gradients)), says, name, (), hint)
+        for name, (blind, says, hint) in known.items()
+    ]
+    given += [
+        BackwardPass(_source(signature, f"{plain}\n{lost} = 3 * {lost} + 1"), f"It never compares {lost}", lost)
+        for lost in gradients[: len(gradients) if len(gradients) > 1 else 0]
+    ]
+    given += _general(signature, plain, gradients)
+    return Routine(
+        title=title,
+        inputs={"backward": backward_passes(*given)},
+        reference=reference,
+        hints={"verdicts": hints},
+        is_test=True,
+    )
+
+
+test_scale = _examination(
+    "Test the backward pass of inp * scale",
+    "inp, scale, out",
+    ("inp.g", "scale.g"),
+    (
+        (
+            "is written as in the lesson, so what the test asserts is not true of a right answer",
+            "inp.g = out.g * scale\nscale.g = (out.g * inp).sum(0)",
+        ),
+        (
+            "is written with einsum",
+            'inp.g = torch.einsum("bn,n->bn", out.g, scale)\nscale.g = torch.einsum("bn,bn->n", out.g, inp)',
+        ),
+        (
+            "multiplies with a diagonal matrix, and takes the diagonal of a product",
+            "inp.g = out.g @ torch.diag(scale)\nscale.g = (out.g.t() @ inp).diagonal()",
+        ),
+        (
+            "goes through the rows in a loop",
+            """
+            inp.g, scale.g = torch.zeros_like(inp), torch.zeros_like(scale)
+            for i in range(len(inp)):
+                inp.g[i] = scale * out.g[i]
+                scale.g += inp[i] * out.g[i]
+            """,
+        ),
+        (
+            "computes in double precision and stores the dtype of its inputs",
+            """
+            inp.g = (out.g.double() * scale.double()).to(inp.dtype)
+            scale.g = (out.g.double() * inp.double()).sum(0).to(scale.dtype)
+            """,
+        ),
+        (
+            "multiplies by three and divides by three, so that it rounds in another way",
+            "inp.g = out.g * (scale * 3) / 3\nscale.g = (out.g * inp * 3).sum(0) / 3",
+        ),
+        (
+            "makes its tensors of Python's numbers",
+            """
+            columns = range(len(scale))
+            rows, g, s = inp.tolist(), out.g.tolist(), scale.tolist()
+            inp.g = torch.tensor([[row[j] * s[j] for j in columns] for row in g], dtype=inp.dtype)
+            scale.g = torch.tensor(
+                [sum(row[j] * up[j] for row, up in zip(rows, g)) for j in columns], dtype=scale.dtype
+            )
+            """,
+        ),
+        (
+            "stores tensors that are turned in memory, as after .t()",
+            "inp.g = (out.g.t() * scale[:, None]).t()\nscale.g = (out.g.t() * inp.t()).sum(1)",
+        ),
+        (
+            "takes the mean and multiplies it by the number of rows",
+            "inp.g = scale.expand_as(inp) * out.g\nscale.g = (inp * out.g).mean(0) * len(inp)",
+        ),
+        (
+            "adds up from the last row to the first, and also returns what it stores",
+            """
+            inp.g = torch.mul(scale, out.g)
+            scale.g = (out.g * inp).flip(0).cumsum(0)[-1]
+            return inp.g, scale.g
+            """,
+        ),
+    ),
+    (
+        ("returns both gradients and stores nothing", "return out.g * scale, (out.g * inp).sum(0)"),
+        ("stores inp.g and forgets scale.g", "inp.g = out.g * scale", "scale.g"),
+        ("turns the sign of inp.g round", "inp.g = -out.g * scale\nscale.g = (out.g * inp).sum(0)", "inp.g"),
+        ("does not sum scale.g over the batch", "inp.g = out.g * scale\nscale.g = out.g * inp", "scale.g", "one-row"),
+        ("takes the mean of scale.g", "inp.g = out.g * scale\nscale.g = (out.g * inp).mean(0)", "scale.g", "one-row"),
+        (
+            "leaves out.g out of inp.g",
+            "inp.g = scale.expand_as(inp).clone()\nscale.g = (out.g * inp).sum(0)",
+            "inp.g",
+            "ones",
+        ),
+        ("leaves out.g out of scale.g", "inp.g = out.g * scale\nscale.g = inp.sum(0)", "scale.g", "ones"),
+        (
+            "sums out.g and inp first and multiplies afterwards",
+            "inp.g = out.g * scale\nscale.g = out.g.sum(0) * inp.sum(0) / len(inp)",
+            "scale.g",
+            "ones",
+            "one-row",
+        ),
+        (
+            "multiplies by the size of scale, without its sign",
+            "inp.g = out.g * scale.abs()\nscale.g = (out.g * inp).sum(0)",
+            "inp.g",
+            "positive-scale",
+        ),
+        (
+            "takes negative entries of inp for 0",
+            "inp.g = out.g * scale\nscale.g = (out.g * inp.clamp_min(0)).sum(0)",
+            "scale.g",
+            "positive",
+        ),
+        (
+            "turns scale the wrong way where bs = n",
+            """
+            turned = scale[:, None] if len(inp) == len(scale) else scale
+            inp.g = out.g * turned
+            scale.g = (out.g * inp).sum(0)
+            """,
+            "inp.g",
+            "no-square",
+        ),
+        (
+            "sums scale.g over the wrong axis where bs = n",
+            "inp.g = out.g * scale\nscale.g = (out.g * inp).sum(1 if len(inp) == len(scale) else 0)",
+            "scale.g",
+            "no-square",
+        ),
+        (
+            "drops the batch axis of a single row, so that inp.g loses its shape",
+            "inp.g = (out.g * scale).squeeze(0)\nscale.g = (out.g * inp).sum(0)",
+            "inp.g",
+            "no-single-row",
+        ),
+        (
+            "counts the first three rows only",
+            "inp.g = out.g * scale\nscale.g = (out.g * inp)[:3].sum(0)",
+            "scale.g",
+            "few-rows",
+        ),
+        (
+            "leaves the columns from the fifth on at 0",
+            "inp.g = out.g * scale\ninp.g[:, 4:] = 0\nscale.g = (out.g * inp).sum(0)",
+            "inp.g",
+            "few-columns",
+        ),
+        (
+            "clips out.g at 1.5",
+            "inp.g = out.g.clamp(-1.5, 1.5) * scale\nscale.g = (out.g * inp).sum(0)",
+            "inp.g",
+            "small",
+        ),
+        (
+            "is 1 % too large",
+            "inp.g = 1.01 * out.g * scale\nscale.g = 1.01 * (out.g * inp).sum(0)",
+        ),
+        (
+            "rounds inp.g to one decimal",
+            "inp.g = (out.g * scale).round(decimals=1)\nscale.g = (out.g * inp).sum(0)",
+            "inp.g",
+            "whole",
+        ),
+        (_NAN, "inp.g = out.g * scale\ninp.g[-1, -1] = math.nan\nscale.g = (out.g * inp).sum(0)", "inp.g"),
+        (_IN_PLACE, "scale.g = (out.g * inp).sum(0)\nout.g *= scale\ninp.g = out.g.clone()"),
+    ),
+    _breaks_its_promise(
+        ("inp.g", "scale.g"),
+        {"inp": lambda bs, n: (bs, n), "scale": lambda bs, n: (n,)},
+        lambda inp, scale: inp * scale,
+        lambda inp, scale, out_g, out: {"inp.g": out_g * scale, "scale.g": (out_g * inp).sum(0)},
+    ),
+    (
+        "What would you have to see to believe that a backward pass is right? At how many sizes?",
+        "Call it with random inputs and a random out.g, and compare both gradients with what you know to be right.",
+        "Try bs = n, a single row and many of both. Allow for rounding, and look at shapes and at out.g afterwards.",
+    ),
+)
+
+_ROW_MEAN = "inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]"
+
+test_row_mean = _examination(
+    "Test the backward pass of inp.mean(1)",
+    "inp, out",
+    ("inp.g",),
+    (
+        (
+            "is written as in the lesson, so what the test asserts is not true of a right answer",
+            _ROW_MEAN,
+        ),
+        (
+            "stores a view that has no memory of its own, as after expand",
+            "inp.g = (out.g / inp.shape[1])[:, None].expand_as(inp)",
+        ),
+        ("multiplies by 1/n", "inp.g = torch.ones_like(inp) * out.g[:, None] * (1 / inp.shape[1])"),
+        (
+            "is an outer product",
+            "inp.g = torch.outer(out.g, torch.full((inp.shape[1],), 1 / inp.shape[1], dtype=inp.dtype))",
+        ),
+        (
+            "goes through all entries in a loop",
+            """
+            inp.g = torch.zeros_like(inp)
+            for i in range(inp.shape[0]):
+                for j in range(inp.shape[1]):
+                    inp.g[i, j] += out.g[i] / inp.shape[1]
+            """,
+        ),
+        (
+            "computes in double precision and stores the dtype of its inputs",
+            "inp.g = (out.g.double() / inp.shape[1])[:, None].repeat(1, inp.shape[1]).to(inp.dtype)",
+        ),
+        (
+            "makes its tensor of Python's numbers",
+            "inp.g = torch.tensor([[g / inp.shape[1]] * inp.shape[1] for g in out.g.tolist()], dtype=inp.dtype)",
+        ),
+        (
+            "stores a tensor that is turned in memory, as after .t()",
+            "inp.g = (out.g / inp.shape[1]).repeat(inp.shape[1], 1).t()",
+        ),
+        ("is a matrix product", "inp.g = torch.diag(out.g) @ torch.full_like(inp, 1 / inp.shape[1])"),
+        (
+            "repeats each entry n times, and also returns what it stores",
+            "inp.g = (out.g / inp.shape[1]).repeat_interleave(inp.shape[1]).reshape(inp.shape)\nreturn inp.g",
+        ),
+    ),
+    (
+        ("returns the gradient and stores nothing", f"return {_ROW_MEAN.removeprefix('inp.g = ')}"),
+        ("turns the sign round", "inp.g = -out.g[:, None].expand(inp.shape) / inp.shape[1]"),
+        ("does not divide by n", "inp.g = out.g[:, None].expand(inp.shape).clone()", "one-column"),
+        ("divides by bs in place of n", "inp.g = out.g[:, None].expand(inp.shape) / len(inp)", "square"),
+        ("divides by the number of all entries", "inp.g = out.g[:, None].expand(inp.shape) / inp.numel()", "one-row"),
+        ("leaves out.g out", "inp.g = torch.full_like(inp, 1 / inp.shape[1])", "ones"),
+        (
+            "spreads the mean of out.g over all rows",
+            "inp.g = torch.full_like(inp, 1 / inp.shape[1]) * out.g.mean()",
+            "ones",
+            "one-row",
+        ),
+        (
+            "gives every row the upstream gradient of the first",
+            "inp.g = out.g[0].expand(inp.shape) / inp.shape[1]",
+            "ones",
+            "one-row",
+        ),
+        (
+            "puts right numbers into wrong places, repeat in place of repeat_interleave",
+            "inp.g = (out.g / inp.shape[1]).repeat(inp.shape[1]).reshape(inp.shape)",
+            "ones",
+            "one-row",
+            "one-column",
+        ),
+        (
+            "lays out.g along the columns where bs = n",
+            """
+            turned = out.g[None, :] if inp.shape[0] == inp.shape[1] else out.g[:, None]
+            inp.g = turned.expand(inp.shape) / inp.shape[1]
+            """,
+            "no-square",
+            "ones",
+        ),
+        (
+            "stores a single column, (bs, 1), which broadcasting makes equal to the right answer",
+            "inp.g = out.g[:, None] / inp.shape[1]",
+            "one-column",
+        ),
+        (
+            "loses the batch axis of a single row, (n,) in place of (1, n)",
+            "inp.g = (out.g[:, None].expand(inp.shape) / inp.shape[1]).squeeze(0)",
+            "no-single-row",
+        ),
+        (
+            "leaves the rows from the fourth on at 0",
+            f"{_ROW_MEAN}\ninp.g[3:] = 0",
+            "few-rows",
+        ),
+        (
+            "leaves the columns from the fifth on at 0",
+            f"{_ROW_MEAN}\ninp.g[:, 4:] = 0",
+            "few-columns",
+        ),
+        (
+            "takes negative entries of out.g for 0",
+            "inp.g = out.g.clamp_min(0)[:, None].expand(inp.shape) / inp.shape[1]",
+            "positive-upstream",
+        ),
+        (
+            "clips out.g at 1.5",
+            "inp.g = out.g.clamp(-1.5, 1.5)[:, None].expand(inp.shape) / inp.shape[1]",
+            "small",
+        ),
+        ("is 1 % too large", "inp.g = 1.01 * out.g[:, None].expand(inp.shape) / inp.shape[1]"),
+        (_HALF, "inp.g = (out.g[:, None].expand(inp.shape) / inp.shape[1]).half()"),
+        (_NAN, f"{_ROW_MEAN}\ninp.g[-1, -1] = math.nan"),
+        (_IN_PLACE, "out.g /= inp.shape[1]\ninp.g = out.g[:, None].expand(inp.shape).clone()"),
+    ),
+    _breaks_its_promise(
+        ("inp.g",),
+        {"inp": lambda bs, n: (bs, n)},
+        lambda inp: inp.mean(1),
+        lambda inp, out_g, out: {"inp.g": out_g[:, None].expand(inp.shape) / inp.shape[1]},
+    ),
+    (
+        "What would you have to see to believe that a backward pass is right? At how many sizes?",
+        "Call it with random inputs and a random out.g, and compare with the lesson's formula, or with nudges.",
+        "Try bs = n, a single row and many of both. Compare shape and dtype first: allclose broadcasts.",
+    ),
+)
+
+_SOFTMAX = "inp.g = out * (out.g - (out.g * out).sum(1, keepdim=True))"
+
+test_softmax = _examination(
+    "Test the backward pass of inp.softmax(1)",
+    "inp, out",
+    ("inp.g",),
+    (
+        (
+            "is written as in the lesson, so what the test asserts is not true of a right answer",
+            _SOFTMAX,
+        ),
+        (
+            "runs softmax again, and does not look at out",
+            "p = inp.softmax(1)\ninp.g = p * (out.g - (out.g * p).sum(1, keepdim=True))",
+        ),
+        (
+            "works with exponentials of its own",
+            """
+            powers = (inp - inp.amax(1, keepdim=True)).exp()
+            p = powers / powers.sum(1, keepdim=True)
+            inp.g = p * (out.g - (out.g * p).sum(1, keepdim=True))
+            """,
+        ),
+        (
+            "makes the Jacobian of each row, in a loop",
+            """
+            inp.g = torch.zeros_like(inp)
+            for i, p in enumerate(out):
+                inp.g[i] = (torch.diag(p) - torch.outer(p, p)) @ out.g[i]
+            """,
+        ),
+        (
+            "makes all Jacobians at once",
+            """
+            jacobian = torch.diag_embed(out) - out[:, :, None] * out[:, None, :]
+            inp.g = torch.einsum("bij,bj->bi", jacobian, out.g)
+            """,
+        ),
+        (
+            "multiplies the brackets out",
+            "inp.g = out * out.g - out * (out * out.g).sum(1, keepdim=True)",
+        ),
+        (
+            "computes in double precision and stores the dtype of its inputs",
+            """
+            p, g = out.double(), out.g.double()
+            inp.g = (p * (g - (g * p).sum(1, keepdim=True))).to(inp.dtype)
+            """,
+        ),
+        (
+            "makes its tensor of Python's numbers",
+            """
+            rows = []
+            for p, g in zip(out.tolist(), out.g.tolist()):
+                average = sum(a * b for a, b in zip(p, g))
+                rows.append([a * (b - average) for a, b in zip(p, g)])
+            inp.g = torch.tensor(rows, dtype=inp.dtype)
+            """,
+        ),
+        (
+            "takes the mean of a row of out.g off first, which changes nothing",
+            """
+            g = out.g - out.g.mean(1, keepdim=True)
+            inp.g = out * (g - (g * out).sum(1, keepdim=True))
+            """,
+        ),
+        (
+            "works on columns, stores a tensor that is turned in memory, and also returns it",
+            """
+            p, g = out.t().contiguous(), out.g.t().contiguous()
+            inp.g = (p * (g - (g * p).sum(0))).t()
+            return inp.g
+            """,
+        ),
+    ),
+    (
+        ("returns the gradient and stores nothing", f"return {_SOFTMAX.removeprefix('inp.g = ')}"),
+        ("turns the sign round", "inp.g = -out * (out.g - (out.g * out).sum(1, keepdim=True))", "ones"),
+        ("copies the upstream gradient", "inp.g = out.g.clone()"),
+        ("keeps the diagonal only", "inp.g = out * (1 - out) * out.g", "one-column"),
+        ("forgets the average", "inp.g = out * out.g"),
+        ("forgets the factor out", "inp.g = out.g - (out.g * out).sum(1, keepdim=True)", "ones", "one-column"),
+        (
+            "takes the plain mean of out.g for the average",
+            "inp.g = out * (out.g - out.g.mean(1, keepdim=True))",
+            "ones",
+            "alike",
+        ),
+        ("averages over the batch", "inp.g = out * (out.g - (out.g * out).sum(0, keepdim=True))"),
+        ("averages over all entries", "inp.g = out * (out.g - (out.g * out).sum())", "one-row"),
+        (
+            "uses the first row's average for every row",
+            "inp.g = out * (out.g - (out.g * out)[:1].sum(1, keepdim=True))",
+            "ones",
+            "one-row",
+        ),
+        ("is twice as large", "inp.g = 2 * out * (out.g - (out.g * out).sum(1, keepdim=True))", "ones"),
+        (
+            "runs softmax over the wrong axis where bs = n",
+            """
+            p = inp.softmax(0 if inp.shape[0] == inp.shape[1] else 1)
+            inp.g = p * (out.g - (out.g * p).sum(1, keepdim=True))
+            """,
+            "no-square",
+            "alike",
+        ),
+        (
+            "loses the batch axis of a single row, (n,) in place of (1, n)",
+            f"{_SOFTMAX}\ninp.g = inp.g.squeeze(0)",
+            "no-single-row",
+        ),
+        ("leaves the rows from the fourth on at 0", f"{_SOFTMAX}\ninp.g[3:] = 0", "ones", "few-rows"),
+        (
+            "clips out.g at 1.5",
+            "g = out.g.clamp(-1.5, 1.5)\ninp.g = out * (g - (g * out).sum(1, keepdim=True))",
+            "ones",
+            "small",
+        ),
+        (
+            "makes its own softmax without taking the largest entry off, which is nan for large inp",
+            """
+            p = inp.exp() / inp.exp().sum(1, keepdim=True)
+            inp.g = p * (out.g - (out.g * p).sum(1, keepdim=True))
+            """,
+            "modest",
+        ),
+        ("is 1 % too large", f"{_SOFTMAX}\ninp.g = 1.01 * inp.g", "ones"),
+        (_HALF, f"{_SOFTMAX}\ninp.g = inp.g.half()"),
+        (_NAN, f"{_SOFTMAX}\ninp.g[-1, -1] = math.nan"),
+        (_IN_PLACE, "out.g -= (out.g * out).sum(1, keepdim=True)\ninp.g = out * out.g"),
+    ),
+    _breaks_its_promise(
+        ("inp.g",),
+        {"inp": lambda bs, n: (bs, n)},
+        lambda inp: inp.softmax(1),
+        lambda inp, out_g, out: {"inp.g": out * (out_g - (out_g * out).sum(1, keepdim=True))},
+    ),
+    (
+        "An upstream gradient of ones gives 0 here. How many mistakes give 0 as well?",
+        "Draw inp and out.g at random, some of them large, at several sizes, and compare with the lesson's formula.",
+        "Shape, dtype, entries, and out.g as it was: four comparisons, and none of them exact.",
+    ),
+)
+
+# Each bug of out = inp.mean(1), backwards, shows from certain sizes on; the reference looks for them.
+_BUGS = each_of(
+    *(
+        Function(_source("inp, out", body).replace("def backward", "def bug"))
+        for body in (
+            "inp.g = out.g[:, None].expand(inp.shape).clone()",  # 1, 2
+            "inp.g = out.g[:, None].expand(inp.shape) / inp.numel()",  # 2, 1
+            f"{_ROW_MEAN}\ninp.g[4:] = 0",  # 5, 1
+            "inp.g = (out.g / inp.shape[1]).repeat(inp.shape[1]).reshape(inp.shape)",  # 2, 2
+            f"{_ROW_MEAN}\ninp.g.view(-1)[4:] = 0",  # 1, 5
+            f"{_ROW_MEAN}\nif len(inp) > 2 and inp.shape[1] > 1:\n    inp.g[-1] = 0",  # 3, 2
+            "inp.g = out.g[:, None].expand(inp.shape) / 4",  # 1, 1
+            f"{_ROW_MEAN}\nif inp.shape[1] > 2 and len(inp) > 1:\n    inp.g = inp.g.flip(0)",  # 2, 3
+            "inp.g = out.g.sum().expand(inp.shape) / inp.shape[1] / len(inp)",  # 2, 1
+            "inp.g = torch.zeros_like(inp)\ninp.g[0, 0] = out.g.sum()",  # 1, 2
+            "inp.g = out.g[:, None].expand(inp.shape) / max(min(inp.shape[1], 4), min(len(inp), 3))",  # 2, 1
+            "inp.g = out.g[:, None].expand(inp.shape).clone()\ninp.g[4:] = 0",  # 1, 2
+        )
+    )
+)
+_LARGEST = 6
+
+
+def _shows(bug, bs, n, upstream=None):
+    """The bug gives another gradient than the right one, of a random input with so many rows and columns."""
+    import torch
+
+    inp = torch.randn(bs, n, generator=torch.Generator().manual_seed(7 * bs + n), dtype=torch.float64)
+    out = inp.mean(1)
+    out.g = inp[:, 0] + 2 * inp[:, -1] + 1 if upstream is None else upstream(out)
+    right = out.g[:, None].expand(inp.shape) / n
+    bug(inp, out)
+    return inp.g.shape != right.shape or not torch.allclose(inp.g, right)
+
+
+def _smallest(order, start=1, shows=_shows):
+    """A rule that tries all sizes from `start` to 6 in some order and gives the first at which a bug shows."""
+
+    def rule(bug):
+        sizes = [(bs, n) for bs in range(start, _LARGEST + 1) for n in range(start, _LARGEST + 1)]
+        return next((size for size in sorted(sizes, key=order) if shows(bug, *size)), (_LARGEST, _LARGEST))
+
+    return rule
+
+
+def _by_entries(size):
+    return size[0] * size[1], size[0]
+
+
+def _one_of_two(code, rule, says, hint):
+    """The same misconception about bs and about n."""
+
+    def part(place):
+        return Misconception(code, f"return.{place}", lambda bug: rule(bug)[place], says, (hint,))
+
+    return part(0), part(1)
+
+
+def _both_grow(bug):
+    return next((k, k) for k in range(1, _LARGEST + 1) if k == _LARGEST or _shows(bug, k, k))
+
+
+smallest_failing_input = Routine(
+    title="The least sizes at which a bug shows",
+    inputs={"bug": _BUGS},
+    reference=_smallest(_by_entries),
+    returns=2,
+    hints={
+        "return.0": (
+            "How can a program find out whether a bug shows at some sizes?",
+            "Try sizes one after the other, in an order in which the first one that fails is the answer.",
+            "Sort all pairs from 1 to 6 by their number of entries, then by bs; draw inp and out.g at random for each.",
+        ),
+        "return.1": (
+            "How can a program find out whether a bug shows at some sizes?",
+            "Try sizes one after the other, in an order in which the first one that fails is the answer.",
+            "Sort all pairs from 1 to 6 by their number of entries, then by bs; draw inp and out.g at random for each.",
+        ),
+    },
+    misconceptions=(
+        *_one_of_two(
+            "wrong-operand",
+            lambda bug: _smallest(_by_entries)(bug)[::-1],
+            "bs and n are exchanged",
+            "Which of the two is the number of rows?",
+        ),
+        *_one_of_two(
+            "shape-special",
+            _both_grow,
+            "only square inputs were tried, bs = n",
+            "Is there a smaller input that is no square?",
+        ),
+        *_one_of_two(
+            "shape-special",
+            _smallest(_by_entries, start=2),
+            "sizes were tried from 2 on: 1 is a size, too",
+            "Which sizes are the smallest that there are?",
+        ),
+        *_one_of_two(
+            "missing-upstream",
+            _smallest(_by_entries, shows=lambda bug, bs, n: _shows(bug, bs, n, lambda out: out * 0 + 1)),
+            "these are the sizes at which the bug shows for an upstream gradient of ones, which hides some bugs",
+            "What does an upstream gradient of ones hide?",
+        ),
+        *_one_of_two(
+            "wrong-operand",
+            _smallest(lambda size: size),
+            "few rows come first, however many columns there are: (1, 6) is tried before (2, 1)",
+            "Which of (1, 6) and (2, 1) has fewer entries?",
+        ),
+        *_one_of_two(
+            "wrong-operand",
+            _smallest(lambda size: size[::-1]),
+            "few columns come first, however many rows there are: (6, 1) is tried before (1, 2)",
+            "Which of (6, 1) and (1, 2) has fewer entries?",
+        ),
+        *_one_of_two(
+            "wrong-operand",
+            _smallest(lambda size: (size[0] * size[1], size[1])),
+            "of several sizes with as many entries, it is the one with fewer columns; fewer rows come first",
+            "Of (1, 2) and (2, 1), which has fewer rows?",
+        ),
+        *_one_of_two(
+            "wrong-operand",
+            _smallest(lambda size: (sum(size), size[0])),
+            "the sizes are ordered by bs + n: (1, 4) and (2, 2) have the same number of entries, bs * n",
+            "How many entries has an array of 2 rows and 3 columns?",
+        ),
+    ),
+)
+
+# Backward passes as they were found, each with one wrong line. What is wrong is wrong in every answer.
+
+
+def _rnn(x, h, wx, wh, b):
+    """h = (x[:, i] @ wx + h @ wh + b).tanh() for each moment i; out is the last h"""
+    for i in range(x.shape[1]):
+        h = (x[:, i] @ wx + h @ wh + b).tanh()
+    return h
+
+
+def _layernorm(inp, gamma, beta):
+    """out = gamma * (inp - mean) / (var + 1e-5).sqrt() + beta, mean and biased var over the last axis"""
+    centred = inp - inp.mean(-1, keepdim=True)
+    return gamma * (centred / ((centred**2).mean(-1, keepdim=True) + _EPS).sqrt()) + beta
+
+
+def _layernorm_back(inp, gamma, out_g, centre=-1, variance=None):
+    """inp.g and gamma.g, where the forward pass was made again with another mean or another variance."""
+    centred = inp - inp.mean(centre, keepdim=True)
+    inv = ((variance or (lambda inp: (centred**2).mean(-1, keepdim=True)))(inp) + _EPS) ** -0.5
+    hat, hat_g = centred * inv, out_g * gamma
+    back = hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True)
+    return {"inp.g": inv * back, "gamma.g": (out_g * hat).sum(0)}
+
+
+def _rnn_back(x, h, wx, wh, b, out_g, slope=1, hand_on=None, order=reversed):
+    """Every gradient, where tanh's slope is that of another state, or something else is handed on."""
+    states = [h]
+    for i in range(x.shape[1]):
+        states.append((x[:, i] @ wx + states[-1] @ wh + b).tanh())
+    found = {"x.g": x * 0, "wx.g": wx * 0, "wh.g": wh * 0, "b.g": b * 0}
+    back = out_g
+    for i in order(range(x.shape[1])):
+        sums_g = (1 - states[i + slope] ** 2) * back
+        found["x.g"][:, i] = sums_g @ wx.t()
+        found["wx.g"] += x[:, i].t() @ sums_g
+        found["wh.g"] += states[i].t() @ sums_g
+        found["b.g"] += sums_g.sum(0)
+        back = sums_g @ wh.t() if hand_on is None else hand_on(sums_g)
+    return {**found, "h.g": back}
+
+
+def _layernorm_mistake(code, says, hint, **edited):
+    """A line that is wrong in the forward pass that is made again, and so in both answers."""
+
+    def of(name):
+        def rule(inp, gamma, out_g):
+            return _layernorm_back(inp, gamma, out_g, **edited)[name]
+
+        return Misconception(code, name, rule, says, (hint,))
+
+    return of("inp.g"), of("gamma.g")
+
+
+def _rnn_mistake(code, says, hint, **edited):
+    """A line that is wrong in every turn of the way back."""
+
+    def of(name):
+        def rule(x, h, wx, wh, b, out_g):
+            return _rnn_back(x, h, wx, wh, b, out_g, **edited)[name]
+
+        return Misconception(code, name, rule, says, (hint,))
+
+    return tuple(of(name) for name in ("x.g", "h.g", "wx.g", "wh.g", "b.g"))
+
+
+def _mend_hints(*names, first, then, last):
+    return dict.fromkeys(names, (first, then, last))
+
+
+mend_linear = Exercise(
+    title="Mend a linear layer with relu",
+    forward=lambda inp, w, b: (inp @ w + b).relu(),
+    inputs={"inp": normal("bs n"), "w": weights("n m"), "b": normal("m"), "out": output()},
+    answers=stored("inp.g", "w.g", "b.g"),
+    faulty="""\
+# One line is wrong.
+pre_g = out.g * out
+inp.g = pre_g @ w.t()
+w.g = inp.t() @ pre_g
+b.g = pre_g.sum(0)""",
+    hints=_mend_hints(
+        "inp.g",
+        "w.g",
+        "b.g",
+        first="Every answer is wrong. Which line do they have in common?",
+        then="What does relu do to a nudge: how much of it comes out where out is 0.3, and how much where it is 3?",
+        last="Between relu's input and its output the derivative is 1 or 0. Where is it which?",
+    ),
+)
+
+mend_cross_entropy = Exercise(
+    title="Mend cross-entropy",
+    forward=lambda inp, targ: (inp.logsumexp(-1) - inp[range(len(targ)), targ]).mean(),
+    inputs={"inp": normal("bs c"), "targ": indices("bs", "c")},
+    answers=stored("inp.g"),
+    faulty="""\
+# One line is wrong.
+inp.g = inp.softmax(-1)
+inp.g[range(len(targ)), targ] -= 1
+inp.g /= inp.shape[1]""",
+    hints=_mend_hints(
+        "inp.g",
+        first="Compare the answer with nudges, at sizes that are no squares. How are the two related?",
+        then="The rows add up to 0, as they should. What is left to be wrong?",
+        last="Over what does the loss take its mean: over the classes, or over the rows?",
+    ),
+)
+
+mend_layernorm = Exercise(
+    title="Mend layer norm",
+    forward=_layernorm,
+    inputs={"inp": sized(normal("bs n"), n=(4, 5, 6)), "gamma": normal("n"), "beta": normal("n"), "out": output()},
+    answers=stored("inp.g", "gamma.g"),
+    faulty="""\
+# One line is wrong.
+mean = inp.mean(-1, keepdim=True)
+inv = (inp.var(-1, keepdim=True) + 1e-5) ** -0.5
+hat = (inp - mean) * inv
+hat_g = out.g * gamma
+inp.g = inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+gamma.g = (out.g * hat).sum(0)""",
+    hints=_mend_hints(
+        "inp.g",
+        "gamma.g",
+        first="gamma.g is wrong, too, and is made of two things. Which of them is suspect?",
+        then="Is gamma * hat + beta the out that the function is given? Compare them.",
+        last="What does var divide by when it is not told otherwise: by n, or by n - 1?",
+    ),
+    misconceptions=(
+        *_layernorm_mistake(
+            "wrong-factor",
+            "the variance is divided by n - 1, and in the forward pass by n",
+            "What does var divide by when it is not told otherwise?",
+            variance=lambda inp: inp.var(-1, keepdim=True),
+        ),
+        *_layernorm_mistake(
+            "wrong-operand",
+            "the root is taken of the standard deviation, and must be of the variance",
+            "Which of the two has a root in it already?",
+            variance=lambda inp: inp.var(-1, unbiased=False, keepdim=True).sqrt(),
+        ),
+        *_layernorm_mistake(
+            "wrong-operand",
+            "the root is taken of the standard deviation, one divided by n - 1, and must be of the variance",
+            "Which of the two has a root in it already?",
+            variance=lambda inp: inp.std(-1, keepdim=True),
+        ),
+        *_layernorm_mistake(
+            "summed-wrong-axis",
+            "the mean is taken over the batch, and in the forward pass over each row",
+            "Which entries does layer norm compare with each other?",
+            centre=0,
+            variance=lambda inp: inp.var(-1, unbiased=False, keepdim=True),
+        ),
+    ),
+)
+
+mend_rnn = Exercise(
+    title="Mend the way back through time",
+    forward=_rnn,
+    inputs={
+        "x": normal("bs t n"),
+        "h": normal("bs m"),
+        "wx": weights("n m"),
+        "wh": weights("m m"),
+        "b": normal("m", scale=0.5),
+        "out": output(),
+    },
+    answers=stored("x.g", "h.g", "wx.g", "wh.g", "b.g"),
+    faulty="""\
+# One line is wrong.
+states = [h]
+for i in range(x.shape[1]):
+    states.append((x[:, i] @ wx + states[-1] @ wh + b).tanh())
+x.g, wx.g, wh.g, b.g = (torch.zeros_like(each) for each in (x, wx, wh, b))
+h.g = out.g
+for i in reversed(range(x.shape[1])):
+    sums_g = (1 - states[i + 1] ** 2) * h.g
+    x.g[:, i] = sums_g @ wx.t()
+    wx.g += x[:, i].t() @ sums_g
+    wh.g += states[i].t() @ sums_g
+    b.g += sums_g.sum(0)
+    h.g = sums_g @ wh""",
+    hints=_mend_hints(
+        "x.g",
+        "h.g",
+        "wx.g",
+        "wh.g",
+        "b.g",
+        first="Try it with a single moment, t = 1. Which answers are right there?",
+        then="With one moment all is right but for h.g. What is handed to the moment before?",
+        last="What makes an error at one size and none at another? Here two axes have the same length by nature.",
+    ),
+    misconceptions=(
+        *_rnn_mistake(
+            "wrong-point",
+            "the slope of tanh is that of the state before, in every moment",
+            "Which state came out of the tanh of moment i: number i of the list, or i + 1?",
+            slope=0,
+        ),
+        *_rnn_mistake(
+            "missing-local",
+            "wh is left out of what is handed on to the moment before",
+            "How does the state before come into the sums: as it is, or times something?",
+            hand_on=lambda sums_g: sums_g,
+        ),
+        *_rnn_mistake(
+            "wrong-point",
+            "the way back goes through the moments from the first to the last",
+            "Which moment is next to out, where the gradient comes from?",
+            order=list,
+        ),
+    ),
+)
+
+mend_attention = Exercise(
+    title="Mend attention",
+    forward=lambda q, k, v: (q @ k.t() / q.shape[-1] ** 0.5).softmax(-1) @ v,
+    inputs={"q": normal("s d"), "k": normal("t d"), "v": normal("t e"), "out": output()},
+    answers=stored("q.g", "k.g", "v.g"),
+    faulty="""\
+# One line is wrong.
+root = q.shape[1] ** 0.5
+weights = (q @ k.t() / root).softmax(0)
+weights_g = out.g @ v.t()
+scores_g = weights * (weights_g - (weights_g * weights).sum(1, keepdim=True)) / root
+q.g = scores_g @ k
+k.g = scores_g.t() @ q
+v.g = weights.t() @ out.g""",
+    hints=_mend_hints(
+        "q.g",
+        "k.g",
+        "v.g",
+        first="v.g is made of two things only, and it is wrong. Which of them can be checked by itself?",
+        then="Is weights @ v the out that the function is given?",
+        last="Each query shares out its attention over the keys: which sums must be 1?",
+    ),
+)

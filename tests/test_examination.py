@@ -1,0 +1,334 @@
+"""A learner's test is judged by the backward passes that it rejects: points, what is said, and who is not fooled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from corpus import PAGES
+
+from grader.child.call_arguments import function_of
+from grader.course import Course
+from grader.exercise import Routine
+from grader.judging.grading import Grader
+from grader.judging.nudge_evidence import body_shown
+from grader.reference.references import make_trials
+from grader.results import AnswerResult, ExerciseResult
+from grader.sampling import BackwardPass
+from grader.sandbox.worker import Worker
+
+TESTS = ("test_scale", "test_row_mean", "test_softmax")
+Grade = Callable[[str, str], ExerciseResult]
+
+# From the best to the worst, as somebody would rank them who reads them with care; those of a line are about as good.
+RANKED = {
+    "test_softmax": (
+        ("a formula, four sizes, and out.g as it was", "nudges in double precision"),
+        ("thorough, but out.g is not looked at again", "thorough, but a turned tensor is called wrong"),
+        ("random and not square, at two sizes of several rows",),
+        ("random, one size of three rows", "square sizes only", "a tolerance of a half, random", "one row only"),
+        ("an upstream gradient of ones",),
+        ("exact equality",),
+        ("only the shape is looked at", "whether something was stored"),
+        ("nothing is asserted", "it returns what it should assert", "backward is never called",
+         "everything is rejected", "the diagonal is taken for the right answer",
+         "nudges of 1e-7 in single precision", "out has no upstream gradient", "a name is misspelt"),
+    ),
+    "test_scale": (
+        ("formulas, four sizes, everything as it was", "nudges of both inputs in double precision"),
+        ("out.g is not looked at again",),
+        ("never a square, never a single row", "all inputs are positive", "the tolerance is one tenth"),
+        ("sums are compared",),
+        ("an upstream gradient of ones, random inputs",),
+        ("one small example of integers, by hand", "a single row", "scale.g is forgotten"),
+        ("ones everywhere",),
+        ("equality of floats",),
+        ("a mean is thought to be right", "it is called without out", "it never comes to an end"),
+    ),
+    "test_row_mean": (
+        ("a formula at four sizes", "sums over rows and equal entries say it all"),
+        ("never a square", "dtypes are made the same before they are compared"),
+        ("small sizes only", "upstream gradients between 0 and 1", "shapes are not compared, and allclose broadcasts"),
+        ("squares only",),
+        ("the first entry alone", "an upstream gradient of ones", "a single row"),
+        ("only nan would be noticed",),
+        ("the division by n is forgotten in the test", "== for floats"),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def grade(course: Course, grader: Grader, worker: Worker) -> Grade:
+    return lambda exercise, source: grader.grade(course.find(exercise), source.encode(), worker)
+
+
+def answer_of(result: ExerciseResult) -> AnswerResult:
+    (answer,) = result.answers
+    return answer
+
+
+def passes_of(course: Course, exercise: str) -> list[BackwardPass]:
+    routine = course.find(exercise).function
+    assert isinstance(routine, Routine)
+    trials = make_trials(routine, np.random.default_rng(0))
+    return [trial.arguments["backward"] for trial in sorted(trials, key=lambda trial: trial.setting.index)]
+
+
+@pytest.mark.parametrize("exercise", TESTS)
+def test_learners_tests_are_ranked_as_a_careful_reader_would(exercise: str, grade: Grade) -> None:
+    sources = {submission.title: submission.source for submission in PAGES[f"15_clinic/{exercise}"]}
+    lines = [
+        [grade(exercise, sources[title]).score for title in line if "end" not in title] for line in RANKED[exercise]
+    ]
+    assert all(score == 4 for score in lines[0])
+    assert all(min(better) > max(worse) for better, worse in pairwise(lines)), lines
+    assert all(score == 0 for score in lines[-1])
+
+
+@pytest.mark.parametrize("exercise", TESTS)
+def test_there_are_twenty_wrong_ones_and_ten_right_ones_and_autograd_says_which(exercise: str, course: Course) -> None:
+    """At every size, in both precisions; a wrong one is wrong at some."""
+    forward = {"test_scale": torch.mul, "test_row_mean": lambda x: x.mean(1), "test_softmax": lambda x: x.softmax(1)}
+    found = [each for each in passes_of(course, exercise) if not each.name]
+    wrong = [is_wrong(each.source, forward[exercise], scaled=exercise == "test_scale") for each in found]
+    assert wrong == [False] * 10 + [True] * 20
+
+
+def is_wrong(source: str, forward: Callable[..., torch.Tensor], *, scaled: bool) -> bool:
+    """Something that is stored is not what torch's autograd says, or out.g is changed."""
+    backward, rng = function_of(source), torch.Generator().manual_seed(1)
+    for bs, n, size, dtype in (
+        (1, 4, 1, torch.float32), (3, 3, 1, torch.float64), (6, 8, 1, torch.float32), (5, 2, 2000, torch.float64),
+        (4, 1, 1, torch.float32), (1, 1, 1, torch.float64), (2, 7, 1, torch.float64),
+    ):  # fmt: skip
+        shapes = ((bs, n), (n,)) if scaled else ((bs, n),)
+        leaves = [(size * torch.randn(shape, generator=rng)).to(dtype).requires_grad_() for shape in shapes]
+        out = forward(*leaves)
+        out_g = 3 * torch.randn(out.shape, generator=rng).to(dtype)
+        out.backward(out_g)
+        given, given_out = [leaf.detach().clone() for leaf in leaves], out.detach().clone()
+        given_out.g = out_g.clone()
+        try:
+            backward(*given, given_out)
+            same = [
+                found.g.shape == leaf.grad.shape
+                and found.g.dtype == dtype
+                and torch.allclose(found.g, leaf.grad, 1e-4, 1e-6 * size)
+                for found, leaf in zip(given, leaves, strict=True)
+            ]
+        except (AttributeError, RuntimeError):
+            return True
+        if not all(same) or not torch.equal(given_out.g, out_g):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("exercise", TESTS)
+def test_what_may_explain_a_mistake_is_there(exercise: str, course: Course) -> None:
+    found = passes_of(course, exercise)
+    names = [each.name for each in found if each.name]
+    assert len(set(names)) == len(names)
+    assert {name for each in found for name in each.told_by} <= set(names)
+
+
+def test_names_and_order_tell_nothing(course: Course) -> None:
+    routine = course.find("test_softmax").function
+    orders = [
+        [trial.setting.index for trial in make_trials(routine, np.random.default_rng(seed))] for seed in (1, 1, 2)
+    ]
+    assert orders[0] == orders[1] != orders[2] != sorted(orders[2])
+    assert all(each.source.startswith("def backward(inp, out):\n") for each in passes_of(course, "test_softmax"))
+
+
+def test_a_test_is_written_in_place_of_dots(course: Course) -> None:
+    assert course.find("test_scale").path.read_text().rstrip().endswith('"""\n    ...')
+
+
+@pytest.mark.parametrize(
+    ("title", "says", "evidence", "hint"),
+    [
+        (
+            "an upstream gradient of ones",
+            "it rejects 10 of 20 wrong backward passes and accepts 10 of 10 right ones. "
+            "It accepts one that leaves out.g out. In every call, all entries of out.g are the same number",
+            "it accepts: inp.g = torch.full_like(inp, 1 / inp.shape[1])",
+            "If every entry of out.g is 1, who can tell whether it was used?",
+        ),
+        (
+            "small sizes only",
+            "it rejects 18 of 20 wrong backward passes and accepts 10 of 10 right ones. "
+            "It accepts one that leaves the rows from the fourth on at 0. No call has more than three rows",
+            "it accepts: inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]; inp.g[3:] = 0",
+            "How many rows would it take to see that one was left out?",
+        ),
+        (
+            "squares only",
+            "it rejects 16 of 20 wrong backward passes and accepts 10 of 10 right ones. "
+            "It accepts one that divides by bs in place of n. In every call, bs and n are the same number",
+            "it accepts: inp.g = out.g[:, None].expand(inp.shape) / len(inp)",
+            "If bs and n are the same number, who can tell which of them was meant?",
+        ),
+        (
+            "the division by n is forgotten in the test",
+            "it rejects 19 of 20 wrong backward passes and accepts 0 of 10 right ones. "
+            "It rejects one that is written as in the lesson, so what the test asserts is not true of a right answer",
+            "it rejects: inp.g = out.g[:, None].expand(inp.shape) / inp.shape[1]",
+            "What would you have to see",
+        ),
+    ],
+)
+def test_the_finding_names_a_backward_pass_and_what_hides_it(
+    title: str, says: str, evidence: str, hint: str, grade: Grade
+) -> None:
+    source = next(each.source for each in PAGES["15_clinic/test_row_mean"] if each.title == title)
+    answer = answer_of(grade("test_row_mean", source))
+    assert (answer.name, answer.message, answer.evidence) == ("verdicts", says, evidence)
+    assert answer.hints[0].startswith(hint)
+    assert len(answer.hints) == 3
+
+
+@pytest.mark.parametrize(
+    ("title", "why"),
+    [
+        ("exact equality", "It compares so closely that the last digits decide, and these depend on the order of"),
+        ("a relative tolerance alone", "It leaves no room for rounding where an entry is nearly 0"),
+        ("one row only", "Every inp has a single row, bs = 1"),
+        ("only the shape is looked at", "It compares no entry of inp.g with anything"),
+        ("nothing is asserted", "It never looks at inp.g, so one that does nothing is accepted, too"),
+    ],
+)
+def test_why_is_what_a_probe_tells(title: str, why: str, grade: Grade) -> None:
+    source = next(each.source for each in PAGES["15_clinic/test_softmax"] if each.title == title)
+    assert f". {why}" in answer_of(grade("test_softmax", source)).message
+
+
+def test_what_a_test_returns_counts_for_nothing(grade: Grade) -> None:
+    answer = answer_of(grade("test_softmax", "def test_softmax(backward):\n    return False\n"))
+    assert answer.message.endswith("What it returns counts for nothing: only an exception rejects, as from an `assert`")
+    assert (answer.code, answer.score) == ("accepts-wrong", 0)
+
+
+def test_a_test_that_is_told_by_chance_is_not_repeatable(grade: Grade) -> None:
+    """Also where chance falls on right ones alone."""
+    source = (
+        "import torch\ndef test_row_mean(backward):\n    inp = torch.randn(3, 4)\n    out = inp.mean(1)\n"
+        "    out.g = torch.randn(3)\n    backward(inp, out)\n"
+        "    assert torch.equal(inp.g, out.g[:, None] * 0.25) and torch.rand(()) < 0.5\n"
+    )
+    answer = answer_of(grade("test_row_mean", source))
+    assert answer.code == "not-repeatable"
+    assert answer.message.startswith("called again with the same backward pass, it does not always come to the same")
+
+
+def test_what_is_kept_from_call_to_call_is_not_repeatable(grade: Grade) -> None:
+    """The first backward pass that it is given is what it compares the others with."""
+    source = (
+        "import torch\nKEPT = []\ndef test_row_mean(backward):\n    inp = torch.ones(3, 4)\n    out = inp.mean(1)\n"
+        "    out.g = torch.tensor([1.0, 2.0, 3.0])\n    KEPT.append(backward)\n"
+        "    assert len(KEPT) < 60\n"
+    )
+    assert answer_of(grade("test_row_mean", source)).code == "not-repeatable"
+
+
+def test_what_the_first_one_stores_is_no_pattern_for_the_others(course: Course, worker: Worker) -> None:
+    """Whatever the seed, it is a wrong one."""
+    source = (
+        "import torch\nKEPT = []\ndef test_row_mean(backward):\n    inp = torch.ones(3, 5)\n    out = inp.mean(1)\n"
+        "    out.g = torch.tensor([1.0, 2.0, 3.0])\n    backward(inp, out)\n"
+        "    KEPT.append(getattr(inp, 'g', torch.zeros(3, 5)))\n    assert torch.equal(KEPT[-1], KEPT[0])\n"
+    )
+    exercise = course.find("test_row_mean")
+    assert [Grader(seed).grade(exercise, source.encode(), worker).score for seed in range(4)] == [0] * 4
+
+
+def test_another_exception_on_a_right_backward_pass_is_an_error(grade: Grade) -> None:
+    answer = answer_of(grade("test_scale", "def test_scale(backward):\n    backward(1, 2, 3)\n"))
+    assert answer.code == "error"
+    assert answer.message.startswith(
+        "called with a right backward pass, it stops with AttributeError: 'int' object has"
+    )
+    assert answer.score == 0
+
+
+def test_an_error_in_part_of_the_right_ones_costs_their_share(grade: Grade) -> None:
+    source = next(e.source for e in PAGES["15_clinic/test_row_mean"] if e.title == "the memory of inp.g is written to")
+    answer = answer_of(grade("test_row_mean", source))
+    assert answer.code == "error"
+    assert 0 < answer.score < answer.max_score
+
+
+def test_a_test_passes_where_a_submission_shares_one_child(course: Course, grader: Grader, worker: Worker) -> None:
+    texts = [(name, next(e.source for e in PAGES[f"15_clinic/{name}"] if not e.expected)) for name in TESTS]
+    together = grader.passed_together([(course.find(name), text.encode(), {}) for name, text in texts], worker)
+    assert {name: (result.status, result.notes) for name, result in together.items()} == dict.fromkeys(
+        TESTS, ("passed", ())
+    )
+
+
+def test_rejecting_more_right_ones_never_gains(course: Course, grader: Grader, worker: Worker) -> None:
+    """The stricter test catches one more wrong backward pass, and calls a right one wrong."""
+    body = (
+        "import torch\ndef test_softmax(backward):\n    torch.manual_seed(0)\n    inp = torch.randn(3, 5)\n"
+        "    out = inp.softmax(1)\n    out.g = 2 * torch.randn(3, 5)\n    g = out.g.clone()\n    backward(inp, out)\n"
+        "    assert torch.allclose(inp.g, out * (g - (g * out).sum(1, keepdim=True)), atol=1e-6)\n"
+    )
+    stricter = f"{body}    assert torch.equal(out.g, g) and inp.g.is_contiguous()\n"
+    scores = [grader.grade(course.find("test_softmax"), text.encode(), worker).score for text in (body, stricter)]
+    assert scores[1] < scores[0]
+
+
+def test_a_body_that_was_left_as_it_was_found_is_still_to_do(course: Course, grade: Grade) -> None:
+    """With comments as without; who changes it and does not mend it hears what is wrong."""
+    text = course.find("mend_attention").path.read_text()
+    for same in (text, text.replace("# One line is wrong.", "# Which one?")):
+        result = grade("mend_attention", same)
+        assert {(answer.status, answer.message) for answer in result.answers} == {
+            ("todo", "as it was found: one line of it is wrong")
+        }
+    result = grade("mend_attention", text.replace("softmax(0)", "softmax(-2)"))
+    assert {(answer.status, answer.code) for answer in result.answers} == {("failed", "summed-wrong-axis")}
+
+
+@pytest.mark.parametrize("name", ["linear", "cross_entropy", "layernorm", "rnn", "attention"])
+def test_every_answer_of_a_body_to_be_mended_is_wrong(name: str, course: Course, grade: Grade) -> None:
+    """So nobody has points for what they were given."""
+    text = course.find(f"mend_{name}").path.read_text()
+    assert "# One line is wrong." in text
+    assert grade(f"mend_{name}", f"{text}\n    print()\n").score == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("lambda x: x + 1", "lambda x: x + 1"),
+        ("def bug(x):\n    y = x\n    return y + 1\n", "y = x; return y + 1"),
+        ("def bug(x):\n    if x > 0:\n        x = 0\n    return x + 1\n", "if x > 0: x = 0; return x + 1"),
+        ("def bug(x):\n    for i in range(2):\n        y = i\n        x += y\n    return x\n", ""),
+    ],
+)
+def test_a_function_argument_is_an_expression_or_a_def(source: str, expected: str) -> None:
+    """And is told on one line, unless it has loops and the like."""
+    assert function_of(source)(0) == 1
+    assert (body_shown(source) if "def" in source else source) == expected
+
+
+def test_the_call_that_shows_a_bug_is_told_with_its_body(grade: Grade) -> None:
+    """Each of two returned numbers beside the one that is right."""
+    result = grade("smallest_failing_input", "def smallest_failing_input(bug):\n    return 6, 5\n")
+    for answer, number in zip(result.answers, (6, 5), strict=True):
+        call = rf"smallest_failing_input\(bug\) returns {number} as {answer.name}, and must return [1-4]"
+        assert re.fullmatch(rf"with `inp\.g = .*` in bug, {call}", answer.evidence), answer.evidence
+
+
+def test_too_many_backward_passes_are_refused() -> None:
+    from grader.errors import SpecError
+    from grader.sampling import backward_passes
+
+    one = BackwardPass("def backward():\n    pass\n")
+    with pytest.raises(SpecError, match="50 backward passes at most"):
+        backward_passes(*[replace(one, says=str(i)) for i in range(51)])
