@@ -101,7 +101,7 @@ def call_evidence(name: str, routine: Routine, wrong: Sequence[Pair], *, reveal:
         reveal: the right answer may be told, if there is only one.
     """
     trial, array = min(wrong, key=lambda pair: _entries(pair[0]))
-    if max(_entries(trial), array.size) > MOST_SHOWN:
+    if max(_entries(trial), array.size) > MOST_SHOWN or len(routine.answers) > 1:
         return ""
     arguments = ", ".join(f"{argument}={_typed(trial.arguments[argument])}" for argument in routine.argument_names)
     expected = trial.expected[routine.answers[0].name]
@@ -120,7 +120,9 @@ def both_shown(answer: Answer, trial: Trial, array: np.ndarray) -> str:
 
 
 def _entries(trial: Trial) -> int:
-    return max((value.values.size for value in trial.arguments.values() if isinstance(value, Array)), default=1)
+    sizes = (value.values.size if isinstance(value, Array) else len(value)
+             for value in trial.arguments.values() if isinstance(value, (Array, list)))  # fmt: skip
+    return max(sizes, default=1)
 
 
 def _typed(value: Any) -> str:
