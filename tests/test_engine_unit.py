@@ -63,6 +63,31 @@ def test_the_gradients_of_numbers_are_those_of_torch(seed: int, course: Course) 
         np.testing.assert_allclose(trial.expected["return"], right, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gradients_of_tensors_are_those_of_torch(seed: int, course: Course) -> None:
+    for trial in make_trials(course.find("tensor_engine").function, np.random.default_rng(seed)):
+        for place, right in enumerate(by_torch(trial.inputs["program"], trial.inputs["tensors"])):
+            np.testing.assert_allclose(trial.expected[f"return.{place}"], right, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gradients_of_several_walks_are_those_of_torch(seed: int, course: Course) -> None:
+    for trial in make_trials(course.find("engine_twice").function, np.random.default_rng(seed)):
+        leaves = [value.clone().requires_grad_() for value in trial.inputs["x"]]
+        values: list[Any] = list(leaves)
+        for name, *taken in trial.inputs["program"]:
+            if name == "zero_grad":
+                for leaf in leaves:
+                    leaf.grad = None
+            elif name == "backward":
+                values[taken[0]].backward(retain_graph=True)
+            else:
+                do = torch.Tensor.detach if name == "detach" else OPERATIONS[name]
+                values.append(do(*(values[i] for i in taken)))
+        right = [0.0 if leaf.grad is None else float(leaf.grad) for leaf in leaves]
+        np.testing.assert_allclose(trial.expected["return"], right, rtol=1e-10, atol=1e-12)
+
+
 def test_a_chain_of_a_hundred_thousand_steps_is_gone_through(course: Course) -> None:
     program: list[tuple[Any, ...]] = [("tanh", 0)]
     program += [("add", i, 0) if i % 2 else ("sub", i, 1) for i in range(1, LONG)]

@@ -19,7 +19,7 @@ from pictures_05_06 import beliefs, slopes
 from pictures_07 import network, tied
 from pictures_09_10 import conv_graph, image_gradient, norm_graph, norm_jacobian, norm_touches, turned, windows
 from pictures_11_12 import attention, causal, one_key, touches, unrolled, vanishing
-from pictures_13 import copies, order, tape
+from pictures_13 import copies, order, pieces, tape
 
 from grader.picture.svg_drawing import CELL_HEIGHT, Picture, height_of, row_middle, width_of
 
@@ -138,6 +138,7 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "exercises/12_attention/one_key.svg": one_key,
     "exercises/13_engine/copies.svg": copies,
     "exercises/13_engine/order.svg": order,
+    "exercises/13_engine/pieces.svg": pieces,
     "exercises/13_engine/tape.svg": tape,
 }
 

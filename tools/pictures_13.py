@@ -1,4 +1,4 @@
-"""Pictures of unit 13: a tape that is filled and walked back, a diamond in two orders, and copies that are added up."""
+"""Pictures of unit 13: a tape filled and walked back, a diamond in two orders, copies added up, a chain in pieces."""
 
 from __future__ import annotations
 
@@ -113,4 +113,36 @@ def copies() -> Picture:
         start, end = left + width_of(contribution) + 4, right - 4
         picture.arrow((start, row_middle(top, row)), (end, row_middle(top, row)), "backward")
     picture.text(right + width_of(column) / 2, 44, "for c, (3, 1): over the columns", "small")
+    return picture
+
+
+def pieces() -> Picture:
+    """A chain of nine steps, of whose states every third is kept."""
+    picture = Picture(
+        800,
+        220,
+        "A chain in pieces",
+        "Ten states in a row. States 0, 3 and 6 are kept, the others are forgotten on the way forward. States 7 and 8 "
+        "are made again from state 6, and the three last steps are walked back first.",
+    )
+    places = [52 + 76 * i for i in range(10)]
+    for i, x in enumerate(places):
+        kept = i % 3 == 0 and i < 9
+        picture.box(x - 24, 55, 48, 30, "marked" if kept or i == 9 else "box", 4)
+        name = f"h{i}" if i < 9 else "out"
+        picture.text(x, 75, name, "code small" if kept or i == 9 else "code faint small")
+        if i:
+            picture.arrow((places[i - 1] + 26, 70), (x - 26, 70), "forward")
+    for i in (6, 7, 8):
+        x = places[i]
+        picture.box(x - 24, 125, 48, 30, "marked", 4)
+        picture.text(x, 145, f"h{i}", "code small")
+        picture.arrow((places[i + 1] - 26, 150), (x + 26, 150), "backward")
+        if i > 6:
+            picture.arrow((places[i - 1] + 26, 132), (x - 26, 132), "forward")
+    picture.arrow((places[6], 87), (places[6], 123), "forward")
+    picture.arrow((places[9], 87), (places[9] - 22, 146), "backward")
+    picture.text(24, 36, "forward: every third state is kept", "forward-fill small", "start")
+    picture.text(24, 145, "the last piece is made again, and walked back", "small", "start")
+    picture.text(24, 196, "then the piece from h3 on, then the one from h0 on", "backward-fill small", "start")
     return picture

@@ -3,8 +3,9 @@
 import math
 from functools import lru_cache
 
-from grader.exercise import Misconception, Routine
-from grader.sampling import Sampler, normal, sized
+from grader.exercise import Exercise, Misconception, Routine, stored
+from grader.sampling import Sampler, normal, output, sized, weights
+from grader.trial_sizes import LARGER_KIND
 
 _LONG = 1200  # steps of the chain on which a recursion ends
 _PLACES = ("first", "second")
@@ -30,14 +31,21 @@ _NUMBERS = {
 }
 
 
-def _swept(program, inputs, rules, walk=None, keep=None, seed=None, start=None):
-    """The gradient of a program's last value for each input.
+def _swept(program, inputs, rules, **how):
+    """The gradient of a program's last value for each input; see `_gradients`."""
+    found = zip(inputs, _gradients(program, inputs, rules, **how), strict=False)
+    return [value * 0 if gradient is None else gradient for value, gradient in found]
+
+
+def _gradients(program, inputs, rules, walk=None, keep=None, seed=None, start=None, before=()):
+    """The gradient of a program's last value for each value; None for one that the walk does not come to.
 
     Args:
         walk: the steps' uses in the order in which they are gone through, as pairs of a value and a place in its step.
         keep: what becomes of an earlier contribution and a new one, by a step of this name: their sum.
         seed: of the last value, the gradient that the walk begins with: 1.
         start: the gradient that every other value begins with: None, which is 0 in the end.
+        before: the gradients that the first values have already, from another walk.
     """
     values, steps = list(inputs), [((), (), (), "")] * len(inputs)
     for name, *operands in program:
@@ -45,7 +53,7 @@ def _swept(program, inputs, rules, walk=None, keep=None, seed=None, start=None):
         taken = [*(values[i] for i in operands[: len(backs)]), *operands[len(backs) :]]
         values.append(value(*taken))
         steps.append((backs, operands, taken, name))
-    gradients = [start] * len(values)
+    gradients = [*before, *[start] * len(values)][: len(values)]
     gradients[-1] = seed(values[-1]) if seed else values[-1] * 0 + 1
     for number, place in (walk or _back)(steps):
         backs, operands, taken, name = steps[number]
@@ -54,7 +62,7 @@ def _swept(program, inputs, rules, walk=None, keep=None, seed=None, start=None):
         new, to = backs[place](gradients[number], values[number], *taken), operands[place]
         old = gradients[to]
         gradients[to] = new if old is None else keep(old, new, name) if keep else old + new
-    return [value * 0 if gradient is None else gradient for value, gradient in zip(inputs, gradients, strict=False)]
+    return gradients
 
 
 def _uses(steps, number):
@@ -232,6 +240,18 @@ def _edits(rules, particular, of_shape=()):
             yield "wrong-operand", says, name, edited(*reversed(backs))
 
 
+def _declared(code, says, rule):
+    """A misconception; about the rule of an operation, it asks for just that, and else what the exercise asks."""
+    if not says.startswith("the backward rule of "):
+        return Misconception(code, "return", rule, says)
+    name = says.split()[4]
+    hints = (
+        f"Take one {name} alone, with numbers of your own. What must each value that it takes hear, by hand?",
+        f"Nudge what {name} takes by 0.001, and see how far its own value moves. Which line of your engine says that?",
+    )
+    return Misconception(code, "return", rule, says, hints)
+
+
 def _nothing(place):
     return lambda g, y, *taken: taken[place] * 0
 
@@ -299,10 +319,12 @@ def _numbered(text, n, rng):
 def _named(text, numbers, rng, n=4):
     """A program, in which these inputs have names; what is added or multiplied changes places now and then."""
     numbers, program = dict(numbers), []
-    for place, line in enumerate(text.split(", ")):
-        made, _, name, *taken = line.split()
+    for line in text.split(", "):
+        made, _, step = line.rpartition(" = ")
+        name, *taken = step.split()
         operands = [numbers[one] if one in numbers else int(one) if one.isdigit() else float(one) for one in taken]
-        numbers[made] = n + place
+        if made:
+            numbers[made], n = n, n + 1
         program.append((name, *(operands[::-1] if name in ("add", "mul") and rng.random() < 0.5 else operands)))
     return program
 
@@ -471,7 +493,7 @@ value_engine = Routine(
             "Begin with 1 on the last value, and go through the values so that all users of one come before it.",
         )
     },
-    misconceptions=tuple(Misconception(code, "return", rule, says) for code, says, rule in _misconceptions()),
+    misconceptions=tuple(_declared(*slip) for slip in _misconceptions()),
 )
 
 
@@ -626,6 +648,191 @@ tensor_engine = Routine(
     },
     misconceptions=(
         Misconception("forward-value", "return", lambda tensors: tensors, "these are the inputs, not their gradients"),
-        *(Misconception(code, "return", _by_edit(edit), says) for edit, (code, says, _) in enumerate(_EDITS)),
+        *(_declared(code, says, _by_edit(edit)) for edit, (code, says, _) in enumerate(_EDITS)),
     ),
+)
+
+
+# Several walks.
+_SCRIPT = {name: _NUMBERS[name] for name in ("add", "mul", "tanh")}
+_SCRIPT |= {f"{name} cut": (value, tuple(map(_nothing, range(len(backs))))) for name, (value, backs) in _SCRIPT.items()}
+_SCRIPT["detach"] = (lambda a: a, (_nothing(0),))
+
+
+def _scripted(program, x, rules=_SCRIPT, kept=None, cleared=None, apart=False, grown=False, cut=False, **how):
+    """What the inputs have in the end.
+
+    Args:
+        kept: of all gradients that there are, those with which the next walk begins: those of the inputs.
+        cleared: what zero_grad leaves of all gradients: zeros for the inputs.
+        apart: each walk begins with nothing, and what it gives the inputs is added behind it.
+        grown: the 1 with which a walk begins is added to what its last value has.
+        cut: who is detached is cut off itself.
+    """
+    inputs, made = x.tolist(), []
+    n = len(inputs)
+    state = [0.0] * n
+    for step in program:
+        name, *operands = step
+        if name == "zero_grad":
+            state = cleared(state, n) if cleared else [0.0] * n
+        elif name == "backward":
+            before = () if apart else kept(state, n) if kept else state[:n]
+            if grown:
+                has = before[operands[0]] if operands[0] < len(before) else 0.0
+                how["seed"] = lambda y, has=has: 1.0 + has
+            found = _gradients(made[: operands[0] - n + 1], inputs, rules, before=before, **how)
+            if apart:
+                found = [old + (new or 0.0) for old, new in zip(state[:n], found, strict=False)]
+            state = [0.0 if each is None and i < n else each for i, each in enumerate([*found, *state[len(found) :]])]
+        else:
+            made.append(step)
+            if cut and name == "detach":
+                made[operands[0] - n] = (f"{made[operands[0] - n][0]} cut", *made[operands[0] - n][1:])
+    return state[:n]
+
+
+def _script_slips():
+    def by(**how):
+        return lambda program, x: _scripted(program, x, **how)
+
+    replaced = "a call of backward replaces what an earlier one has left: calls add, until zero_grad"
+    yield "overwritten", replaced, by(kept=lambda state, n: ())
+    between = "values between the inputs and the end keep their gradients from call to call, and hand them on once more"
+    for cleared in (lambda state, n: [0.0] * n + state[n:], lambda state, n: [0.0] * n):
+        for grown in (False, True):
+            yield "stale-gradient", between, by(kept=lambda state, n: state, cleared=cleared, grown=grown)
+    yield "stale-gradient", "zero_grad leaves the inputs what they have", by(cleared=lambda state, n: state)
+    passes = {**_SCRIPT, "detach": (_SCRIPT["detach"][0], (_as_it_is,))}
+    yield "wrong-graph", "a gradient passes through detach to the value that was detached", by(rules=passes)
+    yield "missing-path", "detach cuts off the value itself, also for the steps that take it undetached", by(cut=True)
+    for code, says, how in _OF_THE_WALK:
+        if code != "hard-coded":
+            yield code, says, by(apart=True, **how)
+        if code not in ("hard-coded", "missing-path"):  # what was there before is no first contribution
+            yield code, says, by(**how)
+    for code, says, _, rules in _edits({name: _SCRIPT[name] for name in ("add", "mul", "tanh")}, _OF_NUMBERS):
+        yield code, says, by(rules={**_SCRIPT, **rules})
+
+
+_SCRIPTS = (
+    "p = mul a b, q = tanh p, backward q, backward q",
+    "p = mul a b, q = add p a, r = tanh q, backward r, d = detach q, s = mul d r, t = mul s s, u = add t q, "
+    "backward u, backward u",
+    "p = mul a b, q = tanh p, backward q, zero_grad, d = detach p, r = mul q d, s = mul r p, backward s, t = add s q, "
+    "u = mul t a, backward u",
+)
+
+
+def _script(rng, setting, _shape):
+    return _numbered(_SCRIPTS[setting.turn % 3], setting.sizes["n"], rng)
+
+
+engine_twice = Routine(
+    title="An engine that walks back more than once",
+    inputs={"program": Sampler("", _script, turns=3), "x": _X},
+    reference=_scripted,
+    listed=True,
+    hints={
+        "return": (
+            "Which gradients has anybody asked for, once a walk is over? What becomes of the others?",
+            "Call backward twice on one value. What should a value between it and the inputs hand on the second time?",
+            "Clear what is between before each walk, and leave the inputs what they have.",
+        )
+    },
+    misconceptions=tuple(_declared(*slip) for slip in _script_slips()),
+)
+
+
+# A chain of states
+def _states(x, w, b, every):
+    """h = x, then h = (h @ w + b[i]).tanh() for each i; out is the last h, whatever `every` is"""
+    h = x
+    for i in range(len(b)):
+        h = (h @ w + b[i]).tanh()
+    return h
+
+
+def _every(_rng, setting, _shape):
+    return 7 if setting.kind == LARGER_KIND else (2, 3, 1, 10)[setting.index % 4]
+
+
+def _in_pieces(x, w, b, every, g, *, turn=reversed, most=None, anew=False, within=False, before=0, shift=1):
+    """The gradients for x, w and b, made from pieces of the chain.
+
+    Args:
+        turn: the order of the pieces.
+        most: how many of them are walked back.
+        anew: each of them begins with the upstream gradient.
+        within: rows of b's gradient are counted in the piece.
+        before: 1 for the slope of tanh at the state before.
+        shift: 0 where b is forgotten when states are made again.
+    """
+    kept, h, upstream, w_g, b_g = {}, x, g, w * 0, b * 0
+    for i in range(len(b)):
+        if i % every == 0:
+            kept[i] = h
+        h = (h @ w + b[i]).tanh()
+    for start in list(turn(sorted(kept)))[:most]:
+        g, states = upstream if anew else g, [kept[start]]
+        for row in b[start : start + every]:
+            states.append((states[-1] @ w + shift * row).tanh())
+        for i in reversed(range(len(states) - 1)):
+            s = g * (1 - states[i + 1 - before] ** 2)
+            w_g = w_g + states[i].mT @ s
+            b_g[i if within else start + i] = s.sum(0)
+            g = s @ w.mT
+    return {"x.g": g, "w.g": w_g, "b.g": b_g}
+
+
+def _piece_slips():
+    for code, says, answers, how in (
+        ("missing-local", "every piece begins with out.g, where what the piece behind it gave belongs", "x w b",
+         {"anew": True}),
+        ("missing-path", "only the last piece of the chain is walked back", "x w b", {"most": 1}),
+        ("wrong-order", "the pieces are walked back from the first to the last", "x w b", {"turn": list}),
+        ("overwritten", "its rows are counted in each piece from 0, so that pieces overwrite each other", "b",
+         {"within": True}),
+        ("wrong-point", "the slope of tanh is taken at the state before the step, not at the one behind it", "x w b",
+         {"before": 1}),
+        ("wrong-point", "the states of a piece are made again without b", "x w b", {"shift": 0}),
+    ):  # fmt: skip
+        for name in answers.split():
+            yield Misconception(code, f"{name}.g", _piece_rule(f"{name}.g", how), says)
+
+
+def _piece_rule(answer, how):
+    return lambda x, w, b, every, out_g: _in_pieces(x, w, b, every, out_g, **how)[answer]
+
+
+checkpoint_grad = Exercise(
+    title="Back through a chain, holding few states",
+    forward=_states,
+    inputs={
+        "x": normal("bs n"),
+        "w": weights("n n"),
+        "b": normal("t n", scale=0.5),
+        "out": output("bs n"),
+        "every": Sampler("", _every, turns=4),
+    },
+    answers=stored("x.g", "w.g", "b.g"),
+    never_holds="t bs n",
+    misconceptions=tuple(_piece_slips()),
+    hints={
+        "x.g": (
+            "Which states does the way back need, and in which order?",
+            "From a state that was kept, the states up to the next kept one can be made again.",
+            "Take the pieces from the last to the first: make the states of one piece, walk it back, and forget them.",
+        ),
+        "w.g": (
+            "At how many steps is w used? Which state does it meet at each of them?",
+            "Inside of a piece it is the loop of a recurrent network, as in unit 11.",
+            "Begin with zeros before the first piece, and add a product at every step of every piece.",
+        ),
+        "b.g": (
+            "How many rows does b have, and at how many steps is each of them used?",
+            "What arrives in front of the tanh of step i belongs into row i.",
+            "Add up over the batch, and look at which step of the whole chain a step of your piece is.",
+        ),
+    },
 )
