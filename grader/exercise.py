@@ -135,6 +135,8 @@ class Exercise:
         hints: three steps for each answer: nudge, pointer, almost there.
         misconceptions: wrong rules that the forward graph does not imply.
         never_holds: axes (`"bs n m"`) of an array that must never exist in memory.
+        held_by_forward: forward and torch's own way back hold as much, so that where there is no room for it nobody can
+            say what is right: it is metered, and not tried without room.
     """
 
     title: str
@@ -144,6 +146,7 @@ class Exercise:
     hints: Mapping[str, Hints] = field(default_factory=dict)
     misconceptions: tuple[Misconception, ...] = ()
     never_holds: str = ""
+    held_by_forward: bool = False
 
     def __post_init__(self) -> None:
         _check_common(self)

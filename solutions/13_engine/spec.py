@@ -311,13 +311,17 @@ _MIXED = (
 )
 
 
-def _numbered(text, n, rng):
-    """A program of `n` inputs; `a`, `b` and `c` are three of them."""
-    return _named(text, dict(zip("abc", map(int, rng.permutation(n)), strict=False)), rng, n)
+def _numbered(text, setting, rng):
+    """A program of n inputs; `a`, `b` and `c` are three of them."""
+    n = setting.sizes["n"]
+    return _named(text, dict(zip("abc", map(int, rng.permutation(n)), strict=False)), n, setting)
 
 
-def _named(text, numbers, rng, n=4):
-    """A program, in which these inputs have names; what is added or multiplied changes places now and then."""
+def _named(text, numbers, n, setting):
+    """A program, of whose inputs these have names; what is added or multiplied changes places in every other step.
+
+    Other steps do in the next trials. In the last one, which has the sizes of an earlier one, it is as in that one.
+    """
     numbers, program = dict(numbers), []
     for line in text.split(", "):
         made, _, step = line.rpartition(" = ")
@@ -325,7 +329,9 @@ def _named(text, numbers, rng, n=4):
         operands = [numbers[one] if one in numbers else int(one) if one.isdigit() else float(one) for one in taken]
         if made:
             numbers[made], n = n, n + 1
-        program.append((name, *(operands[::-1] if name in ("add", "mul") and rng.random() < 0.5 else operands)))
+        program.append(
+            (name, *(operands[::-1] if name in ("add", "mul") and (n + setting.index // 2) % 2 else operands))
+        )
     return program
 
 
@@ -341,8 +347,8 @@ def _chain(n, rng):
 def _program(rng, setting, _shape):
     n, turn = setting.sizes["n"], setting.turn % 4
     if turn == 0:
-        return _numbered(_SMALL[int(rng.integers(len(_SMALL)))], n, rng)
-    return _chain(n, rng) if turn == 3 else _numbered(_MIXED[turn - 1], n, rng)
+        return _numbered(_SMALL[setting.index // 2 % len(_SMALL)], setting, rng)
+    return _chain(n, rng) if turn == 3 else _numbered(_MIXED[turn - 1], setting, rng)
 
 
 _X = sized(Sampler("n", lambda rng, _, shape: rng.uniform(0.5, 1.5, shape), differentiable=True), n=(3, 4, 5))
@@ -627,7 +633,7 @@ _TENSOR_PROGRAMS = (
 
 
 def _tensor_program(rng, setting, _shape):
-    return _named(_TENSOR_PROGRAMS[setting.turn % 2], {name: i for i, name in enumerate("xwbc")}, rng)
+    return _named(_TENSOR_PROGRAMS[setting.turn % 2], {name: i for i, name in enumerate("xwbc")}, 4, setting)
 
 
 tensor_engine = Routine(
@@ -725,7 +731,7 @@ _SCRIPTS = (
 
 
 def _script(rng, setting, _shape):
-    return _numbered(_SCRIPTS[setting.turn % 3], setting.sizes["n"], rng)
+    return _numbered(_SCRIPTS[setting.turn % 3], setting, rng)
 
 
 engine_twice = Routine(
@@ -817,6 +823,7 @@ checkpoint_grad = Exercise(
     },
     answers=stored("x.g", "w.g", "b.g"),
     never_holds="t bs n",
+    held_by_forward=True,
     misconceptions=tuple(_piece_slips()),
     hints={
         "x.g": (
