@@ -93,7 +93,7 @@ def engine_twice(program, x):
     """
     ### BEGIN SOLUTION
     # The gradients of the inputs are all that outlives the calls.
-    inputs = [Node(number) for number in x.tolist()]
-    run_script(program, inputs)
-    return [node.grad for node in inputs]
+    leaves = [Node(number) for number in x.tolist()]
+    run_script(program, leaves)
+    return [leaf.grad for leaf in leaves]
     ### END SOLUTION
