@@ -52,6 +52,8 @@ MEANINGS: Mapping[str, str] = {
     "inverse-for-transpose": "A matrix was inverted where it should be transposed.",
     "inverted-mask": "The gradient flows where it should be blocked, and the other way round.",
     "overwritten": "The second contribution replaced the first; they must add.",
+    "wrong-order": "A step was taken before everything that it waits for was there.",
+    "stale-gradient": "A gradient of an earlier backward pass was used where it should have been cleared.",
     "hard-coded": "A number or a size was typed in that should follow the inputs.",
     "shape-special": "Right for some sizes only.",
     "not-linear": "The answer is not linear in the upstream gradient, as every gradient is.",

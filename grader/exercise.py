@@ -71,8 +71,11 @@ class Misconception:
 
     Args:
         code: the public code of the mistake.
-        answer: which answer it concerns.
-        rule: takes any of the exercise's inputs by name, and `out`, `out_g`; returns the wrong array.
+        answer: which answer it concerns; where several arrays are returned, `"return"` is all of them at once: then
+            the rule returns all, and the mistake is told where each is the learner's.
+        rule: takes any of the exercise's inputs by name, and `out`, `out_g`; returns the wrong array. Where more than
+            one answer is right (see `Routine.accepts`) it may take `answer` as well, what the learner returned: it
+            returns that if this mistake may have given it. `None` asks for an example of the mistake.
         says: the fact in a sentence; empty to let the code speak.
         hints: up to three steps that fit this mistake better than the answer's own.
     """
@@ -135,6 +138,8 @@ class Exercise:
         misconceptions: wrong rules that the forward graph does not imply.
         never_holds: axes (`"bs n m"`, `"n n"`) of an array that must never exist in memory.
         faulty: the lines of a body with a mistake, for the learner to mend; the stub has them in place of `...`.
+        held_by_forward: forward and torch's own way back hold as much, so that where there is no room for it nobody can
+            say what is right: it is metered, and not tried without room.
     """
 
     title: str
@@ -145,6 +150,7 @@ class Exercise:
     misconceptions: tuple[Misconception, ...] = ()
     never_holds: str = ""
     faulty: str = ""
+    held_by_forward: bool = False
 
     def __post_init__(self) -> None:
         _check_common(self)
@@ -224,6 +230,7 @@ class Routine:
             must equal the reference.
         returns: how many arrays it returns; several are in a list or a tuple, and each is an answer of its own.
         is_test: it returns nothing, and raises where it rejects what it is called with; hints are for `"verdicts"`.
+        listed: a list of numbers will do for an array, and so will an array of any dtype.
     """
 
     title: str
@@ -234,6 +241,7 @@ class Routine:
     accepts: Callable[..., bool] | None = None
     returns: int = 1
     is_test: bool = False
+    listed: bool = False
 
     never_holds: str = field(default="", init=False)
     faulty: str = field(default="", init=False)
@@ -297,9 +305,9 @@ def _check_common(declaration: Declaration) -> None:
     if not names or len(set(names)) != len(names):
         raise SpecError("an exercise needs at least one answer, and each only once")
     for misconception in declaration.misconceptions:
-        if misconception.answer not in names:
+        if misconception.answer not in (*names, *([RETURN] if "return.0" in names else ())):
             raise SpecError(f"the misconception {misconception.code} is about {misconception.answer!r}, no answer here")
-        known = {*declaration.inputs, "out", "out_g"}
+        known = {*declaration.inputs, "out", "out_g", "answer"}
         unknown = set(inspect.signature(misconception.rule).parameters) - known
         if unknown:
             raise SpecError(

@@ -55,6 +55,17 @@ def test_a_stub_keeps_the_docstring_and_imports_and_asks_for_each_answer():
     assert "SOLUTION" not in text
 
 
+def test_a_class_that_is_to_be_written_as_well_is_left_open():
+    """The class keeps its docstring, and what stands between it and the function is there to be used."""
+    text = stub(REAL.find("value_engine"))
+    names = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    assert list(names) == ["Value", "run_values", "value_engine"]
+    for name, is_open in (("Value", True), ("run_values", False), ("value_engine", True)):
+        *_, last = names[name].body
+        assert (ast.unparse(last) == "...") is is_open
+        assert ast.get_docstring(names[name])
+
+
 def test_build_writes_what_is_stale_and_nothing_else(small: Course):
     (path,) = derived_files(small)
     assert build(small) == []

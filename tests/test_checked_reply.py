@@ -49,6 +49,7 @@ def test_a_bfloat16_tensor_arrives_as_float32() -> None:
         {**TENSOR, "array": -1},
         {"kind": "number", "array": 0},
         {"kind": "none", "array": 0},
+        {"kind": "items", "array": 0},
         {"kind": "other", "array": 0},
         {"kind": "items", "items": [{**TENSOR, "array": 7}]},
         {"kind": "items", "items": [{"kind": "none"}] * 17},

@@ -50,6 +50,7 @@ TYPED = {
     "review": 0,
     "train 07_network": 2,
     "train 12_attention": 2,
+    "train 13_engine": 2,
     "train 07_network --format json": 2,
     "card": 0,
     "card 07_network": 0,

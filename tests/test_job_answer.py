@@ -117,6 +117,19 @@ def test_a_value_is_reported_by_its_kind(ask: Any, value: str, kind: str, type_n
     assert (returned.kind, returned.type) == (kind, type_name)
 
 
+@pytest.mark.parametrize("value", ["[2, 0.5, 1]", "(2, x.sum() * 0 + 0.5, x.numel() - 5)"])
+def test_a_list_of_numbers_is_sent_as_one_array_too(ask: Any, value: str) -> None:
+    observed = ask(f"def probe(x): return {value}")
+    returned = observed.facts.calls[0].returned
+    np.testing.assert_array_equal(observed.array(returned), [2, 0.5, 1])
+    assert [item.kind for item in returned.items].count("number") >= 2
+
+
+@pytest.mark.parametrize("value", ["[]", "[x, 1]", "[[1, 2]]", "[True, 1]", "['1']", "[2j]"])
+def test_a_list_of_anything_else_is_not(ask: Any, value: str) -> None:
+    assert ask(f"def probe(x): return {value}").facts.calls[0].returned.array is None
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int64", "bool", "complex64", "uint8"])
 def test_a_tensor_of_any_dtype_is_sent_as_it_is(ask: Any, dtype: str) -> None:
     observed = ask(f"import torch\ndef probe(x): return x.to(torch.{dtype})")
@@ -140,13 +153,15 @@ def test_views_are_sent_by_their_contents(ask: Any, view: str) -> None:
 
 def test_every_kind_of_argument_is_built(ask: Any) -> None:
     checks = "    import torch\n    assert d is torch.float64 and s == {'a', 'b'} and t == (2, 0, 1)\n"
-    source = f"def probe(f, d, s, t, k):\n{checks}    return f(3.0) + k"
+    checks += "    assert p == [('mul', 0, (1, 2.5)), []]\n"
+    source = f"def probe(f, d, s, t, k, p):\n{checks}    return f(3.0) + k"
     arguments = {
         "f": {"function": "lambda x: math.sqrt(x * 3)"},
         "d": {"dtype": "float64"},
         "s": {"set": ["a", "b"]},
         "t": {"tuple": [2, 0, 1]},
         "k": 2,
+        "p": {"literal": [{"tuple": ["mul", 0, {"tuple": [1, 2.5]}]}, []]},
     }
     observed = ask(source, arguments)
     assert float(observed.arrays[0]) == 5.0

@@ -82,8 +82,10 @@ def test_the_grade_cells_are_worth_what_the_course_says(unit: Unit):
 
 def owner(cell: NotebookNode) -> str | None:
     """The exercise that a cell of code defines, if it is a solution cell."""
-    found = re.search(r"^def (\w+)|^(quiz_\w+) = dict\(", cell.source, re.MULTILINE)
-    return (found[1] or found[2]) if found and cell.cell_type == "code" else None
+    found = re.findall(r"^(?:def )?(\w+)(?: = dict)?\(", cell.source, re.MULTILINE)
+    return (
+        found[-1] if found and cell.cell_type == "code" and not cell.source.startswith(("check(", "score(")) else None
+    )
 
 
 @pytest.mark.parametrize("exercise", [e for e in REAL.exercises if not e.is_quiz], ids=lambda exercise: exercise.id)
@@ -93,10 +95,8 @@ def test_the_solution_cell_is_the_worked_file_and_its_stub_the_one_of_the_exerci
     text = exercise.solution.read_text(encoding="utf-8")
     assert text.endswith(f"\n{solution.source}\n")
     assert ast.dump(ast.Module(ast.parse(text).body[1:], [])) == ast.dump(ast.parse(solution.source))
-    indent = "    "
-    begin, end = (solution.source.index(f"{indent}### {mark} SOLUTION") for mark in ("BEGIN", "END"))
-    todo = "\n".join(indent + line for line in (stub_of(solution) or "").splitlines())
-    released = solution.source[:begin] + todo + solution.source[end:].removeprefix(f"{indent}### END SOLUTION")
+    todo = "\n".join("    " + line for line in (stub_of(solution) or "").splitlines())
+    released = re.sub(r"    ### BEGIN SOLUTION.*?### END SOLUTION", lambda _: todo, solution.source, flags=re.DOTALL)
     assert stub(exercise).endswith(f"\n{released}\n")
 
 

@@ -198,3 +198,53 @@ def test_a_line_number_beyond_the_file_is_still_told() -> None:
     error = Raised(kind="raised", type="ValueError", message="no", lines=[99])
     source = Source.of_file("x = 1\n", "exercises/u/f.py")
     assert structure_checks.diagnose_error(error, source).says == "ValueError: no (f.py, line 99)"
+
+
+DEEP = """
+def topological_order(parents):
+    order, seen = [], set()
+
+    def visit(i):
+        if i not in seen:
+            seen.add(i)
+            for parent in parents[i]:
+                visit(parent)
+            order.append(i)
+
+    for i in range(len(parents)):
+        visit(i)
+    return order
+"""
+
+
+def test_a_recursion_that_ends_too_early_is_told_in_words(grade: Grade) -> None:
+    code, says = told(grade("topological_order", DEEP), "return")
+    assert code == "error"
+    assert re.match("a function calls itself too often: Python ends .* depth of about a thousand", says), says
+    assert "topological_order.py, line " in says
+
+
+def test_what_is_wrong_where_a_recursion_comes_to_its_end_is_told_first(grade: Grade) -> None:
+    result = grade("topological_order", DEEP.replace("return order", "return order[::-1]"))
+    assert told(result, "return") == (
+        "wrong-order", "each value stands in front of its parents: it is an order for the way back"
+    )  # fmt: skip
+    assert any(note.startswith("besides, a function calls itself too often") for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("returned", "code", "says"),
+    [
+        ("[0, 'a']", "wrong-type", "it is a list with something else than numbers in it"),
+        ("{0, 1}", "wrong-type", "it is a set, not a list of numbers"),
+        ("0", "wrong-type", "it is an int, not a list of numbers"),
+        ("[0.5] * len(parents)", "unknown", "it is none of the right answers"),
+        ("__import__('torch').zeros(2, len(parents))", "wrong-shape", "its shape is"),
+    ],
+)
+def test_where_a_list_of_numbers_is_asked_for_it_is_told_what_is_none(
+    returned: str, code: str, says: str, grade: Grade
+) -> None:
+    found, message = told(grade("topological_order", f"def topological_order(parents): return {returned}\n"), "return")
+    assert found == code
+    assert says in message

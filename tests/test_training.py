@@ -58,7 +58,7 @@ def _words(lines: object) -> str:
     return "\n".join("".join(text for text, _ in line) for line in lines)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("unit", [NETWORK, ATTENTION])
+@pytest.mark.parametrize("unit", WRONG)
 def test_the_curve_of_right_gradients_lies_on_torchs(
     unit: str, course: Course, worker: Worker, short: Callable[..., None]
 ) -> None:
@@ -69,7 +69,7 @@ def test_the_curve_of_right_gradients_lies_on_torchs(
     assert minidom.parseString(drawn(found)).documentElement.tagName == "svg"
 
 
-@pytest.mark.parametrize(("unit", "wrong"), [(NETWORK, WRONG[NETWORK][0]), (ATTENTION, WRONG[ATTENTION][0])])
+@pytest.mark.parametrize(("unit", "wrong"), [(unit, wrongs[0]) for unit, wrongs in WRONG.items()])
 def test_the_curve_of_a_wrong_gradient_leaves_torchs(
     unit: str, wrong: tuple[str, str, str], course: Course, worker: Worker, short: Callable[..., None]
 ) -> None:
@@ -123,7 +123,7 @@ def test_a_unit_of_which_nothing_is_written_trains_nothing(course: Course, worke
 
 
 def test_a_unit_without_a_training_names_those_that_have_one(course: Course) -> None:
-    with pytest.raises(UsageError, match="handgrad train 07_network or handgrad train 12_attention"):
+    with pytest.raises(UsageError, match="07_network or handgrad train 12_attention or handgrad train 13_engine"):
         load_training(course, "04_linear")
 
 

@@ -10,7 +10,7 @@ from grader.sandbox.worker import Worker
 from grader.training.train import train
 from grader.training.trained import Trained, load_training
 
-NETWORK, ATTENTION = "07_network", "12_attention"
+NETWORK, ATTENTION, ENGINE = "07_network", "12_attention", "13_engine"
 WRONG: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     NETWORK: (
         ("forward_and_backward", "l1.g = (l1 > 0) * l2.g", "l1.g = (l1 <= 0) * l2.g"),
@@ -25,6 +25,13 @@ WRONG: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("swiglu_grad", "value_g = out.g * gate * share", "value_g = out.g"),
         ("layernorm_grad", "inp.g = inv * (", "inp.g = -inv * ("),
         ("cross_entropy_grad", "inp.g /= len(targ)", ""),
+    ),
+    ENGINE: (
+        ("tensor_engine", "lambda g: (g * (self.data > 0),)", "lambda g: (g * (self.data <= 0),)"),
+        ("tensor_engine", "parent.grad += unbroadcast", "parent.grad -= unbroadcast"),
+        ("tensor_engine", "(g * other.data, g * self.data)", "(g * other.data, g * 0)"),
+        ("tensor_engine", "return g.sum(copied, keepdim=True) if copied else g", "return g / 194"),
+        ("tensor_engine", "self.data.t() @ g)", "self.data.t() @ g * 0)"),
     ),
 }
 """By unit five wrong gradients: in the worked solution of an exercise, these words give way to those."""

@@ -19,6 +19,7 @@ from pictures_05_06 import beliefs, slopes
 from pictures_07 import network, tied
 from pictures_09_10 import conv_graph, image_gradient, norm_graph, norm_jacobian, norm_touches, turned, windows
 from pictures_11_12 import attention, causal, one_key, touches, unrolled, vanishing
+from pictures_13 import copies, order, pieces, tape
 from pictures_14 import directions, hessian_product, jacobian_lines, loop, moments
 from pictures_15 import hides, sizes, tolerance
 
@@ -137,6 +138,10 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "exercises/12_attention/attention.svg": attention,
     "exercises/12_attention/causal.svg": causal,
     "exercises/12_attention/one_key.svg": one_key,
+    "exercises/13_engine/copies.svg": copies,
+    "exercises/13_engine/order.svg": order,
+    "exercises/13_engine/pieces.svg": pieces,
+    "exercises/13_engine/tape.svg": tape,
     "exercises/14_beyond/directions.svg": directions,
     "exercises/14_beyond/hvp.svg": hessian_product,
     "exercises/14_beyond/jacobian.svg": jacobian_lines,

@@ -49,9 +49,8 @@ def _of_trials(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
         for what, rule in _wrong_arrays(answer, trials[0]):
             if _slips_through(exercise, answer, rule, trials, others):
                 yield f"{answer.name} passes as {what}, which is not right elsewhere: let the samplers vary more."
-        for misconception in exercise.function.misconceptions:
-            if misconception.answer == answer.name:
-                yield from _misconception(exercise, answer, misconception, trials)
+    for misconception in exercise.function.misconceptions:
+        yield from _misconception(exercise, misconception, trials)
 
 
 def _unknown_names(declaration: Declaration) -> Iterator[str]:
@@ -59,7 +58,7 @@ def _unknown_names(declaration: Declaration) -> Iterator[str]:
     known = (
         (*declaration.forward_names, *declaration.step_names, "out", "out_g")
         if isinstance(declaration, Exercise)
-        else declaration.inputs
+        else (*declaration.inputs, "answer")
     )
     for misconception in declaration.misconceptions:
         for name in inspect.signature(misconception.rule).parameters:
@@ -167,24 +166,26 @@ def _pairs(
         return [(trial, rule(trial).astype(dtype)) for trial in trials if trial.expected[answer.name] is not None]
 
 
-def _misconception(
-    exercise: CourseExercise, answer: Answer, misconception: Misconception, trials: Sequence[Trial]
-) -> Iterator[str]:
+def _misconception(exercise: CourseExercise, misconception: Misconception, trials: Sequence[Trial]) -> Iterator[str]:
     """Checks one misconception: it can be computed at every size, it is wrong, and it is recognised."""
-    name = _named(misconception)
-    problem, candidate = Problem(exercise.function, answer, trials[0]), Candidate((), declared=misconception)
-    try:
-        pairs = _pairs(exercise, answer, partial(problem.compute, candidate), trials)
-    except IMPOSSIBLE as error:
-        yield f"{name} fails ({type(error).__name__}: {error}): make its rule work at every size."
-        return
-    if all(is_right(exercise, answer, trial, array) for trial, array in pairs):
+    name, candidate, wrong = _named(misconception), Candidate((), declared=misconception), {}
+    for answer in exercise.function.answers:
+        if misconception.answer in (answer.name, answer.name.partition(".")[0]):
+            problem = Problem(exercise.function, answer, trials[0])
+            try:
+                pairs = _pairs(exercise, answer, partial(problem.compute, candidate), trials)
+            except IMPOSSIBLE as error:
+                yield f"{name} fails ({type(error).__name__}: {error}): make its rule work at every size."
+                return
+            if not all(is_right(exercise, answer, trial, array) for trial, array in pairs):
+                wrong[answer.name] = pairs
+    if not wrong:
         yield f"{name} gives the right answer in every trial: correct its rule, or remove it."
         return
-    if not all(np.isfinite(array).all() for _, array in pairs):
+    if not all(np.isfinite(array).all() for pairs in wrong.values() for _, array in pairs):
         yield f"{name} gives inf or nan, so it is told as not-finite: keep its rule finite, or remove it."
         return
-    told = finding(find_mistakes(exercise.function, trials[0], {answer.name: pairs})[answer.name])
+    told = finding(next(iter(find_mistakes(exercise.function, trials[0], wrong).values())))
     if told.code != misconception.code:
         yield f"{name} is told as {told.code} ({told.says}): give it that code, or sharpen its rule."
     elif misconception.says and told.says != misconception.says:

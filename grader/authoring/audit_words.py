@@ -143,16 +143,16 @@ def _texts(declaration: Declaration) -> Iterator[tuple[str, str]]:
 
 
 def formulas(solution: Worked, *, final: bool = False) -> list[str]:
-    """Every right-hand side in the marked region that is more than a name or a number.
+    """Every right-hand side in the marked regions that is more than a name or a number.
 
     Args:
         final: only what is returned or stored as an answer, and no step on the way to it.
     """
     values = [
         node.value
-        for node in ast.walk(solution.function)
+        for node in ast.walk(solution.tree)
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.Return))
-        and solution.begin < node.lineno < solution.end
+        and any(begin < node.lineno < end for begin, end in solution.regions)
         and not (final and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name))
     ]
     texts = (ast.unparse(value) for value in values if value is not None and not isinstance(value, ATOMS))

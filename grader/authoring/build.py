@@ -72,21 +72,30 @@ def is_stale(path: Path, text: str) -> bool:
 
 @dataclass(frozen=True)
 class Worked:
-    """A worked solution with its marked region.
+    """A worked solution with its marked regions.
 
     Args:
         file: its path as messages name it.
         lines: its text.
+        tree: what Python reads in it.
         function: the function of the exercise.
-        begin: the line of the first mark, counted from 1.
+        begin: the line of the first mark in the function, counted from 1.
         end: the line of the second.
+        in_classes: the lines of the marks in each class that is to be written as well.
     """
 
     file: str
     lines: Sequence[str]
+    tree: ast.Module
     function: ast.FunctionDef
     begin: int
     end: int
+    in_classes: Sequence[tuple[int, int]] = ()
+
+    @property
+    def regions(self) -> list[tuple[int, int]]:
+        """The lines of every pair of marks."""
+        return sorted([*self.in_classes, (self.begin, self.end)])
 
 
 def solution_file(exercise: CourseExercise) -> str:
@@ -102,10 +111,12 @@ def read_worked(exercise: CourseExercise) -> Worked:
     """
     file = solution_file(exercise)
     text = _read(exercise, file)
-    function = _function(exercise, file, text)
+    tree = _tree(file, text)
+    function = _function(exercise, file, tree)
     lines = text.split("\n")
-    begin, end = _region(file, lines, function)
-    return Worked(file, lines, function, begin, end)
+    in_classes = _class_regions(lines, tree)
+    begin, end = _region(file, lines, function, in_classes)
+    return Worked(file, lines, tree, function, begin, end, in_classes)
 
 
 def computed_keys(exercise: CourseExercise) -> str:
@@ -121,6 +132,8 @@ def computed_keys(exercise: CourseExercise) -> str:
 def stub(exercise: CourseExercise, variant: int = 0) -> str:
     """The learner's file: the worked solution with one line for each answer in place of its marked region.
 
+    In a class that is to be written as well, `...` is in its place.
+
     Args:
         variant: which numbers an answer sheet asks about.
 
@@ -131,10 +144,11 @@ def stub(exercise: CourseExercise, variant: int = 0) -> str:
     if exercise.is_quiz:
         return blank_sheet(exercise.unit, exercise.quiz, variant)
     solution = read_worked(exercise)
-    lines, begin = solution.lines, solution.begin
-    indent = lines[begin - 1].partition(BEGIN)[0]
-    todo = [indent + line for line in placeholders(exercise)]
-    text = "\n".join([*lines[: begin - 1], *todo, *lines[solution.end :]])
+    lines, todo = list(solution.lines), placeholders(exercise)
+    for begin, end in reversed(solution.regions):
+        indent = lines[begin - 1].partition(BEGIN)[0]
+        lines[begin - 1 : end] = [indent + line for line in todo]
+    text = "\n".join(lines)
     try:
         return _with_note(text)
     except SyntaxError as error:
@@ -156,11 +170,14 @@ def _with_note(text: str) -> str:
 def placeholders(exercise: CourseExercise) -> list[str]:
     """The lines that stand where the answers are to be written, one for each that is stored, one for a return.
 
-    Of a body that is to be mended, all of it; of a test, which neither stores nor returns, `...`.
+    Of a body that is to be mended, all of it; of a test, which neither stores nor returns, `...`. Where a class is to
+    be written as well, `...` stands in both.
     """
     function, answers = exercise.function, exercise.function.answers
     if function.faulty or answers[0].kind == "verdict":
         return function.faulty.splitlines() or ["..."]
+    if read_worked(exercise).in_classes:
+        return ["..."]
     return list(dict.fromkeys(f"{answer.name} = ..." if answer.stored else "return ..." for answer in answers))
 
 
@@ -175,27 +192,44 @@ def _read(exercise: CourseExercise, file: str) -> str:
         raise CourseError(f"{file} is not UTF-8 text: save it as UTF-8.") from error
 
 
-def _function(exercise: CourseExercise, file: str, source: str) -> ast.FunctionDef:
-    """The function of the exercise, in the worked solution."""
+def _tree(file: str, source: str) -> ast.Module:
     try:
-        tree = ast.parse(source)
+        return ast.parse(source)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         why = getattr(error, "msg", error)
         raise CourseError(f"{file}, line {line}: this is not Python ({why}): correct it.") from error
+
+
+def _function(exercise: CourseExercise, file: str, tree: ast.Module) -> ast.FunctionDef:
+    """The function of the exercise, in the worked solution."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == exercise.id:
             return node
     raise CourseError(f"{file}, line 1: there is no function {exercise.id} in it: give the solution that name.")
 
 
-def _region(file: str, lines: Sequence[str], function: ast.FunctionDef) -> tuple[int, int]:
-    """The lines of the two marks, counted from 1.
+def _class_regions(lines: Sequence[str], tree: ast.Module) -> list[tuple[int, int]]:
+    """The lines of the marks in each class that has a pair of them."""
+    ends = [node.lineno for node in tree.body[1:]] + [len(lines) + 1]
+    found = []
+    for node, end in zip(tree.body, ends, strict=True):
+        marks = [i for i in range(node.lineno, end) if lines[i - 1].strip() in (BEGIN, END)]
+        if isinstance(node, ast.ClassDef) and [lines[i - 1].strip() for i in marks] == [BEGIN, END]:
+            found.append((marks[0], marks[1]))
+    return found
+
+
+def _region(
+    file: str, lines: Sequence[str], function: ast.FunctionDef, in_classes: Sequence[tuple[int, int]]
+) -> tuple[int, int]:
+    """The lines of the function's two marks, counted from 1.
 
     Raises:
-        CourseError: there is not exactly one marked region, or it is not a part of the function.
+        CourseError: there is not exactly one marked region besides those in classes, or it is no part of the function.
     """
-    begin, end = _marks(file, lines, function)
+    others = {line for region in in_classes for line in region}
+    begin, end = _marks(file, ["" if i in others else line for i, line in enumerate(lines, 1)], function)
     last = function.end_lineno or function.lineno
     if not function.lineno < begin <= last:
         raise CourseError(f"{file}, line {begin}: the mark is not inside {function.name}: move it into the function.")

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 import types
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -139,9 +138,18 @@ def _build(value: Facts, inputs: Arrays) -> Any:
         return function_of(value["function"])
     if "dtype" in value:
         return getattr(torch, value["dtype"])
-    if "tuple" in value:
-        return tuple(value["tuple"])
-    return set(value["set"]) if "set" in value else deepcopy(value["literal"])
+    return set(value["set"]) if "set" in value else _plain_data(value.get("literal", value))
+
+
+def _plain_data(value: Any) -> Any:
+    """Nested plain values, made anew for each call; an object with nothing but a `tuple` is a tuple."""
+    if isinstance(value, list):
+        return [_plain_data(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"tuple"}:
+        return tuple(_plain_data(item) for item in value["tuple"])
+    return {name: _plain_data(item) for name, item in value.items()}
 
 
 def _writable(array: np.ndarray) -> np.ndarray:
@@ -200,8 +208,19 @@ def _described(value: Any, results: Arrays, depth: int) -> Facts:
         return {"kind": "ndarray", "type": "numpy array", "array": _add_array(value, results)}
     if type(value) in (tuple, list) and depth < MAX_DEPTH:
         items = [_describe(item, results, depth + 1) for item in value[:MAX_ITEMS]]
-        return {"kind": "items", "type": type(value).__name__, "items": items}
+        numbers = _numbers(value) if depth == 0 else None
+        array = None if numbers is None else _add_array(numbers, results)
+        return {"kind": "items", "type": type(value).__name__, "items": items, "array": array}
     return {"kind": "other", "type": type(value).__name__[:100]}
+
+
+def _numbers(values: Sequence[Any]) -> np.ndarray | None:
+    """Plain numbers, or tensors and arrays that are one number each, as one array; `None` for anything else."""
+    if not 0 < len(values) <= MAX_ARRAY // 8:
+        return None
+    arrays = (torch.Tensor, np.ndarray, np.number)
+    found = [value.item() if isinstance(value, arrays) and value.ndim == 0 else value for value in values]
+    return np.array(found, "float64") if all(type(value) in (int, float) for value in found) else None
 
 
 def _tensor(tensor: torch.Tensor, results: Arrays) -> Facts:

@@ -21,7 +21,7 @@ def train(
         Literal["text", "json"], typer.Option("--format", help="Text for people, JSON for programs.")
     ] = "text",
 ) -> None:
-    """Train a model with your own gradients, beside torch's: 07_network or 12_attention."""
+    """Train a model with your own gradients, beside torch's: 07_network, 12_attention or 13_engine."""
     from grader.atomic_files import FOLDER, write_atomically
     from grader.course import open_course
     from grader.learner.check_terminal import check_and_record

@@ -157,7 +157,7 @@ class Problem:
 
     def _computed(self, candidate: Candidate, trial: Trial) -> np.ndarray:
         if candidate.declared:
-            return _by_rule(candidate.declared, trial)
+            return _by_rule(candidate.declared, self.answer, trial)
         found, end = None, self.end(trial)
         if any(edit.operator.kind is not Kind.END for edit in candidate.edits):
             found = self._with_prior(trial, self._swept(candidate, trial))
@@ -504,7 +504,8 @@ def _on_path(trace: Trace, edit: Edit, only: tuple[Edge, ...], edges: Sequence[E
     return Candidate((edit,), (), only, others, tuple(through(trace, only)))
 
 
-def _by_rule(misconception: Misconception, trial: Trial) -> np.ndarray:
-    known = {**trial.inputs, "out": trial.out, "out_g": trial.out_g}
+def _by_rule(misconception: Misconception, answer: Answer, trial: Trial) -> np.ndarray:
+    known = {"answer": None, **trial.inputs, "out": trial.out, "out_g": trial.out_g}
     wrong = misconception.rule(**{name: known[name] for name in inspect.signature(misconception.rule).parameters})
+    wrong = wrong if misconception.answer == answer.name or answer.place is None else wrong[answer.place]
     return np.asarray(wrong.detach().numpy() if hasattr(wrong, "detach") else wrong, dtype="float64")

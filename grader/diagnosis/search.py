@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from grader.exercise import Declaration, Exercise, Routine
-from grader.reference.compare import scaled_error
+from grader.exercise import RETURN, Declaration, Exercise, Routine
+from grader.reference.compare import agrees, scaled_error
 from grader.reference.operation_recorder import trace_of
 from grader.reference.references import rounding
 from grader.reference.trace import Place
@@ -80,8 +80,11 @@ class Search:
             return facts.fact("unknown", "nothing-to-compare")
         if own := self._first(self.problem.declared()):
             return own.mistake()
-        if isinstance(exercise, Routine) and exercise.accepts is not None and all(a.ndim == 0 for _, a in self.pairs):
-            return facts.fact("imprecise", "error-too-large")
+        if isinstance(exercise, Routine) and exercise.accepts is not None:
+            if all(array.ndim == 0 for _, array in self.pairs):
+                return facts.fact("imprecise", "error-too-large")
+            if all(array.ndim == right.ndim for (_, array), right in zip(self.pairs, self._rights, strict=True)):
+                return facts.fact("unknown", "not-accepted")
         return self._derived()
 
     def _derived(self) -> Mistake:
@@ -424,13 +427,14 @@ def find_mistakes(exercise: Declaration, first: Trial, wrong: Mapping[str, Seque
     searches = {
         answer.name: Search(
             Problem(exercise, answer, first),
-            [(trial, array.real.astype("float64")) for trial, array in wrong[answer.name]],
+            [_with_answer(exercise, trial, array.real.astype("float64")) for trial, array in wrong[answer.name]],
             budget,
         )
         for answer in exercise.answers
         if answer.name in wrong
     }
-    found = _one_cause({name: search for name, search in searches.items() if search.can_share})
+    found = _one_declared(exercise, first, searches)
+    found = found or _one_cause({name: search for name, search in searches.items() if search.can_share})
     left = [name for name in searches if name not in found]
     for i, name in enumerate(left, 1):
         budget.keep(1 - 1 / (len(left) - i + 2))
@@ -441,6 +445,29 @@ def find_mistakes(exercise: Declaration, first: Trial, wrong: Mapping[str, Seque
             known = [one for other in searches.values() for one in other.fitting if one.edits and other is not search]
             found[name] = search.together_with(known) or replace(search).mistake()  # with what the others have left
     return {name: found[name] for name in searches}
+
+
+def _with_answer(exercise: Declaration, trial: Trial, array: np.ndarray) -> Pair:
+    """A trial with the learner's array in it; where more than one answer is right, rules ask for it by name."""
+    if isinstance(exercise, Routine) and exercise.accepts is not None:
+        trial = replace(trial, inputs={**trial.inputs, "answer": array}, memo={})
+    return trial, array
+
+
+def _one_declared(exercise: Declaration, first: Trial, searches: Mapping[str, Search]) -> dict[str, Mistake]:
+    """The declared mistake that gives all that was returned at once, what is right as well, by wrong answer."""
+    every = [one for one in exercise.misconceptions if one.answer == RETURN] if isinstance(exercise, Routine) else []
+    if not searches or exercise.answers[0].place is None:
+        return {}
+    trials = [trial for trial, _ in next(iter(searches.values())).pairs]
+    right = [Problem(exercise, answer, first) for answer in exercise.answers if answer.name not in searches]
+    for one in (Candidate(declared=misconception) for misconception in every):
+        if all(search.explains(one) for search in searches.values()) and all(
+            agrees(problem.compute(one, trial), problem.end(trial).right) for problem in right for trial in trials
+        ):
+            cause, *others = searches
+            return {cause: one.mistake(), **{name: replace(one.mistake(), cause=cause) for name in others}}
+    return {}
 
 
 def _one_cause(left: dict[str, Search]) -> dict[str, Mistake]:

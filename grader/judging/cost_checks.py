@@ -136,7 +136,7 @@ def _is_right(answer: Answer, trial: Trial, observed: Observation | None) -> boo
     if observed is None or len(observed.facts.calls) != 1:
         return False
     call, right = observed.facts.calls[0], trial.expected[answer.name]
-    if structure_checks.check_value(answer, call, trial, number_allowed=False):
+    if structure_checks.check_value(answer, call, trial, "tensor"):
         return False
     array = observed.array(structure_checks.value_of(answer, call))
     return array is not None and right is not None and scaled_error(array, right) <= RTOL

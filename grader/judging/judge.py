@@ -35,6 +35,7 @@ CELL_SHARE = 0.25
 MOST_ROUNDING = 0.1
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
 KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
+TOO_DEEP = structure_checks.TOO_DEEP
 KEPT_HINTS = ("What does your code keep from one call to the next, outside of the function or on it?",)
 AFTER_ERROR = "what was stored before the exception was judged:"
 Verdict = Diagnosis | None
@@ -49,7 +50,8 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
     """The array is a right answer in this trial, whatever it took to compute it."""
     declaration, expected = exercise.function, trial.expected[answer.name]
     if isinstance(declaration, Routine) and declaration.accepts is not None:
-        return bool(np.isfinite(array).all()) and bool(declaration.accepts(float(array), **trial.inputs))
+        given = array if array.ndim else float(array)
+        return bool(np.isfinite(array).all()) and bool(declaration.accepts(given, **trial.inputs))
     if expected is None:
         return False
     precise = isinstance(declaration, Routine) and array.dtype == np.float64
@@ -93,6 +95,8 @@ class Judge:
         answers = tuple(self.judge(answer) for answer in exercise.function.answers)
         if self._raised is not None and any(answer.code is None for answer in answers):
             notes = (*notes, f"{AFTER_ERROR} {self._diagnose_raised(*self._raised).says}")
+        if self._shallow is not None and any(answer.code not in (None, "error") for answer in answers):
+            notes = (*notes, f"besides, {self._diagnose_raised(*self._raised).says}")  # type: ignore[misc]
         return ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
 
     def is_all_right(self) -> bool:
@@ -136,6 +140,9 @@ class Judge:
             return answer_result(self.exercise, answer, found, evidence=evidence, share=self._examination.share)
         wrong = self._check_structure(answer)
         if wrong is not None:
+            elsewhere = self._shallow._check(answer) if self._shallow is not None else None
+            if elsewhere is not None and elsewhere.code is not None:
+                return elsewhere
             return answer_result(self.exercise, answer, wrong)
         result = self._check_numbers(answer)
         if result.code is None or self._raised is None:
@@ -153,6 +160,21 @@ class Judge:
         return self._explain(answer, pairs) if kept is None else answer_result(self.exercise, answer, kept)
 
     @cached_property
+    def _shallow(self) -> Judge | None:
+        """The same without the trials that are too long to be gone through by recursion; `None` if that ended none.
+
+        How far a recursion comes is a question of its own: what is wrong elsewhere is told first.
+        """
+        ended = {id(trial) for trial, call in self._trial_calls if call.error and call.error.type == TOO_DEEP}
+        kept = [trial for trial in self.trials if id(trial) not in ended]
+        if not ended or not kept:
+            return None
+        first = dict(reversed([(id(trial), call) for trial, call in self._trial_calls]))
+        calls = [first[id(trial)] for trial in with_some_repeated(self.exercise.function, kept)]
+        facts = self.observed.facts.model_copy(update={"calls": calls})
+        return replace(self, trials=kept, observed=replace(self.observed, facts=facts))
+
+    @cached_property
     def _trial_calls(self) -> list[tuple[Trial, Call]]:
         return list(zip(self._asked, self.observed.facts.calls, strict=True))
 
@@ -166,7 +188,7 @@ class Judge:
     def _check_structure(self, answer: Answer) -> Verdict:
         """Called without error, or set before it; set or returned, an array."""
         for trial, call in self._trial_calls:
-            wrong = structure_checks.check_value(answer, call, trial, number_allowed=self._accepts_number(answer))
+            wrong = structure_checks.check_value(answer, call, trial, self._wanted(answer))
             if wrong is not None:
                 return wrong if call.error is None else self._diagnose_error(answer, trial, call.error)
         return None
@@ -199,9 +221,14 @@ class Judge:
             if trial.expected[answer.name] is not None
         )
 
-    def _accepts_number(self, answer: Answer) -> bool:
-        """A plain number will do: the answer of a routine that returns one."""
-        return isinstance(self.exercise.function, Routine) and self.trials[0].expected[answer.name].ndim == 0  # type: ignore[union-attr]
+    def _wanted(self, answer: Answer) -> structure_checks.Wanted:
+        """A plain number, where a routine returns one; a list of them, where it says so."""
+        declaration = self.exercise.function
+        if not isinstance(declaration, Routine):
+            return "tensor"
+        if declaration.listed:
+            return "list of numbers"
+        return "number" if self.trials[0].expected[answer.name].ndim == 0 else "tensor"  # type: ignore[union-attr]
 
     def _array(self, answer: Answer, call: Call) -> np.ndarray | None:
         return self.observed.array(structure_checks.value_of(answer, call))
@@ -226,7 +253,8 @@ class Judge:
             value = structure_checks.value_of(answer, call)
             array, dtype = self.observed.array(value), self._expected_dtype(answer, trial)
             wrong = structure_checks.check_dtype(answer, value, array, dtype)
-            if wrong is not None and trial.expected[answer.name] is not None:
+            any_dtype = self._wanted(answer) == "list of numbers"
+            if wrong is not None and not any_dtype and trial.expected[answer.name] is not None:
                 return wrong
         if answer.name in self.mistakes and len(self._finite(pairs)) < len(pairs):
             return self._named(answer)
@@ -237,7 +265,10 @@ class Judge:
         return None
 
     def _is_misshapen(self, answer: Answer, pairs: Sequence[Pair]) -> bool:
-        return any(array.shape != trial.expected[answer.name].shape for trial, array in pairs)  # type: ignore[union-attr]
+        compared = [(array, trial.expected[answer.name]) for trial, array in pairs]
+        if getattr(self.exercise.function, "accepts", None) is not None:  # which looks at the sizes as well
+            return any(array.ndim != expected.ndim for array, expected in compared)  # type: ignore[union-attr]
+        return any(array.shape != expected.shape for array, expected in compared)  # type: ignore[union-attr]
 
     def _finite(self, pairs: Sequence[Pair]) -> list[Pair]:
         return [(trial, array) for trial, array in pairs if np.isfinite(array).all()]

@@ -141,7 +141,9 @@ def both_shown(answer: Answer, trial: Trial, array: np.ndarray) -> str:
 
 
 def _entries(trial: Trial) -> int:
-    return max((value.values.size for value in trial.arguments.values() if isinstance(value, Array)), default=1)
+    sizes = (value.values.size if isinstance(value, Array) else len(value)
+             for value in trial.arguments.values() if isinstance(value, (Array, list)))  # fmt: skip
+    return max(sizes, default=1)
 
 
 def _typed(value: Any) -> str:

@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 
@@ -37,6 +38,13 @@ SHAPE_HINTS = (
 )
 RETURN_HINTS = ("What does the caller get from a function that ends without `return`?",)
 ROUNDED_HINTS = ("Does adding h and subtracting it again end exactly where it began? Put back the value you saved.",)
+TOO_DEEP = "RecursionError"
+DEEP_SAYS = "a function calls itself too often: Python ends a recursion at a depth of about a thousand (RecursionError)"
+DEEP_HINTS = (
+    "How deep are the calls inside each other when they come to the end of a chain of two thousand steps?",
+    "What does a call wait for while another one runs? A list can hold it, and a loop can take it from there.",
+    "Keep what is still to be visited in a list of your own: take one from its end, and put others there.",
+)
 NAME_HINTS = ("Is the name spelt as it was where it came into being? What comes from a module must be imported.",)
 TYPES = {
     "ndarray": "numpy array that holds no numbers, or far too many",
@@ -50,6 +58,7 @@ TYPE_HINTS = {
     "function that was not called": ("Which pair of parentheses calls it?",),
 }
 NOTHING = Value(kind="none")
+Wanted = Literal["tensor", "number", "list of numbers"]
 LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mistake there is
 DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
 
@@ -129,6 +138,8 @@ def diagnose_error(
         return Diagnosis(code, f"{_one_line(error.message)}{where}")
     if not error.lines and signature:
         return Diagnosis(code, f"{error.message}; it is called as {signature}")
+    if error.type == TOO_DEEP:
+        return Diagnosis(code, f"{DEEP_SAYS}{where}", DEEP_HINTS)
     says = f"{error.type}: {_one_line(error.message)}{where}"
     if trial is not None and SHAPE_ERROR.search(error.message):
         return Diagnosis(code, f"{says}. Here {_shapes(trial)}", SHAPE_HINTS)
@@ -183,11 +194,11 @@ def _check_count(answer: Answer, call: Call, trial: Trial) -> Diagnosis | None:
     return Diagnosis("wrong-type", f"the function returns {found}; it must return {wanted} {what}")
 
 
-def check_value(answer: Answer, call: Call, trial: Trial, *, number_allowed: bool) -> Diagnosis | None:
+def check_value(answer: Answer, call: Call, trial: Trial, wanted: Wanted) -> Diagnosis | None:
     """What is wrong with one answer as an object: not set, or neither a tensor nor a numpy array.
 
     Args:
-        number_allowed: a plain number is what is asked for, and so is a 0-d array.
+        wanted: for a plain number a 0-d array will do as well, and for a list of numbers any array.
     """
     if wrong := _check_count(answer, call, trial):
         return wrong
@@ -198,8 +209,9 @@ def check_value(answer: Answer, call: Call, trial: Trial, *, number_allowed: boo
         return Diagnosis("todo", "not attempted yet")
     if value.kind == "none":
         return _missing_answer(answer, call, trial)
-    if value.kind not in ("tensor", "ndarray") and not _is_number(value, of_python=number_allowed):
-        return _wrong_type(value, "number" if number_allowed else "tensor")
+    listed = wanted == "list of numbers" and value.kind == "items" and value.array is not None
+    if value.kind not in ("tensor", "ndarray") and not listed and not _is_number(value, of_python=wanted == "number"):
+        return _wrong_type(value, wanted)
     expected = trial.expected[answer.name]
     if value.array is None or (expected is not None and math.prod(value.shape) > max(expected.size, LARGEST_WRONG)):
         return Diagnosis("wrong-shape", f"its shape is {describe(value.shape)}, far too large")
@@ -213,6 +225,8 @@ def _is_number(value: Value, *, of_python: bool) -> bool:
 
 def _wrong_type(value: Value, wanted: str) -> Diagnosis:
     kind = TYPES.get(value.type, value.type) if value.kind == "other" else value.type
+    if wanted == "list of numbers" and value.kind == "items":
+        return Diagnosis("wrong-type", f"it is a {kind} with something else than numbers in it")
     article = "an" if kind[:1] in "aeiou" else "a"
     return Diagnosis("wrong-type", f"it is {article} {kind}, not a {wanted}", TYPE_HINTS.get(kind, ()))
 

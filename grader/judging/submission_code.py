@@ -95,5 +95,12 @@ def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
     if isinstance(value, Dtype):
         return {"dtype": value.name}
     if isinstance(value, tuple):
-        return {"tuple": list(value)}
-    return {"set": sorted(value)} if isinstance(value, frozenset) else {"literal": value}
+        return {"tuple": [_plain_data(item) for item in value]}
+    return {"set": sorted(value)} if isinstance(value, frozenset) else {"literal": _plain_data(value)}
+
+
+def _plain_data(value: Any) -> Any:
+    """Nested lists and tuples as JSON holds them: a tuple is an object, so that it comes back as one."""
+    if isinstance(value, tuple):
+        return {"tuple": [_plain_data(item) for item in value]}
+    return [_plain_data(item) for item in value] if isinstance(value, list) else value

@@ -60,7 +60,8 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
         trials.append(make_trial(declaration, large, rng, metered=True))
     if isinstance(declaration, Exercise) and _like_its_upstream(declaration, trials[0]):
         trials.append(_with_other_upstream(declaration, trials[0], len(trials), rng))
-    largest = max(trials, key=lambda trial: trial.entries)  # in a small one, what is kept may be right by chance
+    usual = [trial for trial in trials if not trial.metered]
+    largest = max(usual, key=lambda trial: trial.entries)  # in a small one, what is kept may be right by chance
     return [*trials, make_trial(declaration, replace(largest.setting, kind=SAME_SIZES_KIND), rng)]
 
 

@@ -23,13 +23,14 @@ MOST_SENT = 4 << 20  # entries
 
 
 def tight_memory_trial(declaration: Declaration, first: Trial, rng: np.random.Generator) -> Trial | None:
-    """A trial with no room for the array that must never be held; none where there is no such array, or it is sent.
+    """A trial with no room for the array that must never be held; none where there is no such array, or it is sent,
+    or the forward pass holds as much.
 
     Args:
         first: the first ordinary trial.
     """
     axes = axes_of(declaration.never_holds)
-    if not isinstance(declaration, Exercise) or not axes:
+    if not isinstance(declaration, Exercise) or not axes or declaration.held_by_forward:
         return None
     side = math.ceil((BEYOND * (ROOM << 20) / SINGLE) ** (1 / len(axes)))
     sizes = {**dict.fromkeys(first.setting.sizes, 1), **dict.fromkeys(axes, side)}

@@ -172,5 +172,7 @@ def _check(value: Value, arrays: tuple[np.ndarray, ...]) -> None:
             raise ProtocolError("an array is not what the reply says of it")
     elif value.kind == "number" and (protocol.NAMES[array.dtype], array.shape) != ("float64", ()):
         raise ProtocolError("a number is not what the reply says of it")
-    elif value.kind not in {"tensor", "number", "ndarray"}:
+    elif value.kind == "items" and (protocol.NAMES[array.dtype], array.ndim) != ("float64", 1):
+        raise ProtocolError("a list of numbers is not what the reply says of it")
+    elif value.kind not in {"tensor", "number", "ndarray", "items"}:
         raise ProtocolError("a value without contents refers to an array")

@@ -1,0 +1,23 @@
+"""Back through a long chain, holding few of its states. The lesson is README.md in this folder."""
+
+# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over.
+
+import torch
+
+
+def checkpoint_grad(x, w, b, out, every):
+    """Store the gradient of the loss in `x.g`, `w.g` and `b.g`, and never hold all of the states at once.
+
+    Forward: `h = x`, then `h = (h @ w + b[i]).tanh()` for each i from 0 to t - 1; `out` is the last h. The gradient of
+    the loss with respect to `out` is already in `out.g`. Keep every `every`-th state on the way forward, and make those
+    between them again when they are needed. For a large t an array (t, bs, n), or as much in pieces, is too much.
+
+    x: (bs, n)
+    w: (n, n), the same at every step
+    b: (t, n), a row for each step
+    out: (bs, n), and so is out.g
+    every: an int, after how many steps a state is kept; it may be larger than t
+    """
+    x.g = ...
+    w.g = ...
+    b.g = ...

@@ -1,0 +1,99 @@
+"""Backward called twice, gradients cleared, a value detached. The lesson is README.md in this folder."""
+
+import math
+
+
+class Node:
+    """A number that remembers how it was made, and can be walked back from more than once: yours to write.
+
+    `run_script` below makes one of a plain number, and uses `v + w`, `v * w`, `v.tanh()`, `v.detach()`, `v.backward()`
+    and `v.zero_grad()`. It may have your `Value` for a start.
+    """
+
+    ### BEGIN SOLUTION
+    # What a walk hands on lives as long as the walk; only the inputs, which nothing was made into, keep what they got.
+    def __init__(self, data, uses=()):
+        self.data, self.uses, self.grad = data, uses, 0.0
+
+    def __add__(self, other):
+        return Node(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Node(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def tanh(self):
+        out = math.tanh(self.data)
+        return Node(out, ((self, 1 - out * out),))
+
+    def detach(self):
+        return Node(self.data)
+
+    def zero_grad(self):
+        self.grad = 0.0
+
+    def order(self):
+        """All nodes that this one was made from, parents first, and itself as the last."""
+        order, seen, waiting = [], set(), [(self, False)]
+        while waiting:
+            node, parents_are_in = waiting.pop()
+            if parents_are_in:
+                order.append(node)
+            elif node not in seen:
+                seen.add(node)
+                waiting.append((node, True))
+                waiting.extend((parent, False) for parent, _ in node.uses)
+        return order
+
+    def backward(self):
+        """Add to the gradient of every input that this node was made from."""
+        order = self.order()
+        for node in order:
+            if node.uses:
+                node.zero_grad()
+        self.grad += 1.0
+        for node in reversed(order):
+            for parent, slope in node.uses:
+                parent.grad += slope * node.grad
+
+    ### END SOLUTION
+
+
+def run_script(program, inputs):
+    """Run a program on nodes of yours, step by step. It is finished; you may change it."""
+    nodes = list(inputs)
+    for name, *operands in program:
+        taken = [nodes[i] for i in operands]
+        if name == "zero_grad":
+            for node in inputs:
+                node.zero_grad()
+        elif name == "backward":
+            taken[0].backward()
+        elif name == "detach":
+            nodes.append(taken[0].detach())
+        elif name == "tanh":
+            nodes.append(taken[0].tanh())
+        else:
+            nodes.append(taken[0] + taken[1] if name == "add" else taken[0] * taken[1])
+
+
+def engine_twice(program, x):
+    """Return what the inputs have for gradients once a program has come to its end.
+
+    The program is a list of steps, as in `value_engine`, and it says itself when to walk back, more than once and from
+    several values. These are the steps there are:
+
+    - ("add", i, j), ("mul", i, j), ("tanh", i): make the next value
+    - ("detach", i): makes the next value, the same number as value i; no gradient passes through it to value i
+    - ("backward", i): adds the gradient of value i to what each input has; makes no value
+    - ("zero_grad",): from here on the inputs have 0; makes no value
+
+    program: a list of tuples
+    x: (n,), the inputs, in float64
+    returns: (n,), or a list of n numbers
+    """
+    ### BEGIN SOLUTION
+    # The gradients of the inputs are all that outlives the calls.
+    leaves = [Node(number) for number in x.tolist()]
+    run_script(program, leaves)
+    return [leaf.grad for leaf in leaves]
+    ### END SOLUTION

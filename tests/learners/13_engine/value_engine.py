@@ -1,0 +1,4350 @@
+# value_engine: the gradient of a program's last value for each input
+
+# %% right: closures in the operators, children in a set, a recursion with room
+import math
+import sys
+
+sys.setrecursionlimit(20_000)
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build_topo(v):
+            if v not in visited:
+                visited.add(v)
+                for child in v._prev:
+                    build_topo(child)
+                topo.append(v)
+
+        build_topo(self)
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% right: a class for each operation, sorted by when they were made
+import math
+
+import torch
+
+
+class Function:
+    def __init__(self, *parents):
+        self.parents = parents
+
+    @classmethod
+    def apply(cls, *parents, **options):
+        ctx = cls(*parents)
+        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
+
+
+class Add(Function):
+    def forward(self, a, b):
+        return a + b
+
+    def backward(self, g):
+        return g, g
+
+
+class Sub(Function):
+    def forward(self, a, b):
+        return a - b
+
+    def backward(self, g):
+        return g, -g
+
+
+class Mul(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a * b
+
+    def backward(self, g):
+        return self.b * g, self.a * g
+
+
+class Div(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a / b
+
+    def backward(self, g):
+        return g / self.b, -g * self.a / self.b**2
+
+
+class Pow(Function):
+    def forward(self, a, k):
+        self.a, self.k = a, k
+        return a**k
+
+    def backward(self, g):
+        return (g * self.k * self.a ** (self.k - 1),)
+
+
+class Exp(Function):
+    def forward(self, a):
+        self.out = math.exp(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * self.out,)
+
+
+class Log(Function):
+    def forward(self, a):
+        self.a = a
+        return math.log(a)
+
+    def backward(self, g):
+        return (g / self.a,)
+
+
+class Tanh(Function):
+    def forward(self, a):
+        self.out = math.tanh(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * (1 - self.out**2),)
+
+
+class Relu(Function):
+    def forward(self, a):
+        self.a = a
+        return max(a, 0.0)
+
+    def backward(self, g):
+        return (g if self.a > 0 else 0.0,)
+
+
+class Scalar:
+    made = 0
+
+    def __init__(self, data, ctx=None):
+        self.data, self.ctx, self.grad = data, ctx, None
+        Scalar.made += 1
+        self.number = Scalar.made
+
+    def __add__(self, other):
+        return Add.apply(self, other)
+
+    def __sub__(self, other):
+        return Sub.apply(self, other)
+
+    def __mul__(self, other):
+        return Mul.apply(self, other)
+
+    def __truediv__(self, other):
+        return Div.apply(self, other)
+
+    def __pow__(self, k):
+        return Pow.apply(self, k=k)
+
+    def exp(self):
+        return Exp.apply(self)
+
+    def log(self):
+        return Log.apply(self)
+
+    def tanh(self):
+        return Tanh.apply(self)
+
+    def relu(self):
+        return Relu.apply(self)
+
+    def deepwalk(self):
+        found, stack = {self}, [self]
+        while stack:
+            node = stack.pop()
+            for parent in node.ctx.parents if node.ctx else ():
+                if parent not in found:
+                    found.add(parent)
+                    stack.append(parent)
+        return sorted(found, key=lambda node: node.number)
+
+    def backward(self):
+        self.grad = 1.0
+        for node in reversed(self.deepwalk()):
+            if node.ctx is None:
+                continue
+            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
+                parent.grad = g if parent.grad is None else parent.grad + g
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Scalar(number) for number in x.tolist()]
+    run(program, inputs, Scalar).backward()
+    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+
+
+# %% right: no class at all: the program is the tape
+import math
+
+
+def value_engine(program, x):
+    v, n = x.tolist(), len(x)
+    for name, *i in program:
+        if name == "const":
+            v.append(i[0])
+        elif name == "pow":
+            v.append(v[i[0]] ** i[1])
+        elif name == "add":
+            v.append(v[i[0]] + v[i[1]])
+        elif name == "sub":
+            v.append(v[i[0]] - v[i[1]])
+        elif name == "mul":
+            v.append(v[i[0]] * v[i[1]])
+        elif name == "div":
+            v.append(v[i[0]] / v[i[1]])
+        elif name == "relu":
+            v.append(max(0.0, v[i[0]]))
+        else:
+            v.append(getattr(math, name)(v[i[0]]))
+    g = [0.0] * len(v)
+    g[-1] = 1.0
+    for at in range(len(v) - 1, n - 1, -1):
+        name, *i = program[at - n]
+        up = g[at]
+        if name in ("add", "sub"):
+            g[i[0]] += up
+            g[i[1]] += up if name == "add" else -up
+        elif name == "mul":
+            g[i[0]] += up * v[i[1]]
+            g[i[1]] += up * v[i[0]]
+        elif name == "div":
+            g[i[0]] += up / v[i[1]]
+            g[i[1]] -= up * v[at] / v[i[1]]
+        elif name == "pow":
+            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
+        elif name == "exp":
+            g[i[0]] += up * v[at]
+        elif name == "log":
+            g[i[0]] += up / v[i[0]]
+        elif name == "tanh":
+            g[i[0]] += up * (1 - v[at] * v[at])
+        elif name == "relu" and v[i[0]] > 0:
+            g[i[0]] += up
+    return g[:n]
+
+
+# %% right: forward mode, all inputs at once
+import math
+
+import torch
+
+
+class Dual:
+    """A value with its derivatives for all inputs: forward mode."""
+
+    def __init__(self, data, d=0.0):
+        self.data, self.d = data, d
+
+    def __add__(self, o):
+        return Dual(self.data + o.data, self.d + o.d)
+
+    def __sub__(self, o):
+        return Dual(self.data - o.data, self.d - o.d)
+
+    def __mul__(self, o):
+        return Dual(self.data * o.data, self.d * o.data + self.data * o.d)
+
+    def __truediv__(self, o):
+        return Dual(self.data / o.data, (self.d * o.data - self.data * o.d) / o.data**2)
+
+    def __pow__(self, k):
+        return Dual(self.data**k, k * self.data ** (k - 1) * self.d)
+
+    def exp(self):
+        return Dual(math.exp(self.data), math.exp(self.data) * self.d)
+
+    def log(self):
+        return Dual(math.log(self.data), self.d / self.data)
+
+    def tanh(self):
+        return Dual(math.tanh(self.data), self.d / math.cosh(self.data) ** 2)
+
+    def relu(self):
+        return self if self.data > 0 else Dual(0.0)
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    rows = torch.eye(len(x), dtype=x.dtype)
+    out = run(program, [Dual(number, row) for number, row in zip(x.tolist(), rows)], Dual)
+    return out.d
+
+
+# %% right: each contribution followed alone, without an order
+import math
+
+
+def value_engine(program, x):
+    v, n = x.tolist(), len(x)
+    for name, *i in program:
+        if name == "const":
+            v.append(i[0])
+        elif name == "pow":
+            v.append(v[i[0]] ** i[1])
+        elif name == "add":
+            v.append(v[i[0]] + v[i[1]])
+        elif name == "sub":
+            v.append(v[i[0]] - v[i[1]])
+        elif name == "mul":
+            v.append(v[i[0]] * v[i[1]])
+        elif name == "div":
+            v.append(v[i[0]] / v[i[1]])
+        elif name == "relu":
+            v.append(max(0.0, v[i[0]]))
+        else:
+            v.append(getattr(math, name)(v[i[0]]))
+    g = [0.0] * n
+    waiting = [(len(v) - 1, 1.0)]
+    while waiting:
+        at, up = waiting.pop()
+        if at < n:
+            g[at] += up
+            continue
+        name, *i = program[at - n]
+        if name in ("add", "sub"):
+            waiting += [(i[0], up), (i[1], up if name == "add" else -up)]
+        elif name == "mul":
+            waiting += [(i[0], up * v[i[1]]), (i[1], up * v[i[0]])]
+        elif name == "div":
+            waiting += [(i[0], up / v[i[1]]), (i[1], -up * v[i[0]] / v[i[1]] ** 2)]
+        elif name == "pow":
+            waiting.append((i[0], up * i[1] * v[at] / v[i[0]]))
+        elif name == "exp":
+            waiting.append((i[0], up * v[at]))
+        elif name == "log":
+            waiting.append((i[0], up / v[i[0]]))
+        elif name == "tanh":
+            waiting.append((i[0], up - up * v[at] ** 2))
+        elif name == "relu":
+            waiting.append((i[0], up * float(v[i[0]] > 0)))
+    return g
+
+
+# %% wrong: a recursion without room for it | return: error
+import math
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build_topo(v):
+            if v not in visited:
+                visited.add(v)
+                for child in v._prev:
+                    build_topo(child)
+                topo.append(v)
+
+        build_topo(self)
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: a recursion without room, and the slope of tanh at its input | return: wrong-point
+import math
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - self.data**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build_topo(v):
+            if v not in visited:
+                visited.add(v)
+                for child in v._prev:
+                    build_topo(child)
+                topo.append(v)
+
+        build_topo(self)
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: tanh's slope at its input, in closures | return: wrong-point
+import math
+import sys
+
+sys.setrecursionlimit(20_000)
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - self.data**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build_topo(v):
+            if v not in visited:
+                visited.add(v)
+                for child in v._prev:
+                    build_topo(child)
+                topo.append(v)
+
+        build_topo(self)
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: mul passes each operand its own value, and so sub and div do | return: wrong-operand
+import math
+import sys
+
+sys.setrecursionlimit(20_000)
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += self.data * out.grad
+            other.grad += other.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build_topo(v):
+            if v not in visited:
+                visited.add(v)
+                for child in v._prev:
+                    build_topo(child)
+                topo.append(v)
+
+        build_topo(self)
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: mul passes each operand its own value, div is a class of its own | return: wrong-operand
+import math
+
+import torch
+
+
+class Function:
+    def __init__(self, *parents):
+        self.parents = parents
+
+    @classmethod
+    def apply(cls, *parents, **options):
+        ctx = cls(*parents)
+        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
+
+
+class Add(Function):
+    def forward(self, a, b):
+        return a + b
+
+    def backward(self, g):
+        return g, g
+
+
+class Sub(Function):
+    def forward(self, a, b):
+        return a - b
+
+    def backward(self, g):
+        return g, -g
+
+
+class Mul(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a * b
+
+    def backward(self, g):
+        return self.a * g, self.b * g
+
+
+class Div(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a / b
+
+    def backward(self, g):
+        return g / self.b, -g * self.a / self.b**2
+
+
+class Pow(Function):
+    def forward(self, a, k):
+        self.a, self.k = a, k
+        return a**k
+
+    def backward(self, g):
+        return (g * self.k * self.a ** (self.k - 1),)
+
+
+class Exp(Function):
+    def forward(self, a):
+        self.out = math.exp(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * self.out,)
+
+
+class Log(Function):
+    def forward(self, a):
+        self.a = a
+        return math.log(a)
+
+    def backward(self, g):
+        return (g / self.a,)
+
+
+class Tanh(Function):
+    def forward(self, a):
+        self.out = math.tanh(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * (1 - self.out**2),)
+
+
+class Relu(Function):
+    def forward(self, a):
+        self.a = a
+        return max(a, 0.0)
+
+    def backward(self, g):
+        return (g if self.a > 0 else 0.0,)
+
+
+class Scalar:
+    made = 0
+
+    def __init__(self, data, ctx=None):
+        self.data, self.ctx, self.grad = data, ctx, None
+        Scalar.made += 1
+        self.number = Scalar.made
+
+    def __add__(self, other):
+        return Add.apply(self, other)
+
+    def __sub__(self, other):
+        return Sub.apply(self, other)
+
+    def __mul__(self, other):
+        return Mul.apply(self, other)
+
+    def __truediv__(self, other):
+        return Div.apply(self, other)
+
+    def __pow__(self, k):
+        return Pow.apply(self, k=k)
+
+    def exp(self):
+        return Exp.apply(self)
+
+    def log(self):
+        return Log.apply(self)
+
+    def tanh(self):
+        return Tanh.apply(self)
+
+    def relu(self):
+        return Relu.apply(self)
+
+    def deepwalk(self):
+        found, stack = {self}, [self]
+        while stack:
+            node = stack.pop()
+            for parent in node.ctx.parents if node.ctx else ():
+                if parent not in found:
+                    found.add(parent)
+                    stack.append(parent)
+        return sorted(found, key=lambda node: node.number)
+
+    def backward(self):
+        self.grad = 1.0
+        for node in reversed(self.deepwalk()):
+            if node.ctx is None:
+                continue
+            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
+                parent.grad = g if parent.grad is None else parent.grad + g
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Scalar(number) for number in x.tolist()]
+    run(program, inputs, Scalar).backward()
+    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+
+
+# %% wrong: the second operand of div lacks its minus | return: wrong-sign
+import math
+
+import torch
+
+
+class Function:
+    def __init__(self, *parents):
+        self.parents = parents
+
+    @classmethod
+    def apply(cls, *parents, **options):
+        ctx = cls(*parents)
+        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
+
+
+class Add(Function):
+    def forward(self, a, b):
+        return a + b
+
+    def backward(self, g):
+        return g, g
+
+
+class Sub(Function):
+    def forward(self, a, b):
+        return a - b
+
+    def backward(self, g):
+        return g, -g
+
+
+class Mul(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a * b
+
+    def backward(self, g):
+        return self.b * g, self.a * g
+
+
+class Div(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a / b
+
+    def backward(self, g):
+        return g / self.b, g * self.a / self.b**2
+
+
+class Pow(Function):
+    def forward(self, a, k):
+        self.a, self.k = a, k
+        return a**k
+
+    def backward(self, g):
+        return (g * self.k * self.a ** (self.k - 1),)
+
+
+class Exp(Function):
+    def forward(self, a):
+        self.out = math.exp(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * self.out,)
+
+
+class Log(Function):
+    def forward(self, a):
+        self.a = a
+        return math.log(a)
+
+    def backward(self, g):
+        return (g / self.a,)
+
+
+class Tanh(Function):
+    def forward(self, a):
+        self.out = math.tanh(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * (1 - self.out**2),)
+
+
+class Relu(Function):
+    def forward(self, a):
+        self.a = a
+        return max(a, 0.0)
+
+    def backward(self, g):
+        return (g if self.a > 0 else 0.0,)
+
+
+class Scalar:
+    made = 0
+
+    def __init__(self, data, ctx=None):
+        self.data, self.ctx, self.grad = data, ctx, None
+        Scalar.made += 1
+        self.number = Scalar.made
+
+    def __add__(self, other):
+        return Add.apply(self, other)
+
+    def __sub__(self, other):
+        return Sub.apply(self, other)
+
+    def __mul__(self, other):
+        return Mul.apply(self, other)
+
+    def __truediv__(self, other):
+        return Div.apply(self, other)
+
+    def __pow__(self, k):
+        return Pow.apply(self, k=k)
+
+    def exp(self):
+        return Exp.apply(self)
+
+    def log(self):
+        return Log.apply(self)
+
+    def tanh(self):
+        return Tanh.apply(self)
+
+    def relu(self):
+        return Relu.apply(self)
+
+    def deepwalk(self):
+        found, stack = {self}, [self]
+        while stack:
+            node = stack.pop()
+            for parent in node.ctx.parents if node.ctx else ():
+                if parent not in found:
+                    found.add(parent)
+                    stack.append(parent)
+        return sorted(found, key=lambda node: node.number)
+
+    def backward(self):
+        self.grad = 1.0
+        for node in reversed(self.deepwalk()):
+            if node.ctx is None:
+                continue
+            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
+                parent.grad = g if parent.grad is None else parent.grad + g
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Scalar(number) for number in x.tolist()]
+    run(program, inputs, Scalar).backward()
+    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+
+
+# %% wrong: div divides by the operand, not by its square | return: wrong-local
+import math
+
+import torch
+
+
+class Function:
+    def __init__(self, *parents):
+        self.parents = parents
+
+    @classmethod
+    def apply(cls, *parents, **options):
+        ctx = cls(*parents)
+        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
+
+
+class Add(Function):
+    def forward(self, a, b):
+        return a + b
+
+    def backward(self, g):
+        return g, g
+
+
+class Sub(Function):
+    def forward(self, a, b):
+        return a - b
+
+    def backward(self, g):
+        return g, -g
+
+
+class Mul(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a * b
+
+    def backward(self, g):
+        return self.b * g, self.a * g
+
+
+class Div(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a / b
+
+    def backward(self, g):
+        return g / self.b, -g * self.a / self.b
+
+
+class Pow(Function):
+    def forward(self, a, k):
+        self.a, self.k = a, k
+        return a**k
+
+    def backward(self, g):
+        return (g * self.k * self.a ** (self.k - 1),)
+
+
+class Exp(Function):
+    def forward(self, a):
+        self.out = math.exp(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * self.out,)
+
+
+class Log(Function):
+    def forward(self, a):
+        self.a = a
+        return math.log(a)
+
+    def backward(self, g):
+        return (g / self.a,)
+
+
+class Tanh(Function):
+    def forward(self, a):
+        self.out = math.tanh(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * (1 - self.out**2),)
+
+
+class Relu(Function):
+    def forward(self, a):
+        self.a = a
+        return max(a, 0.0)
+
+    def backward(self, g):
+        return (g if self.a > 0 else 0.0,)
+
+
+class Scalar:
+    made = 0
+
+    def __init__(self, data, ctx=None):
+        self.data, self.ctx, self.grad = data, ctx, None
+        Scalar.made += 1
+        self.number = Scalar.made
+
+    def __add__(self, other):
+        return Add.apply(self, other)
+
+    def __sub__(self, other):
+        return Sub.apply(self, other)
+
+    def __mul__(self, other):
+        return Mul.apply(self, other)
+
+    def __truediv__(self, other):
+        return Div.apply(self, other)
+
+    def __pow__(self, k):
+        return Pow.apply(self, k=k)
+
+    def exp(self):
+        return Exp.apply(self)
+
+    def log(self):
+        return Log.apply(self)
+
+    def tanh(self):
+        return Tanh.apply(self)
+
+    def relu(self):
+        return Relu.apply(self)
+
+    def deepwalk(self):
+        found, stack = {self}, [self]
+        while stack:
+            node = stack.pop()
+            for parent in node.ctx.parents if node.ctx else ():
+                if parent not in found:
+                    found.add(parent)
+                    stack.append(parent)
+        return sorted(found, key=lambda node: node.number)
+
+    def backward(self):
+        self.grad = 1.0
+        for node in reversed(self.deepwalk()):
+            if node.ctx is None:
+                continue
+            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
+                parent.grad = g if parent.grad is None else parent.grad + g
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Scalar(number) for number in x.tolist()]
+    run(program, inputs, Scalar).backward()
+    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+
+
+# %% wrong: sub hands its second operand a plus | return: wrong-sign
+import math
+
+import torch
+
+
+class Function:
+    def __init__(self, *parents):
+        self.parents = parents
+
+    @classmethod
+    def apply(cls, *parents, **options):
+        ctx = cls(*parents)
+        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
+
+
+class Add(Function):
+    def forward(self, a, b):
+        return a + b
+
+    def backward(self, g):
+        return g, g
+
+
+class Sub(Function):
+    def forward(self, a, b):
+        return a - b
+
+    def backward(self, g):
+        return g, g
+
+
+class Mul(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a * b
+
+    def backward(self, g):
+        return self.b * g, self.a * g
+
+
+class Div(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a / b
+
+    def backward(self, g):
+        return g / self.b, -g * self.a / self.b**2
+
+
+class Pow(Function):
+    def forward(self, a, k):
+        self.a, self.k = a, k
+        return a**k
+
+    def backward(self, g):
+        return (g * self.k * self.a ** (self.k - 1),)
+
+
+class Exp(Function):
+    def forward(self, a):
+        self.out = math.exp(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * self.out,)
+
+
+class Log(Function):
+    def forward(self, a):
+        self.a = a
+        return math.log(a)
+
+    def backward(self, g):
+        return (g / self.a,)
+
+
+class Tanh(Function):
+    def forward(self, a):
+        self.out = math.tanh(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * (1 - self.out**2),)
+
+
+class Relu(Function):
+    def forward(self, a):
+        self.a = a
+        return max(a, 0.0)
+
+    def backward(self, g):
+        return (g if self.a > 0 else 0.0,)
+
+
+class Scalar:
+    made = 0
+
+    def __init__(self, data, ctx=None):
+        self.data, self.ctx, self.grad = data, ctx, None
+        Scalar.made += 1
+        self.number = Scalar.made
+
+    def __add__(self, other):
+        return Add.apply(self, other)
+
+    def __sub__(self, other):
+        return Sub.apply(self, other)
+
+    def __mul__(self, other):
+        return Mul.apply(self, other)
+
+    def __truediv__(self, other):
+        return Div.apply(self, other)
+
+    def __pow__(self, k):
+        return Pow.apply(self, k=k)
+
+    def exp(self):
+        return Exp.apply(self)
+
+    def log(self):
+        return Log.apply(self)
+
+    def tanh(self):
+        return Tanh.apply(self)
+
+    def relu(self):
+        return Relu.apply(self)
+
+    def deepwalk(self):
+        found, stack = {self}, [self]
+        while stack:
+            node = stack.pop()
+            for parent in node.ctx.parents if node.ctx else ():
+                if parent not in found:
+                    found.add(parent)
+                    stack.append(parent)
+        return sorted(found, key=lambda node: node.number)
+
+    def backward(self):
+        self.grad = 1.0
+        for node in reversed(self.deepwalk()):
+            if node.ctx is None:
+                continue
+            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
+                parent.grad = g if parent.grad is None else parent.grad + g
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Scalar(number) for number in x.tolist()]
+    run(program, inputs, Scalar).backward()
+    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+
+
+# %% wrong: contributions overwritten in every closure | return: overwritten
+import math
+import sys
+
+sys.setrecursionlimit(20_000)
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad = out.grad
+            other.grad = out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad = other.data * out.grad
+            other.grad = self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad = k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad = out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad = out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad = (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad = (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build_topo(v):
+            if v not in visited:
+                visited.add(v)
+                for child in v._prev:
+                    build_topo(child)
+                topo.append(v)
+
+        build_topo(self)
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: contributions overwritten, a class for each operation | return: overwritten
+import math
+
+import torch
+
+
+class Function:
+    def __init__(self, *parents):
+        self.parents = parents
+
+    @classmethod
+    def apply(cls, *parents, **options):
+        ctx = cls(*parents)
+        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
+
+
+class Add(Function):
+    def forward(self, a, b):
+        return a + b
+
+    def backward(self, g):
+        return g, g
+
+
+class Sub(Function):
+    def forward(self, a, b):
+        return a - b
+
+    def backward(self, g):
+        return g, -g
+
+
+class Mul(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a * b
+
+    def backward(self, g):
+        return self.b * g, self.a * g
+
+
+class Div(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a / b
+
+    def backward(self, g):
+        return g / self.b, -g * self.a / self.b**2
+
+
+class Pow(Function):
+    def forward(self, a, k):
+        self.a, self.k = a, k
+        return a**k
+
+    def backward(self, g):
+        return (g * self.k * self.a ** (self.k - 1),)
+
+
+class Exp(Function):
+    def forward(self, a):
+        self.out = math.exp(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * self.out,)
+
+
+class Log(Function):
+    def forward(self, a):
+        self.a = a
+        return math.log(a)
+
+    def backward(self, g):
+        return (g / self.a,)
+
+
+class Tanh(Function):
+    def forward(self, a):
+        self.out = math.tanh(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * (1 - self.out**2),)
+
+
+class Relu(Function):
+    def forward(self, a):
+        self.a = a
+        return max(a, 0.0)
+
+    def backward(self, g):
+        return (g if self.a > 0 else 0.0,)
+
+
+class Scalar:
+    made = 0
+
+    def __init__(self, data, ctx=None):
+        self.data, self.ctx, self.grad = data, ctx, None
+        Scalar.made += 1
+        self.number = Scalar.made
+
+    def __add__(self, other):
+        return Add.apply(self, other)
+
+    def __sub__(self, other):
+        return Sub.apply(self, other)
+
+    def __mul__(self, other):
+        return Mul.apply(self, other)
+
+    def __truediv__(self, other):
+        return Div.apply(self, other)
+
+    def __pow__(self, k):
+        return Pow.apply(self, k=k)
+
+    def exp(self):
+        return Exp.apply(self)
+
+    def log(self):
+        return Log.apply(self)
+
+    def tanh(self):
+        return Tanh.apply(self)
+
+    def relu(self):
+        return Relu.apply(self)
+
+    def deepwalk(self):
+        found, stack = {self}, [self]
+        while stack:
+            node = stack.pop()
+            for parent in node.ctx.parents if node.ctx else ():
+                if parent not in found:
+                    found.add(parent)
+                    stack.append(parent)
+        return sorted(found, key=lambda node: node.number)
+
+    def backward(self):
+        self.grad = 1.0
+        for node in reversed(self.deepwalk()):
+            if node.ctx is None:
+                continue
+            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
+                parent.grad = g
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Scalar(number) for number in x.tolist()]
+    run(program, inputs, Scalar).backward()
+    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+
+
+# %% wrong: contributions overwritten on the tape, from zeros | return: overwritten
+import math
+
+
+def value_engine(program, x):
+    v, n = x.tolist(), len(x)
+    for name, *i in program:
+        if name == "const":
+            v.append(i[0])
+        elif name == "pow":
+            v.append(v[i[0]] ** i[1])
+        elif name == "add":
+            v.append(v[i[0]] + v[i[1]])
+        elif name == "sub":
+            v.append(v[i[0]] - v[i[1]])
+        elif name == "mul":
+            v.append(v[i[0]] * v[i[1]])
+        elif name == "div":
+            v.append(v[i[0]] / v[i[1]])
+        elif name == "relu":
+            v.append(max(0.0, v[i[0]]))
+        else:
+            v.append(getattr(math, name)(v[i[0]]))
+    g = [0.0] * len(v)
+    g[-1] = 1.0
+    for at in range(len(v) - 1, n - 1, -1):
+        name, *i = program[at - n]
+        up = g[at]
+        if name in ("add", "sub"):
+            g[i[0]] = up
+            g[i[1]] = up if name == "add" else -up
+        elif name == "mul":
+            g[i[0]] = up * v[i[1]]
+            g[i[1]] = up * v[i[0]]
+        elif name == "div":
+            g[i[0]] = up / v[i[1]]
+            g[i[1]] = -up * v[at] / v[i[1]]
+        elif name == "pow":
+            g[i[0]] = up * i[1] * v[i[0]] ** (i[1] - 1)
+        elif name == "exp":
+            g[i[0]] = up * v[at]
+        elif name == "log":
+            g[i[0]] = up / v[i[0]]
+        elif name == "tanh":
+            g[i[0]] = up * (1 - v[at] * v[at])
+        elif name == "relu" and v[i[0]] > 0:
+            g[i[0]] = up
+    return g[:n]
+
+
+# %% wrong: contributions overwritten in add alone | return: overwritten
+import math
+import sys
+
+sys.setrecursionlimit(20_000)
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad = out.grad
+            other.grad = out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build_topo(v):
+            if v not in visited:
+                visited.add(v)
+                for child in v._prev:
+                    build_topo(child)
+                topo.append(v)
+
+        build_topo(self)
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: only the first contribution is kept | return: missing-path
+import math
+
+import torch
+
+
+class Function:
+    def __init__(self, *parents):
+        self.parents = parents
+
+    @classmethod
+    def apply(cls, *parents, **options):
+        ctx = cls(*parents)
+        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
+
+
+class Add(Function):
+    def forward(self, a, b):
+        return a + b
+
+    def backward(self, g):
+        return g, g
+
+
+class Sub(Function):
+    def forward(self, a, b):
+        return a - b
+
+    def backward(self, g):
+        return g, -g
+
+
+class Mul(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a * b
+
+    def backward(self, g):
+        return self.b * g, self.a * g
+
+
+class Div(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a / b
+
+    def backward(self, g):
+        return g / self.b, -g * self.a / self.b**2
+
+
+class Pow(Function):
+    def forward(self, a, k):
+        self.a, self.k = a, k
+        return a**k
+
+    def backward(self, g):
+        return (g * self.k * self.a ** (self.k - 1),)
+
+
+class Exp(Function):
+    def forward(self, a):
+        self.out = math.exp(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * self.out,)
+
+
+class Log(Function):
+    def forward(self, a):
+        self.a = a
+        return math.log(a)
+
+    def backward(self, g):
+        return (g / self.a,)
+
+
+class Tanh(Function):
+    def forward(self, a):
+        self.out = math.tanh(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * (1 - self.out**2),)
+
+
+class Relu(Function):
+    def forward(self, a):
+        self.a = a
+        return max(a, 0.0)
+
+    def backward(self, g):
+        return (g if self.a > 0 else 0.0,)
+
+
+class Scalar:
+    made = 0
+
+    def __init__(self, data, ctx=None):
+        self.data, self.ctx, self.grad = data, ctx, None
+        Scalar.made += 1
+        self.number = Scalar.made
+
+    def __add__(self, other):
+        return Add.apply(self, other)
+
+    def __sub__(self, other):
+        return Sub.apply(self, other)
+
+    def __mul__(self, other):
+        return Mul.apply(self, other)
+
+    def __truediv__(self, other):
+        return Div.apply(self, other)
+
+    def __pow__(self, k):
+        return Pow.apply(self, k=k)
+
+    def exp(self):
+        return Exp.apply(self)
+
+    def log(self):
+        return Log.apply(self)
+
+    def tanh(self):
+        return Tanh.apply(self)
+
+    def relu(self):
+        return Relu.apply(self)
+
+    def deepwalk(self):
+        found, stack = {self}, [self]
+        while stack:
+            node = stack.pop()
+            for parent in node.ctx.parents if node.ctx else ():
+                if parent not in found:
+                    found.add(parent)
+                    stack.append(parent)
+        return sorted(found, key=lambda node: node.number)
+
+    def backward(self):
+        self.grad = 1.0
+        for node in reversed(self.deepwalk()):
+            if node.ctx is None:
+                continue
+            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
+                parent.grad = g if parent.grad is None else parent.grad
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Scalar(number) for number in x.tolist()]
+    run(program, inputs, Scalar).backward()
+    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+
+
+# %% wrong: a dictionary of parents, in which a square has one | return: missing-path
+import math
+
+import torch
+
+
+class Function:
+    def __init__(self, *parents):
+        self.parents = parents
+
+    @classmethod
+    def apply(cls, *parents, **options):
+        ctx = cls(*parents)
+        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
+
+
+class Add(Function):
+    def forward(self, a, b):
+        return a + b
+
+    def backward(self, g):
+        return g, g
+
+
+class Sub(Function):
+    def forward(self, a, b):
+        return a - b
+
+    def backward(self, g):
+        return g, -g
+
+
+class Mul(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a * b
+
+    def backward(self, g):
+        return self.b * g, self.a * g
+
+
+class Div(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a / b
+
+    def backward(self, g):
+        return g / self.b, -g * self.a / self.b**2
+
+
+class Pow(Function):
+    def forward(self, a, k):
+        self.a, self.k = a, k
+        return a**k
+
+    def backward(self, g):
+        return (g * self.k * self.a ** (self.k - 1),)
+
+
+class Exp(Function):
+    def forward(self, a):
+        self.out = math.exp(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * self.out,)
+
+
+class Log(Function):
+    def forward(self, a):
+        self.a = a
+        return math.log(a)
+
+    def backward(self, g):
+        return (g / self.a,)
+
+
+class Tanh(Function):
+    def forward(self, a):
+        self.out = math.tanh(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * (1 - self.out**2),)
+
+
+class Relu(Function):
+    def forward(self, a):
+        self.a = a
+        return max(a, 0.0)
+
+    def backward(self, g):
+        return (g if self.a > 0 else 0.0,)
+
+
+class Scalar:
+    made = 0
+
+    def __init__(self, data, ctx=None):
+        self.data, self.ctx, self.grad = data, ctx, None
+        Scalar.made += 1
+        self.number = Scalar.made
+
+    def __add__(self, other):
+        return Add.apply(self, other)
+
+    def __sub__(self, other):
+        return Sub.apply(self, other)
+
+    def __mul__(self, other):
+        return Mul.apply(self, other)
+
+    def __truediv__(self, other):
+        return Div.apply(self, other)
+
+    def __pow__(self, k):
+        return Pow.apply(self, k=k)
+
+    def exp(self):
+        return Exp.apply(self)
+
+    def log(self):
+        return Log.apply(self)
+
+    def tanh(self):
+        return Tanh.apply(self)
+
+    def relu(self):
+        return Relu.apply(self)
+
+    def deepwalk(self):
+        found, stack = {self}, [self]
+        while stack:
+            node = stack.pop()
+            for parent in node.ctx.parents if node.ctx else ():
+                if parent not in found:
+                    found.add(parent)
+                    stack.append(parent)
+        return sorted(found, key=lambda node: node.number)
+
+    def backward(self):
+        self.grad = 1.0
+        for node in reversed(self.deepwalk()):
+            if node.ctx is None:
+                continue
+            for parent, g in dict(zip(node.ctx.parents, node.ctx.backward(node.grad))).items():
+                parent.grad = g if parent.grad is None else parent.grad + g
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Scalar(number) for number in x.tolist()]
+    run(program, inputs, Scalar).backward()
+    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+
+
+# %% wrong: calls in calls: each passes on all it has whenever something arrives | return: wrong-order
+import math
+import sys
+
+sys.setrecursionlimit(20_000)
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = list(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        self.grad = 1.0
+        waiting = [self]
+        while waiting:
+            v = waiting.pop()
+            v._backward()
+            waiting.extend(reversed(v._prev))
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: breadth first, each value once | return: wrong-order
+import math
+import sys
+
+sys.setrecursionlimit(20_000)
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = children
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        self.grad = 1.0
+        queue, visited = [self], set()
+        while queue:
+            v = queue.pop(0)
+            if v in visited:
+                continue
+            visited.add(v)
+            v._backward()
+            queue.extend(v._prev)
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: the order is not turned round | return: wrong-order
+import math
+import sys
+
+sys.setrecursionlimit(20_000)
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build_topo(v):
+            if v not in visited:
+                visited.add(v)
+                for child in v._prev:
+                    build_topo(child)
+                topo.append(v)
+
+        build_topo(self)
+        self.grad = 1.0
+        for v in topo:
+            v._backward()
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: the tape is walked forward | return: wrong-order
+import math
+
+
+def value_engine(program, x):
+    v, n = x.tolist(), len(x)
+    for name, *i in program:
+        if name == "const":
+            v.append(i[0])
+        elif name == "pow":
+            v.append(v[i[0]] ** i[1])
+        elif name == "add":
+            v.append(v[i[0]] + v[i[1]])
+        elif name == "sub":
+            v.append(v[i[0]] - v[i[1]])
+        elif name == "mul":
+            v.append(v[i[0]] * v[i[1]])
+        elif name == "div":
+            v.append(v[i[0]] / v[i[1]])
+        elif name == "relu":
+            v.append(max(0.0, v[i[0]]))
+        else:
+            v.append(getattr(math, name)(v[i[0]]))
+    g = [0.0] * len(v)
+    g[-1] = 1.0
+    for at in range(n, len(v)):
+        name, *i = program[at - n]
+        up = g[at]
+        if name in ("add", "sub"):
+            g[i[0]] += up
+            g[i[1]] += up if name == "add" else -up
+        elif name == "mul":
+            g[i[0]] += up * v[i[1]]
+            g[i[1]] += up * v[i[0]]
+        elif name == "div":
+            g[i[0]] += up / v[i[1]]
+            g[i[1]] -= up * v[at] / v[i[1]]
+        elif name == "pow":
+            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
+        elif name == "exp":
+            g[i[0]] += up * v[at]
+        elif name == "log":
+            g[i[0]] += up / v[i[0]]
+        elif name == "tanh":
+            g[i[0]] += up * (1 - v[at] * v[at])
+        elif name == "relu" and v[i[0]] > 0:
+            g[i[0]] += up
+    return g[:n]
+
+
+# %% wrong: nothing put on the last value | return: missing-upstream
+import math
+import sys
+
+sys.setrecursionlimit(20_000)
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build_topo(v):
+            if v not in visited:
+                visited.add(v)
+                for child in v._prev:
+                    build_topo(child)
+                topo.append(v)
+
+        build_topo(self)
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: the last value itself as the first gradient | return: value-for-gradient
+import math
+
+
+def value_engine(program, x):
+    v, n = x.tolist(), len(x)
+    for name, *i in program:
+        if name == "const":
+            v.append(i[0])
+        elif name == "pow":
+            v.append(v[i[0]] ** i[1])
+        elif name == "add":
+            v.append(v[i[0]] + v[i[1]])
+        elif name == "sub":
+            v.append(v[i[0]] - v[i[1]])
+        elif name == "mul":
+            v.append(v[i[0]] * v[i[1]])
+        elif name == "div":
+            v.append(v[i[0]] / v[i[1]])
+        elif name == "relu":
+            v.append(max(0.0, v[i[0]]))
+        else:
+            v.append(getattr(math, name)(v[i[0]]))
+    g = [0.0] * len(v)
+    g[-1] = v[-1]
+    for at in range(len(v) - 1, n - 1, -1):
+        name, *i = program[at - n]
+        up = g[at]
+        if name in ("add", "sub"):
+            g[i[0]] += up
+            g[i[1]] += up if name == "add" else -up
+        elif name == "mul":
+            g[i[0]] += up * v[i[1]]
+            g[i[1]] += up * v[i[0]]
+        elif name == "div":
+            g[i[0]] += up / v[i[1]]
+            g[i[1]] -= up * v[at] / v[i[1]]
+        elif name == "pow":
+            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
+        elif name == "exp":
+            g[i[0]] += up * v[at]
+        elif name == "log":
+            g[i[0]] += up / v[i[0]]
+        elif name == "tanh":
+            g[i[0]] += up * (1 - v[at] * v[at])
+        elif name == "relu" and v[i[0]] > 0:
+            g[i[0]] += up
+    return g[:n]
+
+
+# %% wrong: every gradient begins at 1 | return: hard-coded
+import math
+
+
+def value_engine(program, x):
+    v, n = x.tolist(), len(x)
+    for name, *i in program:
+        if name == "const":
+            v.append(i[0])
+        elif name == "pow":
+            v.append(v[i[0]] ** i[1])
+        elif name == "add":
+            v.append(v[i[0]] + v[i[1]])
+        elif name == "sub":
+            v.append(v[i[0]] - v[i[1]])
+        elif name == "mul":
+            v.append(v[i[0]] * v[i[1]])
+        elif name == "div":
+            v.append(v[i[0]] / v[i[1]])
+        elif name == "relu":
+            v.append(max(0.0, v[i[0]]))
+        else:
+            v.append(getattr(math, name)(v[i[0]]))
+    g = [1.0] * len(v)
+    g[-1] = 1.0
+    for at in range(len(v) - 1, n - 1, -1):
+        name, *i = program[at - n]
+        up = g[at]
+        if name in ("add", "sub"):
+            g[i[0]] += up
+            g[i[1]] += up if name == "add" else -up
+        elif name == "mul":
+            g[i[0]] += up * v[i[1]]
+            g[i[1]] += up * v[i[0]]
+        elif name == "div":
+            g[i[0]] += up / v[i[1]]
+            g[i[1]] -= up * v[at] / v[i[1]]
+        elif name == "pow":
+            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
+        elif name == "exp":
+            g[i[0]] += up * v[at]
+        elif name == "log":
+            g[i[0]] += up / v[i[0]]
+        elif name == "tanh":
+            g[i[0]] += up * (1 - v[at] * v[at])
+        elif name == "relu" and v[i[0]] > 0:
+            g[i[0]] += up
+    return g[:n]
+
+
+# %% wrong: exp hands on its derivative without the upstream | return: missing-upstream
+import math
+import sys
+
+sys.setrecursionlimit(20_000)
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build_topo(v):
+            if v not in visited:
+                visited.add(v)
+                for child in v._prev:
+                    build_topo(child)
+                topo.append(v)
+
+        build_topo(self)
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: no step multiplies by the upstream | return: missing-upstream
+import math
+
+
+def value_engine(program, x):
+    v, n = x.tolist(), len(x)
+    for name, *i in program:
+        if name == "const":
+            v.append(i[0])
+        elif name == "pow":
+            v.append(v[i[0]] ** i[1])
+        elif name == "add":
+            v.append(v[i[0]] + v[i[1]])
+        elif name == "sub":
+            v.append(v[i[0]] - v[i[1]])
+        elif name == "mul":
+            v.append(v[i[0]] * v[i[1]])
+        elif name == "div":
+            v.append(v[i[0]] / v[i[1]])
+        elif name == "relu":
+            v.append(max(0.0, v[i[0]]))
+        else:
+            v.append(getattr(math, name)(v[i[0]]))
+    g = [0.0] * len(v)
+    g[-1] = 1.0
+    for at in range(len(v) - 1, n - 1, -1):
+        name, *i = program[at - n]
+        up = 1.0
+        if name in ("add", "sub"):
+            g[i[0]] += up
+            g[i[1]] += up if name == "add" else -up
+        elif name == "mul":
+            g[i[0]] += up * v[i[1]]
+            g[i[1]] += up * v[i[0]]
+        elif name == "div":
+            g[i[0]] += up / v[i[1]]
+            g[i[1]] -= up * v[at] / v[i[1]]
+        elif name == "pow":
+            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
+        elif name == "exp":
+            g[i[0]] += up * v[at]
+        elif name == "log":
+            g[i[0]] += up / v[i[0]]
+        elif name == "tanh":
+            g[i[0]] += up * (1 - v[at] * v[at])
+        elif name == "relu" and v[i[0]] > 0:
+            g[i[0]] += up
+    return g[:n]
+
+
+# %% wrong: log divides by its output | return: wrong-point
+import math
+
+
+def value_engine(program, x):
+    v, n = x.tolist(), len(x)
+    for name, *i in program:
+        if name == "const":
+            v.append(i[0])
+        elif name == "pow":
+            v.append(v[i[0]] ** i[1])
+        elif name == "add":
+            v.append(v[i[0]] + v[i[1]])
+        elif name == "sub":
+            v.append(v[i[0]] - v[i[1]])
+        elif name == "mul":
+            v.append(v[i[0]] * v[i[1]])
+        elif name == "div":
+            v.append(v[i[0]] / v[i[1]])
+        elif name == "relu":
+            v.append(max(0.0, v[i[0]]))
+        else:
+            v.append(getattr(math, name)(v[i[0]]))
+    g = [0.0] * len(v)
+    g[-1] = 1.0
+    for at in range(len(v) - 1, n - 1, -1):
+        name, *i = program[at - n]
+        up = g[at]
+        if name in ("add", "sub"):
+            g[i[0]] += up
+            g[i[1]] += up if name == "add" else -up
+        elif name == "mul":
+            g[i[0]] += up * v[i[1]]
+            g[i[1]] += up * v[i[0]]
+        elif name == "div":
+            g[i[0]] += up / v[i[1]]
+            g[i[1]] -= up * v[at] / v[i[1]]
+        elif name == "pow":
+            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
+        elif name == "exp":
+            g[i[0]] += up * v[at]
+        elif name == "log":
+            g[i[0]] += up / v[at]
+        elif name == "tanh":
+            g[i[0]] += up * (1 - v[at] * v[at])
+        elif name == "relu" and v[i[0]] > 0:
+            g[i[0]] += up
+    return g[:n]
+
+
+# %% wrong: the power is not lowered | return: wrong-local
+import math
+
+import torch
+
+
+class Function:
+    def __init__(self, *parents):
+        self.parents = parents
+
+    @classmethod
+    def apply(cls, *parents, **options):
+        ctx = cls(*parents)
+        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
+
+
+class Add(Function):
+    def forward(self, a, b):
+        return a + b
+
+    def backward(self, g):
+        return g, g
+
+
+class Sub(Function):
+    def forward(self, a, b):
+        return a - b
+
+    def backward(self, g):
+        return g, -g
+
+
+class Mul(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a * b
+
+    def backward(self, g):
+        return self.b * g, self.a * g
+
+
+class Div(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a / b
+
+    def backward(self, g):
+        return g / self.b, -g * self.a / self.b**2
+
+
+class Pow(Function):
+    def forward(self, a, k):
+        self.a, self.k = a, k
+        return a**k
+
+    def backward(self, g):
+        return (g * self.k * self.a**self.k,)
+
+
+class Exp(Function):
+    def forward(self, a):
+        self.out = math.exp(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * self.out,)
+
+
+class Log(Function):
+    def forward(self, a):
+        self.a = a
+        return math.log(a)
+
+    def backward(self, g):
+        return (g / self.a,)
+
+
+class Tanh(Function):
+    def forward(self, a):
+        self.out = math.tanh(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * (1 - self.out**2),)
+
+
+class Relu(Function):
+    def forward(self, a):
+        self.a = a
+        return max(a, 0.0)
+
+    def backward(self, g):
+        return (g if self.a > 0 else 0.0,)
+
+
+class Scalar:
+    made = 0
+
+    def __init__(self, data, ctx=None):
+        self.data, self.ctx, self.grad = data, ctx, None
+        Scalar.made += 1
+        self.number = Scalar.made
+
+    def __add__(self, other):
+        return Add.apply(self, other)
+
+    def __sub__(self, other):
+        return Sub.apply(self, other)
+
+    def __mul__(self, other):
+        return Mul.apply(self, other)
+
+    def __truediv__(self, other):
+        return Div.apply(self, other)
+
+    def __pow__(self, k):
+        return Pow.apply(self, k=k)
+
+    def exp(self):
+        return Exp.apply(self)
+
+    def log(self):
+        return Log.apply(self)
+
+    def tanh(self):
+        return Tanh.apply(self)
+
+    def relu(self):
+        return Relu.apply(self)
+
+    def deepwalk(self):
+        found, stack = {self}, [self]
+        while stack:
+            node = stack.pop()
+            for parent in node.ctx.parents if node.ctx else ():
+                if parent not in found:
+                    found.add(parent)
+                    stack.append(parent)
+        return sorted(found, key=lambda node: node.number)
+
+    def backward(self):
+        self.grad = 1.0
+        for node in reversed(self.deepwalk()):
+            if node.ctx is None:
+                continue
+            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
+                parent.grad = g if parent.grad is None else parent.grad + g
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Scalar(number) for number in x.tolist()]
+    run(program, inputs, Scalar).backward()
+    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+
+
+# %% wrong: the exponent is no factor, and div is made of it | return: missing-local
+import math
+import sys
+
+sys.setrecursionlimit(20_000)
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build_topo(v):
+            if v not in visited:
+                visited.add(v)
+                for child in v._prev:
+                    build_topo(child)
+                topo.append(v)
+
+        build_topo(self)
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: relu lets everything through | return: missing-local
+import math
+
+import torch
+
+
+class Function:
+    def __init__(self, *parents):
+        self.parents = parents
+
+    @classmethod
+    def apply(cls, *parents, **options):
+        ctx = cls(*parents)
+        return Scalar(ctx.forward(*(p.data for p in parents), **options), ctx)
+
+
+class Add(Function):
+    def forward(self, a, b):
+        return a + b
+
+    def backward(self, g):
+        return g, g
+
+
+class Sub(Function):
+    def forward(self, a, b):
+        return a - b
+
+    def backward(self, g):
+        return g, -g
+
+
+class Mul(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a * b
+
+    def backward(self, g):
+        return self.b * g, self.a * g
+
+
+class Div(Function):
+    def forward(self, a, b):
+        self.a, self.b = a, b
+        return a / b
+
+    def backward(self, g):
+        return g / self.b, -g * self.a / self.b**2
+
+
+class Pow(Function):
+    def forward(self, a, k):
+        self.a, self.k = a, k
+        return a**k
+
+    def backward(self, g):
+        return (g * self.k * self.a ** (self.k - 1),)
+
+
+class Exp(Function):
+    def forward(self, a):
+        self.out = math.exp(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * self.out,)
+
+
+class Log(Function):
+    def forward(self, a):
+        self.a = a
+        return math.log(a)
+
+    def backward(self, g):
+        return (g / self.a,)
+
+
+class Tanh(Function):
+    def forward(self, a):
+        self.out = math.tanh(a)
+        return self.out
+
+    def backward(self, g):
+        return (g * (1 - self.out**2),)
+
+
+class Relu(Function):
+    def forward(self, a):
+        self.a = a
+        return max(a, 0.0)
+
+    def backward(self, g):
+        return (g,)
+
+
+class Scalar:
+    made = 0
+
+    def __init__(self, data, ctx=None):
+        self.data, self.ctx, self.grad = data, ctx, None
+        Scalar.made += 1
+        self.number = Scalar.made
+
+    def __add__(self, other):
+        return Add.apply(self, other)
+
+    def __sub__(self, other):
+        return Sub.apply(self, other)
+
+    def __mul__(self, other):
+        return Mul.apply(self, other)
+
+    def __truediv__(self, other):
+        return Div.apply(self, other)
+
+    def __pow__(self, k):
+        return Pow.apply(self, k=k)
+
+    def exp(self):
+        return Exp.apply(self)
+
+    def log(self):
+        return Log.apply(self)
+
+    def tanh(self):
+        return Tanh.apply(self)
+
+    def relu(self):
+        return Relu.apply(self)
+
+    def deepwalk(self):
+        found, stack = {self}, [self]
+        while stack:
+            node = stack.pop()
+            for parent in node.ctx.parents if node.ctx else ():
+                if parent not in found:
+                    found.add(parent)
+                    stack.append(parent)
+        return sorted(found, key=lambda node: node.number)
+
+    def backward(self):
+        self.grad = 1.0
+        for node in reversed(self.deepwalk()):
+            if node.ctx is None:
+                continue
+            for parent, g in zip(node.ctx.parents, node.ctx.backward(node.grad)):
+                parent.grad = g if parent.grad is None else parent.grad + g
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Scalar(number) for number in x.tolist()]
+    run(program, inputs, Scalar).backward()
+    return torch.tensor([v.grad or 0.0 for v in inputs], dtype=x.dtype)
+
+
+# %% wrong: relu's mask the wrong way round | return: inverted-mask
+import math
+
+
+def value_engine(program, x):
+    v, n = x.tolist(), len(x)
+    for name, *i in program:
+        if name == "const":
+            v.append(i[0])
+        elif name == "pow":
+            v.append(v[i[0]] ** i[1])
+        elif name == "add":
+            v.append(v[i[0]] + v[i[1]])
+        elif name == "sub":
+            v.append(v[i[0]] - v[i[1]])
+        elif name == "mul":
+            v.append(v[i[0]] * v[i[1]])
+        elif name == "div":
+            v.append(v[i[0]] / v[i[1]])
+        elif name == "relu":
+            v.append(max(0.0, v[i[0]]))
+        else:
+            v.append(getattr(math, name)(v[i[0]]))
+    g = [0.0] * len(v)
+    g[-1] = 1.0
+    for at in range(len(v) - 1, n - 1, -1):
+        name, *i = program[at - n]
+        up = g[at]
+        if name in ("add", "sub"):
+            g[i[0]] += up
+            g[i[1]] += up if name == "add" else -up
+        elif name == "mul":
+            g[i[0]] += up * v[i[1]]
+            g[i[1]] += up * v[i[0]]
+        elif name == "div":
+            g[i[0]] += up / v[i[1]]
+            g[i[1]] -= up * v[at] / v[i[1]]
+        elif name == "pow":
+            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
+        elif name == "exp":
+            g[i[0]] += up * v[at]
+        elif name == "log":
+            g[i[0]] += up / v[i[0]]
+        elif name == "tanh":
+            g[i[0]] += up * (1 - v[at] * v[at])
+        elif name == "relu" and v[i[0]] < 0:
+            g[i[0]] += up
+    return g[:n]
+
+
+# %% wrong: exp has no way back | return: missing-path
+import math
+import sys
+
+sys.setrecursionlimit(20_000)
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build_topo(v):
+            if v not in visited:
+                visited.add(v)
+                for child in v._prev:
+                    build_topo(child)
+                topo.append(v)
+
+        build_topo(self)
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: the gradient of every value is returned | return: wrong-shape
+import math
+
+
+def value_engine(program, x):
+    v, n = x.tolist(), len(x)
+    for name, *i in program:
+        if name == "const":
+            v.append(i[0])
+        elif name == "pow":
+            v.append(v[i[0]] ** i[1])
+        elif name == "add":
+            v.append(v[i[0]] + v[i[1]])
+        elif name == "sub":
+            v.append(v[i[0]] - v[i[1]])
+        elif name == "mul":
+            v.append(v[i[0]] * v[i[1]])
+        elif name == "div":
+            v.append(v[i[0]] / v[i[1]])
+        elif name == "relu":
+            v.append(max(0.0, v[i[0]]))
+        else:
+            v.append(getattr(math, name)(v[i[0]]))
+    g = [0.0] * len(v)
+    g[-1] = 1.0
+    for at in range(len(v) - 1, n - 1, -1):
+        name, *i = program[at - n]
+        up = g[at]
+        if name in ("add", "sub"):
+            g[i[0]] += up
+            g[i[1]] += up if name == "add" else -up
+        elif name == "mul":
+            g[i[0]] += up * v[i[1]]
+            g[i[1]] += up * v[i[0]]
+        elif name == "div":
+            g[i[0]] += up / v[i[1]]
+            g[i[1]] -= up * v[at] / v[i[1]]
+        elif name == "pow":
+            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
+        elif name == "exp":
+            g[i[0]] += up * v[at]
+        elif name == "log":
+            g[i[0]] += up / v[i[0]]
+        elif name == "tanh":
+            g[i[0]] += up * (1 - v[at] * v[at])
+        elif name == "relu" and v[i[0]] > 0:
+            g[i[0]] += up
+    return g
+
+
+# %% wrong: the values come back, not their gradients | return: forward-value
+import math
+import sys
+
+sys.setrecursionlimit(20_000)
+
+
+class Value:
+    def __init__(self, data, children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,))
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(0.0 if self.data < 0 else self.data, (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build_topo(v):
+            if v not in visited:
+                visited.add(v)
+                for child in v._prev:
+                    build_topo(child)
+                topo.append(v)
+
+        build_topo(self)
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    run(program, inputs, Value).backward()
+    return [v.data for v in inputs]
+
+
+# %% wrong: measured, one nudge for each input | return: imprecise
+import math
+
+import torch
+
+
+class Dual:
+    """A value with its derivatives for all inputs: forward mode."""
+
+    def __init__(self, data, d=0.0):
+        self.data, self.d = data, d
+
+    def __add__(self, o):
+        return Dual(self.data + o.data, self.d + o.d)
+
+    def __sub__(self, o):
+        return Dual(self.data - o.data, self.d - o.d)
+
+    def __mul__(self, o):
+        return Dual(self.data * o.data, self.d * o.data + self.data * o.d)
+
+    def __truediv__(self, o):
+        return Dual(self.data / o.data, (self.d * o.data - self.data * o.d) / o.data**2)
+
+    def __pow__(self, k):
+        return Dual(self.data**k, k * self.data ** (k - 1) * self.d)
+
+    def exp(self):
+        return Dual(math.exp(self.data), math.exp(self.data) * self.d)
+
+    def log(self):
+        return Dual(math.log(self.data), self.d / self.data)
+
+    def tanh(self):
+        return Dual(math.tanh(self.data), self.d / math.cosh(self.data) ** 2)
+
+    def relu(self):
+        return self if self.data > 0 else Dual(0.0)
+
+
+def run(program, inputs, Value):
+    values = list(inputs)
+    for name, *args in program:
+        if name == "const":
+            values.append(Value(args[0]))
+        elif name == "pow":
+            values.append(values[args[0]] ** args[1])
+        elif name in ("add", "sub", "mul", "div"):
+            a, b = values[args[0]], values[args[1]]
+            values.append({"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b}[name]())
+        else:
+            values.append(getattr(values[args[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    def f(v):
+        return run(program, [Dual(number) for number in v.tolist()], Dual).data
+
+    h, out = 1e-4, []
+    for i in range(len(x)):
+        up, down = x.clone(), x.clone()
+        up[i] += h
+        down[i] -= h
+        out.append((f(up) - f(down)) / (2 * h))
+    return out
+
+
+# %% wrong: the tape is kept from call to call | return: not-repeatable
+import math
+
+kept = []
+
+
+def value_engine(program, x):
+    v, n = x.tolist(), len(x)
+    for name, *i in program:
+        if name == "const":
+            v.append(i[0])
+        elif name == "pow":
+            v.append(v[i[0]] ** i[1])
+        elif name == "add":
+            v.append(v[i[0]] + v[i[1]])
+        elif name == "sub":
+            v.append(v[i[0]] - v[i[1]])
+        elif name == "mul":
+            v.append(v[i[0]] * v[i[1]])
+        elif name == "div":
+            v.append(v[i[0]] / v[i[1]])
+        elif name == "relu":
+            v.append(max(0.0, v[i[0]]))
+        else:
+            v.append(getattr(math, name)(v[i[0]]))
+    kept.extend([0.0] * max(0, len(v) - len(kept)))
+    g = kept
+    g[len(v) - 1] = 1.0
+    for at in range(len(v) - 1, n - 1, -1):
+        name, *i = program[at - n]
+        up = g[at]
+        if name in ("add", "sub"):
+            g[i[0]] += up
+            g[i[1]] += up if name == "add" else -up
+        elif name == "mul":
+            g[i[0]] += up * v[i[1]]
+            g[i[1]] += up * v[i[0]]
+        elif name == "div":
+            g[i[0]] += up / v[i[1]]
+            g[i[1]] -= up * v[at] / v[i[1]]
+        elif name == "pow":
+            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
+        elif name == "exp":
+            g[i[0]] += up * v[at]
+        elif name == "log":
+            g[i[0]] += up / v[i[0]]
+        elif name == "tanh":
+            g[i[0]] += up * (1 - v[at] * v[at])
+        elif name == "relu" and v[i[0]] > 0:
+            g[i[0]] += up
+    return g[:n]
+
+
+# %% wrong: two inputs only | return: hard-coded
+import math
+
+
+def value_engine(program, x):
+    v, n = x.tolist(), len(x)
+    for name, *i in program:
+        if name == "const":
+            v.append(i[0])
+        elif name == "pow":
+            v.append(v[i[0]] ** i[1])
+        elif name == "add":
+            v.append(v[i[0]] + v[i[1]])
+        elif name == "sub":
+            v.append(v[i[0]] - v[i[1]])
+        elif name == "mul":
+            v.append(v[i[0]] * v[i[1]])
+        elif name == "div":
+            v.append(v[i[0]] / v[i[1]])
+        elif name == "relu":
+            v.append(max(0.0, v[i[0]]))
+        else:
+            v.append(getattr(math, name)(v[i[0]]))
+    g = [0.0] * len(v)
+    g[-1] = 1.0
+    for at in range(len(v) - 1, n - 1, -1):
+        name, *i = program[at - n]
+        up = g[at]
+        if name in ("add", "sub"):
+            g[i[0]] += up
+            g[i[1]] += up if name == "add" else -up
+        elif name == "mul":
+            g[i[0]] += up * v[i[1]]
+            g[i[1]] += up * v[i[0]]
+        elif name == "div":
+            g[i[0]] += up / v[i[1]]
+            g[i[1]] -= up * v[at] / v[i[1]]
+        elif name == "pow":
+            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
+        elif name == "exp":
+            g[i[0]] += up * v[at]
+        elif name == "log":
+            g[i[0]] += up / v[i[0]]
+        elif name == "tanh":
+            g[i[0]] += up * (1 - v[at] * v[at])
+        elif name == "relu" and v[i[0]] > 0:
+            g[i[0]] += up
+    return g[:2]
+
+
+# %% wrong: a constant is looked up as a value | return: error
+import math
+
+
+def value_engine(program, x):
+    v, n = x.tolist(), len(x)
+    for name, *i in program:
+        if name == "const":
+            v.append(v[i[0]])
+        elif name == "pow":
+            v.append(v[i[0]] ** i[1])
+        elif name == "add":
+            v.append(v[i[0]] + v[i[1]])
+        elif name == "sub":
+            v.append(v[i[0]] - v[i[1]])
+        elif name == "mul":
+            v.append(v[i[0]] * v[i[1]])
+        elif name == "div":
+            v.append(v[i[0]] / v[i[1]])
+        elif name == "relu":
+            v.append(max(0.0, v[i[0]]))
+        else:
+            v.append(getattr(math, name)(v[i[0]]))
+    g = [0.0] * len(v)
+    g[-1] = 1.0
+    for at in range(len(v) - 1, n - 1, -1):
+        name, *i = program[at - n]
+        up = g[at]
+        if name in ("add", "sub"):
+            g[i[0]] += up
+            g[i[1]] += up if name == "add" else -up
+        elif name == "mul":
+            g[i[0]] += up * v[i[1]]
+            g[i[1]] += up * v[i[0]]
+        elif name == "div":
+            g[i[0]] += up / v[i[1]]
+            g[i[1]] -= up * v[at] / v[i[1]]
+        elif name == "pow":
+            g[i[0]] += up * i[1] * v[i[0]] ** (i[1] - 1)
+        elif name == "exp":
+            g[i[0]] += up * v[at]
+        elif name == "log":
+            g[i[0]] += up / v[i[0]]
+        elif name == "tanh":
+            g[i[0]] += up * (1 - v[at] * v[at])
+        elif name == "relu" and v[i[0]] > 0:
+            g[i[0]] += up
+    return g[:n]
