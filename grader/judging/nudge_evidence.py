@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from grader.child.call_arguments import grouped
 from grader.diagnosis.mistake import Mistake
 from grader.exercise import Answer, Declaration, Exercise, Routine
 from grader.reference.compare import worst_entry
@@ -118,7 +119,8 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[P
 
 def _typed_call(name: str, routine: Routine, trial: Trial) -> str:
     """A call as it is typed in; of a function that is written as a `def`, the body is told beforehand."""
-    given = {argument: trial.arguments[argument] for argument in routine.argument_names}
+    known = grouped(trial.arguments)
+    given = {argument: known[argument] for argument in routine.argument_names}
     bodies = {a: body_shown(v.source) for a, v in given.items() if isinstance(v, Function) and "\n" in v.source}
     arguments = ", ".join(a if a in bodies else f"{a}={_typed(value)}" for a, value in given.items())
     return "".join(f"with `{body}` in {a}, " for a, body in bodies.items()) + f"{name}({arguments})"
@@ -151,6 +153,8 @@ def _typed(value: Any) -> str:
     if isinstance(value, Array):
         entries = np.array2string(value.values, separator=", ", formatter={"float_kind": lambda x: f"{x:.4g}"})
         return f"torch.tensor({' '.join(entries.split())})"
+    if isinstance(value, list) and any(isinstance(each, Array) for each in value):
+        return f"[{', '.join(map(_typed, value))}]"
     if isinstance(value, Function):
         return value.source
     if isinstance(value, Dtype):
