@@ -321,7 +321,7 @@ def test_the_call_that_shows_a_bug_is_told_with_its_body(grade: Grade) -> None:
     """Each of two returned numbers beside the one that is right."""
     result = grade("smallest_failing_input", "def smallest_failing_input(bug):\n    return 6, 5\n")
     for answer, number in zip(result.answers, (6, 5), strict=True):
-        call = rf"smallest_failing_input\(bug\) returns {number} as {answer.name}, and must return [1-4]"
+        call = rf"smallest_failing_input\(bug\) has {number} as its {answer.name}, and must have [1-4]"
         assert re.fullmatch(rf"with `inp\.g = .*` in bug, {call}", answer.evidence), answer.evidence
 
 

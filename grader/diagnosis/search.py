@@ -190,18 +190,23 @@ class Search:
         return None if found is None else found.mistake()
 
     def explains(self, candidate: Candidate) -> bool:
-        """It gives the learner's numbers in every trial that can tell, and is told apart from the right answer."""
-        told_apart = False
+        """It gives the learner's numbers in every trial that can tell, and is told apart from the right answer.
+
+        Where most trials cannot tell, the few that can may fit by accident.
+        """
+        told_apart, vague = False, 0
         for (trial, array), right in zip(self.pairs, self._rights, strict=True):
             try:
                 computed = self._compute(candidate, trial)
             except Vague:
+                vague += 1
                 continue
             except IMPOSSIBLE:
                 return False
             if not _near(array, computed, right) and not self._is_rounded(trial, array, computed):
                 return False
             told_apart = told_apart or not _near(computed, right, right)
+        told_apart = told_apart and 2 * vague <= len(self.pairs)
         if told_apart:
             self.fitting.append(candidate)
         return told_apart

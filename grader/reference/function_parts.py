@@ -16,7 +16,8 @@ SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*
 @cache
 def parts(source: str) -> frozenset[str]:
     """The operations of a lambda, `x` for whatever is made of its argument: `x / 2`, `2 / x`, `x / x`, `x.sin()`."""
-    function = ast.parse(source, mode="eval").body
+    (statement,) = ast.parse(source).body
+    function = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(function, ast.Lambda) or not function.args.args:
         return frozenset()
     return frozenset(_parts(function.body, function.args.args[0].arg))

@@ -423,7 +423,7 @@ def _placed(made, place):
 
 
 topological_order = Routine(
-    title="An order in which every value stands behind its parents",
+    title="Every value behind its parents",
     inputs={"parents": Sampler("", _parents, turns=3)},
     reference=_in_order,
     accepts=lambda answer, parents: _is_in_order(answer.tolist(), parents),
