@@ -665,7 +665,9 @@ _SCRIPT |= {f"{name} cut": (value, tuple(map(_nothing, range(len(backs))))) for 
 _SCRIPT["detach"] = (lambda a: a, (_nothing(0),))
 
 
-def _scripted(program, x, rules=_SCRIPT, kept=None, cleared=None, apart=False, grown=False, cut=False, **how):
+def _scripted(
+    program, x, rules=_SCRIPT, kept=None, cleared=None, apart=False, grown=False, cut=False, newest=False, **how
+):
     """What the inputs have in the end.
 
     Args:
@@ -674,6 +676,7 @@ def _scripted(program, x, rules=_SCRIPT, kept=None, cleared=None, apart=False, g
         apart: each walk begins with nothing, and what it gives the inputs is added behind it.
         grown: the 1 with which a walk begins is added to what its last value has.
         cut: who is detached is cut off itself.
+        newest: each walk begins at the newest value.
     """
     inputs, made = x.tolist(), []
     n = len(inputs)
@@ -687,7 +690,8 @@ def _scripted(program, x, rules=_SCRIPT, kept=None, cleared=None, apart=False, g
             if grown:
                 has = before[operands[0]] if operands[0] < len(before) else 0.0
                 how["seed"] = lambda y, has=has: 1.0 + has
-            found = _gradients(made[: operands[0] - n + 1], inputs, rules, before=before, **how)
+            walked = made if newest else made[: operands[0] - n + 1]
+            found = _gradients(walked, inputs, rules, before=before, **how)
             if apart:
                 found = [old + (new or 0.0) for old, new in zip(state[:n], found, strict=False)]
             state = [0.0 if each is None and i < n else each for i, each in enumerate([*found, *state[len(found) :]])]
@@ -709,6 +713,7 @@ def _script_slips():
         for grown in (False, True):
             yield "stale-gradient", between, by(kept=lambda state, n: state, cleared=cleared, grown=grown)
     yield "stale-gradient", "zero_grad leaves the inputs what they have", by(cleared=lambda state, n: state)
+    yield "wrong-operand", "each walk begins at the newest value, not at the one that it is asked for", by(newest=True)
     passes = {**_SCRIPT, "detach": (_SCRIPT["detach"][0], (_as_it_is,))}
     yield "wrong-graph", "a gradient passes through detach to the value that was detached", by(rules=passes)
     yield "missing-path", "detach cuts off the value itself, also for the steps that take it undetached", by(cut=True)
@@ -726,7 +731,7 @@ _SCRIPTS = (
     "p = mul a b, q = add p a, r = tanh q, backward r, d = detach q, s = mul d r, t = mul s s, u = add t q, "
     "backward u, backward u",
     "p = mul a b, q = tanh p, backward q, zero_grad, d = detach p, r = mul q d, s = mul r p, backward s, t = add s q, "
-    "u = mul t a, backward u",
+    "backward q, u = mul t a, backward u",
 )
 
 

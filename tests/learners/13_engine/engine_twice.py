@@ -1486,3 +1486,36 @@ def engine_twice(program, x):
             ((b, db),) = rest
             values.append((a + b, da + db) if name == "add" else (a * b, da * b + a * db))
     return total
+
+
+# %% wrong: always walks from the newest value | return: wrong-operand
+import math
+
+
+def engine_twice(program, x):
+    n = len(x)
+    values, made, total = x.tolist(), [()] * n, [0.0] * n
+    for name, *o in program:
+        if name == "zero_grad":
+            total = [0.0] * n
+        elif name == "backward":
+            grads = [0.0] * len(values)
+            grads[-1] = 1.0
+            for k in range(len(values) - 1, -1, -1):
+                for i, slope in made[k]:
+                    grads[i] += slope * grads[k]
+            total = [old + new for old, new in zip(total, grads)]
+        elif name == "detach":
+            values.append(values[o[0]])
+            made.append(())
+        elif name == "tanh":
+            values.append(math.tanh(values[o[0]]))
+            made.append(((o[0], 1 - values[-1] ** 2),))
+        elif name == "add":
+            values.append(values[o[0]] + values[o[1]])
+            made.append(((o[0], 1.0), (o[1], 1.0)))
+        else:
+            i, j = o
+            values.append(values[i] * values[j])
+            made.append(((i, values[j]), (j, values[i])))
+    return total
