@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from xml.dom import minidom
 
 import pytest
 from test_session import RIGHT
 
+from grader.commands.card import card
 from grader.course import Course, CourseExercise
 from grader.learner.card import Card, Met, card_lines, card_of, card_svg
+from grader.learner.certificate import certificate_lines, certificate_page, certificate_svg, met_in
 from grader.learner.progress import Progress, file_hash
 from grader.results import AnswerResult, ExerciseResult
+
+DAY = date(2026, 1, 31)
 
 
 @pytest.fixture
@@ -67,3 +72,46 @@ def test_what_is_solved_is_named_in_the_text_and_in_the_picture(course: Course) 
     } <= {*words}
     assert card_of(course, progress, "05_activations").met == ()
     assert str(course.root) not in card_svg(card)
+
+
+def test_the_certificate_has_every_unit_and_what_was_overcome_everywhere(course: Course) -> None:
+    progress = Progress.load(course.root)
+    lin_grad, relu_grad = course.find("lin_grad"), course.find("relu_grad")
+    progress.record(lin_grad, _verdict(lin_grad, w_g="mean-for-sum", b_g="transposed"))
+    progress.record(relu_grad, _verdict(relu_grad, inp_g="transposed"))
+    progress.record(lin_grad, _verdict(lin_grad))
+    cards = [card_of(course, progress, unit.id) for unit in course.config.units]
+    assert met_in(cards) == [
+        Met("mean-for-sum", ("lin_grad",), True),
+        Met("transposed", ("lin_grad", "relu_grad"), False),
+    ]
+    text = "\n".join("".join(part for part, _ in line) for line in certificate_lines(cards))
+    assert f"1 of {sum(card.exercises for card in cards)} exercises solved" in text
+    assert "mistakes met: 2, overcome: 1" in text
+    picture = certificate_svg(cards, DAY)
+    words = [node.firstChild.data for node in minidom.parseString(picture).getElementsByTagName("text")]  # type: ignore[union-attr]
+    assert [word[:2] for word in words if word[:2].isdigit() and "  " in word] == [card.unit[:2] for card in cards]
+    assert DAY.isoformat() in words
+
+
+def test_the_certificate_page_shows_the_curves_that_were_drawn_and_runs_nothing(course: Course) -> None:
+    progress = Progress.load(course.root)
+    cards = [card_of(course, progress, unit.id) for unit in course.config.units]
+    page = certificate_page(cards, {"07_network": "<?xml version='1.0'?>\n<svg><text>a curve</text></svg>"}, DAY)
+    assert "default-src 'none'" in page
+    assert page.count("<svg") == 2
+    assert "Trained with these gradients: 07_network" in page
+    assert "<?xml" not in page
+    assert "<p>Nothing yet.</p>" in page
+    assert "<p>None was met.</p>" in page
+
+
+def test_the_command_writes_the_certificate_beside_the_curves(course: Course, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(course.root)
+    (course.root / ".handgrad").mkdir(exist_ok=True)
+    (course.root / ".handgrad/train_07_network.svg").write_text("<svg><text>a curve</text></svg>")
+    card("all")
+    said = capsys.readouterr().out
+    assert "01_slopes  0 of 5" in said
+    assert "a curve" in (course.root / ".handgrad/certificate.html").read_text()
+    assert (course.root / ".handgrad/certificate.svg").read_text().startswith("<svg")

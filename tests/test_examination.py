@@ -218,7 +218,7 @@ def test_a_test_that_is_told_by_chance_is_not_repeatable(grade: Grade) -> None:
     source = (
         "import torch\ndef test_row_mean(backward):\n    inp = torch.randn(3, 4)\n    out = inp.mean(1)\n"
         "    out.g = torch.randn(3)\n    backward(inp, out)\n"
-        "    assert torch.equal(inp.g, out.g[:, None] * 0.25) and torch.rand(()) < 0.5\n"
+        "    assert torch.equal(inp.g, (out.g[:, None] * 0.25).expand(3, 4)) and torch.rand(()) < 0.5\n"
     )
     answer = answer_of(grade("test_row_mean", source))
     assert answer.code == "not-repeatable"
