@@ -14,6 +14,7 @@ from conftest import ROOT
 from typer.main import get_command
 
 from grader import cli
+from grader.commands.card import WHOLE
 from grader.course import load_course
 
 PACKAGE = ROOT / "grader"
@@ -222,7 +223,8 @@ def _misuse(words: list[str]) -> Iterator[str]:
     takes = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
     if len(given) > len(takes) and all(parameter.nargs == 1 for parameter in takes):
         yield f"{shown}: {' '.join(given[len(takes) :])} is too much"
-    if takes and takes[0].name in ("targets", "exercise_id", "unit") and given and not _is_known(given[0]):
+    of_course = bool(takes) and takes[0].name in ("targets", "exercise_id", "unit")
+    if of_course and given and given[0] != WHOLE and not _is_known(given[0]):
         yield f"{shown}: the course has no {given[0]}"
 
 

@@ -53,6 +53,7 @@ TYPED = {
     "train 13_engine": 2,
     "train 07_network --format json": 2,
     "card": 0,
+    "card all": 0,
     "card 07_network": 0,
     "reset lin_grad": 0,
 }
