@@ -154,6 +154,7 @@ _OF_NUMBERS = (
      (lambda g, y, a, k: g * (k - 1) * a ** (k - 1),)),
     ("pow", "wrong-local", "it multiplies the value by the exponent, and no power is left",
      (lambda g, y, a, k: g * k * a,)),
+    ("pow", "hard-coded", "it takes every exponent for 2", (lambda g, y, a, k: g * 2 * a,)),
     ("pow", "missing-local", "it hands on the exponent, and nothing of the value", (lambda g, y, a, k: g * k,)),
     ("pow", "wrong-local", "it is the derivative for the exponent, with a logarithm",
      (lambda g, y, a, k: g * y * math.log(a),)),
@@ -200,7 +201,8 @@ _OF_THE_WALK = (
     ("wrong-order", _AGAIN, {"walk": _use_by_use}),
     ("value-for-gradient", "the walk back begins with the last value itself, where its gradient belongs",
      {"seed": lambda y: y}),
-    ("missing-upstream", "every gradient is 0: the last value was given none to begin with", {"seed": lambda y: y * 0}),
+    ("missing-upstream", "every gradient is 0: none was given to begin with, or it was cleared on its way",
+     {"seed": lambda y: y * 0}),
     ("hard-coded", "every gradient begins at 1, where only that of the last value does", {"start": 1.0}),
 )  # fmt: skip
 

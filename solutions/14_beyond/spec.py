@@ -147,6 +147,13 @@ def _rows(vjp, x, m):
     return torch.stack([vjp(x, u) for u in torch.eye(m, dtype=x.dtype)])
 
 
+def _from(table, begin, end):
+    """The rows from `begin` to `end`, zeros elsewhere; shape: that of `table`."""
+    kept = table.new_zeros(table.shape)
+    kept[begin:end] = table[begin:end]
+    return kept
+
+
 _WRONG_RULES = (
     ("mul", lambda a, da, b, db: da * b, "missing-path", "of a product only the first factor's tangent is followed"),
     ("mul", lambda a, da, b, db: a * db, "missing-path", "of a product only the second factor's tangent is followed"),
@@ -322,6 +329,14 @@ jacobian_by_columns = Routine(
         Misconception("wrong-operand", "return", lambda f, x: _columns(f, x, lambda i: _one_hot(x, i - 1)),
                       says="every column stands one place too late, and the last one first",
                       hints=("Which entry of x does the first column belong to?",)),
+        Misconception("partial-batch", "return",
+                      lambda f, x: _from(_columns(f, x, lambda i: _one_hot(x, i)).t(), 1, None).t(),
+                      says="the first column is 0: the first entry of x never moves",
+                      hints=("With which entry does your loop begin?",)),
+        Misconception("partial-batch", "return",
+                      lambda f, x: _from(_columns(f, x, lambda i: _one_hot(x, i)).t(), 0, -1).t(),
+                      says="the last column is 0: the last entry of x never moves",
+                      hints=("With which entry does your loop end?",)),
         Misconception("overwritten", "return", lambda f, x: _one_column(f, x, 0),
                       says="only the first column is there, the others are zeros",
                       hints=("How many turns does your loop make?",)),
@@ -364,6 +379,18 @@ jacobian_by_rows = Routine(
         Misconception("wrong-operand", "return", lambda vjp, x, m: _rows(vjp, x, m)[:1].expand(m, -1),
                       says="every row is the first output's",
                       hints=("What must differ from one pass to the next?",)),
+        Misconception("wrong-operand", "return", lambda vjp, x, m: _rows(vjp, x, m)[-1:].expand(m, -1),
+                      says="every row is the last output's",
+                      hints=("Where is a row kept, once it is known?",)),
+        Misconception("partial-batch", "return", lambda vjp, x, m: _from(_rows(vjp, x, m), 1, None),
+                      says="the first row is 0: the first output is never asked for",
+                      hints=("With which output does your loop begin?",)),
+        Misconception("partial-batch", "return", lambda vjp, x, m: _from(_rows(vjp, x, m), 0, -1),
+                      says="the last row is 0: the last output is never asked for",
+                      hints=("With which output does your loop end?",)),
+        Misconception("partial-batch", "return", lambda vjp, x, m: _from(_rows(vjp, x, m), 0, len(x)),
+                      says="there are only as many rows as x has entries, and 0 below: an output each was wanted",
+                      hints=("How many outputs are there, and how many inputs?",)),
         Misconception("reshape-for-transpose", "return", lambda vjp, x, m: _rows(vjp, x, m).reshape(len(x), m).t(),
                       says="the numbers of the rows are cut into columns",
                       hints=("What vjp returns is a row as it is.",)),

@@ -4348,3 +4348,88 @@ def value_engine(program, x):
         elif name == "relu" and v[i[0]] > 0:
             g[i[0]] += up
     return g[:n]
+
+
+# %% wrong: every pow is a square | return: hard-coded
+import math
+
+
+class Value:
+    def __init__(self, data, slopes=()):
+        self.data, self.slopes = data, list(slopes)
+
+    def __add__(self, o):
+        return Value(self.data + o.data, [(self, 1.0), (o, 1.0)])
+
+    def __sub__(self, o):
+        return Value(self.data - o.data, [(self, 1.0), (o, -1.0)])
+
+    def __mul__(self, o):
+        return Value(self.data * o.data, [(self, o.data), (o, self.data)])
+
+    def __truediv__(self, o):
+        q = self.data / o.data
+        return Value(q, [(self, 1 / o.data), (o, -q / o.data)])
+
+    def __pow__(self, k):
+        return Value(self.data**k, [(self, 2 * self.data)])
+
+    def exp(self):
+        e = math.exp(self.data)
+        return Value(e, [(self, e)])
+
+    def log(self):
+        return Value(math.log(self.data), [(self, 1 / self.data)])
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        return Value(t, [(self, 1 - t * t)])
+
+    def relu(self):
+        return Value(max(self.data, 0.0), [(self, float(self.data > 0))])
+
+
+def run_values(program, inputs):
+    operations = {
+        "add": lambda v, w: v + w,
+        "sub": lambda v, w: v - w,
+        "mul": lambda v, w: v * w,
+        "div": lambda v, w: v / w,
+        "exp": lambda v: v.exp(),
+        "log": lambda v: v.log(),
+        "tanh": lambda v: v.tanh(),
+        "relu": lambda v: v.relu(),
+    }
+    values = list(inputs)
+    for name, *operands in program:
+        if name == "const":
+            values.append(Value(operands[0]))
+        elif name == "pow":
+            values.append(values[operands[0]] ** operands[1])
+        else:
+            values.append(operations[name](*(values[i] for i in operands)))
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(number) for number in x.tolist()]
+    last = run_values(program, inputs)
+    users = {}
+    waiting, seen = [last], {id(last)}
+    while waiting:
+        v = waiting.pop()
+        for p, _ in v.slopes:
+            users[id(p)] = users.get(id(p), 0) + 1
+            if id(p) not in seen:
+                seen.add(id(p))
+                waiting.append(p)
+    grads = {id(last): 1.0}
+    ready = [last]
+    while ready:
+        v = ready.pop()
+        for p, slope in v.slopes:
+            grads[id(p)] = grads.get(id(p), 0.0) + slope * grads[id(v)]
+            users[id(p)] -= 1
+            if users[id(p)] == 0:
+                ready.append(p)
+    return [grads.get(id(v), 0.0) for v in inputs]

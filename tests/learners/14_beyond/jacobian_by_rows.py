@@ -285,3 +285,42 @@ def jacobian_by_rows(vjp, x, m):
         u[j] = 1
         rows.append(vjp(x, u))
     return rows[0].repeat(m, 1)
+
+
+# %% wrong: only as many rows as there are inputs | return: partial-batch
+import torch
+
+
+def jacobian_by_rows(vjp, x, m):
+    table = torch.zeros(m, len(x), dtype=x.dtype)
+    for j in range(min(m, len(x))):
+        u = torch.zeros(m, dtype=x.dtype)
+        u[j] = 1
+        table[j] = vjp(x, u)
+    return table
+
+
+# %% wrong: first output skipped | return: partial-batch
+import torch
+
+
+def jacobian_by_rows(vjp, x, m):
+    table = torch.zeros(m, len(x), dtype=x.dtype)
+    for j in range(1, m):
+        u = torch.zeros(m, dtype=x.dtype)
+        u[j] = 1
+        table[j] = vjp(x, u)
+    return table
+
+
+# %% wrong: last row for all | return: wrong-operand
+import torch
+
+
+def jacobian_by_rows(vjp, x, m):
+    table = torch.zeros(m, len(x), dtype=x.dtype)
+    for j in range(m):
+        u = torch.zeros(m, dtype=x.dtype)
+        u[j] = 1
+        table[:] = vjp(x, u)
+    return table
