@@ -1,6 +1,6 @@
 """Check the checker: many small submissions, each with one known outcome; `corpus` says how they are written.
 
-Every fourth of them; `thorough/test_every_submission.py` has the others.
+Every eighth of them; `thorough/test_every_submission.py` has the others.
 """
 
 from __future__ import annotations
