@@ -61,7 +61,9 @@ def connected(scheduler: str, workers: int) -> Iterator[Cluster]:
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise UsageError('--scheduler needs Dask: pip install "handgrad[dask]"') from error
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters to an instructor is said here
+    for name in ("distributed", *logging.root.manager.loggerDict):  # what matters to an instructor is said here
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with ExitStack() as stack:
         if scheduler == LOCAL:
             quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": logging.CRITICAL}

@@ -103,6 +103,9 @@ def main() -> None:
             for name in setting.exercises:
                 pool.prepare([setting.course.find(name)])
                 channel.beat()
+            for exercise in setting.course.exercises:
+                _ = exercise.declaration
+            shutil.rmtree(folder)  # all of it has been read: nothing is left, whatever happens to this process
             channel.send(ANSWER, b"")
             while True:
                 channel.send(ANSWER, _grade(pool, channel))

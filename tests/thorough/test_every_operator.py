@@ -130,6 +130,11 @@ PASSES: dict[str, Exercise | Routine] = {
     "attention": of_x(attention, w=normal("n n")),
     "topk": of_x(lambda x: x.topk(2).values, spaced("bs n")),
     "a convolution": of_x(lambda x, k: conv(x, k, padding=1), normal("bs c l"), k=normal("o c 3")),
+    "what windows share": Exercise(
+        "", lambda x, k, b: conv(x, k, b), {"x": normal("bs c 9"), "k": normal("o c 3"), "b": normal("o"), **G},
+        stored("k.g", "b.g"),
+    ),
+    "a loop's weights": Exercise("", recurrent, {"x": normal("t bs n"), "w": normal("n n"), **G}, stored("w.g")),
     "an RMS norm": of_x(rms_norm, gain=normal("n")),
     "windows": of_x(windows, normal("bs 9"), w=normal("3")),
     "gates": of_x(gates, w=normal("n 8")),

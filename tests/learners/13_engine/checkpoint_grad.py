@@ -259,7 +259,7 @@ def checkpoint_grad(x, w, b, out, every):
     x.g = g
 
 
-# %% wrong: w meets the state after the step | w.g: wrong-point
+# %% wrong: w meets the state after the step | w.g: wrong-operand
 import torch
 
 
