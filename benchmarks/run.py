@@ -73,10 +73,10 @@ def solved_course(folder: Path, config: str = "") -> Path:
     """
     from grader.authoring.build import worked_text
     from grader.course import load_course
-    from grader.learner.workspace import PROJECT
+    from grader.learner.workspace import FILES
 
     folder.mkdir(parents=True)
-    (folder / "pyproject.toml").write_text(PROJECT)
+    (folder / "pyproject.toml").write_text(FILES["pyproject.toml"])
     (folder / "course.yaml").write_text(config or (ROOT / "course.yaml").read_text())
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "solutions", folder / "solutions", ignore=ignored)

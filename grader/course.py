@@ -223,7 +223,9 @@ def bundled_folder() -> Path:
 
 
 def package_folder(name: str) -> Path | None:
-    """The folder of an installed package that has a course in it."""
+    """The folder of an installed package that has a course in it; handgrad's own, without a name."""
+    if not name:
+        return bundled_folder()
     try:
         found = importlib.util.find_spec(name)
     except (ImportError, ValueError):
@@ -286,7 +288,7 @@ def load_course(root: Path) -> Course:
     config, own = read_course_file(root / COURSE_FILE), root / "solutions"
     if own.is_dir():
         return Course(root.resolve(), own.resolve(), config)
-    source = package_folder(config.package) if config.package else bundled_folder()
+    source = package_folder(config.package)
     if source is None:
         listed, package = root / COURSE_FILE, config.package
         where = f"{listed}, line {line_of_name(listed, package)}"

@@ -152,6 +152,8 @@ class Exercise:
     faulty: str = ""
     held_by_forward: bool = False
 
+    is_test: bool = field(default=False, init=False)
+
     def __post_init__(self) -> None:
         _check_common(self)
         for answer in self.answers:

@@ -16,6 +16,11 @@ from grader.quiz.computed_answers import compute_keys, keys_text
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
 IMPORTS = "# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over."
+PYTEST_OPTIONS = """\
+[tool.pytest.ini_options]
+testpaths = ["exercises"]
+addopts = "-p no:anyio -p no:randomly"
+"""  # anyio's plugin would import asyncio for every collection, the other one shuffle the teaching order
 
 
 def derived_files(course: Course) -> dict[Path, str]:

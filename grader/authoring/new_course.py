@@ -10,7 +10,7 @@ from grader.atomic_files import write_atomically
 from grader.course import COURSE_FILE, Course, load_course
 from grader.errors import UsageError
 
-from .build import build
+from .build import PYTEST_OPTIONS, build
 from .new_exercise import beginning
 
 UNIT, FIRST = "01_first", "square_grad"
@@ -47,10 +47,6 @@ bypass-selection = true
 "course.yaml" = "{package}/course.yaml"
 "exercises" = "{package}/exercises"
 "solutions" = "{package}/solutions"
-
-[tool.pytest.ini_options]
-testpaths = ["exercises"]
-addopts = "-p no:anyio -p no:randomly"
 """
 LESSON = """\
 # The first unit
@@ -68,7 +64,7 @@ In every loss that is a square.
 |---|---|
 | [`{first}`]({first}.py) | the gradient of `out = inp**2` |
 """
-FILES = {COURSE_FILE: CONFIG, "pyproject.toml": PROJECT, f"exercises/{UNIT}/README.md": LESSON}
+FILES = {COURSE_FILE: CONFIG, "pyproject.toml": f"{PROJECT}\n{PYTEST_OPTIONS}", f"exercises/{UNIT}/README.md": LESSON}
 
 
 def new_course(folder: Path) -> Course:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,7 +15,9 @@ import typer
 from grader.errors import UsageError
 
 if TYPE_CHECKING:
+    from grader.batch.class_grading import Grading
     from grader.course import Course, CourseExercise
+    from grader.results import Isolation
 
 
 def grade(
@@ -86,17 +89,23 @@ def grade(
     found = find_hand_ins(course, submissions, folder)
     found = found if roster is None else by_roster(found, read_roster(roster))
     names = ExerciseNames(course, grading.exercises or course.exercises)
-    with entering_in_gradebook(names, gradebook, found.each, folder), ExitStack() as stack:
-        if scheduler is None:
-            grading = isolated_here(grading, isolation)
-        else:
-            from grader.cluster.dask_pool import connected
-
-            cluster = stack.enter_context(connected(scheduler, workers))
-            grading = replace(grading, cluster=cluster, isolation=cluster.isolation(isolation))
-            print(f"handgrad: grading on {cluster.size}, isolated: {grading.isolation}.", file=sys.stderr)
+    with (
+        entering_in_gradebook(names, gradebook, found.each, folder),
+        _at(scheduler, grading, isolation) if scheduler else nullcontext(isolated_here(grading, isolation)) as grading,
+    ):
         code = grade_with_progress(course, found, folder, grading, yes=yes, as_json=format == "json")
     raise typer.Exit(code)
+
+
+@contextmanager
+def _at(scheduler: str, grading: Grading, isolation: Isolation | None) -> Iterator[Grading]:
+    """The same grading on a cluster, in the isolation that is wanted, or the strongest that all its workers have."""
+    from grader.cluster.dask_pool import connected
+
+    with connected(scheduler, grading.workers) as cluster:
+        found = replace(grading, cluster=cluster, isolation=cluster.isolation(isolation))
+        print(f"handgrad: grading on {cluster.size}, isolated: {found.isolation}.", file=sys.stderr)
+        yield found
 
 
 def _wanted(course: Course, units: list[str], exercises: list[str]) -> tuple[CourseExercise, ...]:

@@ -42,10 +42,6 @@ Verdict = Diagnosis | None
 Pair = tuple[Trial, np.ndarray]  # a trial with the learner's array in it
 
 
-def _is_test(declaration: Declaration) -> bool:
-    return isinstance(declaration, Routine) and declaration.is_test
-
-
 def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
     """The array is a right answer in this trial, whatever it took to compute it."""
     declaration, expected = exercise.function, trial.expected[answer.name]
@@ -68,7 +64,7 @@ def with_some_repeated(declaration: Declaration, trials: Sequence[Trial]) -> lis
     What depends on an earlier call gives another answer in one of these, or a wrong one in the last trial. What a test
     answers may depend on chance or on the order: all of its trials are there again from last to first, and once more.
     """
-    if _is_test(declaration):
+    if declaration.is_test:
         return [*trials, *reversed(trials), *trials]
     return [*trials, trials[-1], max(trials, key=lambda trial: trial.entries)]
 
@@ -104,7 +100,7 @@ class Judge:
         facts, answers = self.observed.facts, self.exercise.function.answers
         if facts.error is not None or facts.failed or len(facts.calls) != len(self._asked):
             return False
-        if _is_test(self.exercise.function):
+        if self.exercise.function.is_test:
             return self._examination.diagnosis()[0] is None
         return all(
             self._check_structure(answer) is None
@@ -181,7 +177,7 @@ class Judge:
     @cached_property
     def _raised(self) -> tuple[Trial, Raised] | None:
         """The first exception that ended a call, and in which trial; one that a test raises is its answer."""
-        if _is_test(self.exercise.function):
+        if self.exercise.function.is_test:
             return None
         return next(((trial, call.error) for trial, call in self._trial_calls if call.error is not None), None)
 

@@ -103,9 +103,12 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[P
         wrong: the trials in which the answer is wrong, each with the learner's array.
         reveal: the right answer may be told, if there is only one.
     """
-    calls = {id(pair[0]): _typed_call(name, routine, pair[0]) for pair in wrong}
-    trial, array = min(wrong, key=lambda pair: (_entries(pair[0]), len(calls[id(pair[0])])))
-    if max(_entries(trial), array.size) > MOST_SHOWN:
+    fewest = min(_entries(trial) for trial, _ in wrong)
+    if fewest > MOST_SHOWN:
+        return ""
+    small = [(_typed_call(name, routine, trial), trial, array) for trial, array in wrong if _entries(trial) == fewest]
+    call, trial, array = min(small, key=lambda each: len(each[0]))
+    if array.size > MOST_SHOWN:
         return ""
     expected = trial.expected[answer.name]
     given, must = f"returns {shown(array)}", "return"
@@ -114,7 +117,7 @@ def call_evidence(name: str, routine: Routine, answer: Answer, wrong: Sequence[P
     right = (
         f", and must {must} {shown(expected)}" if reveal and routine.accepts is None and expected is not None else ""
     )
-    return f"{calls[id(trial)]} {given}{right}"
+    return f"{call} {given}{right}"
 
 
 def _typed_call(name: str, routine: Routine, trial: Trial) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.atomic_files import keep_copy, remedy, write_atomically
 from grader.authoring import build
-from grader.course import COURSE_FILE, Course, CourseExercise, bundled_folder, find_root, load_course, package_folder
+from grader.course import COURSE_FILE, Course, CourseExercise, find_root, load_course, package_folder
 from grader.course_file import QUIZ_FILE
 from grader.errors import InfrastructureError, UsageError
 from grader.quiz.answer_sheet import variant_of
@@ -32,11 +32,7 @@ torch = { index = "pytorch-cpu" }
 name = "pytorch-cpu"
 url = "https://download.pytorch.org/whl/cpu"
 explicit = true
-
-[tool.pytest.ini_options]
-testpaths = ["exercises"]
-addopts = "-p no:anyio -p no:randomly"
-"""  # anyio's plugin would import asyncio for every collection, the other one shuffle the teaching order
+"""
 EDITOR = """\
 {
   "python.testing.pytestEnabled": true,
@@ -52,7 +48,11 @@ CONTAINER = """\
   "customizations": { "vscode": { "extensions": ["ms-python.python"] } }
 }
 """
-FILES = {"pyproject.toml": PROJECT, ".vscode/settings.json": EDITOR, ".devcontainer/devcontainer.json": CONTAINER}
+FILES = {
+    "pyproject.toml": f"{PROJECT}\n{build.PYTEST_OPTIONS}",
+    ".vscode/settings.json": EDITOR,
+    ".devcontainer/devcontainer.json": CONTAINER,
+}
 """What a learner's folder has beside its lessons and stubs, for whatever opens it."""
 
 
@@ -84,7 +84,7 @@ def init(target: Path, package: str = "") -> Course:
 
 def _source(package: str) -> Course:
     """The course that comes in an installed package."""
-    folder = package_folder(package) if package else bundled_folder()
+    folder = package_folder(package)
     if folder is None:
         raise UsageError(f"There is no course in a package {package}: install it, or correct its name.")
     course = load_course(folder)

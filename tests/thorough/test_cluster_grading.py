@@ -100,15 +100,16 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def landed(school: Path, out: str) -> int:
-    return len(list((school / out).glob("*.json")))
+def in_the_middle(out: Path, run: subprocess.Popen[str]) -> None:
+    """Wait until some results have landed."""
+    wait_until(lambda: 8 <= len(list(out.glob("*.json"))) < STUDENTS or run.poll() is not None, "nothing lands")
 
 
 def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
     school: Path, machines: Machines, on_one_machine
 ) -> None:
     run = grading(school, "many", "--scheduler", str(machines.file), "--format", "json")
-    wait_until(lambda: 8 <= landed(school, "many") < STUDENTS or run.poll() is not None, "nothing lands")
+    in_the_middle(school / "many", run)
     assert len(descendants(machines.workers[0].pid)) > 0
     machines.workers[0].kill()
     said, complaints = run.communicate()
@@ -120,7 +121,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
 def test_a_grading_service_that_is_lost_is_replaced(school: Path, machines: Machines, on_one_machine) -> None:
     """Killed, and stopped for good: nobody notices but who looks at the clock."""
     run = grading(school, "again", "--scheduler", str(machines.file))
-    wait_until(lambda: 8 <= landed(school, "again") < STUDENTS or run.poll() is not None, "nothing lands")
+    in_the_middle(school / "again", run)
     for worker in machines.workers:
         for service in descendants(worker.pid):
             os.kill(service, signal.SIGKILL)
@@ -131,7 +132,7 @@ def test_a_grading_service_that_is_lost_is_replaced(school: Path, machines: Mach
 
 def test_a_scheduler_that_is_lost_costs_no_result(school: Path, machines: Machines, on_one_machine) -> None:
     run = grading(school, "lost", "--scheduler", str(machines.file))
-    wait_until(lambda: 8 <= landed(school, "lost") < STUDENTS or run.poll() is not None, "nothing lands")
+    in_the_middle(school / "lost", run)
     machines.scheduler.kill()
     said, complaints = run.communicate()
     assert run.returncode == 3, said + complaints
