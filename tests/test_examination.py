@@ -46,8 +46,7 @@ RANKED = {
         ("sums are compared",),
         ("an upstream gradient of ones, random inputs",),
         ("one small example of integers, by hand", "a single row", "scale.g is forgotten"),
-        ("ones everywhere",),
-        ("equality of floats",),
+        ("ones everywhere", "equality of floats"),  # what is equal to the last bit depends on the machine
         ("a mean is thought to be right", "it is called without out", "it never comes to an end"),
     ),
     "test_row_mean": (
