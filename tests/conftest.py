@@ -36,6 +36,8 @@ OF_ONE_FILE = (
     "nbgrader notebook_kernel class_grading cli isolation measuring every_forgery every_release real_kernel".split()
 )
 """How the names of files begin, after `test_`, whose tests share what takes long to make."""
+OF_ONE_PAGE = ("test_learners.py", "test_every_submission.py")
+"""The files whose tests of one exercise share what was computed of it."""
 LONGEST = "fifty_kills nbgrader_stock nbgrader_processes random_order undeclared".split()
 """How the names of the thorough files begin that take longest: whoever begins one last would end alone."""
 SEED = 20240917
@@ -113,7 +115,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             file = nodeid.partition("::")[0]
             if file.endswith(ONE_CLASS) and "thorough" not in file:
                 return "one class"
-            if Path(file).name == "test_learners.py":
+            if Path(file).name in OF_ONE_PAGE:
                 return nodeid.partition(": ")[0]
             return file if _begins(Path(file).name, OF_ONE_FILE) else nodeid
 

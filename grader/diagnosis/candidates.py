@@ -121,6 +121,11 @@ class Problem:
         return self.answer.wrt if self.answer.kind != "value" else ""
 
     def end(self, trial: Trial) -> End:
+        """What is at hand at the end of a trial's pass."""
+        found: End = trial.remember(("end", self.answer.name), lambda: self._end(trial))
+        return found
+
+    def _end(self, trial: Trial) -> End:
         if not isinstance(self.exercise, Exercise):
             return End(self.answer, trial)
         upstream = self.exercise.upstream_name if self.exercise.gives_upstream else ""
@@ -164,7 +169,7 @@ class Problem:
         for edit in candidate.edits:
             if edit.operator.kind is Kind.END:
                 if found is not None:
-                    end = self.end(replace(trial, expected={**trial.expected, self.answer.name: found}))
+                    end = replace(end, trial=replace(trial, expected={**trial.expected, self.answer.name: found}))
                 with np.errstate(all="ignore"):  # what is not finite is no learner's answer
                     found = edit.operator.rule(end, **edit.parameters)
         assert found is not None

@@ -138,6 +138,7 @@ class Pass:
         skip: uses that carry nothing.
         sweep: what gives the gradient, where that is no plain sweep.
         guarded: the forward pass is another one, of whose gradient something must be left.
+        run_again: and all that follows in it is what follows from the change.
     """
 
     trace: Trace
@@ -146,6 +147,7 @@ class Pass:
     skip: Uses = frozenset()
     sweep: Callable[[Trace, str], torch.Tensor] | None = None
     guarded: bool = False
+    run_again: bool = False
 
     def result(self) -> torch.Tensor:
         """The gradient, or the value."""
@@ -153,7 +155,10 @@ class Pass:
             return self.trace.values()[self.trace.out]
         if self.sweep is not None:
             return self.sweep(self.trace, self.wrt)
-        found = self.trace.backward(self.wrt, self.rules, self.skip)
+        if self.run_again and not (self.rules or self.skip):
+            found = self.trace.gradient(self.wrt)
+        else:
+            found = self.trace.backward(self.wrt, self.rules, self.skip)
         if self.guarded and not bool(found.any()):
             raise Vague("nothing is left of the gradient: zeros come from elsewhere, too")
         return found
@@ -176,7 +181,7 @@ class Pass:
                 return self._with_other_steps(edit, edit.spot.steps(self.trace))
             case Kind.INPUTS:
                 other = self.trace.again(operator.rule(self.trace, **chosen))
-                return replace(self, trace=replace(other, out_g=self.trace.out_g), guarded=True)
+                return replace(self, trace=replace(other, out_g=self.trace.out_g), guarded=True, run_again=True)
             case Kind.TRACE:
                 return replace(self, trace=operator.rule(self.trace, edit.spot, **chosen), guarded=True)
             case Kind.SWEEP:
@@ -196,7 +201,7 @@ class Pass:
             return replace(self, rules={**self.rules, **back}, guarded=True)
         other = self.trace.with_steps(dict.fromkeys(steps, change))
         if edit.way is Way.BOTH:
-            return replace(self, trace=other, guarded=True)
+            return replace(self, trace=other, guarded=True, run_again=True)
         mended = tuple(_as_before(a, b) for a, b in zip(self.trace.steps, other.steps, strict=True))
         other = replace(other, steps=mended, memo={})
         by_value: dict[Place, Rule] = {
@@ -205,7 +210,7 @@ class Pass:
             for where, _ in step.operands
             if step.name in BY_VALUE
         }
-        return replace(self, trace=other, rules={**self.rules, **by_value}, guarded=True)
+        return replace(self, trace=other, rules={**self.rules, **by_value}, guarded=True, run_again=False)
 
 
 LEAVES_NOTHING = {"missing-path", "inverted-mask", "partial-batch", "overwritten", "diagonal-only", "hard-coded"}

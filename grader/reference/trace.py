@@ -151,9 +151,7 @@ def _vjp(leaf: torch.Tensor, value: torch.Tensor, g: torch.Tensor) -> torch.Tens
         raise ValueError("the upstream gradient has another shape than the value")
     if not value.requires_grad:
         return torch.zeros_like(leaf)
-    with torch.enable_grad():
-        total = (value * g).sum()
-    (gradient,) = torch.autograd.grad(total, leaf, allow_unused=True, retain_graph=True)
+    (gradient,) = torch.autograd.grad(value, leaf, g.to(value.dtype), allow_unused=True, retain_graph=True)
     return torch.zeros_like(leaf) if gradient is None else gradient
 
 
@@ -332,6 +330,17 @@ class Trace:
     def gradients(self, wrt: str) -> dict[str, torch.Tensor]:
         """The right gradients of all values on the way back to `wrt`, by key."""
         return self._sweep(wrt, frozenset())[0]
+
+    def gradient(self, wrt: str) -> torch.Tensor:
+        """The right gradient of `wrt` by torch's own sweep: the way for a pass of which nothing else is asked."""
+        leaf = self.inputs[wrt].detach().clone().requires_grad_()
+        values, relevant = {wrt: leaf}, self.depends(wrt)
+        with torch.enable_grad():
+            for step in self.steps:
+                if step.key in relevant:
+                    known = {where: values[source] for where, source in step.operands if source in values}
+                    values[step.key] = step.apply(known)
+        return _vjp(leaf, values[self.out], self.out_g) if self.out in values else torch.zeros_like(leaf)
 
     def _sweep(self, wrt: str, skip: frozenset[Use]) -> list[dict[str, torch.Tensor]]:
         """The gradients known behind each step, in a sweep without a wrong rule; at the end, the upstream alone."""
