@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from . import derivatives
+
 Position = tuple[int | str, ...]
 Place = tuple[int, Position | None]  # a step, and which of its operands, where it is about one
 Use = tuple[int, Position]
@@ -105,11 +107,25 @@ class Step:
 
         `replaced` evaluates the derivative at other values.
         """
+        if (part := self._by_hand(position, g, replaced or {})) is not None:
+            return part
         if replaced:
             return _vjp(*self._differentiable(position, replaced), g)
         again = position in self._graphs  # what is asked for once is not worth more than that
         slope = self._entrywise_derivative(position) if again and g.shape == self.value.shape else None
         return _vjp(*self._graph(position), g) if slope is None else g * slope
+
+    def _by_hand(
+        self, position: Position, g: torch.Tensor, replaced: Mapping[Position, torch.Tensor]
+    ) -> torch.Tensor | None:
+        """The contribution by a rule that is written down; `None` where there is none."""
+        where = position[0]
+        if not isinstance(where, int) or len(position) > 1 or g.shape != self.value.shape:
+            return None
+        if any(value.shape != self.operand(at).shape for at, value in replaced.items()):
+            return None
+        args = with_replaced(self.args, replaced, ()) if replaced else self.args
+        return derivatives.vjp(self.name, args, self.kwargs, where, g)
 
     def _entrywise_derivative(self, position: Position) -> torch.Tensor | None:
         """The derivative entry by entry, where each entry of the value depends on one of the operand's alone."""
