@@ -41,7 +41,7 @@ def engine_twice(program, x):
 
     - ("add", i, j), ("mul", i, j), ("tanh", i): make the next value
     - ("detach", i): makes the next value, the same number as value i; no gradient passes through it to value i
-    - ("backward", i): adds the gradient of value i to what each input has; makes no value
+    - ("backward", i): adds the gradient of value i, which a step has made, to what each input has; makes no value
     - ("zero_grad",): from here on the inputs have 0; makes no value
 
     program: a list of tuples

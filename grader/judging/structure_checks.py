@@ -37,6 +37,7 @@ SHAPE_HINTS = (
     "Which axis is to be summed away? It must stand last in one factor and first in the other.",
 )
 RETURN_HINTS = ("What does the caller get from a function that ends without `return`?",)
+PART_HINTS = ("What has it before anything arrives in it, and what if nothing ever does?",)
 ROUNDED_HINTS = ("Does adding h and subtracting it again end exactly where it began? Put back the value you saved.",)
 TOO_DEEP = "RecursionError"
 DEEP_SAYS = "a function calls itself too often: Python ends a recursion at a depth of about a thousand (RecursionError)"
@@ -243,6 +244,10 @@ def _where(trial: Trial) -> str:
 
 
 def _missing_answer(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
+    if answer.place is not None and call.returned.kind == "items":
+        expected = trial.expected[answer.name]
+        zero = expected is not None and not expected.any()
+        return Diagnosis("missing-answer", "it is None, where zeros are right" if zero else "it is None", PART_HINTS)
     if not answer.stored:
         kept = [f"{name}.{key}" for name, found in call.stored.items() for key in found]
         elsewhere = [name for name in kept if name not in trial.expected]

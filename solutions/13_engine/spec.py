@@ -1,6 +1,7 @@
 """Exercises of unit 13: an autograd of one's own."""
 
 import math
+from collections import Counter
 from functools import lru_cache
 
 from grader.exercise import Exercise, Misconception, Routine, stored
@@ -37,7 +38,7 @@ def _swept(program, inputs, rules, **how):
     return [value * 0 if gradient is None else gradient for value, gradient in found]
 
 
-def _gradients(program, inputs, rules, walk=None, keep=None, seed=None, start=None, before=()):
+def _gradients(program, inputs, rules, walk=None, keep=None, seed=None, start=None, before=(), latest=()):
     """The gradient of a program's last value for each value; None for one that the walk does not come to.
 
     Args:
@@ -46,20 +47,22 @@ def _gradients(program, inputs, rules, walk=None, keep=None, seed=None, start=No
         seed: of the last value, the gradient that the walk begins with: 1.
         start: the gradient that every other value begins with: None, which is 0 in the end.
         before: the gradients that the first values have already, from another walk.
+        latest: of these names, each step has kept what the last one of the name has.
     """
-    values, steps = list(inputs), [((), (), (), "")] * len(inputs)
+    values, steps = list(inputs), [((), (), (), "", value) for value in inputs]
     for name, *operands in program:
         value, backs = rules[name]
         taken = [*(values[i] for i in operands[: len(backs)]), *operands[len(backs) :]]
         values.append(value(*taken))
-        steps.append((backs, operands, taken, name))
+        steps.append((backs, operands, taken, name, values[-1]))
     gradients = [*before, *[start] * len(values)][: len(values)]
     gradients[-1] = seed(values[-1]) if seed else values[-1] * 0 + 1
     for number, place in (walk or _back)(steps):
-        backs, operands, taken, name = steps[number]
+        backs, operands, _, name, _ = steps[number]
         if gradients[number] is None:
             continue
-        new, to = backs[place](gradients[number], values[number], *taken), operands[place]
+        kept = max(i for i, step in enumerate(steps) if step[3] == name) if name in latest else number
+        new, to = backs[place](gradients[number], values[kept], *steps[kept][2]), operands[place]
         old = gradients[to]
         gradients[to] = new if old is None else keep(old, new, name) if keep else old + new
     return gradients
@@ -78,9 +81,61 @@ def _forth(steps):
     return (use for number in range(len(steps)) for use in _uses(steps, number))
 
 
-def _each_parent_once(steps):
-    """Where a step takes the same value twice, one of the two uses."""
-    return ((n, place) for n, place in _back(steps) if steps[n][1][place] not in steps[n][1][place + 1 :])
+def _last_uses(steps):
+    """Of each value the last use alone, also where the last value is not made from that."""
+    last = {steps[number][1][place]: (number, place) for number, place in _forth(steps)}
+    return ((number, place) for number, place in _back(steps) if last[steps[number][1][place]] == (number, place))
+
+
+def _each_parent_once(*names):
+    """Where a step, of one of these names, takes the same value twice, one of the two uses."""
+
+    def walk(steps):
+        for number, place in _back(steps):
+            _, operands, _, name, _ = steps[number]
+            if operands[place] not in operands[place + 1 :] or (names and name not in names):
+                yield number, place
+
+    return walk
+
+
+def _made_from(steps):
+    """The numbers of all that the last value is made from, and its own."""
+    found = {len(steps) - 1}
+    for number in range(len(steps) - 1, -1, -1):
+        if number in found:
+            found.update(steps[number][1][: len(steps[number][0])])
+    return found
+
+
+def _needed(steps):
+    """Without the steps that the last value is not made from."""
+    needed = _made_from(steps)
+    return (use for use in _back(steps) if use[0] in needed)
+
+
+def _broken_off(steps):
+    """Up to the first step that the last value is not made from."""
+    last = max(set(range(len(steps))) - _made_from(steps), default=-1)
+    return (use for use in _back(steps) if use[0] > last)
+
+
+def _told_by_number(steps):
+    """Of values that are the same number, the last one made alone is visited."""
+    seen = set()
+    for number in range(len(steps) - 1, -1, -1):
+        if steps[number][-1] not in seen:
+            seen.add(steps[number][-1])
+            yield from _uses(steps, number)
+
+
+def _all_awaited(steps):
+    """A value waits for every step that takes it, those that the last value is not made from among them."""
+    left = Counter(to for backs, operands, *_ in steps for to in operands[: len(backs)])
+    for number in range(len(steps) - 1, -1, -1):
+        if number == len(steps) - 1 or (number in left and not left[number]):
+            yield from _uses(steps, number)
+            left.subtract(steps[number][1][: len(steps[number][0])])
 
 
 def _visited(place, seen_once, turn=list):
@@ -182,7 +237,20 @@ _OF_NUMBERS = (
     ("relu", "inverted-mask", "it looks at the sign of the upstream gradient, not of its input",
      (lambda g, y, a: g * (g > 0),)),
 )  # fmt: skip
+# Steps that compute something else, and whose rules fit that: the operation, in words, its value, and its rules.
+_OTHER_NUMBERS = (
+    ("sub", "its operands have changed places", lambda a, b: b - a, (lambda g, y, a, b: -g, _as_it_is)),
+    ("sub", "it adds", lambda a, b: a + b, (_as_it_is, _as_it_is)),
+    ("div", "its operands have changed places", lambda a, b: b / a,
+     (lambda g, y, a, b: -g * b / a**2, lambda g, y, a, b: g / a)),
+    ("pow", "its exponent is cut to a whole number", lambda a, k: a ** int(k),
+     (lambda g, y, a, k: g * int(k) * a ** (int(k) - 1),)),
+    ("log", "its base is 10", math.log10, (lambda g, y, a: g / a / math.log(10),)),
+    ("log", "its base is 10, and its backward rule is that of base e", math.log10, (lambda g, y, a: g / a,)),
+    ("tanh", "it is a sigmoid", lambda a: 1 / (1 + math.exp(-a)), (lambda g, y, a: g * y * (1 - y),)),
+)  # fmt: skip
 # Of the whole engine: the code, in words, and how `_swept` is asked for it.
+_LAST_USE = "where a value is used several times, only the contribution of its last use counts"
 _LAST_ONE = "where a value is used several times, the last contribution that arrives replaces the others"
 _TOO_EARLY = "each value is visited once, as it is met: it passes on what it has before all uses have contributed"
 _AGAIN = "a value passes on all that it has whenever something arrives: what came before is passed on again"
@@ -190,10 +258,9 @@ _OF_THE_WALK = (
     *(("overwritten", _LAST_ONE, {"keep": keep, "start": start})
       for keep in (lambda old, new, name: new, lambda old, new, name: old if name == "relu" and _is_zero(new) else new)
       for start in (None, 0.0)),
-    ("missing-path", "where a value is used several times, only the contribution of its last use counts",
-     {"keep": lambda old, new, name: old}),
+    ("missing-path", _LAST_USE, {"keep": lambda old, new, name: old}),
     ("missing-path", "where a step takes the same value twice, as v * v does, only one of the two uses counts",
-     {"walk": _each_parent_once}),
+     {"walk": _each_parent_once()}),
     ("wrong-order", "the steps are gone through from first to last: nothing has arrived when a value passes it on",
      {"walk": _forth}),
     *(("wrong-order", _TOO_EARLY if seen_once else _AGAIN, {"walk": _visited(place, seen_once, turn)})
@@ -203,7 +270,24 @@ _OF_THE_WALK = (
      {"seed": lambda y: y}),
     ("missing-upstream", "every gradient is 0: none was given to begin with, or it was cleared on its way",
      {"seed": lambda y: y * 0}),
-    ("hard-coded", "every gradient begins at 1, where only that of the last value does", {"start": 1.0}),
+    *(("hard-coded", "every gradient begins at 1, where only that of the last value does", {"start": 1.0, "walk": walk})
+      for walk in (_back, _needed)),
+)  # fmt: skip
+# With steps that the last value is not made from; and with steps that are apart from the others of their name.
+_OF_DEAD_STEPS = (
+    ("missing-path", _LAST_USE, {"walk": _last_uses}),
+    ("missing-path", "a value passes nothing on if a step takes it that the last value is not made from",
+     {"walk": _all_awaited}),
+    ("missing-path", "the walk back ends where it comes to a step that the last value is not made from",
+     {"walk": _broken_off}),
+)  # fmt: skip
+_OF_ONE_NAME = (
+    *(("missing-path", f"where {name} takes the same value twice, only one of the two uses counts",
+       {"walk": _each_parent_once(name)}) for name in ("add", "mul")),
+    ("wrong-point", "what a step keeps for its way back is kept once for its name: each has what the last one took",
+     {"latest": tuple(_NUMBERS)}),
+    ("wrong-point", "what mul keeps for its way back is kept once for all steps: each has what the last one took",
+     {"latest": ("mul",)}),
 )  # fmt: skip
 
 
@@ -242,16 +326,29 @@ def _edits(rules, particular, of_shape=()):
             yield "wrong-operand", says, name, edited(*reversed(backs))
 
 
+def _others(rules, others):
+    """Steps that compute something else: the code, in words, and the rules with them."""
+    for name, says, value, backs in others:
+        yield "wrong-graph", f"the step {name} computes something else: {says}", {**rules, name: (value, backs)}
+
+
 def _declared(code, says, rule):
     """A misconception; about the rule of an operation, it asks for just that, and else what the exercise asks."""
     if not says.startswith("the backward rule of "):
-        return Misconception(code, "return", rule, says)
+        return Misconception(code, "return", rule, says, _OF_ARRAYS if code == "shared-array" else ())
     name = says.split()[4]
     hints = (
         f"Take one {name} alone, with numbers of your own. What must each value that it takes hear, by hand?",
         f"Nudge what {name} takes by 0.001, and see how far its own value moves. Which line of your engine says that?",
     )
     return Misconception(code, "return", rule, says, hints)
+
+
+_OF_ARRAYS = (
+    "`a = b` makes no second array: where a and b are one array, `a += 1` changes b as well.",
+    "Which arrays does your engine hand on as they are? Into which does it write later on, by `+=`, `add_` or `out=`?",
+    "Write `a = a + b` in place of `a += b`, or hand on a copy.",
+)
 
 
 def _nothing(place):
@@ -270,13 +367,16 @@ def _misconceptions():
     def by(rules=_NUMBERS, spelt_out="", **how):
         return lambda program, x: _swept(_spelt_out(program, len(x), spelt_out), x.tolist(), rules, **how)
 
-    for code, says, how in _OF_THE_WALK:
+    for code, says, how in (*_OF_THE_WALK, *_OF_DEAD_STEPS, *_OF_ONE_NAME):
         for which in _SPELT["mul"]:
             yield code, says, by(spelt_out=which, **how)
     every = {name: (value, tuple(map(_alone, backs))) for name, (value, backs) in _NUMBERS.items()}
     for which in _SPELT["mul"]:
         for start in (None, 0.0):
             yield "missing-upstream", _NO_UPSTREAM, by(every, which, start=start)
+    yield "missing-path", _SAME_NUMBER, by(walk=_told_by_number)
+    for code, says, rules in _others(_NUMBERS, _OTHER_NUMBERS):
+        yield code, says, by(rules)
     for code, says, name, rules in _edits(_NUMBERS, _OF_NUMBERS):
         for which in _SPELT.get(name, ("",)):
             yield code, says, by(rules, which)
@@ -291,6 +391,7 @@ def _set_by(name):
     return lambda old, new, by: new if by == name else old + new
 
 
+_SAME_NUMBER = "of values that are the same number only one passes anything on: they are taken for one value"
 _SETS = "is wrong: it sets the gradient of what it takes, where it has to add to it"
 _NO_UPSTREAM = "no step multiplies by the upstream gradient: each hands on its own derivative alone"
 _SPELT = {"add": ("", "sub"), "mul": ("", "sub", "div", "sub div"), "pow": ("", "div")}
@@ -306,10 +407,10 @@ _SMALL = (
 _MIXED = (
     "one = exp c, side = relu one, k = const 3.0, m = sub a k, z = relu m, p = add z b, q = mul p a, l = log q, "
     "t = tanh l, e = exp t, s = mul e e, w = add s e, r = pow w -0.5, y = relu r, two = const 2.0, d = div y two, "
-    "u = sub d side, o = mul u t, f = add o q, g = mul f l, h = add g w, i = add h m",
+    "u = sub d side, o = mul u t, f = add o q, g = mul f l, h = add g w, i = mul h m",
     "one = exp c, side = relu one, dead = mul a a, m = mul a b, v = add m a, k = const 4.0, h = div v k, g = mul h m, "
-    "j = const 1.0, n = sub g j, t = tanh n, f = add t k, r = pow f 2.5, l = log r, q = mul l v, d = add q q, "
-    "o = div d side, u = relu o, w = mul u b",
+    "j = const 1.0, n = sub g j, same = mul n j, t = tanh same, f = add t k, r = pow f 2.5, gone = exp m, l = log r, "
+    "q = mul l v, d = add q q, o = div d side, u = relu o, w = mul u d",
 )
 
 
@@ -409,7 +510,7 @@ def _parents(rng, setting, _shape):
         chain = [(), *((i,) if i % 3 else (i, i // 2) for i in range(_LONG))]
         return _placed(chain, range(_LONG, -1, -1)) + [tuple(i + _LONG + 1 for i in taken) for taken in chain]
     made = [(), (), (0, 1), (2, 0), (2, 2), (3, 4) if turn else (4, 3)]
-    made += [(1, 5), ()] if turn else []
+    made += [(1, 1, 5), ()] if turn else []
     place = rng.permutation(len(made)).tolist()
     while _is_in_order(place, made) or _is_in_order(list(range(len(made))), _placed(made, place)):
         place = rng.permutation(len(made)).tolist()
@@ -516,6 +617,11 @@ def _spread(g, a, *axis):
     return (g.unsqueeze(axis[0]) if axis else g).expand(a.shape)
 
 
+def _mean_back(*axes):
+    """A sum's rule that divides, where it is over so many axes; 0 is over all entries."""
+    return lambda g, y, a, *axis: _spread(g, a, *axis) * (y.numel() / a.numel() if len(axis) in axes else 1)
+
+
 def _by_rows(y, g, row):
     """A softmax's gradient, with `row` in the place of each row's average of the upstream gradient."""
     return y * (g - row(g * y))
@@ -540,8 +646,9 @@ _OF_TENSORS = (
      (lambda g, y, a, b: g @ b.reshape(b.shape[::-1]), None)),
     ("matmul", "reshape-for-transpose", "its first operand is reshaped, where it should be transposed",
      (None, lambda g, y, a, b: a.reshape(a.shape[::-1]) @ g)),
-    ("sum", "mean-for-sum", "it divides by the number of entries, as a mean would",
-     (lambda g, y, a, *axis: _spread(g, a, *axis) * max(1, y.numel()) / a.numel(),)),
+    ("sum", "mean-for-sum", "it divides by the number of entries, as a mean would", (_mean_back(0, 1),)),
+    ("sum", "mean-for-sum", "over one axis, it divides by the number of entries, as a mean would", (_mean_back(1),)),
+    ("sum", "mean-for-sum", "over all entries, it divides by their number, as a mean would", (_mean_back(0),)),
     ("relu", "inverted-mask", "it hands on the gradient where its input is negative, and keeps it elsewhere",
      (lambda g, y, a: g * (a <= 0),)),
     ("relu", "forward-value", "it multiplies by its own value", (lambda g, y, a: g * y,)),
@@ -568,6 +675,29 @@ _OF_TENSORS = (
 )  # fmt: skip
 
 
+_OTHER_TENSORS = (
+    ("sum", "it is a mean", lambda a, *axis: a.mean(*axis), (_mean_back(0, 1),)),
+    ("sum", "it takes axis 0 for no axis, as `if axis` does", lambda a, *axis: a.sum(*filter(None, axis)),
+     (lambda g, y, a, *axis: _spread(g, a, *filter(None, axis)),)),
+    ("sum", "it takes every axis for axis 0", lambda a, *axis: a.sum(*(0 for _ in axis)),
+     (lambda g, y, a, *axis: _spread(g, a, *(0 for _ in axis)),)),
+    ("relu", "below 0 it has a slope of 0.01, as a leaky one", lambda a: a.clamp_min(0) + 0.01 * a.clamp_max(0),
+     (lambda g, y, a: g * ((a > 0) + 0.01 * (a <= 0)),)),
+    ("softmax", "it runs over all entries", lambda a: a.flatten().softmax(0).reshape(a.shape),
+     (lambda g, y, a: _by_rows(y, g, lambda gy: gy.sum()),)),
+    ("softmax", "it runs along the columns", lambda a: a.softmax(0),
+     (lambda g, y, a: _by_rows(y, g, lambda gy: gy.sum(0, keepdim=True)),)),
+)  # fmt: skip
+
+
+def _in_place(value):
+    def written(a, *others):
+        y = value(a, *others)
+        return a.copy_(y) if y.shape == a.shape else y
+
+    return written
+
+
 def _first_axes_only(g, like):
     return g.sum(tuple(range(g.dim() - like.dim()))) if g.dim() > like.dim() else g
 
@@ -590,9 +720,16 @@ def _tensor_edits():
     """Everything that can go wrong: the code, in words, and how `_swept` is asked for it."""
     says = "every gradient is 0: look at where the walk back begins, and at what the last step hands on"
     yield "missing-upstream", says, {"rules": _TENSORS, "seed": lambda y: y * 0}
-    for code, says, how in _OF_THE_WALK:
+    for code, says, how in (*_OF_THE_WALK, *_OF_DEAD_STEPS):
         if how.get("walk") is not _forth and "every gradient is 0" not in says:
             yield code, says, {"rules": _TENSORS, **how}
+    yield "shared-array", _ONE_ARRAY, {"rules": _TENSORS, "keep": lambda old, new, name: old.add_(new)}
+    for name in ("add", "mul", "relu", "softmax"):
+        value, backs = _TENSORS[name]
+        says = f"the step {name} writes its result into the array that it takes, and other steps need that as it was"
+        yield "shared-array", says, {"rules": {**_TENSORS, name: (_in_place(value), backs)}}
+    for code, says, rules in _others(_TENSORS, _OTHER_TENSORS):
+        yield code, says, {"rules": rules}
     for names in (("add", "mul"), ("add",), ("mul",)):
         for code, says, summed in _NOT_SUMMED:
             rules = dict(_TENSORS)
@@ -609,6 +746,9 @@ def _tensor_edits():
         yield "overwritten", f"the backward rule of {name} {_SETS}", {"rules": _TENSORS, "keep": _set_by(name)}
 
 
+_ONE_ARRAY = "tensors share an array as their gradient: what is added in place to that of one, the others get as well"
+
+
 def _each_summed(summed, first, second):
     return lambda g, y, a, b: summed(first(g, a, b), a), lambda g, y, a, b: summed(second(g, a, b), b)
 
@@ -619,29 +759,32 @@ _EDITS = tuple(_tensor_edits())
 @lru_cache(4096)
 def _wrong_gradients(edit, program, *tensors):
     """All gradients that an edit gives, computed once for all of the answers."""
-    return _swept(program, tensors, **_EDITS[edit][2])
+    return _swept(program, [tensor.clone() for tensor in tensors], **_EDITS[edit][2])
 
 
 def _by_edit(edit):
     return lambda program, tensors: _wrong_gradients(edit, tuple(program), *tensors)
 
 
+# The last one does not need b. Gradients of k, p and s may share one array there, and steps take what others need.
 _TENSOR_PROGRAMS = (
-    "h = matmul x w, p = add h b, r = relu p, q = mul r c, s = softmax q, t = mul s p, u = add b t, v = mul u q, "
+    "h = matmul x w, p = add h b, r = relu p, q = mul r c, s = softmax q, t = mul s p, u = add b t, v = mul u s, "
     "y = mul v v, j = sum y 1, i = mul j j, e = sum i",
     "h = matmul x w, y = mul c h, s = softmax y, p = mul s b, r = relu p, o = add r c, q = mul o h, k = sum q 0, "
     "l = mul k b, e = sum l",
+    "h = matmul x w, k = softmax h, p = mul k c, q = mul p p, s = softmax q, o = add p s, u = add o k, "
+    "gone = softmax k, v = mul u h, e = sum v",
 )
 
 
 def _tensor_program(rng, setting, _shape):
-    return _named(_TENSOR_PROGRAMS[setting.turn % 2], {name: i for i, name in enumerate("xwbc")}, 4, setting)
+    return _named(_TENSOR_PROGRAMS[setting.turn % 3], {name: i for i, name in enumerate("xwbc")}, 4, setting)
 
 
 tensor_engine = Routine(
     title="An engine for tensors",
     inputs={
-        "program": Sampler("", _tensor_program, turns=2),
+        "program": Sampler("", _tensor_program, turns=5),
         "tensors": tuple(normal(spec, dtype="float64") for spec in ("bs n", "n m", "m", "bs 1")),
     },
     reference=lambda program, tensors: _swept(program, tensors, _TENSORS),
@@ -668,7 +811,17 @@ _SCRIPT["detach"] = (lambda a: a, (_nothing(0),))
 
 
 def _scripted(
-    program, x, rules=_SCRIPT, kept=None, cleared=None, apart=False, grown=False, cut=False, newest=False, **how
+    program,
+    x,
+    rules=_SCRIPT,
+    kept=None,
+    cleared=None,
+    apart=False,
+    grown=False,
+    cut=False,
+    newest=False,
+    used_up="",
+    **how,
 ):
     """What the inputs have in the end.
 
@@ -679,10 +832,19 @@ def _scripted(
         grown: the 1 with which a walk begins is added to what its last value has.
         cut: who is detached is cut off itself.
         newest: each walk begins at the newest value.
+        used_up: no walk goes through the steps that were "made" before an earlier one, or "walked" by it.
     """
     inputs, made = x.tolist(), []
     n = len(inputs)
-    state = [0.0] * n
+    state, gone = [0.0] * n, set()
+
+    def what_is_left(steps):
+        uses = list(_needed(steps))
+        yield from (use for use in uses if use[0] not in gone)
+        gone.update(range(n + len(made)) if used_up == "made" else (number for number, _ in uses))
+
+    if used_up:
+        how["walk"] = what_is_left
     for step in program:
         name, *operands = step
         if name == "zero_grad":
@@ -715,6 +877,12 @@ def _script_slips():
         for grown in (False, True):
             yield "stale-gradient", between, by(kept=lambda state, n: state, cleared=cleared, grown=grown)
     yield "stale-gradient", "zero_grad leaves the inputs what they have", by(cleared=lambda state, n: state)
+    for used_up in ("made", "walked"):
+        yield (
+            "missing-path",
+            "a walk does not go through steps that an earlier one has gone through",
+            by(used_up=used_up),
+        )
     yield "wrong-operand", "each walk begins at the newest value, not at the one that it is asked for", by(newest=True)
     passes = {**_SCRIPT, "detach": (_SCRIPT["detach"][0], (_as_it_is,))}
     yield "wrong-graph", "a gradient passes through detach to the value that was detached", by(rules=passes)
@@ -770,7 +938,22 @@ def _every(_rng, setting, _shape):
     return 7 if setting.kind == LARGER_KIND else (2, 3, 1, 10)[setting.index % 4]
 
 
-def _in_pieces(x, w, b, every, g, *, turn=reversed, most=None, anew=False, within=False, before=0, shift=1):
+def _in_pieces(
+    x,
+    w,
+    b,
+    every,
+    g,
+    *,
+    turn=reversed,
+    most=None,
+    anew=False,
+    within=False,
+    before=0,
+    shift=1,
+    whole=False,
+    fresh=False,
+):
     """The gradients for x, w and b, made from pieces of the chain.
 
     Args:
@@ -780,13 +963,17 @@ def _in_pieces(x, w, b, every, g, *, turn=reversed, most=None, anew=False, withi
         within: rows of b's gradient are counted in the piece.
         before: 1 for the slope of tanh at the state before.
         shift: 0 where b is forgotten when states are made again.
+        whole: a last piece that is shorter than the others is left out.
+        fresh: each piece begins with a gradient of 0 for w.
     """
     kept, h, upstream, w_g, b_g = {}, x, g, w * 0, b * 0
     for i in range(len(b)):
         if i % every == 0:
             kept[i] = h
         h = (h @ w + b[i]).tanh()
-    for start in list(turn(sorted(kept)))[:most]:
+    starts = [start for start in sorted(kept) if not whole or start + every <= len(b)]
+    for start in list(turn(starts))[:most]:
+        w_g = w_g * 0 if fresh else w_g
         g, states = upstream if anew else g, [kept[start]]
         for row in b[start : start + every]:
             states.append((states[-1] @ w + shift * row).tanh())
@@ -803,6 +990,9 @@ def _piece_slips():
         ("missing-local", "every piece begins with out.g, where what the piece behind it gave belongs", "x w b",
          {"anew": True}),
         ("missing-path", "only the last piece of the chain is walked back", "x w b", {"most": 1}),
+        ("missing-path", "the last piece is left out where it is shorter than the others", "x w b", {"whole": True}),
+        ("overwritten", "each piece begins with 0 for w, where what the piece behind it gave has to stay", "w",
+         {"fresh": True}),
         ("wrong-order", "the pieces are walked back from the first to the last", "x w b", {"turn": list}),
         ("overwritten", "its rows are counted in each piece from 0, so that pieces overwrite each other", "b",
          {"within": True}),

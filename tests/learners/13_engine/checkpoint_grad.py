@@ -458,3 +458,56 @@ def checkpoint_grad(x, w, b, out, every):
             b.g[start + i] = s.sum(0)
             g = s @ w.t()
     x.g = g
+
+
+# %% wrong: a shorter last piece left out | *: missing-path
+import torch
+
+
+def checkpoint_grad(x, w, b, out, every):
+    t = len(b)
+    kept, h = [], x
+    for i in range(t):
+        if i % every == 0:
+            kept.append(h)
+        h = torch.tanh(h @ w + b[i])
+    w.g, b.g = torch.zeros_like(w), torch.zeros_like(b)
+    g = out.g
+    for k in range(t // every - 1, -1, -1):
+        first, last = k * every, min((k + 1) * every, t)
+        states = [kept[k]]
+        for i in range(first, last):
+            states.append(torch.tanh(states[-1] @ w + b[i]))
+        for i in range(last - 1, first - 1, -1):
+            s = g * (1 - states[i - first + 1] ** 2)
+            w.g += states[i - first].T @ s
+            b.g[i] += s.sum(0)
+            g = s @ w.T
+    x.g = g
+
+
+# %% wrong: w.g set anew in each piece | w.g: overwritten
+import torch
+
+
+def checkpoint_grad(x, w, b, out, every):
+    t = len(b)
+    kept, h = [], x
+    for i in range(t):
+        if i % every == 0:
+            kept.append(h)
+        h = torch.tanh(h @ w + b[i])
+    w.g, b.g = torch.zeros_like(w), torch.zeros_like(b)
+    g = out.g
+    for k in range(len(kept) - 1, -1, -1):
+        first, last = k * every, min((k + 1) * every, t)
+        states = [kept[k]]
+        w.g = torch.zeros_like(w)
+        for i in range(first, last):
+            states.append(torch.tanh(states[-1] @ w + b[i]))
+        for i in range(last - 1, first - 1, -1):
+            s = g * (1 - states[i - first + 1] ** 2)
+            w.g += states[i - first].T @ s
+            b.g[i] += s.sum(0)
+            g = s @ w.T
+    x.g = g

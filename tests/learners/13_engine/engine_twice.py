@@ -188,6 +188,41 @@ def engine_twice(program, x):
     return total
 
 
+# %% right: one tape for the whole script
+import math
+
+
+def engine_twice(program, x):
+    values, n = x.tolist(), len(x)
+    total = [0.0] * n
+    tape = [()] * n
+    for name, *o in program:
+        if name == "zero_grad":
+            total = [0.0] * n
+        elif name == "backward":
+            grads = [0.0] * len(values)
+            grads[o[0]] = 1.0
+            for number in range(o[0], n - 1, -1):
+                for operand, slope in tape[number]:
+                    grads[operand] += slope * grads[number]
+            total = [t + g for t, g in zip(total, grads)]
+        else:
+            a, b = values[o[0]], values[o[-1]]
+            if name == "add":
+                values.append(a + b)
+                tape.append(((o[0], 1.0), (o[1], 1.0)))
+            elif name == "mul":
+                values.append(a * b)
+                tape.append(((o[0], b), (o[1], a)))
+            elif name == "tanh":
+                values.append(math.tanh(a))
+                tape.append(((o[0], 1 - math.tanh(a) ** 2),))
+            elif name == "detach":
+                values.append(a)
+                tape.append(())
+    return total
+
+
 # %% wrong: micrograd as it is: what is between keeps its gradient | return: stale-gradient
 import math
 
@@ -1518,4 +1553,127 @@ def engine_twice(program, x):
             i, j = o
             values.append(values[i] * values[j])
             made.append(((i, values[j]), (j, values[i])))
+    return total
+
+
+# %% wrong: flags of a first walk stay on the nodes | return: missing-path
+import math
+
+
+class Node:
+    def __init__(self, data, _prev=()):
+        self.data, self.grad, self._prev = data, 0.0, _prev
+        self._backward = lambda: None
+
+    def __add__(self, other):
+        out = Node(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Node(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Node(t, (self,))
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def detach(self):
+        return Node(self.data)
+
+    def zero_grad(self):
+        self.grad = 0.0
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build(v):
+            if not getattr(v, 'seen', False):
+                v.seen = True
+                for p in v._prev:
+                    build(p)
+                topo.append(v)
+
+        build(self)
+        for v in topo:
+            if v._prev:
+                v.grad = 0.0
+        self.grad += 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run_script(program, inputs):
+    nodes = list(inputs)
+    for name, *o in program:
+        t = [nodes[i] for i in o]
+        if name == "zero_grad":
+            for node in inputs:
+                node.zero_grad()
+        elif name == "backward":
+            t[0].backward()
+        elif name == "detach":
+            nodes.append(t[0].detach())
+        elif name == "tanh":
+            nodes.append(t[0].tanh())
+        else:
+            nodes.append(t[0] + t[1] if name == "add" else t[0] * t[1])
+
+
+def engine_twice(program, x):
+    leaves = [Node(v) for v in x.tolist()]
+    run_script(program, leaves)
+    return [leaf.grad for leaf in leaves]
+
+
+# %% wrong: a walk empties the tape | return: missing-path
+import math
+
+
+def engine_twice(program, x):
+    values, n = x.tolist(), len(x)
+    total = [0.0] * n
+    tape = [()] * n
+    for name, *o in program:
+        if name == "zero_grad":
+            total = [0.0] * n
+        elif name == "backward":
+            grads = [0.0] * len(values)
+            grads[o[0]] = 1.0
+            for number in range(o[0], n - 1, -1):
+                for operand, slope in tape[number]:
+                    grads[operand] += slope * grads[number]
+            total = [t + g for t, g in zip(total, grads)]
+            tape = [()] * len(tape)
+        else:
+            a, b = values[o[0]], values[o[-1]]
+            if name == "add":
+                values.append(a + b)
+                tape.append(((o[0], 1.0), (o[1], 1.0)))
+            elif name == "mul":
+                values.append(a * b)
+                tape.append(((o[0], b), (o[1], a)))
+            elif name == "tanh":
+                values.append(math.tanh(a))
+                tape.append(((o[0], 1 - math.tanh(a) ** 2),))
+            elif name == "detach":
+                values.append(a)
+                tape.append(())
     return total

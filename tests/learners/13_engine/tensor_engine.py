@@ -366,6 +366,149 @@ def tensor_engine(program, tensors):
     return [torch.from_numpy(g) for g in grads[: len(tensors)]]
 
 
+# %% right: uses counted, each tensor passed on once all have come
+import torch
+
+
+class Tensor:
+    def __init__(self, data, parents=(), vjp=None):
+        self.data, self.parents, self.vjp = data, parents, vjp
+
+    def __add__(self, other):
+        return Tensor(self.data + other.data, (self, other), lambda g: (g, g))
+
+    def __mul__(self, other):
+        return Tensor(self.data * other.data, (self, other), lambda g: (g * other.data, g * self.data))
+
+    def __matmul__(self, other):
+        return Tensor(self.data @ other.data, (self, other), lambda g: (g @ other.data.T, self.data.T @ g))
+
+    def sum(self, axis=None):
+        if axis is None:
+            return Tensor(self.data.sum(), (self,), lambda g: (g * torch.ones_like(self.data),))
+        return Tensor(self.data.sum(axis), (self,), lambda g: (g.unsqueeze(axis) * torch.ones_like(self.data),))
+
+    def relu(self):
+        return Tensor(self.data.relu(), (self,), lambda g: (g * (self.data > 0),))
+
+    def softmax(self):
+        p = self.data.softmax(-1)
+        return Tensor(p, (self,), lambda g: (p * (g - (g * p).sum(-1, keepdim=True)),))
+
+
+def gradients(end):
+    counts, todo, seen = {}, [end], {end}
+    while todo:
+        for p in todo.pop().parents:
+            counts[p] = counts.get(p, 0) + 1
+            if p not in seen:
+                seen.add(p)
+                todo.append(p)
+    grads, ready = {end: torch.ones_like(end.data)}, [end]
+    while ready:
+        t = ready.pop()
+        for p, g in zip(t.parents, t.vjp(grads[t]) if t.parents else ()):
+            g = unbroadcast(g, p.data.shape)
+            grads[p] = grads[p] + g if p in grads else g
+            counts[p] -= 1
+            if not counts[p]:
+                ready.append(p)
+    return grads
+
+
+def unbroadcast(g, shape):
+    while g.dim() > len(shape):
+        g = g.sum(0)
+    for i, size in enumerate(shape):
+        if size == 1 and g.shape[i] > 1:
+            g = g.sum(i, keepdim=True)
+    return g
+
+
+def run_tensors(program, inputs):
+    values = list(inputs)
+    for name, first, *others in program:
+        v = values[first]
+        if name == "sum":
+            values.append(v.sum(*others))
+        elif name == "add":
+            values.append(v + values[others[0]])
+        elif name == "mul":
+            values.append(v * values[others[0]])
+        elif name == "matmul":
+            values.append(v @ values[others[0]])
+        else:
+            values.append(getattr(v, name)())
+    return values[-1]
+
+
+def tensor_engine(program, tensors):
+    inputs = [Tensor(t) for t in tensors]
+    grads = gradients(run_tensors(program, inputs))
+    return [grads.get(t, torch.zeros_like(t.data)) for t in inputs]
+
+
+# %% right: a table of rules, numpy inside
+import numpy as np
+import torch
+
+
+def unbroadcast(g, target):
+    while g.ndim > target.ndim:
+        g = g.sum(axis=0)
+    for axis, size in enumerate(target.shape):
+        if size == 1:
+            g = g.sum(axis=axis, keepdims=True)
+    return g
+
+
+def softmax(a):
+    e = np.exp(a - a.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+forward = {
+    "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
+    "matmul": lambda a, b: a @ b,
+    "relu": lambda a: np.maximum(a, 0),
+    "softmax": softmax,
+}
+vjps = {
+    "add": lambda g, ans, a, b: (unbroadcast(g, a), unbroadcast(g, b)),
+    "mul": lambda g, ans, a, b: (unbroadcast(g * b, a), unbroadcast(g * a, b)),
+    "matmul": lambda g, ans, a, b: (g @ b.T, a.T @ g),
+    "relu": lambda g, ans, a: (np.where(a > 0, g, 0.0),),
+    "softmax": lambda g, ans, a: (ans * (g - (ans * g).sum(-1, keepdims=True)),),
+}
+
+
+def tensor_engine(program, tensors):
+    values = [t.numpy().copy() for t in tensors]
+    nodes = []
+    for name, *args in program:
+        if name == "sum":
+            axis = args[1] if len(args) > 1 else None
+            a = values[args[0]]
+            ans = a.sum(axis)
+            back = lambda g, a=a, axis=axis: (np.broadcast_to(g if axis is None else np.expand_dims(g, axis), a.shape),)
+            parents = args[:1]
+        else:
+            parents = args
+            taken = [values[i] for i in args]
+            ans = forward[name](*taken)
+            back = lambda g, name=name, ans=ans, taken=taken: vjps[name](g, ans, *taken)
+        values.append(ans)
+        nodes.append((len(values) - 1, parents, back))
+    outgrads = {len(values) - 1: np.ones(())}
+    for number, parents, back in reversed(nodes):
+        if number not in outgrads:
+            continue
+        for parent, g in zip(parents, back(outgrads[number])):
+            outgrads[parent] = outgrads[parent] + g if parent in outgrads else g
+    return [torch.tensor(outgrads.get(i, np.zeros(t.shape))) for i, t in enumerate(tensors)]
+
+
 # %% wrong: copies are not added up in add | return.2: missing-batch-sum; return.3: missing-batch-sum
 import torch
 
@@ -3167,3 +3310,1198 @@ def tensor_engine(program, tensors):
     inputs = [Tensor(t) for t in tensors]
     run(program, inputs).backward()
     return [t.data for t in inputs]
+
+
+# %% wrong: the first contribution kept as it is, the next added in place | return.0, return.1: shared-array
+import torch
+
+
+class Function:
+    def __init__(self, *tensors):
+        self.parents = tensors
+
+    def save_for_backward(self, *x):
+        self.saved = x
+
+    @classmethod
+    def apply(fxn, *x, **kwargs):
+        ctx = fxn(*x)
+        return Tensor(fxn.forward(ctx, *[t.data for t in x], **kwargs), ctx)
+
+
+class Add(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x.shape, y.shape)
+        return x + y
+
+    @staticmethod
+    def backward(ctx, g):
+        return unbroadcast(g, ctx.saved[0]), unbroadcast(g, ctx.saved[1])
+
+
+class Mul(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved
+        return unbroadcast(g * y, x.shape), unbroadcast(g * x, y.shape)
+
+
+class Dot(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x @ y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved
+        return g @ y.T, x.T @ g
+
+
+class Sum(Function):
+    @staticmethod
+    def forward(ctx, x, axis=None):
+        ctx.shape, ctx.axis = x.shape, axis
+        return x.sum() if axis is None else x.sum(axis)
+
+    @staticmethod
+    def backward(ctx, g):
+        g = g if ctx.axis is None else g.unsqueeze(ctx.axis)
+        return (g.expand(ctx.shape),)
+
+
+class ReLU(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.relu()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved
+        return (torch.where(x > 0, g, 0.0),)
+
+
+class Softmax(Function):
+    @staticmethod
+    def forward(ctx, x):
+        e = (x - x.max(-1, keepdim=True).values).exp()
+        p = e / e.sum(-1, keepdim=True)
+        ctx.save_for_backward(p)
+        return p
+
+    @staticmethod
+    def backward(ctx, g):
+        (p,) = ctx.saved
+        return (p * g - p * (p * g).sum(-1, keepdim=True),)
+
+
+class Tensor:
+    def __init__(self, data, ctx=None):
+        self.data, self._ctx, self.grad = data, ctx, None
+
+    def __add__(self, other):
+        return Add.apply(self, other)
+
+    def __mul__(self, other):
+        return Mul.apply(self, other)
+
+    def __matmul__(self, other):
+        return Dot.apply(self, other)
+
+    def sum(self, axis=None):
+        return Sum.apply(self, axis=axis)
+
+    def relu(self):
+        return ReLU.apply(self)
+
+    def softmax(self):
+        return Softmax.apply(self)
+
+    def deepwalk(self):
+        nodes, visited = [], set()
+
+        def _walk(node):
+            visited.add(node)
+            if node._ctx:
+                for p in node._ctx.parents:
+                    if p not in visited:
+                        _walk(p)
+                nodes.append(node)
+
+        _walk(self)
+        return nodes
+
+    def backward(self):
+        self.grad = torch.ones_like(self.data)
+        for t in reversed(self.deepwalk()):
+            for p, g in zip(t._ctx.parents, t._ctx.backward(t._ctx, t.grad)):
+                p.grad = g if p.grad is None else p.grad.add_(g)
+
+
+def unbroadcast(g, shape):
+    while g.dim() > len(shape):
+        g = g.sum(0)
+    for i, size in enumerate(shape):
+        if size == 1 and g.shape[i] > 1:
+            g = g.sum(i, keepdim=True)
+    return g
+
+
+def run_tensors(program, inputs):
+    values = list(inputs)
+    for name, first, *others in program:
+        v = values[first]
+        if name == "sum":
+            values.append(v.sum(*others))
+        elif name == "add":
+            values.append(v + values[others[0]])
+        elif name == "mul":
+            values.append(v * values[others[0]])
+        elif name == "matmul":
+            values.append(v @ values[others[0]])
+        else:
+            values.append(getattr(v, name)())
+    return values[-1]
+
+
+def tensor_engine(program, tensors):
+    inputs = [Tensor(t) for t in tensors]
+    run_tensors(program, inputs).backward()
+    return [torch.zeros_like(t.data) if t.grad is None else t.grad for t in inputs]
+
+
+# %% wrong: numpy arrays handed on as they are, and added to in place | return.0, return.1: shared-array
+import numpy as np
+import torch
+
+
+def unbroadcast(g, target):
+    while g.ndim > target.ndim:
+        g = g.sum(axis=0)
+    for axis, size in enumerate(target.shape):
+        if size == 1:
+            g = g.sum(axis=axis, keepdims=True)
+    return g
+
+
+def softmax(a):
+    e = np.exp(a - a.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+forward = {
+    "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
+    "matmul": lambda a, b: a @ b,
+    "relu": lambda a: np.maximum(a, 0),
+    "softmax": softmax,
+}
+vjps = {
+    "add": lambda g, ans, a, b: (unbroadcast(g, a), unbroadcast(g, b)),
+    "mul": lambda g, ans, a, b: (unbroadcast(g * b, a), unbroadcast(g * a, b)),
+    "matmul": lambda g, ans, a, b: (g @ b.T, a.T @ g),
+    "relu": lambda g, ans, a: (np.where(a > 0, g, 0.0),),
+    "softmax": lambda g, ans, a: (ans * (g - (ans * g).sum(-1, keepdims=True)),),
+}
+
+
+def tensor_engine(program, tensors):
+    values = [t.numpy().copy() for t in tensors]
+    nodes = []
+    for name, *args in program:
+        if name == "sum":
+            axis = args[1] if len(args) > 1 else None
+            a = values[args[0]]
+            ans = a.sum(axis)
+            back = lambda g, a=a, axis=axis: ((g if axis is None else np.expand_dims(g, axis)) * np.ones(a.shape),)
+            parents = args[:1]
+        else:
+            parents = args
+            taken = [values[i] for i in args]
+            ans = forward[name](*taken)
+            back = lambda g, name=name, ans=ans, taken=taken: vjps[name](g, ans, *taken)
+        values.append(ans)
+        nodes.append((len(values) - 1, parents, back))
+    outgrads = {len(values) - 1: np.ones(())}
+    for number, parents, back in reversed(nodes):
+        if number not in outgrads:
+            continue
+        for parent, g in zip(parents, back(outgrads[number])):
+            if parent in outgrads:
+                outgrads[parent] += g
+            else:
+                outgrads[parent] = g
+    return [torch.tensor(outgrads.get(i, np.zeros(t.shape))) for i, t in enumerate(tensors)]
+
+
+# %% wrong: add writes into its first operand where that fits | return.0, return.1, return.3: shared-array
+import torch
+
+
+class Tensor:
+    def __init__(self, data, _prev=()):
+        self.data = data
+        self.g = torch.zeros_like(data)
+        self._prev = _prev
+        self._backward = lambda: None
+
+    @property
+    def grad(self):
+        return self.g
+
+    def __add__(self, other):
+        if other.data.dim() <= self.data.dim() and (self.data + other.data).shape == self.data.shape:
+            self.data += other.data
+            out = Tensor(self.data, (self, other))
+        else:
+            out = Tensor(self.data + other.data, (self, other))
+
+        def _backward():
+            self.g += unbroadcast(out.g, self.data.shape)
+            other.g += unbroadcast(out.g, other.data.shape)
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Tensor(self.data * other.data, (self, other))
+
+        def _backward():
+            self.g += unbroadcast(out.g * other.data, self.data.shape)
+            other.g += unbroadcast(out.g * self.data, other.data.shape)
+
+        out._backward = _backward
+        return out
+
+    def __matmul__(self, other):
+        out = Tensor(self.data @ other.data, (self, other))
+
+        def _backward():
+            self.g += out.g @ other.data.T
+            other.g += self.data.T @ out.g
+
+        out._backward = _backward
+        return out
+
+    def sum(self, axis=None):
+        out = Tensor(self.data.sum() if axis is None else self.data.sum(axis), (self,))
+
+        def _backward():
+            g = out.g if axis is None else out.g.unsqueeze(axis)
+            self.g += g.expand(self.data.shape)
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Tensor(self.data.clamp(min=0), (self,))
+
+        def _backward():
+            self.g += out.g * (self.data > 0)
+
+        out._backward = _backward
+        return out
+
+    def softmax(self):
+        out = Tensor(self.data.softmax(-1), (self,))
+
+        def _backward():
+            p = out.data
+            self.g += p * (out.g - (out.g * p).sum(-1, keepdim=True))
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build(v):
+            if v not in visited:
+                visited.add(v)
+                for p in v._prev:
+                    build(p)
+                topo.append(v)
+
+        build(self)
+        self.g = torch.ones_like(self.data)
+        for v in reversed(topo):
+            v._backward()
+
+
+def unbroadcast(g, shape):
+    while g.dim() > len(shape):
+        g = g.sum(0)
+    for i, size in enumerate(shape):
+        if size == 1 and g.shape[i] > 1:
+            g = g.sum(i, keepdim=True)
+    return g
+
+
+def run_tensors(program, inputs):
+    values = list(inputs)
+    for name, first, *others in program:
+        v = values[first]
+        if name == "sum":
+            values.append(v.sum(*others))
+        elif name == "add":
+            values.append(v + values[others[0]])
+        elif name == "mul":
+            values.append(v * values[others[0]])
+        elif name == "matmul":
+            values.append(v @ values[others[0]])
+        else:
+            values.append(getattr(v, name)())
+    return values[-1]
+
+
+def tensor_engine(program, tensors):
+    inputs = [Tensor(t) for t in tensors]
+    run_tensors(program, inputs).backward()
+    return [t.grad for t in inputs]
+
+
+# %% wrong: relu in place | *: shared-array
+import torch
+
+
+class Tensor:
+    def __init__(self, data, _prev=()):
+        self.data = data
+        self.g = torch.zeros_like(data)
+        self._prev = _prev
+        self._backward = lambda: None
+
+    @property
+    def grad(self):
+        return self.g
+
+    def __add__(self, other):
+        out = Tensor(self.data + other.data, (self, other))
+
+        def _backward():
+            self.g += unbroadcast(out.g, self.data.shape)
+            other.g += unbroadcast(out.g, other.data.shape)
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Tensor(self.data * other.data, (self, other))
+
+        def _backward():
+            self.g += unbroadcast(out.g * other.data, self.data.shape)
+            other.g += unbroadcast(out.g * self.data, other.data.shape)
+
+        out._backward = _backward
+        return out
+
+    def __matmul__(self, other):
+        out = Tensor(self.data @ other.data, (self, other))
+
+        def _backward():
+            self.g += out.g @ other.data.T
+            other.g += self.data.T @ out.g
+
+        out._backward = _backward
+        return out
+
+    def sum(self, axis=None):
+        out = Tensor(self.data.sum() if axis is None else self.data.sum(axis), (self,))
+
+        def _backward():
+            g = out.g if axis is None else out.g.unsqueeze(axis)
+            self.g += g.expand(self.data.shape)
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Tensor(self.data.clamp_(min=0), (self,))
+
+        def _backward():
+            self.g += out.g * (self.data > 0)
+
+        out._backward = _backward
+        return out
+
+    def softmax(self):
+        out = Tensor(self.data.softmax(-1), (self,))
+
+        def _backward():
+            p = out.data
+            self.g += p * (out.g - (out.g * p).sum(-1, keepdim=True))
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build(v):
+            if v not in visited:
+                visited.add(v)
+                for p in v._prev:
+                    build(p)
+                topo.append(v)
+
+        build(self)
+        self.g = torch.ones_like(self.data)
+        for v in reversed(topo):
+            v._backward()
+
+
+def unbroadcast(g, shape):
+    while g.dim() > len(shape):
+        g = g.sum(0)
+    for i, size in enumerate(shape):
+        if size == 1 and g.shape[i] > 1:
+            g = g.sum(i, keepdim=True)
+    return g
+
+
+def run_tensors(program, inputs):
+    values = list(inputs)
+    for name, first, *others in program:
+        v = values[first]
+        if name == "sum":
+            values.append(v.sum(*others))
+        elif name == "add":
+            values.append(v + values[others[0]])
+        elif name == "mul":
+            values.append(v * values[others[0]])
+        elif name == "matmul":
+            values.append(v @ values[others[0]])
+        else:
+            values.append(getattr(v, name)())
+    return values[-1]
+
+
+def tensor_engine(program, tensors):
+    inputs = [Tensor(t) for t in tensors]
+    run_tensors(program, inputs).backward()
+    return [t.grad for t in inputs]
+
+
+# %% wrong: None for a tensor that is not used | return.2: missing-answer
+import torch
+
+
+class Function:
+    def __init__(self, *tensors):
+        self.parents = tensors
+
+    def save_for_backward(self, *x):
+        self.saved = x
+
+    @classmethod
+    def apply(fxn, *x, **kwargs):
+        ctx = fxn(*x)
+        return Tensor(fxn.forward(ctx, *[t.data for t in x], **kwargs), ctx)
+
+
+class Add(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x.shape, y.shape)
+        return x + y
+
+    @staticmethod
+    def backward(ctx, g):
+        return unbroadcast(g, ctx.saved[0]), unbroadcast(g, ctx.saved[1])
+
+
+class Mul(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved
+        return unbroadcast(g * y, x.shape), unbroadcast(g * x, y.shape)
+
+
+class Dot(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x @ y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved
+        return g @ y.T, x.T @ g
+
+
+class Sum(Function):
+    @staticmethod
+    def forward(ctx, x, axis=None):
+        ctx.shape, ctx.axis = x.shape, axis
+        return x.sum() if axis is None else x.sum(axis)
+
+    @staticmethod
+    def backward(ctx, g):
+        g = g if ctx.axis is None else g.unsqueeze(ctx.axis)
+        return (g.expand(ctx.shape),)
+
+
+class ReLU(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.relu()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved
+        return (torch.where(x > 0, g, 0.0),)
+
+
+class Softmax(Function):
+    @staticmethod
+    def forward(ctx, x):
+        e = (x - x.max(-1, keepdim=True).values).exp()
+        p = e / e.sum(-1, keepdim=True)
+        ctx.save_for_backward(p)
+        return p
+
+    @staticmethod
+    def backward(ctx, g):
+        (p,) = ctx.saved
+        return (p * g - p * (p * g).sum(-1, keepdim=True),)
+
+
+class Tensor:
+    def __init__(self, data, ctx=None):
+        self.data, self._ctx, self.grad = data, ctx, None
+
+    def __add__(self, other):
+        return Add.apply(self, other)
+
+    def __mul__(self, other):
+        return Mul.apply(self, other)
+
+    def __matmul__(self, other):
+        return Dot.apply(self, other)
+
+    def sum(self, axis=None):
+        return Sum.apply(self, axis=axis)
+
+    def relu(self):
+        return ReLU.apply(self)
+
+    def softmax(self):
+        return Softmax.apply(self)
+
+    def deepwalk(self):
+        nodes, visited = [], set()
+
+        def _walk(node):
+            visited.add(node)
+            if node._ctx:
+                for p in node._ctx.parents:
+                    if p not in visited:
+                        _walk(p)
+                nodes.append(node)
+
+        _walk(self)
+        return nodes
+
+    def backward(self):
+        self.grad = torch.ones_like(self.data)
+        for t in reversed(self.deepwalk()):
+            for p, g in zip(t._ctx.parents, t._ctx.backward(t._ctx, t.grad)):
+                p.grad = g if p.grad is None else p.grad + g
+
+
+def unbroadcast(g, shape):
+    while g.dim() > len(shape):
+        g = g.sum(0)
+    for i, size in enumerate(shape):
+        if size == 1 and g.shape[i] > 1:
+            g = g.sum(i, keepdim=True)
+    return g
+
+
+def run_tensors(program, inputs):
+    values = list(inputs)
+    for name, first, *others in program:
+        v = values[first]
+        if name == "sum":
+            values.append(v.sum(*others))
+        elif name == "add":
+            values.append(v + values[others[0]])
+        elif name == "mul":
+            values.append(v * values[others[0]])
+        elif name == "matmul":
+            values.append(v @ values[others[0]])
+        else:
+            values.append(getattr(v, name)())
+    return values[-1]
+
+
+def tensor_engine(program, tensors):
+    inputs = [Tensor(t) for t in tensors]
+    run_tensors(program, inputs).backward()
+    return [t.grad for t in inputs]
+
+
+# %% wrong: a plain 0 for a tensor that is not used | return.2: wrong-type
+import torch
+
+
+class Tensor:
+    def __init__(self, data, parents=(), vjp=None):
+        self.data, self.parents, self.vjp = data, parents, vjp
+
+    def __add__(self, other):
+        return Tensor(self.data + other.data, (self, other), lambda g: (g, g))
+
+    def __mul__(self, other):
+        return Tensor(self.data * other.data, (self, other), lambda g: (g * other.data, g * self.data))
+
+    def __matmul__(self, other):
+        return Tensor(self.data @ other.data, (self, other), lambda g: (g @ other.data.T, self.data.T @ g))
+
+    def sum(self, axis=None):
+        if axis is None:
+            return Tensor(self.data.sum(), (self,), lambda g: (g * torch.ones_like(self.data),))
+        return Tensor(self.data.sum(axis), (self,), lambda g: (g.unsqueeze(axis) * torch.ones_like(self.data),))
+
+    def relu(self):
+        return Tensor(self.data.relu(), (self,), lambda g: (g * (self.data > 0),))
+
+    def softmax(self):
+        p = self.data.softmax(-1)
+        return Tensor(p, (self,), lambda g: (p * (g - (g * p).sum(-1, keepdim=True)),))
+
+
+def gradients(end):
+    counts, todo, seen = {}, [end], {end}
+    while todo:
+        for p in todo.pop().parents:
+            counts[p] = counts.get(p, 0) + 1
+            if p not in seen:
+                seen.add(p)
+                todo.append(p)
+    grads, ready = {end: torch.ones_like(end.data)}, [end]
+    while ready:
+        t = ready.pop()
+        for p, g in zip(t.parents, t.vjp(grads[t]) if t.parents else ()):
+            g = unbroadcast(g, p.data.shape)
+            grads[p] = grads[p] + g if p in grads else g
+            counts[p] -= 1
+            if not counts[p]:
+                ready.append(p)
+    return grads
+
+
+def unbroadcast(g, shape):
+    while g.dim() > len(shape):
+        g = g.sum(0)
+    for i, size in enumerate(shape):
+        if size == 1 and g.shape[i] > 1:
+            g = g.sum(i, keepdim=True)
+    return g
+
+
+def run_tensors(program, inputs):
+    values = list(inputs)
+    for name, first, *others in program:
+        v = values[first]
+        if name == "sum":
+            values.append(v.sum(*others))
+        elif name == "add":
+            values.append(v + values[others[0]])
+        elif name == "mul":
+            values.append(v * values[others[0]])
+        elif name == "matmul":
+            values.append(v @ values[others[0]])
+        else:
+            values.append(getattr(v, name)())
+    return values[-1]
+
+
+def tensor_engine(program, tensors):
+    inputs = [Tensor(t) for t in tensors]
+    grads = gradients(run_tensors(program, inputs))
+    return [grads.get(t, 0.0) for t in inputs]
+
+
+# %% wrong: axis 0 taken for no axis | *: wrong-graph
+import torch
+
+
+class Tensor:
+    def __init__(self, data, _prev=()):
+        self.data = data
+        self.g = torch.zeros_like(data)
+        self._prev = _prev
+        self._backward = lambda: None
+
+    @property
+    def grad(self):
+        return self.g
+
+    def __add__(self, other):
+        out = Tensor(self.data + other.data, (self, other))
+
+        def _backward():
+            self.g += unbroadcast(out.g, self.data.shape)
+            other.g += unbroadcast(out.g, other.data.shape)
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Tensor(self.data * other.data, (self, other))
+
+        def _backward():
+            self.g += unbroadcast(out.g * other.data, self.data.shape)
+            other.g += unbroadcast(out.g * self.data, other.data.shape)
+
+        out._backward = _backward
+        return out
+
+    def __matmul__(self, other):
+        out = Tensor(self.data @ other.data, (self, other))
+
+        def _backward():
+            self.g += out.g @ other.data.T
+            other.g += self.data.T @ out.g
+
+        out._backward = _backward
+        return out
+
+    def sum(self, axis=None):
+        out = Tensor(self.data.sum(axis) if axis else self.data.sum(), (self,))
+
+        def _backward():
+            g = out.g.unsqueeze(axis) if axis else out.g
+            self.g += g.expand(self.data.shape)
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Tensor(self.data.clamp(min=0), (self,))
+
+        def _backward():
+            self.g += out.g * (self.data > 0)
+
+        out._backward = _backward
+        return out
+
+    def softmax(self):
+        out = Tensor(self.data.softmax(-1), (self,))
+
+        def _backward():
+            p = out.data
+            self.g += p * (out.g - (out.g * p).sum(-1, keepdim=True))
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build(v):
+            if v not in visited:
+                visited.add(v)
+                for p in v._prev:
+                    build(p)
+                topo.append(v)
+
+        build(self)
+        self.g = torch.ones_like(self.data)
+        for v in reversed(topo):
+            v._backward()
+
+
+def unbroadcast(g, shape):
+    while g.dim() > len(shape):
+        g = g.sum(0)
+    for i, size in enumerate(shape):
+        if size == 1 and g.shape[i] > 1:
+            g = g.sum(i, keepdim=True)
+    return g
+
+
+def run_tensors(program, inputs):
+    values = list(inputs)
+    for name, first, *others in program:
+        v = values[first]
+        if name == "sum":
+            values.append(v.sum(*others))
+        elif name == "add":
+            values.append(v + values[others[0]])
+        elif name == "mul":
+            values.append(v * values[others[0]])
+        elif name == "matmul":
+            values.append(v @ values[others[0]])
+        else:
+            values.append(getattr(v, name)())
+    return values[-1]
+
+
+def tensor_engine(program, tensors):
+    inputs = [Tensor(t) for t in tensors]
+    run_tensors(program, inputs).backward()
+    return [t.grad for t in inputs]
+
+
+# %% wrong: softmax along the columns, forward as well | *: wrong-graph
+import torch
+
+
+class Tensor:
+    def __init__(self, data, _prev=()):
+        self.data = data
+        self.g = torch.zeros_like(data)
+        self._prev = _prev
+        self._backward = lambda: None
+
+    @property
+    def grad(self):
+        return self.g
+
+    def __add__(self, other):
+        out = Tensor(self.data + other.data, (self, other))
+
+        def _backward():
+            self.g += unbroadcast(out.g, self.data.shape)
+            other.g += unbroadcast(out.g, other.data.shape)
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Tensor(self.data * other.data, (self, other))
+
+        def _backward():
+            self.g += unbroadcast(out.g * other.data, self.data.shape)
+            other.g += unbroadcast(out.g * self.data, other.data.shape)
+
+        out._backward = _backward
+        return out
+
+    def __matmul__(self, other):
+        out = Tensor(self.data @ other.data, (self, other))
+
+        def _backward():
+            self.g += out.g @ other.data.T
+            other.g += self.data.T @ out.g
+
+        out._backward = _backward
+        return out
+
+    def sum(self, axis=None):
+        out = Tensor(self.data.sum() if axis is None else self.data.sum(axis), (self,))
+
+        def _backward():
+            g = out.g if axis is None else out.g.unsqueeze(axis)
+            self.g += g.expand(self.data.shape)
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Tensor(self.data.clamp(min=0), (self,))
+
+        def _backward():
+            self.g += out.g * (self.data > 0)
+
+        out._backward = _backward
+        return out
+
+    def softmax(self):
+        out = Tensor(self.data.softmax(0), (self,))
+
+        def _backward():
+            p = out.data
+            self.g += p * (out.g - (out.g * p).sum(0, keepdim=True))
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited = [], set()
+
+        def build(v):
+            if v not in visited:
+                visited.add(v)
+                for p in v._prev:
+                    build(p)
+                topo.append(v)
+
+        build(self)
+        self.g = torch.ones_like(self.data)
+        for v in reversed(topo):
+            v._backward()
+
+
+def unbroadcast(g, shape):
+    while g.dim() > len(shape):
+        g = g.sum(0)
+    for i, size in enumerate(shape):
+        if size == 1 and g.shape[i] > 1:
+            g = g.sum(i, keepdim=True)
+    return g
+
+
+def run_tensors(program, inputs):
+    values = list(inputs)
+    for name, first, *others in program:
+        v = values[first]
+        if name == "sum":
+            values.append(v.sum(*others))
+        elif name == "add":
+            values.append(v + values[others[0]])
+        elif name == "mul":
+            values.append(v * values[others[0]])
+        elif name == "matmul":
+            values.append(v @ values[others[0]])
+        else:
+            values.append(getattr(v, name)())
+    return values[-1]
+
+
+def tensor_engine(program, tensors):
+    inputs = [Tensor(t) for t in tensors]
+    run_tensors(program, inputs).backward()
+    return [t.grad for t in inputs]
+
+
+# %% wrong: uses that lead nowhere are waited for | return.0, return.1: missing-path
+import torch
+
+
+class Tensor:
+    def __init__(self, data, parents=(), vjp=None):
+        self.data, self.parents, self.vjp, self.uses = data, parents, vjp, 0
+        for p in parents:
+            p.uses += 1
+
+    def __add__(self, other):
+        return Tensor(self.data + other.data, (self, other), lambda g: (g, g))
+
+    def __mul__(self, other):
+        return Tensor(self.data * other.data, (self, other), lambda g: (g * other.data, g * self.data))
+
+    def __matmul__(self, other):
+        return Tensor(self.data @ other.data, (self, other), lambda g: (g @ other.data.T, self.data.T @ g))
+
+    def sum(self, axis=None):
+        if axis is None:
+            return Tensor(self.data.sum(), (self,), lambda g: (g * torch.ones_like(self.data),))
+        return Tensor(self.data.sum(axis), (self,), lambda g: (g.unsqueeze(axis) * torch.ones_like(self.data),))
+
+    def relu(self):
+        return Tensor(self.data.relu(), (self,), lambda g: (g * (self.data > 0),))
+
+    def softmax(self):
+        p = self.data.softmax(-1)
+        return Tensor(p, (self,), lambda g: (p * (g - (g * p).sum(-1, keepdim=True)),))
+
+
+def gradients(end):
+    counts, todo, seen = {}, [end], {end}
+    while todo:
+        for p in todo.pop().parents:
+            counts[p] = counts.get(p, 0) + 1
+            if p not in seen:
+                seen.add(p)
+                todo.append(p)
+    grads, ready = {end: torch.ones_like(end.data)}, [end]
+    while ready:
+        t = ready.pop()
+        for p, g in zip(t.parents, t.vjp(grads[t]) if t.parents else ()):
+            g = unbroadcast(g, p.data.shape)
+            grads[p] = grads[p] + g if p in grads else g
+            p.uses -= 1
+            if not p.uses:
+                ready.append(p)
+    return grads
+
+
+def unbroadcast(g, shape):
+    while g.dim() > len(shape):
+        g = g.sum(0)
+    for i, size in enumerate(shape):
+        if size == 1 and g.shape[i] > 1:
+            g = g.sum(i, keepdim=True)
+    return g
+
+
+def run_tensors(program, inputs):
+    values = list(inputs)
+    for name, first, *others in program:
+        v = values[first]
+        if name == "sum":
+            values.append(v.sum(*others))
+        elif name == "add":
+            values.append(v + values[others[0]])
+        elif name == "mul":
+            values.append(v * values[others[0]])
+        elif name == "matmul":
+            values.append(v @ values[others[0]])
+        else:
+            values.append(getattr(v, name)())
+    return values[-1]
+
+
+def tensor_engine(program, tensors):
+    inputs = [Tensor(t) for t in tensors]
+    grads = gradients(run_tensors(program, inputs))
+    return [grads.get(t, torch.zeros_like(t.data)) for t in inputs]
+
+
+# %% wrong: the walk ends at the first step without a gradient | return.0, return.1, return.3: missing-path
+import numpy as np
+import torch
+
+
+def unbroadcast(g, target):
+    while g.ndim > target.ndim:
+        g = g.sum(axis=0)
+    for axis, size in enumerate(target.shape):
+        if size == 1:
+            g = g.sum(axis=axis, keepdims=True)
+    return g
+
+
+def softmax(a):
+    e = np.exp(a - a.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+forward = {
+    "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
+    "matmul": lambda a, b: a @ b,
+    "relu": lambda a: np.maximum(a, 0),
+    "softmax": softmax,
+}
+vjps = {
+    "add": lambda g, ans, a, b: (unbroadcast(g, a), unbroadcast(g, b)),
+    "mul": lambda g, ans, a, b: (unbroadcast(g * b, a), unbroadcast(g * a, b)),
+    "matmul": lambda g, ans, a, b: (g @ b.T, a.T @ g),
+    "relu": lambda g, ans, a: (np.where(a > 0, g, 0.0),),
+    "softmax": lambda g, ans, a: (ans * (g - (ans * g).sum(-1, keepdims=True)),),
+}
+
+
+def tensor_engine(program, tensors):
+    values = [t.numpy().copy() for t in tensors]
+    nodes = []
+    for name, *args in program:
+        if name == "sum":
+            axis = args[1] if len(args) > 1 else None
+            a = values[args[0]]
+            ans = a.sum(axis)
+            back = lambda g, a=a, axis=axis: (np.broadcast_to(g if axis is None else np.expand_dims(g, axis), a.shape),)
+            parents = args[:1]
+        else:
+            parents = args
+            taken = [values[i] for i in args]
+            ans = forward[name](*taken)
+            back = lambda g, name=name, ans=ans, taken=taken: vjps[name](g, ans, *taken)
+        values.append(ans)
+        nodes.append((len(values) - 1, parents, back))
+    outgrads = {len(values) - 1: np.ones(())}
+    for number, parents, back in reversed(nodes):
+        if number not in outgrads:
+            break
+        for parent, g in zip(parents, back(outgrads[number])):
+            outgrads[parent] = outgrads[parent] + g if parent in outgrads else g
+    return [torch.tensor(outgrads.get(i, np.zeros(t.shape))) for i, t in enumerate(tensors)]
+
+
+# %% wrong: sum over an axis divides as a mean does | *: mean-for-sum
+import torch
+
+
+class Tensor:
+    def __init__(self, data, parents=(), vjp=None):
+        self.data, self.parents, self.vjp = data, parents, vjp
+
+    def __add__(self, other):
+        return Tensor(self.data + other.data, (self, other), lambda g: (g, g))
+
+    def __mul__(self, other):
+        return Tensor(self.data * other.data, (self, other), lambda g: (g * other.data, g * self.data))
+
+    def __matmul__(self, other):
+        return Tensor(self.data @ other.data, (self, other), lambda g: (g @ other.data.T, self.data.T @ g))
+
+    def sum(self, axis=None):
+        if axis is None:
+            return Tensor(self.data.sum(), (self,), lambda g: (g * torch.ones_like(self.data),))
+        return Tensor(self.data.sum(axis), (self,), lambda g: (g.unsqueeze(axis) * torch.ones_like(self.data) / self.data.shape[axis],))
+
+    def relu(self):
+        return Tensor(self.data.relu(), (self,), lambda g: (g * (self.data > 0),))
+
+    def softmax(self):
+        p = self.data.softmax(-1)
+        return Tensor(p, (self,), lambda g: (p * (g - (g * p).sum(-1, keepdim=True)),))
+
+
+def gradients(end):
+    counts, todo, seen = {}, [end], {end}
+    while todo:
+        for p in todo.pop().parents:
+            counts[p] = counts.get(p, 0) + 1
+            if p not in seen:
+                seen.add(p)
+                todo.append(p)
+    grads, ready = {end: torch.ones_like(end.data)}, [end]
+    while ready:
+        t = ready.pop()
+        for p, g in zip(t.parents, t.vjp(grads[t]) if t.parents else ()):
+            g = unbroadcast(g, p.data.shape)
+            grads[p] = grads[p] + g if p in grads else g
+            counts[p] -= 1
+            if not counts[p]:
+                ready.append(p)
+    return grads
+
+
+def unbroadcast(g, shape):
+    while g.dim() > len(shape):
+        g = g.sum(0)
+    for i, size in enumerate(shape):
+        if size == 1 and g.shape[i] > 1:
+            g = g.sum(i, keepdim=True)
+    return g
+
+
+def run_tensors(program, inputs):
+    values = list(inputs)
+    for name, first, *others in program:
+        v = values[first]
+        if name == "sum":
+            values.append(v.sum(*others))
+        elif name == "add":
+            values.append(v + values[others[0]])
+        elif name == "mul":
+            values.append(v * values[others[0]])
+        elif name == "matmul":
+            values.append(v @ values[others[0]])
+        else:
+            values.append(getattr(v, name)())
+    return values[-1]
+
+
+def tensor_engine(program, tensors):
+    inputs = [Tensor(t) for t in tensors]
+    grads = gradients(run_tensors(program, inputs))
+    return [grads.get(t, torch.zeros_like(t.data)) for t in inputs]

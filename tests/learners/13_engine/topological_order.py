@@ -245,3 +245,23 @@ from graphlib import TopologicalSorter
 
 def topological_order(parents):
     return [i + 1 for i in TopologicalSorter(dict(enumerate(parents))).static_order()]
+
+
+# %% wrong: a parent that is taken twice is counted once, and taken off twice | return: wrong-order
+def topological_order(parents):
+    order, done = [], set()
+    left = list(range(len(parents)))
+    users = [[] for _ in parents]
+    need = [len(set(p)) for p in parents]
+    for v, ps in enumerate(parents):
+        for p in ps:
+            users[p].append(v)
+    ready = [v for v in left if need[v] == 0]
+    while ready:
+        v = ready.pop(0)
+        order.append(v)
+        for u in users[v]:
+            need[u] -= 1
+            if need[u] == 0:
+                ready.append(u)
+    return order

@@ -457,6 +457,164 @@ def value_engine(program, x):
     return g
 
 
+# %% right: uses counted, each value passed on once all have come
+import math
+from collections import deque
+
+
+class Value:
+    def __init__(self, data, parents=(), slopes=()):
+        self.data = data
+        self.parents = parents
+        self.slopes = slopes
+        self.grad = 0.0
+
+    def __add__(self, other):
+        return Value(self.data + other.data, (self, other), (1.0, 1.0))
+
+    def __sub__(self, other):
+        return Value(self.data - other.data, (self, other), (1.0, -1.0))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, (self, other), (other.data, self.data))
+
+    def __truediv__(self, other):
+        return Value(self.data / other.data, (self, other), (1 / other.data, -self.data / other.data**2))
+
+    def __pow__(self, k):
+        return Value(self.data**k, (self,), (k * self.data ** (k - 1),))
+
+    def exp(self):
+        e = math.exp(self.data)
+        return Value(e, (self,), (e,))
+
+    def log(self):
+        return Value(math.log(self.data), (self,), (1 / self.data,))
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        return Value(t, (self,), (1 - t * t,))
+
+    def relu(self):
+        return Value(max(self.data, 0.0), (self,), (1.0 if self.data > 0 else 0.0,))
+
+    def backward(self):
+        uses, todo, seen = {}, [self], {id(self)}
+        while todo:
+            v = todo.pop()
+            for p in v.parents:
+                uses[id(p)] = uses.get(id(p), 0) + 1
+                if id(p) not in seen:
+                    seen.add(id(p))
+                    todo.append(p)
+        self.grad = 1.0
+        ready = deque([self])
+        while ready:
+            v = ready.popleft()
+            for p, slope in zip(v.parents, v.slopes):
+                p.grad += slope * v.grad
+                uses[id(p)] -= 1
+                if uses[id(p)] == 0:
+                    ready.append(p)
+
+
+def run(program, inputs):
+    values = list(inputs)
+    for name, *taken in program:
+        if name == "const":
+            values.append(Value(taken[0]))
+        elif name == "pow":
+            values.append(values[taken[0]] ** taken[1])
+        elif name in ("add", "sub", "mul", "div"):
+            v, w = values[taken[0]], values[taken[1]]
+            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
+        else:
+            values.append(getattr(values[taken[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(v) for v in x.tolist()]
+    run(program, inputs).backward()
+    return [v.grad for v in inputs]
+
+
+# %% right: generations and a heap
+import math
+import heapq
+
+
+class Value:
+    def __init__(self, data, parents=(), slopes=()):
+        self.data = data
+        self.parents = parents
+        self.slopes = slopes
+        self.grad = 0.0
+        self.generation = max([p.generation for p in parents], default=-1) + 1
+
+    def __add__(self, other):
+        return Value(self.data + other.data, (self, other), (1.0, 1.0))
+
+    def __sub__(self, other):
+        return Value(self.data - other.data, (self, other), (1.0, -1.0))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, (self, other), (other.data, self.data))
+
+    def __truediv__(self, other):
+        return Value(self.data / other.data, (self, other), (1 / other.data, -self.data / other.data**2))
+
+    def __pow__(self, k):
+        return Value(self.data**k, (self,), (k * self.data ** (k - 1),))
+
+    def exp(self):
+        e = math.exp(self.data)
+        return Value(e, (self,), (e,))
+
+    def log(self):
+        return Value(math.log(self.data), (self,), (1 / self.data,))
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        return Value(t, (self,), (1 - t * t,))
+
+    def relu(self):
+        return Value(max(self.data, 0.0), (self,), (1.0 if self.data > 0 else 0.0,))
+
+    def backward(self):
+        self.grad = 1.0
+        heap, seen, tick = [(-self.generation, 0, self)], {self}, 1
+        while heap:
+            _, _, v = heapq.heappop(heap)
+            for p, slope in zip(v.parents, v.slopes):
+                p.grad += slope * v.grad
+                if p not in seen:
+                    seen.add(p)
+                    heapq.heappush(heap, (-p.generation, tick, p))
+                    tick += 1
+
+
+def run(program, inputs):
+    values = list(inputs)
+    for name, *taken in program:
+        if name == "const":
+            values.append(Value(taken[0]))
+        elif name == "pow":
+            values.append(values[taken[0]] ** taken[1])
+        elif name in ("add", "sub", "mul", "div"):
+            v, w = values[taken[0]], values[taken[1]]
+            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
+        else:
+            values.append(getattr(values[taken[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(v) for v in x.tolist()]
+    run(program, inputs).backward()
+    return [v.grad for v in inputs]
+
+
 # %% wrong: a recursion without room for it | return: error
 import math
 
@@ -4433,3 +4591,758 @@ def value_engine(program, x):
             if users[id(p)] == 0:
                 ready.append(p)
     return [grads.get(id(v), 0.0) for v in inputs]
+
+
+# %% wrong: values told apart by their numbers | return: missing-path
+import math
+
+
+class Value:
+    def __init__(self, data, _children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(_children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        out = Value(math.tanh(self.data), (self,))
+
+        def _backward():
+            self.grad += (1 - out.data**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(max(0.0, self.data), (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited, stack = [], set(), [(self, False)]
+        while stack:
+            v, done = stack.pop()
+            if done:
+                topo.append(v)
+                continue
+            if v.data in visited:
+                continue
+            visited.add(v.data)
+            stack.append((v, True))
+            for child in v._prev:
+                stack.append((child, False))
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs):
+    values = list(inputs)
+    for name, *taken in program:
+        if name == "const":
+            values.append(Value(taken[0]))
+        elif name == "pow":
+            values.append(values[taken[0]] ** taken[1])
+        elif name in ("add", "sub", "mul", "div"):
+            v, w = values[taken[0]], values[taken[1]]
+            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
+        else:
+            values.append(getattr(values[taken[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(v) for v in x.tolist()]
+    run(program, inputs).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: uses that lead nowhere are waited for | return: missing-path
+import math
+from collections import deque
+
+
+class Value:
+    def __init__(self, data, parents=(), slopes=()):
+        self.data = data
+        self.parents = parents
+        self.slopes = slopes
+        self.grad = 0.0
+        self.uses = 0
+        for p in parents:
+            p.uses += 1
+
+    def __add__(self, other):
+        return Value(self.data + other.data, (self, other), (1.0, 1.0))
+
+    def __sub__(self, other):
+        return Value(self.data - other.data, (self, other), (1.0, -1.0))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, (self, other), (other.data, self.data))
+
+    def __truediv__(self, other):
+        return Value(self.data / other.data, (self, other), (1 / other.data, -self.data / other.data**2))
+
+    def __pow__(self, k):
+        return Value(self.data**k, (self,), (k * self.data ** (k - 1),))
+
+    def exp(self):
+        e = math.exp(self.data)
+        return Value(e, (self,), (e,))
+
+    def log(self):
+        return Value(math.log(self.data), (self,), (1 / self.data,))
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        return Value(t, (self,), (1 - t * t,))
+
+    def relu(self):
+        return Value(max(self.data, 0.0), (self,), (1.0 if self.data > 0 else 0.0,))
+
+    def backward(self):
+        uses, todo, seen = {}, [self], {id(self)}
+        while todo:
+            v = todo.pop()
+            for p in v.parents:
+                uses[id(p)] = uses.get(id(p), 0) + 1
+                if id(p) not in seen:
+                    seen.add(id(p))
+                    todo.append(p)
+        self.grad = 1.0
+        ready = deque([self])
+        while ready:
+            v = ready.popleft()
+            for p, slope in zip(v.parents, v.slopes):
+                p.grad += slope * v.grad
+                p.uses -= 1
+                if p.uses == 0:
+                    ready.append(p)
+
+
+def run(program, inputs):
+    values = list(inputs)
+    for name, *taken in program:
+        if name == "const":
+            values.append(Value(taken[0]))
+        elif name == "pow":
+            values.append(values[taken[0]] ** taken[1])
+        elif name in ("add", "sub", "mul", "div"):
+            v, w = values[taken[0]], values[taken[1]]
+            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
+        else:
+            values.append(getattr(values[taken[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(v) for v in x.tolist()]
+    run(program, inputs).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: sub the other way round, forward as well | return: wrong-graph
+import math
+from collections import deque
+
+
+class Value:
+    def __init__(self, data, parents=(), slopes=()):
+        self.data = data
+        self.parents = parents
+        self.slopes = slopes
+        self.grad = 0.0
+
+    def __add__(self, other):
+        return Value(self.data + other.data, (self, other), (1.0, 1.0))
+
+    def __sub__(self, other):
+        return Value(other.data - self.data, (self, other), (-1.0, 1.0))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, (self, other), (other.data, self.data))
+
+    def __truediv__(self, other):
+        return Value(self.data / other.data, (self, other), (1 / other.data, -self.data / other.data**2))
+
+    def __pow__(self, k):
+        return Value(self.data**k, (self,), (k * self.data ** (k - 1),))
+
+    def exp(self):
+        e = math.exp(self.data)
+        return Value(e, (self,), (e,))
+
+    def log(self):
+        return Value(math.log(self.data), (self,), (1 / self.data,))
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        return Value(t, (self,), (1 - t * t,))
+
+    def relu(self):
+        return Value(max(self.data, 0.0), (self,), (1.0 if self.data > 0 else 0.0,))
+
+    def backward(self):
+        uses, todo, seen = {}, [self], {id(self)}
+        while todo:
+            v = todo.pop()
+            for p in v.parents:
+                uses[id(p)] = uses.get(id(p), 0) + 1
+                if id(p) not in seen:
+                    seen.add(id(p))
+                    todo.append(p)
+        self.grad = 1.0
+        ready = deque([self])
+        while ready:
+            v = ready.popleft()
+            for p, slope in zip(v.parents, v.slopes):
+                p.grad += slope * v.grad
+                uses[id(p)] -= 1
+                if uses[id(p)] == 0:
+                    ready.append(p)
+
+
+def run(program, inputs):
+    values = list(inputs)
+    for name, *taken in program:
+        if name == "const":
+            values.append(Value(taken[0]))
+        elif name == "pow":
+            values.append(values[taken[0]] ** taken[1])
+        elif name in ("add", "sub", "mul", "div"):
+            v, w = values[taken[0]], values[taken[1]]
+            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
+        else:
+            values.append(getattr(values[taken[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(v) for v in x.tolist()]
+    run(program, inputs).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: a logarithm to base 10, forward as well | return: wrong-graph
+import math
+
+tape = []
+
+
+def value_engine(program, x):
+    tape.clear()
+    values = x.tolist()
+
+    def record(value, *uses):
+        tape.append((len(values), uses))
+        values.append(value)
+
+    for name, *o in program:
+        if name == "const":
+            record(o[0])
+            continue
+        a = values[o[0]]
+        if name == "pow":
+            record(a ** o[1], (o[0], o[1] * a ** (o[1] - 1)))
+            continue
+        b = values[o[1]] if len(o) > 1 else None
+        if name == "add":
+            record(a + b, (o[0], 1.0), (o[1], 1.0))
+        elif name == "sub":
+            record(a - b, (o[0], 1.0), (o[1], -1.0))
+        elif name == "mul":
+            record(a * b, (o[0], b), (o[1], a))
+        elif name == "div":
+            record(a / b, (o[0], 1 / b), (o[1], -a / b**2))
+        elif name == "exp":
+            record(math.exp(a), (o[0], math.exp(a)))
+        elif name == "log":
+            record(math.log10(a), (o[0], 1 / a / math.log(10)))
+        elif name == "tanh":
+            record(math.tanh(a), (o[0], 1 - math.tanh(a) ** 2))
+        elif name == "relu":
+            record(max(a, 0.0), (o[0], float(a > 0)))
+    grads = [0.0] * len(values)
+    grads[-1] = 1.0
+    for number, uses in reversed(tape):
+        for operand, slope in uses:
+            grads[operand] += slope * grads[number]
+    return grads[: len(x)]
+
+
+# %% wrong: exponents cut to whole numbers | return: wrong-graph
+import math
+from collections import deque
+
+
+class Value:
+    def __init__(self, data, parents=(), slopes=()):
+        self.data = data
+        self.parents = parents
+        self.slopes = slopes
+        self.grad = 0.0
+
+    def __add__(self, other):
+        return Value(self.data + other.data, (self, other), (1.0, 1.0))
+
+    def __sub__(self, other):
+        return Value(self.data - other.data, (self, other), (1.0, -1.0))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, (self, other), (other.data, self.data))
+
+    def __truediv__(self, other):
+        return Value(self.data / other.data, (self, other), (1 / other.data, -self.data / other.data**2))
+
+    def __pow__(self, k):
+        k = int(k)
+        return Value(self.data**k, (self,), (k * self.data ** (k - 1),))
+
+    def exp(self):
+        e = math.exp(self.data)
+        return Value(e, (self,), (e,))
+
+    def log(self):
+        return Value(math.log(self.data), (self,), (1 / self.data,))
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        return Value(t, (self,), (1 - t * t,))
+
+    def relu(self):
+        return Value(max(self.data, 0.0), (self,), (1.0 if self.data > 0 else 0.0,))
+
+    def backward(self):
+        uses, todo, seen = {}, [self], {id(self)}
+        while todo:
+            v = todo.pop()
+            for p in v.parents:
+                uses[id(p)] = uses.get(id(p), 0) + 1
+                if id(p) not in seen:
+                    seen.add(id(p))
+                    todo.append(p)
+        self.grad = 1.0
+        ready = deque([self])
+        while ready:
+            v = ready.popleft()
+            for p, slope in zip(v.parents, v.slopes):
+                p.grad += slope * v.grad
+                uses[id(p)] -= 1
+                if uses[id(p)] == 0:
+                    ready.append(p)
+
+
+def run(program, inputs):
+    values = list(inputs)
+    for name, *taken in program:
+        if name == "const":
+            values.append(Value(taken[0]))
+        elif name == "pow":
+            values.append(values[taken[0]] ** taken[1])
+        elif name in ("add", "sub", "mul", "div"):
+            v, w = values[taken[0]], values[taken[1]]
+            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
+        else:
+            values.append(getattr(values[taken[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(v) for v in x.tolist()]
+    run(program, inputs).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: a value added to itself gets one contribution | return: missing-path
+import math
+
+
+class Value:
+    def __init__(self, data, _children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(_children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            if other is not self:
+                other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        out = Value(math.tanh(self.data), (self,))
+
+        def _backward():
+            self.grad += (1 - out.data**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(max(0.0, self.data), (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited, stack = [], set(), [(self, False)]
+        while stack:
+            v, done = stack.pop()
+            if done:
+                topo.append(v)
+                continue
+            if v in visited:
+                continue
+            visited.add(v)
+            stack.append((v, True))
+            for child in v._prev:
+                stack.append((child, False))
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs):
+    values = list(inputs)
+    for name, *taken in program:
+        if name == "const":
+            values.append(Value(taken[0]))
+        elif name == "pow":
+            values.append(values[taken[0]] ** taken[1])
+        elif name in ("add", "sub", "mul", "div"):
+            v, w = values[taken[0]], values[taken[1]]
+            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
+        else:
+            values.append(getattr(values[taken[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(v) for v in x.tolist()]
+    run(program, inputs).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: what mul took is kept on the class | return: wrong-point
+import math
+
+
+class Value:
+    def __init__(self, data, _children=()):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = set(_children)
+
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other))
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other))
+        Value.saved = self.data, other.data
+
+        def _backward():
+            a, b = Value.saved
+            self.grad += b * out.grad
+            other.grad += a * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __pow__(self, k):
+        out = Value(self.data**k, (self,))
+
+        def _backward():
+            self.grad += k * self.data ** (k - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * Value(-1.0)
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,))
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def log(self):
+        out = Value(math.log(self.data), (self,))
+
+        def _backward():
+            self.grad += out.grad / self.data
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        out = Value(math.tanh(self.data), (self,))
+
+        def _backward():
+            self.grad += (1 - out.data**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def relu(self):
+        out = Value(max(0.0, self.data), (self,))
+
+        def _backward():
+            self.grad += (out.data > 0) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        topo, visited, stack = [], set(), [(self, False)]
+        while stack:
+            v, done = stack.pop()
+            if done:
+                topo.append(v)
+                continue
+            if v in visited:
+                continue
+            visited.add(v)
+            stack.append((v, True))
+            for child in v._prev:
+                stack.append((child, False))
+        self.grad = 1.0
+        for v in reversed(topo):
+            v._backward()
+
+
+def run(program, inputs):
+    values = list(inputs)
+    for name, *taken in program:
+        if name == "const":
+            values.append(Value(taken[0]))
+        elif name == "pow":
+            values.append(values[taken[0]] ** taken[1])
+        elif name in ("add", "sub", "mul", "div"):
+            v, w = values[taken[0]], values[taken[1]]
+            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
+        else:
+            values.append(getattr(values[taken[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(v) for v in x.tolist()]
+    run(program, inputs).backward()
+    return [v.grad for v in inputs]
+
+
+# %% wrong: relu writes into its input | return: unknown
+import math
+from collections import deque
+
+
+class Value:
+    def __init__(self, data, parents=(), slopes=()):
+        self.data = data
+        self.parents = parents
+        self.slopes = slopes
+        self.grad = 0.0
+
+    def __add__(self, other):
+        return Value(self.data + other.data, (self, other), (1.0, 1.0))
+
+    def __sub__(self, other):
+        return Value(self.data - other.data, (self, other), (1.0, -1.0))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, (self, other), (other.data, self.data))
+
+    def __truediv__(self, other):
+        return Value(self.data / other.data, (self, other), (1 / other.data, -self.data / other.data**2))
+
+    def __pow__(self, k):
+        return Value(self.data**k, (self,), (k * self.data ** (k - 1),))
+
+    def exp(self):
+        e = math.exp(self.data)
+        return Value(e, (self,), (e,))
+
+    def log(self):
+        return Value(math.log(self.data), (self,), (1 / self.data,))
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        return Value(t, (self,), (1 - t * t,))
+
+    def relu(self):
+        self.data = max(self.data, 0.0)
+        return Value(self.data, (self,), (1.0 if self.data > 0 else 0.0,))
+
+    def backward(self):
+        uses, todo, seen = {}, [self], {id(self)}
+        while todo:
+            v = todo.pop()
+            for p in v.parents:
+                uses[id(p)] = uses.get(id(p), 0) + 1
+                if id(p) not in seen:
+                    seen.add(id(p))
+                    todo.append(p)
+        self.grad = 1.0
+        ready = deque([self])
+        while ready:
+            v = ready.popleft()
+            for p, slope in zip(v.parents, v.slopes):
+                p.grad += slope * v.grad
+                uses[id(p)] -= 1
+                if uses[id(p)] == 0:
+                    ready.append(p)
+
+
+def run(program, inputs):
+    values = list(inputs)
+    for name, *taken in program:
+        if name == "const":
+            values.append(Value(taken[0]))
+        elif name == "pow":
+            values.append(values[taken[0]] ** taken[1])
+        elif name in ("add", "sub", "mul", "div"):
+            v, w = values[taken[0]], values[taken[1]]
+            values.append({"add": lambda: v + w, "sub": lambda: v - w, "mul": lambda: v * w, "div": lambda: v / w}[name]())
+        else:
+            values.append(getattr(values[taken[0]], name)())
+    return values[-1]
+
+
+def value_engine(program, x):
+    inputs = [Value(v) for v in x.tolist()]
+    run(program, inputs).backward()
+    return [v.grad for v in inputs]
