@@ -181,6 +181,11 @@ def test_a_function_that_returns_nothing_is_told_to_return(grade: Grade) -> None
     assert "it stored x.g instead: end it with `return ...`" in told(result, "return")[1]
 
 
+def test_none_among_what_is_returned_is_told_as_that(grade: Grade) -> None:
+    result = grade("tensor_engine", "def tensor_engine(program, tensors):\n    return [None for _ in tensors]\n")
+    assert {told(result, f"return.{place}") for place in range(4)} == {("missing-answer", "it is None")}
+
+
 def test_something_stored_that_was_not_asked_for_is_extra_work(grade: Grade) -> None:
     result = grade("lin_grad_needed", f"def lin_grad_needed(inp, out, w, b, needs):\n    {RIGHT}\n")
     assert told(result)[0] == "extra-work"

@@ -335,7 +335,9 @@ def _others(rules, others):
 def _declared(code, says, rule):
     """A misconception; about the rule of an operation, it asks for just that, and else what the exercise asks."""
     if not says.startswith("the backward rule of "):
-        return Misconception(code, "return", rule, says, _OF_ARRAYS if code == "shared-array" else ())
+        computed = f"Run {says.split()[2]} alone, forward, on numbers of your own. Is its value what the exercise says?"
+        hints = {"shared-array": _OF_ARRAYS, "wrong-graph": (computed,) if says.startswith("the step ") else ()}
+        return Misconception(code, "return", rule, says, hints.get(code, ()))
     name = says.split()[4]
     hints = (
         f"Take one {name} alone, with numbers of your own. What must each value that it takes hear, by hand?",
