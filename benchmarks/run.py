@@ -246,8 +246,14 @@ def beside_nbgrader(course: Path) -> list[Row]:
     ]
 
 
+def pin(core: int) -> None:
+    """Have this process, and whatever it starts from now on, use one core."""
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), {core})
+
+
 def clustered(course: Path) -> list[Row]:
-    """Workers of a Dask cluster on this machine, with one grading process each: two of them against one."""
+    """Workers of a Dask cluster on this machine, with one core and one grading process each: two against one."""
     from grader.batch.class_grading import Grading, Progress, grade_class
     from grader.batch.hand_ins import find_hand_ins
     from grader.cluster.dask_pool import connected
@@ -260,6 +266,8 @@ def clustered(course: Path) -> list[Row]:
             told: list[tuple[float, Progress]] = []
             out = course.parent / f"shared-{turn}-{workers}"
             with connected("local", workers) as cluster:
+                for core, address in enumerate(cluster.client.nthreads()):
+                    cluster.client.run(pin, core, workers=[address])
                 grading = Grading(workers, cluster.isolation(None), seed=1, cluster=cluster)
                 found = find_hand_ins(loaded, course.parent / "submissions", out)
                 grade_class(loaded, found, out, grading, lambda progress: told.append((time.perf_counter(), progress)))
@@ -365,9 +373,9 @@ Made by `python benchmarks/run.py --write`, on {where}.
   must give the same scores.
 - The records that are exported are alike: one student's of the whole course, with one mistake in it.
 - So are those of which a page is made.
-- A worker of the cluster is a Dask worker on this machine, with one grading process; scheduler and coordinator share
-  the same cores. Rates are from the first result to the last, {ROUNDS} rounds in turn; the median. What a very large
-  class costs is measured by `python benchmarks/plan.py`.
+- A worker of the cluster is a Dask worker on this machine that has one core, with one grading process; scheduler and
+  coordinator have none of their own. Rates are from the first result to the last, {ROUNDS} rounds in turn; the median.
+  What a very large class costs is measured by `python benchmarks/plan.py`.
 - What must not import torch is given in seconds: medians of {REPEATS} rounds.
 
 How many wrong submissions are named rightly is measured by `python benchmarks/naming.py`, which takes units, such as
