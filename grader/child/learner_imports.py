@@ -19,8 +19,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, NoReturn
 
-from .import_ban import is_banned
-from .preloaded_modules import MODULES
+from .preloaded_modules import MODULES, is_banned
 
 SHOWS = frozenset(
     "matplotlib mpl_toolkits pylab seaborn plotly bokeh altair plotnine holoviews hvplot panel pandas polars tabulate "

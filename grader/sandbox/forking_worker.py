@@ -15,8 +15,8 @@ from typing import Literal
 from grader.child.control_channel import ERROR, JOB, READY, REFUSED, STARTED, STATUS
 from grader.errors import InfrastructureError
 
+from .abstract_worker import Worker
 from .isolation import Isolation
-from .replaceable_worker import ReplaceableWorker
 from .warm_process import (
     GRACE,
     LINGER,
@@ -33,7 +33,7 @@ PIPE = 1 << 20  # bytes: as much as anybody may ask for
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # no isolated child can send these, not even to itself
 
 
-class ForkingWorker(ReplaceableWorker):
+class ForkingWorker(Worker):
     """A warm process that forks a child for each job; the child is killed when its time is up.
 
     Args:
@@ -41,12 +41,10 @@ class ForkingWorker(ReplaceableWorker):
     """
 
     def __init__(self, isolation: Isolation) -> None:
-        self.isolation: Isolation = isolation
-        self._child: int | None = None
+        self.isolation = isolation
         super().__init__()
 
     def _start(self) -> WarmProcess:
-        self.ready = False
         try:
             self.control, theirs = socket.socketpair()
         except OSError as error:
@@ -86,24 +84,11 @@ class ForkingWorker(ReplaceableWorker):
         self._ready_process()
         child, result = self._send(job)
         try:
-            self._runs(child)
-            return self._outcome(child, result, time_limit)
+            with self._running(lambda: _kill(child)):
+                return self._outcome(child, result, time_limit)
         finally:
-            self._runs(None)
             os.close(child)
             os.close(result)
-
-    def _runs(self, child: int | None) -> None:
-        """Remember the child whose job is running, or that there is none."""
-        with self._lock:
-            self._child = child
-            if self._stopped:
-                self._end_job()
-
-    def _end_job(self) -> None:
-        if self._child is not None:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._child, signal.SIGKILL)
 
     def _says_ready(self, seconds: float) -> bool | None:
         if not readable(self.control.fileno(), seconds):
@@ -144,8 +129,7 @@ class ForkingWorker(ReplaceableWorker):
         frame, why = _read_until(result, _TimeAllowed(child, time_limit + GRACE))
         ours = why != "end" or not readable(child, LINGER)
         if ours:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(child, signal.SIGKILL)
+            _kill(child)
         code, number, milliseconds = self._status()
         cpu = milliseconds / 1000
         if why == "late" or number == signal.SIGXCPU or (number == signal.SIGKILL and not ours and cpu >= time_limit):
@@ -176,6 +160,11 @@ class ForkingWorker(ReplaceableWorker):
     def _lost(self) -> InfrastructureError:
         self._replace()
         return InfrastructureError("the warm process was lost and has been replaced: run the same command again.")
+
+
+def _kill(child: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(child, signal.SIGKILL)
 
 
 def _pipe() -> tuple[int, int]:

@@ -7,16 +7,17 @@ import sys
 
 from grader.errors import InfrastructureError
 
+from .abstract_worker import Worker
 from .forking_worker import ForkingWorker
 from .isolation import Isolation
 from .spawned_worker import SpawnedWorker
-from .warm_process import Reply, StoppableWorker, Worker
+from .warm_process import Reply
 
 MODE_VARIABLE = "HANDGRAD_WORKER"
-__all__ = ["MODE_VARIABLE", "Reply", "StoppableWorker", "Worker", "start_worker", "worker_mode"]
+__all__ = ["MODE_VARIABLE", "Reply", "Worker", "start_worker", "worker_mode"]
 
 
-def start_worker(isolation: Isolation, mode: str | None = None) -> StoppableWorker:
+def start_worker(isolation: Isolation, mode: str | None = None) -> Worker:
     """Start a worker, without waiting until it is warm.
 
     Args:

@@ -5,42 +5,63 @@ from __future__ import annotations
 import contextlib
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 
 from grader.errors import InfrastructureError
 
-from .warm_process import Closing, WarmProcess
+from .isolation import Isolation
+from .warm_process import Closing, Reply, WarmProcess
 
 
-class ReplaceableWorker(Closing, ABC):
-    """A worker whose process can be lost at any moment: the next job starts another."""
+class Worker(Closing, ABC):
+    """A warm process that answers jobs, one at a time; it can be lost at any moment: the next job starts another.
 
+    Attributes:
+        isolation: what the code of jobs is kept in.
+    """
+
+    isolation: Isolation
     process: WarmProcess | None = None
-    ready = False
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # on what follows
+        self._stopped = False
+        self._end_job: Callable[[], None] | None = None
+        self._start()
 
     @property
     def pid(self) -> int:
         """The number of its process; 0 where there is none."""
         return self.process.popen.pid if self.process is not None else 0
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()  # on what follows, and on the job that is running
-        self._stopped = False
-        self._start()
+    @abstractmethod
+    def run(self, job: bytes, time_limit: float) -> Reply:
+        """Answer one job frame within `time_limit` seconds."""
 
     def stop(self) -> None:
         """From another thread: end the job that is running, and every one that comes, until `resume`."""
         with self._lock:
             self._stopped = True
-            self._end_job()
+            if self._end_job is not None:
+                self._end_job()
 
     def resume(self) -> None:
         """Answer jobs again."""
         with self._lock:
             self._stopped = False
 
-    @abstractmethod
-    def _end_job(self) -> None:
-        """End the job that is running, if there is one; `_lock` is held."""
+    @contextlib.contextmanager
+    def _running(self, end: Callable[[], None]) -> Iterator[None]:
+        """Within this context a job is running, which `end` ends."""
+        with self._lock:
+            self._end_job = end
+            if self._stopped:
+                end()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._end_job = None
 
     @abstractmethod
     def _start(self) -> WarmProcess:
@@ -60,16 +81,14 @@ class ReplaceableWorker(Closing, ABC):
         Raises:
             InfrastructureError: it cannot start; says why.
         """
-        if self.process is not None and self.ready and self.process.has_ended():
+        if self.process is not None and self.process.is_ready and self.process.has_ended():
             self.close()
         process = self.process or self._start()
-        if not self.ready:
-            try:
-                process.await_ready(self._says_ready)
-            except InfrastructureError:
-                self.close()
-                raise
-            self.ready = True
+        try:
+            process.await_ready(self._says_ready)
+        except InfrastructureError:
+            self.close()
+            raise
         return process
 
     def _replace(self) -> None:
