@@ -75,12 +75,7 @@ def _refuse_to_exit(*_code: object) -> NoReturn:
 
 @dataclass(frozen=True)
 class _CellNamespace:
-    """The namespace in which cells are run.
-
-    Args:
-        function: the name of the function that is looked for.
-        filename: what tracebacks call the learner's source.
-    """
+    """The namespace in which cells are run, until they make the function; tracebacks call them `filename`."""
 
     function: str
     filename: str

@@ -1,4 +1,4 @@
-"""System calls that Python's standard library does not offer."""
+"""System calls that Python's standard library does not offer; an `OSError` says that the kernel refuses one."""
 
 from __future__ import annotations
 
@@ -20,42 +20,26 @@ PR_SET_NO_NEW_PRIVS = 38
 
 
 def prctl(option: int, value: int, pointer: object = None) -> None:
-    """Set an attribute of this process.
-
-    Raises:
-        OSError: the kernel refuses.
-    """
+    """Set an attribute of this process."""
     assert _LIBC is not None
     unused = ctypes.c_ulong(0)
     _checked(_LIBC.prctl(option, ctypes.c_ulong(value), pointer or unused, unused, unused), f"prctl {option}")
 
 
 def syscall(number: int, *arguments: object) -> int:
-    """Make a system call by number; plain integers are passed as longs.
-
-    Raises:
-        OSError: the kernel refuses.
-    """
+    """Make a system call by number; plain integers are passed as longs."""
     assert _LIBC is not None
     longs = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
     return _checked(_LIBC.syscall(ctypes.c_long(number), *longs), f"system call {number}")
 
 
 def fork() -> int:
-    """As `os.fork`, in a process of one thread: no library prepares the child for threads or draws it a new seed.
-
-    Raises:
-        OSError: the kernel refuses another process.
-    """
+    """As `os.fork`, in a process of one thread: no library prepares the child for threads or draws it a new seed."""
     return _checked(ctypes.PyDLL(None, use_errno=True).fork(), "fork")
 
 
 def map_code(address: int, size: int, fd: int, offset: int) -> None:
-    """Put a part of a file in the place of whole pages of this process's memory, to be run and not to be written.
-
-    Raises:
-        OSError: the kernel refuses.
-    """
+    """Put a part of a file in the place of whole pages of this process's memory, to be run and not to be written."""
     assert _LIBC is not None
     _LIBC.mmap.restype = ctypes.c_ssize_t
     place, protection = (ctypes.c_void_p(address), ctypes.c_size_t(size)), mmap.PROT_READ | mmap.PROT_EXEC

@@ -78,11 +78,7 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
 
 
 def without_watched_call(observed: Observation, asked: int) -> tuple[Observation, Mapping[str, int]]:
-    """What was observed in the calls that are judged, and how often the forward pass was run beside each argument.
-
-    Raises:
-        ProtocolError: the reply answers more calls.
-    """
+    """What was observed in the calls that are judged, and how often the forward pass was run beside each argument."""
     facts = observed.facts
     if len(facts.calls) > asked + 1:
         raise ProtocolError("the reply answers another number of calls")

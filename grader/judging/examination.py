@@ -23,12 +23,7 @@ RETURNS = ". What it returns counts for nothing: only an exception rejects, as f
 
 @dataclass(frozen=True)
 class Examined:
-    """One backward pass, and what the test made of it.
-
-    Args:
-        calls: those in which it was the argument.
-        is_wrong: the test must reject it.
-    """
+    """One backward pass, which a test must reject if it is wrong, and the calls in which it was the argument."""
 
     given: BackwardPass
     calls: tuple[Call, ...]

@@ -40,11 +40,7 @@ class Grader:
         self._trials: dict[str, TrialsOfRun] = {}
 
     def prepare(self, exercises: Iterable[CourseExercise], *, isolated: bool) -> bool:
-        """Load what grading these exercises takes, so that processes forked from this one share it.
-
-        Returns:
-            Something was not there yet.
-        """
+        """Load what these exercises take, so that processes forked from this one share it; was any new?"""
         new = [exercise for exercise in exercises if exercise.id not in self._trials]
         with one_thread():  # no other one may be there when this process forks
             for exercise in new:
@@ -109,11 +105,7 @@ class Grader:
     def passed_together(
         self, submission: Sequence[tuple[CourseExercise, Content, Files]], worker: Worker
     ) -> dict[str, ExerciseResult]:
-        """What passes where the exercises of a submission share one child, by exercise; the rest is to be asked alone.
-
-        Args:
-            submission: each exercise with its file, or with the code cells of a notebook, and the files beside it.
-        """
+        """What passes where the exercises of a submission share one child; whatever does not is to be asked alone."""
         codes = []
         for exercise, content, beside in submission:
             if not exercise.is_quiz:

@@ -109,10 +109,9 @@ class GradingPool(Closing):
     def grade(
         self, submissions: Iterable[tuple[Any, Sequence[Part]]]
     ) -> Iterator[tuple[Any, list[ExerciseResult]] | None]:
-        """Each submission's results when they are there, in the order of its parts; `None` where a second brought none.
+        """Each submission's results under its key when they are there, in the order of its parts.
 
-        Args:
-            submissions: what is graded, each under a key that its results come back with.
+        `None` comes where a second brought none.
         """
         tasks, again = (_Task(key, deque(parts)) for key, parts in submissions), deque[_Task]()
         while True:
@@ -142,11 +141,7 @@ class GradingPool(Closing):
         return [process for process in self._running if process.task is None]
 
     def _advance(self, process: _GradingProcess, is_ready: bool, again: deque[_Task]) -> _Task | None:
-        """Hear what a process has to say; its submission, once that is done.
-
-        Args:
-            again: where a submission goes that another process must end.
-        """
+        """Hear what a process has to say; its submission, if done; one that another must end goes to `again`."""
         task = process.task
         assert task is not None
         found = process.receive() if is_ready else None
@@ -173,11 +168,7 @@ class GradingPool(Closing):
 
 
 class _GradingProcess:
-    """One grading process, with a worker of its own, as the coordinator sees it.
-
-    Args:
-        worker: a warm worker that was started for it; otherwise it starts one.
-    """
+    """One grading process as the coordinator sees it; it starts a worker of its own if it is given none."""
 
     def __init__(self, course: Course, isolation: Isolation, grader: Grader, worker: Worker | None) -> None:
         forks = sys.platform == "linux"

@@ -220,11 +220,7 @@ class Judge:
         return self.observed.array(structure_checks.value_of(answer, call))
 
     def _pairs(self, answer: Answer) -> list[Pair]:
-        """Each trial with the learner's array in it, where one is expected.
-
-        Raises:
-            ProtocolError: there is none where there must be one.
-        """
+        """Each trial with the learner's array in it, where one is expected; they must all be there."""
         pairs = self.arrays(answer)
         if not pairs or len(pairs) < sum(trial.expected[answer.name] is not None for trial in self.trials):
             raise ProtocolError("an answer has no contents")

@@ -23,11 +23,7 @@ BROKEN_CELL = "Compare that cell with the one that you were given: one name, one
 
 
 def grade(exercise: CourseExercise, content: bytes | Sequence[str]) -> ExerciseResult:
-    """The verdict on every question.
-
-    Args:
-        content: the bytes of a sheet; or the cells of a notebook, which answer in one assignment that is not run.
-    """
+    """The verdict on every question, by an answer sheet or by the cells of a notebook, which are not run."""
     is_sheet = isinstance(content, bytes)
     try:
         sheet = (

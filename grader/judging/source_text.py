@@ -53,22 +53,14 @@ class Source:
 
     @classmethod
     def of(cls, content: Content, file: str, beside: Files) -> Source:
-        """The text of a file, or of a notebook's code cells, and of what they import.
-
-        Raises:
-            UnreadableSource: see `decode`.
-        """
+        """The text of a file, or of a notebook's code cells, and of the files beside that they import; see `decode`."""
         if isinstance(content, bytes):
             return cls.of_file(decode(content), file, beside)
         return cls.of_cells(content, beside)
 
     @classmethod
     def of_cells(cls, texts: Sequence[str], beside: Files = NO_FILES) -> Source:
-        """The code cells of a notebook, in their order, as far as there is room for them in a job.
-
-        Args:
-            beside: the files in its folder.
-        """
+        """The code cells of a notebook, in their order, as far as there is room for them in a job."""
         kept, unread, room = [], [], LONGEST_JOB
         for number, text in enumerate(texts):
             needed = len(json.dumps(text)) if len(text) <= LONGEST else LONGEST_JOB + 1
@@ -145,11 +137,7 @@ def files_beside(folder: Path) -> dict[str, bytes]:
 
 
 def decode(content: bytes) -> str:
-    """Source text, by the encoding that the file declares, UTF-8 without one.
-
-    Raises:
-        UnreadableSource: it is no such text.
-    """
+    """Source text, by the encoding that the file declares, UTF-8 without one; else it raises `UnreadableSource`."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
         if codecs.lookup(encoding).name in DOMAIN_ENCODINGS:

@@ -244,11 +244,7 @@ def _missing_answer(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
 
 
 def check_dtype(answer: Answer, value: Value, array: np.ndarray | None, expected: str | None) -> Diagnosis | None:
-    """A dtype other than the owner's; any floating dtype will do where `expected` is `None`.
-
-    Args:
-        array: the contents of `value`.
-    """
+    """A dtype other than the owner's; any floating dtype will do where `expected` is `None`."""
     dtype = _dtype(value, array)
     if not dtype or dtype in ({"float32", "float64"} if expected is None else {expected}):
         return None
@@ -267,11 +263,7 @@ def _dtype(value: Value, array: np.ndarray | None) -> str:
 def check_inputs(
     trial_calls: Sequence[tuple[Trial, Call]], observed: Observation, *, exactly: bool
 ) -> Diagnosis | None:
-    """An argument that is no longer what it was when the function was called.
-
-    Args:
-        exactly: changed last digits count, as adding a step and taking it off again leaves them.
-    """
+    """An argument that is not what it was; where a step was added to it and taken off again, only `exactly`."""
     found = (_changed_input(call, trial, observed, exactly) for trial, call in trial_calls)
     return next((wrong for wrong in found if wrong is not None), None)
 

@@ -46,11 +46,7 @@ class SubmissionCode:
         return self.worker.run(protocol.pack(*job), job.header["time_limit"])
 
     def judge(self, reply: protocol.Frame) -> Judge:
-        """Who judges what the reply says.
-
-        Raises:
-            ProtocolError: it is no reply to the job.
-        """
+        """Who judges what the reply says."""
         observed, nudged = cost_checks.without_watched_call(read(reply), len(self.trials.asked))
         return Judge(self.exercise, self.source, self.trials.judged, observed, nudged)
 
@@ -89,11 +85,7 @@ class SubmissionCode:
 
 
 def run_together(jobs: Sequence[protocol.Frame], worker: Worker, seconds: float) -> list[protocol.Frame]:
-    """The replies to several jobs that share one child; none where it did not answer all in so many seconds.
-
-    Raises:
-        ProtocolError: it answers something else.
-    """
+    """The replies to several jobs that share one child; none where it did not answer all in so many seconds."""
     memory_limit = max(job.header["memory_limit"] for job in jobs)
     parts = [{**job.header, "sent": len(job.arrays)} for job in jobs]
     arrays = [array for job in jobs for array in job.arrays]

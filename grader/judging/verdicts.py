@@ -29,11 +29,7 @@ def answer_result(
     exercise: CourseExercise, answer: Answer, diagnosis: Diagnosis | None, status: Status = "failed",
     evidence: str = "", error: float | None = None, share: float = 0.0,
 ) -> AnswerResult:  # fmt: skip
-    """The verdict on one answer as a result, with its points and hints.
-
-    Args:
-        share: the part of the points that it is worth though something is wrong with it.
-    """
+    """The verdict on one answer as a result, with its hints, and its points or such a share of them."""
     declaration = exercise.function
     points = exercise.points / len(declaration.answers)
     if diagnosis is None:

@@ -1,4 +1,7 @@
-"""What every worker does with its warm process: wait until it is ready, and start another where it was lost."""
+"""What every worker does with its warm process: wait until it is ready, and start another where it was lost.
+
+An `InfrastructureError` says why there can be none.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,7 @@ from .warm_process import Closing, Reply, WarmProcess
 
 
 class Worker(Closing, ABC):
-    """A warm process that answers jobs, one at a time; it can be lost at any moment: the next job starts another.
-
-    Attributes:
-        isolation: what the code of jobs is kept in.
-    """
+    """A warm process that answers jobs, one at a time; it can be lost at any moment: the next job starts another."""
 
     isolation: Isolation
     process: WarmProcess | None = None
@@ -65,22 +64,14 @@ class Worker(Closing, ABC):
 
     @abstractmethod
     def _start(self) -> WarmProcess:
-        """Start a process, which is not ready yet, and keep it in `process`.
-
-        Raises:
-            InfrastructureError: the system refuses; says why.
-        """
+        """Start a process, which is not ready yet, and keep it in `process`."""
 
     @abstractmethod
     def _says_ready(self, seconds: float) -> bool | None:
         """What the process says within so many seconds; see `WarmProcess.await_ready`."""
 
     def _ready_process(self) -> WarmProcess:
-        """The process once it is ready: another one if it ended between two jobs, or could not start before.
-
-        Raises:
-            InfrastructureError: it cannot start; says why.
-        """
+        """The process once it is ready: another one if it ended between two jobs, or could not start before."""
         if self.process is not None and self.process.is_ready and self.process.has_ended():
             self.close()
         process = self.process or self._start()

@@ -34,11 +34,7 @@ FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # no isolated child can send th
 
 
 class ForkingWorker(Worker):
-    """A warm process that forks a child for each job; the child is killed when its time is up.
-
-    Args:
-        isolation: what the child is kept in; `none` contains accidents only.
-    """
+    """A warm process that forks a child for each job; the child is killed when its time is up."""
 
     def __init__(self, isolation: Isolation) -> None:
         self.isolation = isolation
@@ -117,20 +113,17 @@ class ForkingWorker(Worker):
         if message == STARTED:
             return fds[0], result
         os.close(result)
-        raise self._refused() if message == REFUSED else self._lost()
-
-    def _refused(self) -> InfrastructureError:
-        """Why the warm process could not fork; it goes on."""
-        (number,) = ERROR.unpack(self._receive(ERROR.size))
-        why = os.strerror(number)
-        return InfrastructureError(f"the system refuses another process ({why}): run the same command again later.")
+        if message != REFUSED:
+            raise self._lost()
+        why = os.strerror(*ERROR.unpack(self._receive(ERROR.size)))  # the warm process goes on
+        raise InfrastructureError(f"the system refuses another process ({why}): run the same command again later.")
 
     def _outcome(self, child: int, result: int, time_limit: float) -> Reply:
         frame, why = _read_until(result, _TimeAllowed(child, time_limit + GRACE))
         ours = why != "end" or not readable(child, LINGER)
         if ours:
             _kill(child)
-        code, number, milliseconds = self._status()
+        code, number, milliseconds = STATUS.unpack(self._receive(STATUS.size))
         cpu = milliseconds / 1000
         if why == "late" or number == signal.SIGXCPU or (number == signal.SIGKILL and not ours and cpu >= time_limit):
             return Reply("timeout", cpu=cpu)
@@ -140,21 +133,14 @@ class ForkingWorker(Worker):
         killed = reply.end == "crash" and not ours and number in FROM_OUTSIDE
         return replace(reply, killed=killed, cpu=cpu)
 
-    def _status(self) -> tuple[int, int, int]:
-        """The child's exit code, the signal that ended it, and its processor time in milliseconds."""
-        return STATUS.unpack(self._receive(STATUS.size))
-
     def _receive(self, size: int) -> bytes:
         """So many bytes from the warm process."""
         data = b""
-        try:
-            while len(data) < size:
-                part = self.control.recv(size - len(data))
-                if not part:
-                    raise self._lost()
+        with contextlib.suppress(OSError):
+            while len(data) < size and (part := self.control.recv(size - len(data))):
                 data += part
-        except OSError as error:
-            raise self._lost() from error
+        if len(data) < size:
+            raise self._lost()
         return data
 
     def _lost(self) -> InfrastructureError:
@@ -178,11 +164,7 @@ def _pipe() -> tuple[int, int]:
 
 
 class _TimeAllowed:
-    """How much longer a child may take; what it waits for a processor on a busy machine does not count.
-
-    Args:
-        child: a handle of its process.
-    """
+    """How much longer a child may take; what it waits for a processor on a busy machine does not count."""
 
     def __init__(self, child: int, seconds: float) -> None:
         self.child, self.deadline, self.waited = child, time.monotonic() + seconds, 0.0

@@ -1,4 +1,7 @@
-"""The process behind every worker: how it is started and ended, and what can come back from it."""
+"""The process behind every worker: how it is started and ended, and what can come back from it.
+
+An `InfrastructureError` says why it cannot start, or was lost before it was ready.
+"""
 
 from __future__ import annotations
 
@@ -55,11 +58,7 @@ class Reply:
 
 
 class WarmProcess:
-    """The warm process: started, waited for until it is ready, and ended.
-
-    Raises:
-        InfrastructureError: the system refuses to start it; says why.
-    """
+    """The warm process: started, waited for until it is ready, and ended."""
 
     def __init__(self, arguments: Sequence[str], isolation: Isolation, **streams: Any) -> None:
         self.in_box, self.owner, self.is_ready = isolation == "box", os.getpid(), False
@@ -78,9 +77,6 @@ class WarmProcess:
 
         Args:
             answered: waits so many seconds for its answer: `True` for ready, `None` for none yet, `False` for never.
-
-        Raises:
-            InfrastructureError: it ended, was stopped, or took too long; says which.
         """
         deadline = time.monotonic() + START_LIMIT
         while not (self.is_ready or (ready := answered(LOOK))):
