@@ -105,12 +105,8 @@ def _stand_in(name: str, **names: Callable[..., object]) -> None:
 
 def _call(line: str) -> None:
     """Evaluate one line of calls, each on its own."""
-    names = _names()
+    names = {**sys.modules, "a": torch.eye(2), "n": np.eye(2), "np": np}
     tree = ast.parse(line, mode="eval").body
     for node in tree.elts if isinstance(tree, ast.Tuple) else [tree]:
         with contextlib.suppress(Exception):
             eval(compile(ast.Expression(node), "preloaded.py", "eval"), names)
-
-
-def _names() -> dict[str, object]:
-    return {**sys.modules, "a": torch.eye(2), "n": np.eye(2), "np": np}

@@ -145,11 +145,11 @@ def _bound_by(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield statement.name
     elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
-        yield from (node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and _stores(node))
+        yield from _assigned(statement)
 
 
-def _stores(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
+def _assigned(tree: ast.AST) -> Iterator[str]:
+    return (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
 def _members(tree: ast.Module) -> Iterator[str]:
@@ -161,10 +161,8 @@ def _members(tree: ast.Module) -> Iterator[str]:
             inside = not _is_function(node)
         elif inside and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.name
-        elif inside and isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr
-        elif inside and isinstance(node, ast.Name) and _stores(node):
-            yield node.id
+        elif inside and isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Store):
+            yield node.attr if isinstance(node, ast.Attribute) else node.id
         waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
 
 
@@ -187,8 +185,7 @@ def _local_names(part: ast.stmt) -> frozenset[str]:
     """Parameters, and what is assigned or defined inside a function or class."""
     if isinstance(part, (ast.Assign, ast.AnnAssign)):
         return frozenset()
-    names = {node.arg for node in ast.walk(part) if isinstance(node, ast.arg)}
-    names |= {node.id for node in ast.walk(part) if isinstance(node, ast.Name) and _stores(node)}
+    names = {node.arg for node in ast.walk(part) if isinstance(node, ast.arg)} | {*_assigned(part)}
     names |= {
         node.name for node in ast.walk(part) if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node is not part
     }

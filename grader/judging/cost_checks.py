@@ -33,11 +33,6 @@ BY_FORMULA = (
 )
 
 
-def is_metered(trial: Trial) -> bool:
-    """The worker is to measure this call's work and memory."""
-    return trial.metered or requested_gradients(trial.arguments) is not None
-
-
 def forbidden_bytes(function: Declaration, trial: Trial) -> float:
     """How much memory is as much as the array takes that must never be held (float32)."""
     axes = axes_of(function.never_holds)

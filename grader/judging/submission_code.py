@@ -11,7 +11,7 @@ import numpy as np
 from grader.child import protocol
 from grader.course import CourseExercise
 from grader.reference.tight_memory import ROOM
-from grader.reference.trial import Trial
+from grader.reference.trial import Trial, requested_gradients
 from grader.results import ExerciseResult
 from grader.sampling import Array, Dtype, Function
 from grader.sandbox.checked_reply import read
@@ -66,7 +66,7 @@ class SubmissionCode:
         """One call: its arguments, and what is to be reported of it."""
         return {
             "arguments": [[name, _encode_argument(value, arrays)] for name, value in trial.arguments.items()],
-            "meter": cost_checks.is_metered(trial),
+            "meter": trial.metered or requested_gradients(trial.arguments) is not None,
             "huge": cost_checks.forbidden_bytes(self.exercise.function, trial) if trial.metered else None,
         }
 

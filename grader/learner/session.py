@@ -12,7 +12,6 @@ from grader.errors import HandgradError, InfrastructureError, SpecError
 from grader.judging import quiz_grading
 from grader.judging.lazy_grader import new_grader
 from grader.judging.source_text import Content, files_beside
-from grader.judging.verdicts import not_handed_in
 from grader.picture.picture_data import ExercisePictures, Picture, no_pictures
 from grader.results import ExerciseResult
 from grader.sandbox.warm_process import Closing
@@ -123,6 +122,8 @@ class Session(Closing):
     ) -> ExerciseResult:
         """The answers to a quiz need neither torch nor the worker."""
         if content is None:
+            from grader.judging.verdicts import not_handed_in  # the words are not needed before
+
             return not_handed_in(exercise)
         if exercise.is_quiz:
             return quiz_grading.grade(exercise, content)

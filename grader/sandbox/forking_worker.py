@@ -119,7 +119,7 @@ class ForkingWorker(Worker):
         raise InfrastructureError(f"the system refuses another process ({why}): run the same command again later.")
 
     def _outcome(self, child: int, result: int, time_limit: float) -> Reply:
-        frame, why = _read_until(result, _TimeAllowed(child, time_limit + GRACE))
+        frame, why = _read_until(result, child, time_limit + GRACE)
         ours = why != "end" or not readable(child, LINGER)
         if ours:
             _kill(child)
@@ -163,33 +163,21 @@ def _pipe() -> tuple[int, int]:
     return ends
 
 
-class _TimeAllowed:
-    """How much longer a child may take; what it waits for a processor on a busy machine does not count."""
+def _read_until(fd: int, child: int, seconds: float) -> tuple[bytes, Literal["end", "late", "much"]]:
+    """Everything a descriptor gives until it is closed, its limit is passed, or the child's time is over.
 
-    def __init__(self, child: int, seconds: float) -> None:
-        self.child, self.deadline, self.waited = child, time.monotonic() + seconds, 0.0
-
-    def left(self) -> float:
-        """Seconds that are left; asked for anew once they have passed."""
-        if time.monotonic() >= self.deadline + self.waited:
-            with contextlib.suppress(OSError, IndexError):  # it has ended, or the kernel does not tell
-                self.waited = self._wait() / 1e9
-        return self.deadline + self.waited - time.monotonic()
-
-    def _wait(self) -> int:
-        """Nanoseconds for which the child has waited for a processor."""
-        handle = Path(f"/proc/self/fdinfo/{self.child}").read_text()
-        number = next(line.split()[1] for line in handle.splitlines() if line.startswith("Pid:"))
-        return int(Path(f"/proc/{number}/schedstat").read_text().split()[1])
-
-
-def _read_until(fd: int, allowed: _TimeAllowed) -> tuple[bytes, Literal["end", "late", "much"]]:
-    """Everything a descriptor gives until it is closed, its limit is passed, or no time is left."""
+    What that waits for a processor on a busy machine does not count.
+    """
     from grader.child.protocol import MAX_FRAME
 
     parts: list[bytes] = []
-    size = 0
-    while (left := allowed.left()) > 0:
+    size, deadline = 0, time.monotonic() + seconds
+    until = deadline
+    while True:
+        if time.monotonic() >= until:
+            until = deadline + _waited(child)
+        if (left := until - time.monotonic()) <= 0:
+            return b"", "late"
         if not readable(fd, left):
             continue
         part = os.read(fd, 1 << 20)
@@ -199,4 +187,12 @@ def _read_until(fd: int, allowed: _TimeAllowed) -> tuple[bytes, Literal["end", "
         size += len(part)
         if size > MAX_FRAME:
             return b"", "much"
-    return b"", "late"
+
+
+def _waited(child: int) -> float:
+    """Seconds for which a child has waited for a processor; 0 once it has ended, or where the kernel does not tell."""
+    with contextlib.suppress(OSError, IndexError):
+        handle = Path(f"/proc/self/fdinfo/{child}").read_text()
+        number = next(line.split()[1] for line in handle.splitlines() if line.startswith("Pid:"))
+        return int(Path(f"/proc/{number}/schedstat").read_text().split()[1]) / 1e9
+    return 0.0
