@@ -361,7 +361,7 @@ def test_many_jobs_leave_no_descriptor_open(each_worker: Worker) -> None:
 
 def test_the_environment_chooses_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(sandbox.MODE_VARIABLE, "spawn")
-    with start_worker("none", "fork") as worker:
+    with start_worker("none") as worker:
         assert isinstance(worker, SpawnedWorker)
 
 

@@ -24,20 +24,19 @@ BROKEN_CELL = "Compare that cell with the one that you were given: one name, one
 
 def grade(exercise: CourseExercise, content: bytes | Sequence[str]) -> ExerciseResult:
     """The verdict on every question, by an answer sheet or by the cells of a notebook, which are not run."""
-    is_sheet = isinstance(content, bytes)
+    quiz, hint = exercise.quiz, BROKEN if isinstance(content, bytes) else BROKEN_CELL
     try:
-        sheet = (
-            read_sheet(decode_sheet(content), exercise.quiz)
-            if isinstance(content, bytes)
-            else sheet_in(exercise.id, exercise.quiz, content)
-        )
+        if isinstance(content, bytes):
+            sheet: Sheet | None = read_sheet(decode_sheet(content), quiz)
+        else:
+            sheet = sheet_in(exercise.id, quiz, content)
     except ReadError as error:
         says = plain(f"line {error.line}: {error.problem}")
-        return _same_for_every_answer(exercise, "failed", "syntax-error", says, (BROKEN if is_sheet else BROKEN_CELL,))
+        return _same_for_every_answer(exercise, "failed", "syntax-error", says, (hint,))
     if sheet is None:
         says = f"no cell answers the quiz: write your answers into {exercise.id} = dict(...), and run that cell"
         return _same_for_every_answer(exercise, "todo", "todo", says)
-    answers = tuple(_grade_answer(exercise, sheet, name) for name in exercise.quiz.questions)
+    answers = tuple(_grade_answer(exercise, sheet, name) for name in quiz.questions)
     return ExerciseResult(exercise.id, exercise.unit, answers)
 
 
