@@ -44,8 +44,9 @@ class Grader:
         new = [exercise for exercise in exercises if exercise.id not in self._trials]
         with one_thread():  # no other one may be there when this process forks
             for exercise in new:
-                trials = self._of_run(exercise)
+                trials = TrialsOfRun(exercise, self.seed)
                 _ = exercise.quiz if exercise.is_quiz else (trials.asked, trials.watched, isolated and trials.tight)
+                self._trials[exercise.id] = trials
         return bool(new)
 
     def trials(self, exercise: CourseExercise) -> list[Trial]:
