@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -96,9 +96,7 @@ class Judge:
         if self.exercise.function.is_test:
             return self._examination.diagnosis()[0] is None
         return all(
-            self._check_structure(answer) is None
-            and all(self._is_right(answer, trial, array) for trial, array in self._pairs(answer))
-            for answer in answers
+            self._check_structure(answer) is None and self._are_right(answer, self._pairs(answer)) for answer in answers
         )
 
     @cached_property
@@ -143,7 +141,7 @@ class Judge:
         if verdict is not None:
             return answer_result(self.exercise, answer, verdict)
         pairs = self._pairs(answer)
-        if all(self._is_right(answer, trial, array) for trial, array in pairs):
+        if self._are_right(answer, pairs):
             return answer_result(self.exercise, answer, self._rounded or self._check_cost(answer))
         kept = self._check_kept(answer, pairs)
         return self._explain(answer, pairs) if kept is None else answer_result(self.exercise, answer, kept)
@@ -202,7 +200,7 @@ class Judge:
         """Some trials raise, and in every other one the answer is right."""
         sound = [(trial, call) for trial, call in self._trial_calls if call.error is None]
         return bool(sound) and all(
-            (array := self._array(answer, call)) is not None and self._is_right(answer, trial, array)
+            (array := self._array(answer, call)) is not None and self._are_right(answer, [(trial, array)])
             for trial, call in sound
             if trial.expected[answer.name] is not None
         )
@@ -270,7 +268,7 @@ class Judge:
         kinds = {trial.setting.kind for trial, array in pairs if not np.isfinite(array).all()}
         if kinds - {LARGE_UPSTREAM_KIND}:
             return []
-        return [] if all(self._is_right(answer, *pair) for pair in finite) else finite
+        return [] if self._are_right(answer, finite) else finite
 
     @cached_property
     def mistakes(self) -> dict[str, Mistake]:
@@ -299,7 +297,7 @@ class Judge:
     def _check_kept(self, answer: Answer, pairs: Sequence[Pair]) -> Verdict:
         """Right in every trial but the last, whose sizes were there before: something is kept from an earlier call."""
         *others, (trial, array) = pairs
-        if trial is not self.trials[-1] or not all(self._is_right(answer, *pair) for pair in others):
+        if trial is not self.trials[-1] or not self._are_right(answer, others):
             return None
         again = any(agrees(array, earlier) for _, earlier in others if earlier.shape == array.shape)
         what = "the earlier answer again" if again else "a wrong answer, while it is right in every other trial"
@@ -314,8 +312,8 @@ class Judge:
     def _rounded(self) -> Verdict:
         return structure_checks.check_inputs(self._trial_calls, self.observed, exactly=True)
 
-    def _is_right(self, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
-        return is_right(self.exercise, answer, trial, array)
+    def _are_right(self, answer: Answer, pairs: Iterable[Pair]) -> bool:
+        return all(is_right(self.exercise, answer, trial, array) for trial, array in pairs)
 
     def _check_cost(self, answer: Answer) -> Verdict:
         """Right, but at what cost: memory that must not be held, work that was not asked for."""
@@ -327,7 +325,7 @@ class Judge:
 
     def _explain(self, answer: Answer, pairs: Sequence[Pair]) -> AnswerResult:
         diagnosis = self._named(answer)
-        wrong = [(trial, array) for trial, array in pairs if not self._is_right(answer, trial, array)]
+        wrong = [pair for pair in pairs if not self._are_right(answer, [pair])]
         trial, array = wrong[0]
         error = scaled_error(array, trial.expected[answer.name])  # type: ignore[arg-type]
         return answer_result(
