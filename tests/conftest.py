@@ -228,8 +228,8 @@ def worker_of(kind: str) -> AbstractContextManager[Worker]:
 def mode_worker(mode: str) -> Iterator[Worker]:
     """A worker of exactly this mode, whatever the environment asks for."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv(MODE_VARIABLE, raising=False)
-        started = start_worker("none", mode)
+        patch.setenv(MODE_VARIABLE, mode)
+        started = start_worker("none")
     with started:
         yield started
 

@@ -6,12 +6,15 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from conftest import codes, solution, with_policy
 
 from grader.course import Course
+from grader.judging import trials_of_run
 from grader.judging.grading import Grader
 from grader.judging.grading_pool import GradingPool, Part
 from grader.results import ExerciseResult
@@ -120,18 +123,18 @@ def test_results_are_what_the_grader_itself_says(course: Course, grade: Callable
     assert found.printed == alone.printed == "hello\n"
 
 
-def test_references_are_made_once(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_references_are_made_once(course: Course, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Grading processes are forked from the one that made them."""
-    made = []
-    prepare = Grader.trials
+    makers, make = tmp_path / "makers", trials_of_run.make_trials
 
-    def counted(self: Grader, exercise: object) -> object:
-        made.append(os.getpid())
-        return prepare(self, exercise)  # type: ignore[arg-type]
+    def made(*given: Any) -> object:
+        with makers.open("a") as file:
+            print(os.getpid(), file=file)
+        return make(*given)
 
-    monkeypatch.setattr(Grader, "trials", counted)
+    monkeypatch.setattr(trials_of_run, "make_trials", made)
     graded(course, *a_class(course))
-    assert set(made) == {os.getpid()}
+    assert makers.read_text().split() == [str(os.getpid())] * 2
 
 
 SPOILS = """

@@ -27,7 +27,7 @@ def killing(worker: Worker, times: int, number: signal.Signals) -> Iterator[None
         killed: set[int] = set()
         while len(killed) < times and not over.wait(0.01):
             process = worker.process
-            if process is None or not worker.ready:  # its own checks of itself have children too
+            if process is None or not process.is_ready:  # its own checks of itself have children too
                 continue
             for child, warm in Family.at([process.popen.pid]).children.items():
                 if child not in killed and kill(child, warm, number):

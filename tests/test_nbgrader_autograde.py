@@ -192,13 +192,13 @@ def a_copy_of(extended: Path, root: Path) -> Path:
 
 def fail_at_value_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the grader itself fail at each notebook that raises a `ValueError`."""
-    whole = Grader.grade_cells
+    whole = Grader.grade
 
     def graded(
-        self: Grader, exercise: CourseExercise, cells: list[str], worker: Worker, **options: Any
+        self: Grader, exercise: CourseExercise, content: list[str], worker: Worker, **options: Any
     ) -> ExerciseResult:
-        if any("ValueError" in cell for cell in cells):
+        if any("ValueError" in cell for cell in content):
             return same_for_every_answer(exercise, Diagnosis("error", "no disk"), "error")
-        return whole(self, exercise, cells, worker, **options)
+        return whole(self, exercise, content, worker, **options)
 
-    monkeypatch.setattr(Grader, "grade_cells", graded)
+    monkeypatch.setattr(Grader, "grade", graded)

@@ -42,7 +42,7 @@ def course(course: Course) -> Course:
 @pytest.fixture
 def grade_cells(course: Course, worker: Worker, grader: Grader) -> GradeCells:
     """`grade_cells("lin_grad", cell, ...)`: the verdict on a notebook of these cells."""
-    return lambda exercise, *cells: grader.grade_cells(course.find(exercise), cells, worker)
+    return lambda exercise, *cells: grader.grade(course.find(exercise), cells, worker)
 
 
 PASSES = {
@@ -81,7 +81,7 @@ PASSES = {
 def test_a_right_answer_is_right_whatever_stands_around_it(
     any_worker: Worker, course: Course, grader: Grader, what: str
 ) -> None:
-    result = grader.grade_cells(course.find("lin_grad"), PASSES[what], any_worker)
+    result = grader.grade(course.find("lin_grad"), PASSES[what], any_worker)
     assert set(codes(result).values()) == {None}, result
 
 
@@ -128,7 +128,7 @@ def test_a_cell_that_runs_on_and_on_is_named_and_uses_up_only_its_share(
     course: Course, worker: Worker, grader: Grader
 ) -> None:
     soon = with_policy(course, time_limit=2)
-    result = grader.grade_cells(soon.find("lin_grad"), ["", "while True: pass\n" + RIGHT], worker)
+    result = grader.grade(soon.find("lin_grad"), ["", "while True: pass\n" + RIGHT], worker)
     answer = result.answers[-1]
     assert answer.code == "timeout"
     assert re.search(r"after 0\.\d+ seconds \(cell 2, line 1: while True", answer.message), answer.message
@@ -167,4 +167,4 @@ def test_every_worked_solution_of_a_unit_passes_in_one_notebook(course: Course, 
     *functions, quiz = exercises
     cells = [solution(course, exercise.id).decode() for exercise in functions]
     cells.append("\n".join(assignment_lines(quiz.id, quiz.quiz, solved=True)))
-    assert {grader.grade_cells(exercise, cells, worker).status for exercise in exercises} == {"passed"}
+    assert {grader.grade(exercise, cells, worker).status for exercise in exercises} == {"passed"}

@@ -26,7 +26,7 @@ QUIZZES = pytest.mark.parametrize("exercise", [e for e in REAL.exercises if e.is
 
 
 def judged(*cells: str, exercise: CourseExercise = QUIZ) -> ExerciseResult:
-    return Grader(1).grade_cells(exercise, cells, None)  # type: ignore[arg-type]
+    return Grader(1).grade(exercise, cells, None)  # type: ignore[arg-type]
 
 
 def status(*cells: str) -> dict[str, str]:

@@ -34,7 +34,7 @@ from processes import PATIENCE, alive, children_of, ended, wait_until
 
 from grader.errors import InfrastructureError
 from grader.sandbox import worker as sandbox
-from grader.sandbox.worker import ForkingWorker, SpawnedWorker, StoppableWorker, Worker, start_worker
+from grader.sandbox.worker import ForkingWorker, SpawnedWorker, Worker, start_worker
 
 HOSTILE = {
     "hangs": (body("while True: pass"), "timeout"),
@@ -361,7 +361,7 @@ def test_many_jobs_leave_no_descriptor_open(each_worker: Worker) -> None:
 
 def test_the_environment_chooses_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(sandbox.MODE_VARIABLE, "spawn")
-    with start_worker("none", "fork") as worker:
+    with start_worker("none") as worker:
         assert isinstance(worker, SpawnedWorker)
 
 
@@ -397,13 +397,12 @@ def run_beside(worker: Worker, source: str) -> tuple[threading.Thread, list[str]
     return thread, ends
 
 
-def test_a_job_that_runs_is_ended_from_another_thread(each_worker: StoppableWorker) -> None:
+def test_a_job_that_runs_is_ended_from_another_thread(each_worker: Worker) -> None:
     """It is no crash that deserves a second try, and the next job is answered as if nothing had been."""
     assert_still_honest(each_worker)
     process = each_worker.process
     thread, ends = run_beside(each_worker, body("while True: pass"))
-    running = "_child" if isinstance(each_worker, ForkingWorker) else "_is_running"
-    wait_until(lambda: bool(getattr(each_worker, running)), "the job never began")
+    wait_until(lambda: each_worker._end_job is not None, "the job never began")
     each_worker.stop()
     thread.join()
     assert ends == ["crash"]
@@ -412,7 +411,7 @@ def test_a_job_that_runs_is_ended_from_another_thread(each_worker: StoppableWork
     assert_still_honest(each_worker)
 
 
-def test_a_job_that_comes_after_the_stop_is_ended_as_well(each_worker: StoppableWorker) -> None:
+def test_a_job_that_comes_after_the_stop_is_ended_as_well(each_worker: Worker) -> None:
     """Whoever stops a check does not know whether its job has begun."""
     each_worker.stop()
     assert run(each_worker, body("while True: pass")).end == "crash"
@@ -420,7 +419,7 @@ def test_a_job_that_comes_after_the_stop_is_ended_as_well(each_worker: Stoppable
     assert_still_honest(each_worker)
 
 
-def test_a_stop_when_nothing_runs_costs_nothing(each_worker: StoppableWorker) -> None:
+def test_a_stop_when_nothing_runs_costs_nothing(each_worker: Worker) -> None:
     assert_still_honest(each_worker)
     process = each_worker.process
     each_worker.stop()

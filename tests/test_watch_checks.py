@@ -15,7 +15,7 @@ from grader.learner.session import Session
 from grader.learner.watch_checks import Checked, Checks
 from grader.picture.picture_data import ExercisePictures
 from grader.results import ExerciseResult
-from grader.sandbox.worker import StoppableWorker
+from grader.sandbox.worker import Worker
 
 PATIENCE = 60.0
 
@@ -56,7 +56,7 @@ class Sitting:
     def __init__(self, course: Course) -> None:
         self.judge = Judge(course)
         self.events: queue.SimpleQueue[Checked] = queue.SimpleQueue()
-        self.checks = Checks(cast(Session, self.judge), cast(StoppableWorker, self.judge), self.events.put)
+        self.checks = Checks(cast(Session, self.judge), cast(Worker, self.judge), self.events.put)
 
     def begun(self) -> str:
         """The exercise whose check has begun."""

@@ -35,15 +35,14 @@ def forget_inherited_signals() -> None:
 
 def limit(header: dict[str, Any]) -> None:
     """Limits against accidents: processor time, memory beyond what is in use now, files and processes."""
-    _limit(header)
+    if sys.platform != "win32":  # there the wall clock limit remains
+        _set_limits(header)
     _learners["run"] = True
 
 
-def _limit(header: dict[str, Any]) -> None:
-    try:
-        import resource
-    except ImportError:  # Windows: the wall clock limit remains
-        return
+def _set_limits(header: dict[str, Any]) -> None:
+    import resource
+
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NPROC: 0, resource.RLIMIT_STACK: STACK}
     if header["time_limit"] is not None:
         limits[resource.RLIMIT_CPU] = int(header["time_limit"]) + 2

@@ -26,7 +26,7 @@ from torch.library import fallthrough_kernel
 
 from grader.errors import InfrastructureError
 
-from . import import_ban, no_autograd
+from . import no_autograd, preloaded_modules
 from .machine_code import Code
 
 TESTED = ("2.13.0",)
@@ -76,7 +76,7 @@ def remove() -> None:
         _pass_by_recording()
     no_autograd.forbid()
     _remove_code(_formulas())
-    import_ban.ban_imports()
+    preloaded_modules.ban()
     try:
         code = Code.of(LIBRARY, COMPILED)
         code.overwrite()

@@ -14,11 +14,7 @@ class OutOfTime(BaseException):
 
 
 class Clock:
-    """Raises `OutOfTime` in learner code when its time is up, where the platform has interval timers.
-
-    Args:
-        seconds: of processor time, or asleep, for everything.
-    """
+    """Raises `OutOfTime` in learner code after so many seconds on a processor, or asleep, where there are timers."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds

@@ -25,19 +25,14 @@ LIMITS = {resource.RLIMIT_MEMLOCK: 0, resource.RLIMIT_MSGQUEUE: 0}
 class Confinement:
     """The layers that confine a child: prepared once in the warm process, entered by each of its children.
 
-    Args:
-        ruleset: the Landlock ruleset's descriptor; `None` where the filter alone keeps it from files and connections.
-        filter: the seccomp filter.
+    Without a Landlock ruleset the filter alone keeps it from files and connections.
     """
 
     ruleset: int | None
     filter: Filter
 
     def enter(self, result: int) -> int:
-        """Confine this process: from here on it can compute, and write to one pipe.
-
-        Args:
-            result: the pipe's descriptor; where it is afterwards is returned.
+        """Confine this process: from here on it can compute, and write to one pipe, whose new descriptor is returned.
 
         Raises:
             OSError: the kernel refuses a layer; no learner code may run then.
@@ -57,9 +52,6 @@ class Confinement:
 
 def prepare(*, with_landlock: bool) -> Confinement:
     """In the warm process, before its first fork: no privileges, not traceable, one thread, layers built.
-
-    Args:
-        with_landlock: a layer of its own against files, connections and signals.
 
     Raises:
         OSError: the kernel refuses a layer.

@@ -12,6 +12,10 @@ from .clock import OutOfTime
 from .learner_imports import absence
 from .no_autograd import AutogradUsed
 
+KINDS: dict[type[BaseException], str] = {
+    OutOfTime: "timeout", AutogradUsed: "autograd", SystemExit: "exit", ImportError: "absent", NoKeyboard: "absent",
+    MemoryError: "memory",
+}  # fmt: skip
 MAX_TEXT = 2000
 MAX_LINES = 8
 NOT_THERE = "checks and graded runs have no files, no network, no processes and no threads"
@@ -25,17 +29,11 @@ def error_facts(error: BaseException, filename: str, *, loading: bool = False) -
     Args:
         loading: it came while the source was read and run, not from a call: the source may be no Python.
     """
-    kind = "syntax" if loading and isinstance(error, SyntaxError) else "raised"
-    if isinstance(error, OutOfTime):
-        kind = "timeout"
-    elif isinstance(error, AutogradUsed):
-        kind = "autograd"
-    elif isinstance(error, SystemExit):
-        kind = "exit"
-    elif isinstance(error, (ImportError, NoKeyboard)):
-        kind = "absent"
-    elif isinstance(error, MemoryError) or "can't allocate memory" in _text(error):
+    kind = next((KINDS[each] for each in KINDS if isinstance(error, each)), "raised")
+    if kind == "raised" and "can't allocate memory" in _text(error):
         kind = "memory"
+    elif kind == "raised" and loading and isinstance(error, SyntaxError):
+        kind = "syntax"
     places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError):
         places.append((error.filename or "", error.lineno))

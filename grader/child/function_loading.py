@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any, NoReturn
 
@@ -39,23 +38,22 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
         BaseException: whatever a file raises (its cells have no limit of their own), or all of the time has passed.
     """
     facts |= {"defined": [], "failed": [], "ignored": [], "unusual": []}
-    namespace, limit = _CellNamespace.of(header["function"], header["filename"]), header["cell_limit"]
-    own = header.get("modules", {})
+    names, limit = _new_module(header["function"], header["filename"]), header["cell_limit"]
     if limit is not None:
         vars(os).update(_exit=_refuse_to_exit, abort=_refuse_to_exit)  # one cell does not end the others
     for number, before in enumerate(ipython_cells.line_offsets(header["cells"])):
         try:
             clock.allow(limit)
-            namespace.run(header["cells"][number], before, facts, own)
+            _run_cell(header, number, before, names, facts)
         except BaseException as error:
             if limit is None or clock.is_over():
                 raise
-            facts["failed"].append({"cell": number, "error": error_facts(error, namespace.filename, loading=True)})
+            facts["failed"].append({"cell": number, "error": error_facts(error, header["filename"], loading=True)})
         for found in ("failed", "ignored", "unusual"):
             del facts[found][MOST_FAILED:]
         del facts["defined"][MOST_NAMES:]
     clock.allow(None)
-    function = namespace.names.get(namespace.function)
+    function = names.get(header["function"])
     return function if callable(function) and not isinstance(function, PassedOver) else None
 
 
@@ -73,41 +71,29 @@ def _refuse_to_exit(*_code: object) -> NoReturn:
     raise SystemExit
 
 
-@dataclass(frozen=True)
-class _CellNamespace:
-    """The namespace in which cells are run.
+def _new_module(function: str, filename: str) -> dict[str, Any]:
+    """The names of a module that cells are run in, so that what learners pickle or annotate is found."""
+    module = types.ModuleType(function)
+    module.__file__ = filename
+    sys.modules[function] = module
+    vars(module).update(dict.fromkeys(NOTEBOOK, PassedOver("grader")))
+    return vars(module)
 
-    Args:
-        function: the name of the function that is looked for.
-        filename: what tracebacks call the learner's source.
-    """
 
-    function: str
-    filename: str
-    names: dict[str, Any]
-
-    @classmethod
-    def of(cls, function: str, filename: str) -> _CellNamespace:
-        """A module of its own, so that what learners pickle or annotate finds its names."""
-        module = types.ModuleType(function)
-        module.__file__ = filename
-        sys.modules[function] = module
-        vars(module).update(dict.fromkeys(NOTEBOOK, PassedOver("grader")))
-        return cls(function, filename, vars(module))
-
-    def run(self, cell: str, before: int, facts: Facts, own: Mapping[str, str]) -> None:
-        """Run one cell; what it says of the function counts if it is this cell that makes it."""
-        parsed = ipython_cells.parse(cell, before, self.filename)
-        facts["ignored"] += parsed.ignored
-        facts["defined"] += [node.name for node in parsed.tree.body if isinstance(node, ast.FunctionDef)]
-        facts["unusual"] += unusual_imports(cell, parsed.tree, own)
-        known = self.names.get(self.function)
-        try:
-            run_statements(parsed.tree, self.filename, self.names)
-        finally:
-            if self.names.get(self.function) is not known:
-                made = [node for node in parsed.tree.body if getattr(node, "name", "") == self.function]
-                facts["stub"] = any(ipython_cells.is_stub(node) for node in made[-1:])
+def _run_cell(header: Mapping[str, Any], number: int, before: int, names: dict[str, Any], facts: Facts) -> None:
+    """Run one cell; what it says of the function counts if it is this cell that makes it."""
+    cell, filename, function = header["cells"][number], header["filename"], header["function"]
+    parsed = ipython_cells.parse(cell, before, filename)
+    facts["ignored"] += parsed.ignored
+    facts["defined"] += [node.name for node in parsed.tree.body if isinstance(node, ast.FunctionDef)]
+    facts["unusual"] += unusual_imports(cell, parsed.tree, header.get("modules", {}))
+    known = names.get(function)
+    try:
+        run_statements(parsed.tree, filename, names)
+    finally:
+        if names.get(function) is not known:
+            made = [node for node in parsed.tree.body if getattr(node, "name", "") == function]
+            facts["stub"] = any(ipython_cells.is_stub(node) for node in made[-1:])
 
 
 def run_text(text: str, filename: str, names: dict[str, Any]) -> None:

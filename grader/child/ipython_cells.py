@@ -19,12 +19,7 @@ AROUND_PYTHON = frozenset(("time", "timeit", "capture", "prun"))
 
 @dataclass(frozen=True)
 class Parsed:
-    """One cell as Python.
-
-    Args:
-        tree: its statements, with lines numbered through all cells.
-        ignored: the lines that only IPython understands.
-    """
+    """One cell as Python, its lines numbered through all cells; those `ignored` are for IPython alone."""
 
     tree: ast.Module
     ignored: tuple[int, ...] = ()
@@ -41,10 +36,7 @@ def lines(cell: str) -> list[str]:
 
 
 def parse(cell: str, before: int, filename: str = "") -> Parsed:
-    """Read one cell; magics, shell lines and help lines are passed over.
-
-    Args:
-        before: how many lines stand before it in other cells.
+    """Read one cell, below so many lines of other cells; magics, shell lines and help lines are passed over.
 
     Raises:
         SyntaxError: it is no Python, with the line numbered through all cells.

@@ -124,8 +124,8 @@ def _storage(argument: torch.Tensor) -> int | None:
 
 def _dtype_of(arguments: Iterable[Any]) -> torch.dtype:
     """The arguments' floating dtype, made the default so that `torch.zeros(...)` without one fits them."""
-    tensors = (value for value in arguments if isinstance(value, torch.Tensor) and value.is_floating_point())
-    return next((tensor.dtype for tensor in tensors), torch.float32)
+    tensors = (value for value in arguments if isinstance(value, torch.Tensor))
+    return next((tensor.dtype for tensor in tensors if tensor.is_floating_point()), torch.float32)
 
 
 def _build(value: Facts, inputs: Arrays) -> Any:
@@ -224,18 +224,13 @@ def _numbers(values: Sequence[Any]) -> np.ndarray | None:
 
 
 def _tensor(tensor: torch.Tensor, results: Arrays) -> Facts:
-    facts: Facts = {
-        "kind": "tensor",
-        "dtype": str(tensor.dtype).removeprefix("torch."),
-        "shape": list(tensor.shape),
-        "array": None,
-    }
     if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
         return {"kind": "other", "type": f"{str(tensor.layout).removeprefix('torch.')} {tensor.device.type} tensor"}
+    array, dtype = None, str(tensor.dtype).removeprefix("torch.")
     if tensor.numel() * tensor.element_size() <= MAX_ARRAY:
         readable = tensor.float() if tensor.dtype is torch.bfloat16 else tensor
-        facts["array"] = _add_array(readable.resolve_conj().resolve_neg().contiguous().numpy(), results)
-    return facts
+        array = _add_array(readable.resolve_conj().resolve_neg().contiguous().numpy(), results)
+    return {"kind": "tensor", "dtype": dtype, "shape": list(tensor.shape), "array": array}
 
 
 def _add_array(array: Any, results: Arrays) -> int:

@@ -45,19 +45,11 @@ def everything_forbidden(version: int) -> tuple[int, int, int]:
 
 
 def deny_all_ruleset() -> int:
-    """A new ruleset as a file descriptor: all that this kernel can forbid is forbidden.
-
-    Raises:
-        OSError: the kernel has no Landlock.
-    """
+    """A new ruleset as a file descriptor: all that this kernel can forbid is forbidden."""
     attributes = _Attributes(*everything_forbidden(abi()))
     return syscall(CREATE_RULESET, ctypes.byref(attributes), ctypes.sizeof(attributes), 0)
 
 
 def restrict_self(ruleset: int) -> None:
-    """Put this thread under a ruleset, for ever; no_new_privs must be set.
-
-    Raises:
-        OSError: the kernel refuses.
-    """
+    """Put this thread under a ruleset, for ever; no_new_privs must be set."""
     syscall(RESTRICT_SELF, ruleset, 0)

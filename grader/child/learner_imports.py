@@ -19,8 +19,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, NoReturn
 
-from .import_ban import is_banned
-from .preloaded_modules import MODULES
+from .preloaded_modules import MODULES, is_banned
 
 SHOWS = frozenset(
     "matplotlib mpl_toolkits pylab seaborn plotly bokeh altair plotnine holoviews hvplot panel pandas polars tabulate "
@@ -105,9 +104,6 @@ class PassedOver(types.ModuleType):
     def __bool__(self) -> bool:
         return True
 
-    def __enter__(self) -> PassedOver:
-        return self
-
     def __exit__(self, *_: object) -> None: ...
 
     def __repr__(self, _spec: str = "") -> str:
@@ -120,8 +116,6 @@ class PassedOver(types.ModuleType):
 
     def __instancecheck__(self, _instance: object) -> bool:
         return False
-
-    def __setitem__(self, _key: object, _value: object) -> None: ...
 
     def _itself(self, *_args: object) -> PassedOver:
         return self
@@ -136,20 +130,14 @@ class PassedOver(types.ModuleType):
 
 for _name in (*NUMBERS, *OPERATORS, "call", "iter", "mro_entries", "instancecheck", "setitem"):
     setattr(Absent, f"__{_name}__", Absent._refuse)
-for _name in OPERATORS:
+for _name in (*OPERATORS, "enter", "setitem"):
     setattr(PassedOver, f"__{_name}__", PassedOver._itself)
 for _name in NUMBERS:
     setattr(PassedOver, f"__{_name}__", PassedOver._refuse)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the submission's own files, and stand-ins.
-
-    Args:
-        sources: the text of each file, by the name of its module.
-        folder: what tracebacks put before their names.
-        run: runs a text, named so, in a namespace.
-    """
+    """Finds the submission's own files, whose texts it runs in their namespaces, and stand-ins."""
 
     def __init__(self, sources: Mapping[str, str], folder: str, run: Run) -> None:
         self.sources, self.folder, self.run = sources, folder, run

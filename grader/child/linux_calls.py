@@ -1,12 +1,13 @@
-"""System calls that Python's standard library does not offer."""
+"""System calls that Python's standard library does not offer; an `OSError` says that the kernel refuses one."""
 
 from __future__ import annotations
 
 import ctypes
 import mmap
 import os
+from typing import Any
 
-_LIBC = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+_LIBC: Any = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 
 MADV_COLLAPSE = 25
 MAP_FIXED = 0x10
@@ -20,43 +21,24 @@ PR_SET_NO_NEW_PRIVS = 38
 
 
 def prctl(option: int, value: int, pointer: object = None) -> None:
-    """Set an attribute of this process.
-
-    Raises:
-        OSError: the kernel refuses.
-    """
-    assert _LIBC is not None
+    """Set an attribute of this process."""
     unused = ctypes.c_ulong(0)
     _checked(_LIBC.prctl(option, ctypes.c_ulong(value), pointer or unused, unused, unused), f"prctl {option}")
 
 
 def syscall(number: int, *arguments: object) -> int:
-    """Make a system call by number; plain integers are passed as longs.
-
-    Raises:
-        OSError: the kernel refuses.
-    """
-    assert _LIBC is not None
+    """Make a system call by number; plain integers are passed as longs."""
     longs = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
     return _checked(_LIBC.syscall(ctypes.c_long(number), *longs), f"system call {number}")
 
 
 def fork() -> int:
-    """As `os.fork`, in a process of one thread: no library prepares the child for threads or draws it a new seed.
-
-    Raises:
-        OSError: the kernel refuses another process.
-    """
+    """As `os.fork`, in a process of one thread: no library prepares the child for threads or draws it a new seed."""
     return _checked(ctypes.PyDLL(None, use_errno=True).fork(), "fork")
 
 
 def map_code(address: int, size: int, fd: int, offset: int) -> None:
-    """Put a part of a file in the place of whole pages of this process's memory, to be run and not to be written.
-
-    Raises:
-        OSError: the kernel refuses.
-    """
-    assert _LIBC is not None
+    """Put a part of a file in the place of whole pages of this process's memory, to be run and not to be written."""
     _LIBC.mmap.restype = ctypes.c_ssize_t
     place, protection = (ctypes.c_void_p(address), ctypes.c_size_t(size)), mmap.PROT_READ | mmap.PROT_EXEC
     _checked(_LIBC.mmap(*place, protection, mmap.MAP_SHARED | MAP_FIXED, fd, ctypes.c_long(offset)), "mmap")
@@ -64,20 +46,17 @@ def map_code(address: int, size: int, fd: int, offset: int) -> None:
 
 def malloc(size: int) -> int:
     """Take memory from C's allocator, for good: where it is."""
-    assert _LIBC is not None
     _LIBC.malloc.restype = ctypes.c_void_p
     return _LIBC.malloc(ctypes.c_size_t(size)) or 0
 
 
 def give_back_at_once(size: int) -> None:
     """Have C's allocator give back each piece of memory of this size or more when it is freed: it leaves no holes."""
-    assert _LIBC is not None
     _LIBC.mallopt(M_MMAP_THRESHOLD, ctypes.c_int(size))
 
 
 def huge_pages() -> None:
     """Gather this process's own memory into huge pages, where the kernel (6.1 or later) can; elsewhere do nothing."""
-    assert _LIBC is not None
     with open("/proc/self/maps") as maps:
         for line in maps:
             span, permissions, _offset, _device, inode, *_name = line.split()

@@ -40,11 +40,7 @@ Named = Mapping[bytes, re.Pattern[bytes]]
 
 @dataclass(frozen=True)
 class Code:
-    """Functions in this process's memory.
-
-    Args:
-        spans: the address and the size of each, and which of the names it was found by, [functions, 3].
-    """
+    """Functions in this process's memory: the address and the size of each, and which of the names it was found by."""
 
     spans: np.ndarray
 

@@ -111,11 +111,7 @@ def _ends_with(shape: tuple[int, ...], size: int) -> bool:
 
 
 class NudgeWatch(TorchFunctionMode):
-    """A context that sees every array which goes into an operation of torch or numpy, or comes out of it.
-
-    Args:
-        arguments: the floating-point arrays that the call is given, by name.
-    """
+    """A context that sees every array which goes into an operation of torch or numpy, or comes out of it."""
 
     def __init__(self, arguments: Mapping[str, np.ndarray]) -> None:
         super().__init__()
@@ -144,11 +140,7 @@ class NudgeWatch(TorchFunctionMode):
         return watched(result, self) if isinstance(result, np.ndarray) else result
 
     def look(self, value: Any) -> None:
-        """Look at every array in a value.
-
-        Raises:
-            SeenEnough: there is nothing more to learn.
-        """
+        """Look at every array in a value, until there is nothing more to learn."""
         for array in _arrays(value):
             self.looks += 1
             for beside in self.beside.values():

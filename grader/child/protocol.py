@@ -2,6 +2,8 @@
 
 frame   = MAGIC (4 bytes) | header length (u32) | payload length (u64) | header | payload
 header  = JSON object; `header["arrays"]` lists [dtype, shape] of each array in the payload, in order
+
+Whatever is not as promised, or cannot be sent, is a `ProtocolError`.
 """
 
 from __future__ import annotations
@@ -43,20 +45,12 @@ class Frame(NamedTuple):
 
 
 def pack(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> bytes:
-    """One frame.
-
-    Raises:
-        ProtocolError: see `parts`.
-    """
+    """One frame."""
     return b"".join(parts(header, arrays))
 
 
 def parts(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> list[bytes | memoryview]:
-    """One frame in parts, its arrays where they lie.
-
-    Raises:
-        ProtocolError: an array has a dtype that frames do not carry, or the frame would be too large.
-    """
+    """One frame in parts, its arrays where they lie."""
     described = [(NAMES.get(array.dtype), array.shape) for array in arrays]
     if unknown := {array.dtype.name for array in arrays if array.dtype not in NAMES}:
         raise ProtocolError(f"frames do not carry arrays of {', '.join(sorted(unknown))}")
@@ -84,14 +78,7 @@ def write(fd: int, parts: Sequence[bytes | memoryview]) -> None:
 
 
 def unpack(frame: bytes | mmap, max_header: int = MAX_HEADER) -> Frame:
-    """Take one frame apart; arrays are views of exactly the promised sizes.
-
-    Args:
-        max_header: how many bytes of JSON are read at all.
-
-    Raises:
-        ProtocolError: anything at all is not as promised, trailing bytes included.
-    """
+    """Take one frame apart, with no more of a header than that; arrays are views of exactly the promised sizes."""
     if len(frame) < PREFIX.size:
         raise ProtocolError("the frame is cut short")
     head_size, payload_size = _lengths(frame[: PREFIX.size])
@@ -104,11 +91,7 @@ def unpack(frame: bytes | mmap, max_header: int = MAX_HEADER) -> Frame:
 
 
 def taken_apart(frame: Frame, jobs: int) -> list[Frame]:
-    """The replies to so many jobs that were sent together.
-
-    Raises:
-        ProtocolError: there are not as many, or they do not share the arrays among them.
-    """
+    """The replies to so many jobs that were sent together, which share the arrays among them."""
     replies, arrays = frame.header.get("together"), iter(frame.arrays)
     if not isinstance(replies, list) or len(replies) != jobs or not all(isinstance(reply, dict) for reply in replies):
         raise ProtocolError("the replies are not those to what was sent together")
@@ -119,11 +102,7 @@ def taken_apart(frame: Frame, jobs: int) -> list[Frame]:
 
 
 def read_frame(stream: BinaryIO) -> bytes | None:
-    """The next whole frame of a stream, `None` at its end.
-
-    Raises:
-        ProtocolError: the prefix is malformed or the stream ends inside a frame.
-    """
+    """The next whole frame of a stream, `None` at its end."""
     prefix = stream.read(PREFIX.size)
     if not prefix:
         return None

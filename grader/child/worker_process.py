@@ -7,8 +7,10 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import gc
+import math
 import mmap
 import os
 import select
@@ -19,6 +21,7 @@ from os import _exit
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+import torch
 
 from . import plain_torch, protocol, warm_memory
 from .accident_limits import forbid_accidents, forget_inherited_signals, limit
@@ -35,22 +38,22 @@ SPECIALIZED = 24  # times that code runs before Python has specialized it
 def main() -> None:
     """Entry: `fork FD ISOLATION` with a control socket, or `pipe` with frames on stdin and stdout."""
     isolation = sys.argv[3] if sys.argv[1] == "fork" else "none"
-    strict = isolation != "none"
     forget_inherited_signals()
     null = os.open(os.devnull, os.O_RDWR)  # which the confined may not open
-    _settle(strict)
-    if sys.argv[1] == "fork":
-        serve_fork(socket.socket(fileno=int(sys.argv[2])), _confinement(isolation) if strict else None, null)
-    else:
+    _settle(strict=isolation != "none")
+    if sys.argv[1] == "pipe":
         serve_pipe(null)
+        return
+    confinement = None
+    if isolation != "none":
+        from .confinement import prepare
+
+        confinement = prepare(with_landlock=isolation != "seccomp")
+    serve_fork(socket.socket(fileno=int(sys.argv[2])), confinement, null)
 
 
 def serve_fork(control: socket.socket, confinement: Confinement | None, null: int) -> None:
-    """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another.
-
-    Args:
-        null: the descriptor that its streams become, once it is ready.
-    """
+    """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     forbid_accidents()
     if confinement is None:
@@ -131,11 +134,7 @@ def _child(parent: int, job: int, result: int, confinement: Confinement | None) 
 
 
 def serve_pipe(null: int) -> None:
-    """Answer jobs from stdin on what was stdout; what learner code prints cannot reach it.
-
-    Args:
-        null: the descriptor that its streams become, once it is ready.
-    """
+    """Answer jobs from stdin on what was stdout; what learner code prints cannot reach it."""
     replies = os.fdopen(os.dup(1), "wb")
     jobs = os.fdopen(os.dup(0), "rb")
     forbid_accidents()
@@ -162,12 +161,6 @@ def serve_pipe(null: int) -> None:
 
 def _patchable() -> list[Any]:
     """What learner code may patch by accident or habit, and the next job would trip over."""
-    import builtins
-    import math
-
-    import numpy as np
-    import torch
-
     return [builtins, math, np, torch, torch.Tensor, torch.nn.functional, torch.linalg]
 
 
@@ -180,30 +173,17 @@ def _undo_patches(originals: list[tuple[Any, dict[str, Any]]]) -> None:
             delattr(owner, name)
 
 
-def _confinement(isolation: str) -> Confinement:
-    from .confinement import prepare
-
-    return prepare(with_landlock=isolation != "seccomp")
-
-
-def _settle(strict: bool) -> None:
-    """Leave every folder, and make torch plain."""
+def _settle(*, strict: bool) -> None:
+    """Leave every folder, and make torch plain; load what can never be loaded once no file can be opened."""
     plain_torch.settle()
     os.chdir(os.sep)
     os.environ["LOGNAME"] = "learner"
-    if strict:
-        _settle_strictly()
-    else:
+    if not strict:
         _rehearse(1)
-
-
-def _settle_strictly() -> None:
-    """Load what can never be loaded once no file can be opened, and switch off what writes machine code."""
-    import torch
-
+        return
     from . import autograd_removal, preloaded_modules
 
-    torch.backends.mkldnn.set_flags(False)  # type: ignore[no-untyped-call]
+    torch.backends.mkldnn.set_flags(False)  # type: ignore[no-untyped-call]  # which writes machine code
     preloaded_modules.load()
     autograd_removal.remove()
     _rehearse(1, meter=True)

@@ -105,22 +105,19 @@ class _File:
         """The expressions in a statement that differentiate by torch."""
         local = _local_names(part)
         for node in ast.walk(part):
-            if isinstance(node, (ast.Call, ast.Attribute, ast.Name)) and self._is_use(node, local):
+            if (isinstance(node, ast.Call) and self._asks_for_a_graph(node, local)) or (
+                isinstance(node, (ast.Attribute, ast.Name)) and self._differentiates(node, local)
+            ):
                 yield node
-
-    def _is_use(self, node: ast.Call | ast.Attribute | ast.Name, local: frozenset[str]) -> bool:
-        if isinstance(node, ast.Call):
-            return self._asks_for_a_graph(node, local)
-        return self._differentiates(node, local)
 
     def _asks_for_a_graph(self, call: ast.Call, local: frozenset[str]) -> bool:
         """`.backward(...)`, `.requires_grad_()`, or `requires_grad=True` for something that torch makes."""
         called = call.func
         if isinstance(called, ast.Attribute) and called.attr in {"backward", "requires_grad_"} - self.attributes:
             owner = self._full_name(called.value, local)
-            return (owner is None or owner.startswith("torch")) and not any(_is_false(value) for value in call.args)
+            return (owner is None or owner.startswith("torch")) and not any(_is(False, value) for value in call.args)
         full = self._full_name(called, local)
-        asked = any(keyword.arg == "requires_grad" and _is_true(keyword.value) for keyword in call.keywords)
+        asked = any(keyword.arg == "requires_grad" and _is(True, keyword.value) for keyword in call.keywords)
         return asked and full is not None and full.startswith("torch.")
 
     def _differentiates(self, node: ast.Attribute | ast.Name, local: frozenset[str]) -> bool:
@@ -148,11 +145,11 @@ def _bound_by(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield statement.name
     elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
-        yield from (node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and _stores(node))
+        yield from _assigned(statement)
 
 
-def _stores(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
+def _assigned(tree: ast.AST) -> Iterator[str]:
+    return (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
 def _members(tree: ast.Module) -> Iterator[str]:
@@ -164,10 +161,8 @@ def _members(tree: ast.Module) -> Iterator[str]:
             inside = not _is_function(node)
         elif inside and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.name
-        elif inside and isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr
-        elif inside and isinstance(node, ast.Name) and _stores(node):
-            yield node.id
+        elif inside and isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Store):
+            yield node.attr if isinstance(node, ast.Attribute) else node.id
         waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
 
 
@@ -190,13 +185,11 @@ def _local_names(part: ast.stmt) -> frozenset[str]:
     """Parameters, and what is assigned or defined inside a function or class."""
     if isinstance(part, (ast.Assign, ast.AnnAssign)):
         return frozenset()
-    names = {node.arg for node in ast.walk(part) if isinstance(node, ast.arg)}
-    names |= {node.id for node in ast.walk(part) if isinstance(node, ast.Name) and _stores(node)}
+    names = {node.arg for node in ast.walk(part) if isinstance(node, ast.arg)} | {*_assigned(part)}
     names |= {
         node.name for node in ast.walk(part) if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node is not part
     }
-    outer = {name for node in ast.walk(part) if isinstance(node, ast.Global) for name in node.names}
-    return frozenset(names - outer)
+    return frozenset(names.difference(*(node.names for node in ast.walk(part) if isinstance(node, ast.Global))))
 
 
 def _free_names(part: ast.stmt) -> Iterator[str]:
@@ -206,9 +199,5 @@ def _free_names(part: ast.stmt) -> Iterator[str]:
             yield node.id
 
 
-def _is_true(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value is True
-
-
-def _is_false(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value is False
+def _is(constant: bool, value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is constant

@@ -33,11 +33,6 @@ BY_FORMULA = (
 )
 
 
-def is_metered(trial: Trial) -> bool:
-    """The worker is to measure this call's work and memory."""
-    return trial.metered or requested_gradients(trial.arguments) is not None
-
-
 def forbidden_bytes(function: Declaration, trial: Trial) -> float:
     """How much memory is as much as the array takes that must never be held (float32)."""
     axes = axes_of(function.never_holds)
@@ -78,11 +73,7 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
 
 
 def without_watched_call(observed: Observation, asked: int) -> tuple[Observation, Mapping[str, int]]:
-    """What was observed in the calls that are judged, and how often the forward pass was run beside each argument.
-
-    Raises:
-        ProtocolError: the reply answers more calls.
-    """
+    """What was observed in the calls that are judged, and how often the forward pass was run beside each argument."""
     facts = observed.facts
     if len(facts.calls) > asked + 1:
         raise ProtocolError("the reply answers another number of calls")

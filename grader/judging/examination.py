@@ -23,12 +23,7 @@ RETURNS = ". What it returns counts for nothing: only an exception rejects, as f
 
 @dataclass(frozen=True)
 class Examined:
-    """One backward pass, and what the test made of it.
-
-    Args:
-        calls: those in which it was the argument.
-        is_wrong: the test must reject it.
-    """
+    """One backward pass, which a test must reject if it is wrong, and the calls in which it was the argument."""
 
     given: BackwardPass
     calls: tuple[Call, ...]
@@ -70,10 +65,11 @@ class Examination:
     def _counted(self) -> list[Examined]:
         return [each for each in self._all if not each.given.name]
 
-    def _judged_rightly(self, *, wrong: bool) -> tuple[int, int]:
-        """How many of the wrong, or the right, backward passes the test is right about, and how many there are."""
-        of_kind = [each.is_judged_rightly for each in self._counted if each.is_wrong == wrong]
-        return sum(of_kind), len(of_kind)
+    @cached_property
+    def _numbers(self) -> tuple[int, int, int, int]:
+        """How many wrong backward passes are rejected, and of how many; the same of right ones that are accepted."""
+        wrong, right = ([e.is_judged_rightly for e in self._counted if e.is_wrong == kind] for kind in (True, False))
+        return sum(wrong), len(wrong), sum(right), len(right)
 
     @cached_property
     def share(self) -> float:
@@ -81,8 +77,7 @@ class Examination:
 
         So a test that tells nothing apart is worth nothing, and to reject a right one is never a gain.
         """
-        rejected, wrong = self._judged_rightly(wrong=True)
-        accepted, right = self._judged_rightly(wrong=False)
+        rejected, wrong, accepted, right = self._numbers
         return max(0.0, rejected / wrong - (right - accepted) / right)
 
     def diagnosis(self) -> tuple[Diagnosis | None, str]:
@@ -113,8 +108,7 @@ class Examination:
 
     @property
     def _counts(self) -> str:
-        rejected, wrong = self._judged_rightly(wrong=True)
-        accepted, right = self._judged_rightly(wrong=False)
+        rejected, wrong, accepted, right = self._numbers
         return f"it rejects {rejected} of {wrong} wrong backward passes and accepts {accepted} of {right} right ones"
 
     @property

@@ -19,14 +19,16 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
+from grader.child.accident_limits import in_use
+from grader.child.linux_calls import PR_SET_PDEATHSIG, prctl
 from grader.course import Course, CourseExercise
-from grader.results import ExerciseResult, exercise_from_json
+from grader.results import ExerciseResult, Status, exercise_from_json
 from grader.sandbox.isolation import Isolation
 from grader.sandbox.warm_process import Closing, states_below
 from grader.sandbox.worker import Worker, start_worker, worker_mode
 
 from .lazy_grader import new_grader
-from .source_text import Files
+from .source_text import Content, Files
 
 if TYPE_CHECKING:
     from .grading import Grader
@@ -107,10 +109,9 @@ class GradingPool(Closing):
     def grade(
         self, submissions: Iterable[tuple[Any, Sequence[Part]]]
     ) -> Iterator[tuple[Any, list[ExerciseResult]] | None]:
-        """Each submission's results when they are there, in the order of its parts; `None` where a second brought none.
+        """Each submission's results under its key when they are there, in the order of its parts.
 
-        Args:
-            submissions: what is graded, each under a key that its results come back with.
+        `None` comes where a second brought none.
         """
         tasks, again = (_Task(key, deque(parts)) for key, parts in submissions), deque[_Task]()
         while True:
@@ -140,11 +141,7 @@ class GradingPool(Closing):
         return [process for process in self._running if process.task is None]
 
     def _advance(self, process: _GradingProcess, is_ready: bool, again: deque[_Task]) -> _Task | None:
-        """Hear what a process has to say; its submission, once that is done.
-
-        Args:
-            again: where a submission goes that another process must end.
-        """
+        """Hear what a process has to say; its submission, if done; one that another must end goes to `again`."""
         task = process.task
         assert task is not None
         found = process.receive() if is_ready else None
@@ -153,12 +150,12 @@ class GradingPool(Closing):
         keeps = found is not None and found.status != "error"
         if not keeps:  # whatever it was, a fresh process may do better
             self._running.remove(process)
-            loss = process.close()
+            why, status = process.close()
             task.attempts += 1
-            if task.attempts < ATTEMPTS and not (found is None and loss.is_of_submission):
+            if task.attempts < ATTEMPTS and not (found is None and status == "failed"):
                 again.append(task)
                 return None
-            found = found or loss.result(self.course.find(task.left[0].exercise))
+            found = found or self.course.find(task.left[0].exercise).unread_result(why, status)
         assert found is not None
         task.results.append(found)
         task.left.popleft()
@@ -170,24 +167,8 @@ class GradingPool(Closing):
         return None if task.left else task
 
 
-@dataclass(frozen=True)
-class _Loss:
-    """Why a grading process was lost, and whether what it judged is to blame."""
-
-    says: str
-    is_of_submission: bool = False
-
-    def result(self, exercise: CourseExercise) -> ExerciseResult:
-        """What is said of the exercise that it had."""
-        return exercise.unread_result(self.says, "failed" if self.is_of_submission else "error")
-
-
 class _GradingProcess:
-    """One grading process, with a worker of its own, as the coordinator sees it.
-
-    Args:
-        worker: a warm worker that was started for it; otherwise it starts one.
-    """
+    """One grading process as the coordinator sees it; it starts a worker of its own if it is given none."""
 
     def __init__(self, course: Course, isolation: Isolation, grader: Grader, worker: Worker | None) -> None:
         forks = sys.platform == "linux"
@@ -223,8 +204,8 @@ class _GradingProcess:
         processes = [self.process.pid, self.worker.pid if self.worker is not None else 0]
         return not any(state in AT_WORK for pid in processes for _, state in states_below(pid))
 
-    def close(self) -> _Loss:
-        """End the process and its worker; why it had ended, if it had."""
+    def close(self) -> tuple[str, Status]:
+        """End the process and its worker; why it was lost, and what that makes of the exercise that it had."""
         self.connection.close()
         self.process.join(0.1)
         code = self.process.exitcode
@@ -233,9 +214,9 @@ class _GradingProcess:
         if self.worker is not None:
             self.worker.close()
         if code == -signal.SIGPROF:
-            return _Loss(f"judging it took more than {self.limit:g} seconds of processor time", is_of_submission=True)
+            return f"judging it took more than {self.limit:g} seconds of processor time", "failed"
         how = "it did not answer any more" if code is None else f"it ended with {code}"
-        return _Loss(f"the grading process was lost ({how}): run the same command again")
+        return f"the grading process was lost ({how}): run the same command again", "error"
 
 
 def _serve(
@@ -243,9 +224,9 @@ def _serve(
 ) -> None:
     """Grade what comes over a connection, until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator ends this process
-    _die_with_parent()
+    if sys.platform == "linux":
+        _limit_itself()
     grader = new_grader(grader) if isinstance(grader, int) else grader
-    _limit_memory()
     with contextlib.suppress(EOFError, OSError), contextlib.ExitStack() as stack:
         while True:
             submission = [(course.find(part.exercise), part.content, part.beside) for part in connection.recv()]
@@ -254,18 +235,14 @@ def _serve(
                 passed = grader.passed_together(submission, worker)
             for exercise, content, beside in submission:
                 with _budget(course.policy.time_limit):
-                    result = passed.get(exercise.id) or _grade(grader, exercise, content, beside, worker)
+                    result = passed.get(exercise.id) or _grade(grader, exercise, content, worker, beside)
                 record = {**result.record, "printed": result.printed, "notes": result.notes}
                 connection.send_bytes(json.dumps(record).encode())
 
 
-def _grade(
-    grader: Grader, exercise: CourseExercise, content: bytes | tuple[str, ...], beside: Files, worker: Worker
-) -> ExerciseResult:
+def _grade(grader: Grader, exercise: CourseExercise, content: Content, worker: Worker, beside: Files) -> ExerciseResult:
     try:
-        if isinstance(content, bytes):
-            return grader.grade(exercise, content, worker, beside=beside)
-        return grader.grade_cells(exercise, content, worker, beside=beside)
+        return grader.grade(exercise, content, worker, beside=beside)
     except MemoryError:
         return exercise.unread_result("judging it takes more memory than there is for one exercise", "failed")
     except Exception as error:  # one submission never stops the rest
@@ -285,18 +262,9 @@ def _budget(seconds: float) -> Iterator[None]:
     signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def _die_with_parent() -> None:
-    if sys.platform == "linux":
-        from grader.child.linux_calls import PR_SET_PDEATHSIG, prctl
+def _limit_itself() -> None:
+    """End with the coordinator, and take only so much memory beyond what is there already."""
+    import resource
 
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _limit_memory() -> None:
-    """Let judging take so much memory beyond what is there already, where the platform can limit it."""
-    if sys.platform == "linux":
-        import resource
-
-        from grader.child.accident_limits import in_use
-
-        resource.setrlimit(resource.RLIMIT_AS, (in_use("VmSize") + MEMORY, resource.RLIM_INFINITY))
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    resource.setrlimit(resource.RLIMIT_AS, (in_use("VmSize") + MEMORY, resource.RLIM_INFINITY))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis, Mistake
 from grader.diagnosis.search import find_mistakes
 from grader.errors import ProtocolError
-from grader.exercise import Answer, Declaration, Exercise, Routine
+from grader.exercise import Answer, Exercise, Routine
 from grader.reference.compare import agrees, scaled_error
 from grader.reference.option_arguments import right_where
 from grader.reference.references import rounding
@@ -29,13 +29,12 @@ from . import autograd_lint, cost_checks, structure_checks
 from .examination import Examination
 from .nudge_evidence import both_shown, call_evidence, evidence_of
 from .source_text import Source
+from .trials_of_run import with_some_repeated
 from .verdicts import answer_result, same_for_every_answer
 
-CELL_SHARE = 0.25
 MOST_ROUNDING = 0.1
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
 KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
-TOO_DEEP = structure_checks.TOO_DEEP
 KEPT_HINTS = ("What does your code keep from one call to the next, outside of the function or on it?",)
 AFTER_ERROR = "what was stored before the exception was judged:"
 Verdict = Diagnosis | None
@@ -58,32 +57,25 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
     return delicate and error <= rounding(declaration, answer, trial)  # type: ignore[arg-type]
 
 
-def with_some_repeated(declaration: Declaration, trials: Sequence[Trial]) -> list[Trial]:
-    """Every trial, the last of them twice in a row, and then the largest again, which has the same sizes.
-
-    What depends on an earlier call gives another answer in one of these, or a wrong one in the last trial. What a test
-    answers may depend on chance or on the order: all of its trials are there again from last to first, and once more.
-    """
-    if declaration.is_test:
-        return [*trials, *reversed(trials), *trials]
-    return [*trials, trials[-1], max(trials, key=lambda trial: trial.entries)]
-
-
 @dataclass(frozen=True)
 class Judge:
-    """Judges one file or notebook whose reply is in."""
+    """Judges one file or notebook whose reply is in.
+
+    Args:
+        nudged: how often the forward pass was run beside each argument, in the call that is watched.
+    """
 
     exercise: CourseExercise
     source: Source
     trials: Sequence[Trial]
     observed: Observation
+    nudged: Mapping[str, int]
 
     def result(self) -> ExerciseResult:
         """The verdict on every answer."""
-        facts = self.observed.facts
-        exercise, limit = self.exercise, self.exercise.course.policy.time_limit
+        facts, exercise = self.observed.facts, self.exercise
         notes = tuple(structure_checks.notes(facts, self.source))
-        whole = structure_checks.check_source(facts, exercise, self.source, limit, limit * CELL_SHARE)
+        whole = structure_checks.check_source(facts, exercise, self.source)
         if whole is not None:
             return replace(same_for_every_answer(exercise, whole), printed=facts.printed, notes=notes)
         if len(facts.calls) != len(self._asked):
@@ -93,7 +85,8 @@ class Judge:
             notes = (*notes, f"{AFTER_ERROR} {self._diagnose_raised(*self._raised).says}")
         if self._shallow is not None and any(answer.code not in (None, "error") for answer in answers):
             notes = (*notes, f"besides, {self._diagnose_raised(*self._raised).says}")  # type: ignore[misc]
-        return ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
+        found = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
+        return cost_checks.told_of_nudges(exercise, found, self.nudged)
 
     def is_all_right(self) -> bool:
         """Every answer is there, and right in every trial: no mistake has to be looked for."""
@@ -103,9 +96,7 @@ class Judge:
         if self.exercise.function.is_test:
             return self._examination.diagnosis()[0] is None
         return all(
-            self._check_structure(answer) is None
-            and all(self._is_right(answer, trial, array) for trial, array in self._pairs(answer))
-            for answer in answers
+            self._check_structure(answer) is None and self._are_right(answer, self._pairs(answer)) for answer in answers
         )
 
     @cached_property
@@ -127,7 +118,7 @@ class Judge:
     def _autograd_use(self) -> Verdict:
         """The rule and the line, where the function lets torch differentiate."""
         use = autograd_lint.autograd_use(self.source.cells, self.exercise.id, self.observed.facts.ignored)
-        return None if use is None else structure_checks.diagnose_autograd_use(use, self.source)
+        return None if use is None else structure_checks.diagnose_autograd_use(*use, self.source)
 
     def _check(self, answer: Answer) -> AnswerResult:
         """What was stored before an exception passes where it is right; it may be unfinished where it is wrong."""
@@ -150,8 +141,8 @@ class Judge:
         if verdict is not None:
             return answer_result(self.exercise, answer, verdict)
         pairs = self._pairs(answer)
-        if all(self._is_right(answer, trial, array) for trial, array in pairs):
-            return answer_result(self.exercise, answer, self._check_inputs(exactly=True) or self._check_cost(answer))
+        if self._are_right(answer, pairs):
+            return answer_result(self.exercise, answer, self._rounded or self._check_cost(answer))
         kept = self._check_kept(answer, pairs)
         return self._explain(answer, pairs) if kept is None else answer_result(self.exercise, answer, kept)
 
@@ -161,7 +152,8 @@ class Judge:
 
         How far a recursion comes is a question of its own: what is wrong elsewhere is told first.
         """
-        ended = {id(trial) for trial, call in self._trial_calls if call.error and call.error.type == TOO_DEEP}
+        deep = structure_checks.TOO_DEEP
+        ended = {id(trial) for trial, call in self._trial_calls if call.error and call.error.type == deep}
         kept = [trial for trial in self.trials if id(trial) not in ended]
         if not ended or not kept:
             return None
@@ -195,24 +187,20 @@ class Judge:
 
     def _diagnose_error(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
         diagnosis = self._diagnose_raised(trial, error)
-        of_sizes = trial.setting.is_special and not NO_GRADIENT.search(error.message)
-        if diagnosis.code == "error" and of_sizes and self._right_elsewhere(answer):
+        if diagnosis.code != "error" or not self._right_elsewhere(answer):
+            return diagnosis
+        if trial.setting.is_special and not NO_GRADIENT.search(error.message):
             return Diagnosis("shape-special", f"in {trial.setting.kind} it stops with {diagnosis.says}")
-        if diagnosis.code == "error" and (where := self._right_where(answer)):
-            return replace(diagnosis, says=f"{diagnosis.says}. It is right only where {where}")
-        return diagnosis
-
-    def _right_where(self, answer: Answer) -> str:
-        """The options for which the answer is right, where others make the function raise."""
         sound = [trial for trial, call in self._trial_calls if call.error is None]
         raising = [trial for trial, call in self._trial_calls if call.error is not None]
-        return right_where(answer, sound, raising) if self._right_elsewhere(answer) else ""
+        where = right_where(answer, sound, raising)  # the options
+        return replace(diagnosis, says=f"{diagnosis.says}. It is right only where {where}") if where else diagnosis
 
     def _right_elsewhere(self, answer: Answer) -> bool:
         """Some trials raise, and in every other one the answer is right."""
         sound = [(trial, call) for trial, call in self._trial_calls if call.error is None]
         return bool(sound) and all(
-            (array := self._array(answer, call)) is not None and self._is_right(answer, trial, array)
+            (array := self._array(answer, call)) is not None and self._are_right(answer, [(trial, array)])
             for trial, call in sound
             if trial.expected[answer.name] is not None
         )
@@ -230,11 +218,7 @@ class Judge:
         return self.observed.array(structure_checks.value_of(answer, call))
 
     def _pairs(self, answer: Answer) -> list[Pair]:
-        """Each trial with the learner's array in it, where one is expected.
-
-        Raises:
-            ProtocolError: there is none where there must be one.
-        """
+        """Each trial with the learner's array in it, where one is expected; they must all be there."""
         pairs = self.arrays(answer)
         if not pairs or len(pairs) < sum(trial.expected[answer.name] is not None for trial in self.trials):
             raise ProtocolError("an answer has no contents")
@@ -284,7 +268,7 @@ class Judge:
         kinds = {trial.setting.kind for trial, array in pairs if not np.isfinite(array).all()}
         if kinds - {LARGE_UPSTREAM_KIND}:
             return []
-        return [] if all(self._is_right(answer, *pair) for pair in finite) else finite
+        return [] if self._are_right(answer, finite) else finite
 
     @cached_property
     def mistakes(self) -> dict[str, Mistake]:
@@ -301,8 +285,8 @@ class Judge:
 
     def _check_side_effects(self, answer: Answer) -> Verdict:
         """Inputs unchanged, and the same answer when called again."""
-        if changed := self._check_inputs(exactly=False):
-            return changed
+        if self._mutated is not None:
+            return self._mutated
         found = [(trial, self._array(answer, call)) for trial, call in self._trial_calls]
         for again, array in found[len(self.trials) :]:
             first = next(array for trial, array in found if trial is again)
@@ -313,28 +297,23 @@ class Judge:
     def _check_kept(self, answer: Answer, pairs: Sequence[Pair]) -> Verdict:
         """Right in every trial but the last, whose sizes were there before: something is kept from an earlier call."""
         *others, (trial, array) = pairs
-        if trial is not self.trials[-1] or not all(self._is_right(answer, *pair) for pair in others):
+        if trial is not self.trials[-1] or not self._are_right(answer, others):
             return None
         again = any(agrees(array, earlier) for _, earlier in others if earlier.shape == array.shape)
         what = "the earlier answer again" if again else "a wrong answer, while it is right in every other trial"
         return Diagnosis("not-repeatable", f"called with other numbers of the same sizes, it gives {what}", KEPT_HINTS)
 
-    def _check_inputs(self, *, exactly: bool) -> Verdict:
-        """What became of the arguments, whichever answer it was computed for; see `structure_checks.check_inputs`."""
-        if exactly not in self._input_verdicts:
-            found = (
-                structure_checks.check_inputs(call, trial, self.observed, exactly=exactly)
-                for trial, call in self._trial_calls
-            )
-            self._input_verdicts[exactly] = next((wrong for wrong in found if wrong is not None), None)
-        return self._input_verdicts[exactly]
+    @cached_property
+    def _mutated(self) -> Verdict:
+        """What became of the arguments, whichever answer it was computed for."""
+        return structure_checks.check_inputs(self._trial_calls, self.observed, exactly=False)
 
     @cached_property
-    def _input_verdicts(self) -> dict[bool, Verdict]:
-        return {}
+    def _rounded(self) -> Verdict:
+        return structure_checks.check_inputs(self._trial_calls, self.observed, exactly=True)
 
-    def _is_right(self, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
-        return is_right(self.exercise, answer, trial, array)
+    def _are_right(self, answer: Answer, pairs: Iterable[Pair]) -> bool:
+        return all(is_right(self.exercise, answer, trial, array) for trial, array in pairs)
 
     def _check_cost(self, answer: Answer) -> Verdict:
         """Right, but at what cost: memory that must not be held, work that was not asked for."""
@@ -346,7 +325,7 @@ class Judge:
 
     def _explain(self, answer: Answer, pairs: Sequence[Pair]) -> AnswerResult:
         diagnosis = self._named(answer)
-        wrong = [(trial, array) for trial, array in pairs if not self._is_right(answer, trial, array)]
+        wrong = [pair for pair in pairs if not self._are_right(answer, [pair])]
         trial, array = wrong[0]
         error = scaled_error(array, trial.expected[answer.name])  # type: ignore[arg-type]
         return answer_result(

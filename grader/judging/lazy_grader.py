@@ -12,14 +12,7 @@ if TYPE_CHECKING:
 
 
 def new_grader(seed: int | None = None) -> Grader:
-    """A grader; torch is imported for the first one.
-
-    Args:
-        seed: where every trial comes from; drawn afresh if not given.
-
-    Raises:
-        ModuleNotFoundError: torch, or another library, is not installed.
-    """
+    """A grader; torch is imported for the first one, which raises ModuleNotFoundError where it is not installed."""
     with without_garbage_collection():
         from .grading import Grader
     return Grader(seed)

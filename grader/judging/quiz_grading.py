@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from grader.course import CourseExercise
 from grader.errors import ReadError
@@ -12,7 +12,6 @@ from grader.quiz.answer_sheet import Sheet, decode_sheet, how_to_answer, read_sh
 from grader.quiz.notebook_quiz import sheet_in
 from grader.quiz.plain_yaml import Text
 from grader.quiz.questions import NOT_READ
-from grader.quiz.quiz import Quiz
 from grader.results import AnswerResult, ExerciseResult, Status
 from grader.safe_text import plain
 
@@ -23,51 +22,46 @@ BROKEN = "Look at that line and at the one above it. handgrad reset puts a fresh
 BROKEN_CELL = "Compare that cell with the one that you were given: one name, one answer, one comma in each line."
 
 
-def grade_sheet(exercise: CourseExercise, quiz: Quiz, content: bytes | None) -> ExerciseResult:
-    """The verdict on every question.
-
-    Args:
-        content: the sheet's bytes, `None` where there is none.
-    """
-    if content is None:
-        says = f"{exercise.file} is not there: get a sheet with: handgrad reset {exercise.id}"
-        return _same_for_every_answer(exercise, quiz, "todo", "todo", says)
-    return _grade_answers(exercise, quiz, lambda: read_sheet(decode_sheet(content), quiz), BROKEN)
-
-
-def grade_cells(exercise: CourseExercise, quiz: Quiz, cells: Sequence[str]) -> ExerciseResult:
-    """The verdict on every question, as a notebook's cells answer them: in one assignment, which is not run."""
-    return _grade_answers(exercise, quiz, lambda: sheet_in(exercise.id, quiz, cells), BROKEN_CELL)
-
-
-def _grade_answers(exercise: CourseExercise, quiz: Quiz, read: Callable[[], Sheet | None], hint: str) -> ExerciseResult:
+def grade(exercise: CourseExercise, content: bytes | Sequence[str]) -> ExerciseResult:
+    """The verdict on every question, by an answer sheet or by the cells of a notebook, which are not run."""
+    quiz, hint = exercise.quiz, BROKEN if isinstance(content, bytes) else BROKEN_CELL
     try:
-        sheet = read()
+        if isinstance(content, bytes):
+            sheet: Sheet | None = read_sheet(decode_sheet(content), quiz)
+        else:
+            sheet = sheet_in(exercise.id, quiz, content)
     except ReadError as error:
         says = plain(f"line {error.line}: {error.problem}")
-        return _same_for_every_answer(exercise, quiz, "failed", "syntax-error", says, (hint,))
+        return _same_for_every_answer(exercise, "failed", "syntax-error", says, (hint,))
     if sheet is None:
         says = f"no cell answers the quiz: write your answers into {exercise.id} = dict(...), and run that cell"
-        return _same_for_every_answer(exercise, quiz, "todo", "todo", says)
-    answers = tuple(_grade_answer(exercise, quiz, sheet, name) for name in quiz.questions)
+        return _same_for_every_answer(exercise, "todo", "todo", says)
+    answers = tuple(_grade_answer(exercise, sheet, name) for name in quiz.questions)
     return ExerciseResult(exercise.id, exercise.unit, answers)
 
 
+def not_handed_in(exercise: CourseExercise) -> ExerciseResult:
+    """There is no sheet."""
+    says = f"{exercise.file} is not there: get a sheet with: handgrad reset {exercise.id}"
+    return _same_for_every_answer(exercise, "todo", "todo", says)
+
+
 def _same_for_every_answer(
-    exercise: CourseExercise, quiz: Quiz, status: Status, code: str, says: str, hints: tuple[str, ...] = ()
+    exercise: CourseExercise, status: Status, code: str, says: str, hints: tuple[str, ...] = ()
 ) -> ExerciseResult:
-    points = exercise.points / len(quiz.questions)
+    questions = exercise.quiz.questions
+    points = exercise.points / len(questions)
     answers = tuple(
         AnswerResult(name, status, 0.0, points, code, says, hints=hints or question.hints)
-        for name, question in quiz.questions.items()
+        for name, question in questions.items()
     )
     return ExerciseResult(exercise.id, exercise.unit, answers)
 
 
-def _grade_answer(exercise: CourseExercise, quiz: Quiz, sheet: Sheet, name: str) -> AnswerResult:
-    points = exercise.points / len(quiz.questions)
+def _grade_answer(exercise: CourseExercise, sheet: Sheet, name: str) -> AnswerResult:
+    points = exercise.points / len(exercise.quiz.questions)
     answer = sheet.answers.get(name)
-    question = quiz.question_with_key(name, sheet.variant)
+    question = exercise.quiz.question_with_key(name, sheet.variant)
     if answer is None:
         return AnswerResult(name, "todo", 0.0, points, "todo", _misnamed(name, sheet.unknown), hints=question.hints)
     found = mistake_in(question, answer)

@@ -27,7 +27,12 @@ NOT_OWN = sys.stdlib_module_names | {"torch", "numpy", "grader"}
 DOMAIN_ENCODINGS = frozenset(("punycode", "idna"))  # decoded in time that grows with the square of the length
 Files = Mapping[str, bytes]  # what lies in a submission's folder, by name
 NO_FILES: Files = {}
+Content = bytes | Sequence[str]  # of a file, or of the code cells of a notebook
 WORD = re.compile(r"\w+")
+
+
+class UnreadableSource(ValueError):
+    """A file that is no text; says why."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +52,15 @@ class Source:
     modules: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of_cells(cls, texts: Sequence[str], beside: Files = NO_FILES) -> Source:
-        """The code cells of a notebook, in their order, as far as there is room for them in a job.
+    def of(cls, content: Content, file: str, beside: Files) -> Source:
+        """The text of a file, or of a notebook's code cells, and of the files beside that they import; see `decode`."""
+        if isinstance(content, bytes):
+            return cls.of_file(decode(content), file, beside)
+        return cls.of_cells(content, beside)
 
-        Args:
-            beside: the files in its folder.
-        """
+    @classmethod
+    def of_cells(cls, texts: Sequence[str], beside: Files = NO_FILES) -> Source:
+        """The code cells of a notebook, in their order, as far as there is room for them in a job."""
         kept, unread, room = [], [], LONGEST_JOB
         for number, text in enumerate(texts):
             needed = len(json.dumps(text)) if len(text) <= LONGEST else LONGEST_JOB + 1
@@ -67,11 +75,6 @@ class Source:
         """One file."""
         others = {name: content for name, content in beside.items() if name != PurePath(file).name}
         return replace(cls.of_cells([text], others), file=file)
-
-    @property
-    def kind(self) -> str:
-        """What holds a piece of source: a `file`, or a `cell`."""
-        return "file" if self.file else "cell"
 
     def location(self, line: int, module: str = "") -> str:
         """A line in brackets, for the end of a sentence: ` (lin_grad.py, line 3: w.g = ...)`.
@@ -134,17 +137,16 @@ def files_beside(folder: Path) -> dict[str, bytes]:
 
 
 def decode(content: bytes) -> str:
-    """Source text, by the encoding that the file declares, UTF-8 without one.
-
-    Raises:
-        SyntaxError, LookupError, UnicodeError: it is no such text.
-    """
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-    if codecs.lookup(encoding).name in DOMAIN_ENCODINGS:
-        raise LookupError(f"{encoding} is for names of domains")
-    text = content.decode(encoding)
+    """Source text, by the encoding that the file declares, UTF-8 without one; else it raises `UnreadableSource`."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        if codecs.lookup(encoding).name in DOMAIN_ENCODINGS:
+            raise UnreadableSource(f"{encoding} is for names of domains")
+        text = content.decode(encoding)
+    except (SyntaxError, LookupError, UnicodeError) as error:
+        raise UnreadableSource(str(error)) from error
     if "\0" in text:
-        raise UnicodeError("it has zero bytes in it, like a file in UTF-16")
+        raise UnreadableSource("it has zero bytes in it, like a file in UTF-16")
     return text
 
 
@@ -154,7 +156,7 @@ def _imported(texts: Iterable[str], beside: Files) -> dict[str, str]:
     there = {PurePath(name).stem: content for name, content in beside.items() if name.endswith(".py")}
     while waiting and there:
         for name in sorted({*WORD.findall(waiting.pop())} & (there.keys() - found.keys() - NOT_OWN)):
-            with suppress(SyntaxError, LookupError, UnicodeError):
+            with suppress(UnreadableSource):
                 text = decode(there[name])
                 if len(text) <= room and len(found) < MOST_MODULES:
                     room -= len(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -25,13 +25,6 @@ from grader.shapes import describe
 from .source_text import Source
 
 SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
-CODES = {
-    "syntax": "syntax-error",
-    "timeout": "timeout",
-    "autograd": "used-autograd",
-    "exit": "crash",
-    "memory": "memory",
-}
 SHAPE_HINTS = (
     "Write the two shapes side by side: which axes would have to be the same?",
     "Which axis is to be summed away? It must stand last in one factor and first in the other.",
@@ -60,18 +53,18 @@ TYPE_HINTS = {
 }
 NOTHING = Value(kind="none")
 Wanted = Literal["tensor", "number", "list of numbers"]
+CELL_SHARE = 0.25  # of the time limit, for each cell of a notebook
 LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mistake there is
 DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
 
 
-def check_source(
-    facts: Facts, exercise: CourseExercise, source: Source, time_limit: float, cell_limit: float
-) -> Diagnosis | None:
+def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Diagnosis | None:
     """What is wrong with the whole file or notebook, before its function is called."""
+    limit = exercise.course.policy.time_limit
     if facts.error is not None:
-        return diagnose_error(facts.error, source, time_limit=time_limit)
+        return diagnose_error(facts.error, source, time_limit=limit)
     if not facts.calls:
-        return _failed_cell(facts, exercise.id, source, cell_limit) or Diagnosis(
+        return _failed_cell(facts, exercise.id, source, limit * CELL_SHARE) or Diagnosis(
             "missing-function", _missing_function(facts, exercise, source)
         )
     if facts.stub:
@@ -121,41 +114,32 @@ def diagnose_error(
     error: Raised, source: Source, trial: Trial | None = None, *, time_limit: float = 0, signature: str = ""
 ) -> Diagnosis:
     """An exception in learner code, with the line it came from."""
-    code = CODES.get(error.kind, "error")
     where = source.location(error.lines[-1], error.file) if error.lines else ""
-    if code == "timeout":
-        return Diagnosis(code, f"it was still running after {time_limit:g} seconds{where}")
-    if code == "memory":
-        return Diagnosis(code, f"it asked for more memory than it may use{where}")
-    if code == "used-autograd":
-        return Diagnosis(code, DIFFERENTIATES.format(where))
-    if code == "crash":
-        return Diagnosis(code, f"it ended the whole program ({error.type}){where}")
-    if code == "syntax-error":
-        return Diagnosis(
-            code, f"Python cannot read the {'file' if error.file else source.kind}: {error.message}{where}"
-        )
-    if error.kind == "absent":
-        return Diagnosis(code, f"{_one_line(error.message)}{where}")
+    read = "file" if error.file or source.file else "cell"
+    others = {
+        "timeout": ("timeout", f"it was still running after {time_limit:g} seconds{where}"),
+        "memory": ("memory", f"it asked for more memory than it may use{where}"),
+        "autograd": ("used-autograd", DIFFERENTIATES.format(where)),
+        "exit": ("crash", f"it ended the whole program ({error.type}){where}"),
+        "syntax": ("syntax-error", f"Python cannot read the {read}: {error.message}{where}"),
+        "absent": ("error", f"{_one_line(error.message)}{where}"),
+    }
+    if error.kind in others:
+        return Diagnosis(*others[error.kind])
     if not error.lines and signature:
-        return Diagnosis(code, f"{error.message}; it is called as {signature}")
+        return Diagnosis("error", f"{error.message}; it is called as {signature}")
     if error.type == TOO_DEEP:
-        return Diagnosis(code, f"{DEEP_SAYS}{where}", DEEP_HINTS)
+        return Diagnosis("error", f"{DEEP_SAYS}{where}", DEEP_HINTS)
     says = f"{error.type}: {_one_line(error.message)}{where}"
     if trial is not None and SHAPE_ERROR.search(error.message):
-        return Diagnosis(code, f"{says}. Here {_shapes(trial)}", SHAPE_HINTS)
+        return Diagnosis("error", f"{says}. Here {_shapes(trial)}", SHAPE_HINTS)
     if trial is not None and (chosen := describe_options(trial)):
         says = f"{says}. Here {chosen}"
-    return Diagnosis(code, says, NAME_HINTS if error.type == "NameError" else ())
+    return Diagnosis("error", says, NAME_HINTS if error.type == "NameError" else ())
 
 
-def diagnose_autograd_use(use: tuple[int, str], source: Source) -> Diagnosis:
-    """The function asks torch for the gradient.
-
-    Args:
-        use: the line, and the words in it.
-    """
-    line, words = use
+def diagnose_autograd_use(line: int, words: str, source: Source) -> Diagnosis:
+    """The function asks torch for the gradient, in this line with these words."""
     return Diagnosis("used-autograd", DIFFERENTIATES.format(f", with `{words}`{source.location(line)}"))
 
 
@@ -265,11 +249,7 @@ def _missing_answer(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
 
 
 def check_dtype(answer: Answer, value: Value, array: np.ndarray | None, expected: str | None) -> Diagnosis | None:
-    """A dtype other than the owner's; any floating dtype will do where `expected` is `None`.
-
-    Args:
-        array: the contents of `value`.
-    """
+    """A dtype other than the owner's; any floating dtype will do where `expected` is `None`."""
     dtype = _dtype(value, array)
     if not dtype or dtype in ({"float32", "float64"} if expected is None else {expected}):
         return None
@@ -285,12 +265,15 @@ def _dtype(value: Value, array: np.ndarray | None) -> str:
     return protocol.NAMES[array.dtype] if value.kind == "ndarray" and array is not None else value.dtype
 
 
-def check_inputs(call: Call, trial: Trial, observed: Observation, *, exactly: bool) -> Diagnosis | None:
-    """An argument that is no longer what it was when the function was called.
+def check_inputs(
+    trial_calls: Sequence[tuple[Trial, Call]], observed: Observation, *, exactly: bool
+) -> Diagnosis | None:
+    """An argument that is not what it was; where a step was added to it and taken off again, only `exactly`."""
+    found = (_changed_input(call, trial, observed, exactly) for trial, call in trial_calls)
+    return next((wrong for wrong in found if wrong is not None), None)
 
-    Args:
-        exactly: changed last digits count, as adding a step and taking it off again leaves them.
-    """
+
+def _changed_input(call: Call, trial: Trial, observed: Observation, exactly: bool) -> Diagnosis | None:
     for name, argument in trial.arguments.items():
         if not isinstance(argument, Array):
             if name in call.after:

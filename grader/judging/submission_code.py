@@ -1,4 +1,4 @@
-"""Runs one submission's code on trials."""
+"""One submission's code: how it is run on trials, and what judges the reply."""
 
 from __future__ import annotations
 
@@ -11,47 +11,63 @@ import numpy as np
 from grader.child import protocol
 from grader.course import CourseExercise
 from grader.reference.tight_memory import ROOM
-from grader.reference.trial import Trial
+from grader.reference.trial import Trial, requested_gradients
+from grader.results import ExerciseResult
 from grader.sampling import Array, Dtype, Function
+from grader.sandbox.checked_reply import read
 from grader.sandbox.worker import Reply, Worker
 
-from .cost_checks import forbidden_bytes, is_metered
-from .judge import CELL_SHARE
+from . import cost_checks
+from .judge import Judge
 from .source_text import Source
+from .structure_checks import CELL_SHARE
+from .trials_of_run import TrialsOfRun
 
 
 @dataclass(frozen=True)
 class SubmissionCode:
-    """The code that answers an exercise, and the worker that runs it."""
+    """The code that answers an exercise, the trials of this run, and the worker that runs it."""
 
     exercise: CourseExercise
+    trials: TrialsOfRun
     source: Source
     worker: Worker
 
-    def job(self, trials: Sequence[Trial], watched: Trial | None) -> protocol.Frame:
+    def job(self) -> protocol.Frame:
         """A job that runs the trials which are judged, and after them the one in which the code is watched."""
         arrays: list[np.ndarray] = []
-        calls = [self._call(trial, arrays) for trial in trials]
-        if watched is not None:
-            calls.append({**self._call(watched, arrays), "nudges": True})
+        calls = [self._call(trial, arrays) for trial in self.trials.asked]
+        if self.trials.watched is not None:
+            calls.append({**self._call(self.trials.watched, arrays), "nudges": True})
         return protocol.Frame(self._header(calls, self.exercise.course.policy.memory_limit), arrays)
 
     def run(self, job: protocol.Frame) -> Reply:
         """Run one job."""
         return self.worker.run(protocol.pack(*job), job.header["time_limit"])
 
-    def run_in_tight_memory(self, trial: Trial) -> Reply:
-        """Run one trial without room for the array that must never be held; holes in memory may not count as used."""
-        arrays: list[np.ndarray] = []
+    def judge(self, reply: protocol.Frame) -> Judge:
+        """Who judges what the reply says."""
+        observed, nudged = cost_checks.without_watched_call(read(reply), len(self.trials.asked))
+        return Judge(self.exercise, self.source, self.trials.judged, observed, nudged)
+
+    def without_room(self, result: ExerciseResult) -> ExerciseResult:
+        """The result, less what needs more room than there is for the array that must never be held."""
+        codes = {answer.code for answer in result.answers}
+        if self.worker.isolation == "none" or None not in codes or "memory" in codes:  # held for one answer, not others
+            return result
+        trial, arrays = self.trials.tight, list[np.ndarray]()
+        if trial is None:
+            return result
         call = {**self._call(trial, arrays), "meter": False, "after": False}
-        return self.run(protocol.Frame({**self._header([call], ROOM), "tight_memory": True}, arrays))
+        job = protocol.Frame({**self._header([call], ROOM), "tight_memory": True}, arrays)
+        return cost_checks.without_room(self.exercise, result, trial, self.run(job))
 
     def _call(self, trial: Trial, arrays: list[np.ndarray]) -> dict[str, Any]:
         """One call: its arguments, and what is to be reported of it."""
         return {
             "arguments": [[name, _encode_argument(value, arrays)] for name, value in trial.arguments.items()],
-            "meter": is_metered(trial),
-            "huge": forbidden_bytes(self.exercise.function, trial) if trial.metered else None,
+            "meter": trial.metered or requested_gradients(trial.arguments) is not None,
+            "huge": cost_checks.forbidden_bytes(self.exercise.function, trial) if trial.metered else None,
         }
 
     def _header(self, calls: list[dict[str, Any]], memory_limit: int) -> dict[str, Any]:
@@ -69,11 +85,7 @@ class SubmissionCode:
 
 
 def run_together(jobs: Sequence[protocol.Frame], worker: Worker, seconds: float) -> list[protocol.Frame]:
-    """The replies to several jobs that share one child; none where it did not answer all in so many seconds.
-
-    Raises:
-        ProtocolError: it answers something else.
-    """
+    """The replies to several jobs that share one child; none where it did not answer all in so many seconds."""
     memory_limit = max(job.header["memory_limit"] for job in jobs)
     parts = [{**job.header, "sent": len(job.arrays)} for job in jobs]
     arrays = [array for job in jobs for array in job.arrays]
@@ -84,12 +96,9 @@ def run_together(jobs: Sequence[protocol.Frame], worker: Worker, seconds: float)
 
 def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
     if isinstance(value, Array):
-        arrays.append(value.values)
-        first = len(arrays) - 1
-        if value.g is None:
-            return {"tensor": first, "g": None}
-        arrays.append(value.g)
-        return {"tensor": first, "g": first + 1}
+        first = len(arrays)
+        arrays += [value.values] if value.g is None else [value.values, value.g]
+        return {"tensor": first, "g": None if value.g is None else first + 1}
     if isinstance(value, Function):
         return {"function": value.source}
     if isinstance(value, Dtype):

@@ -8,6 +8,8 @@ from grader.exercise import Answer, Exercise
 from grader.results import AnswerResult, ExerciseResult, Status
 from grader.wording.words import hints_for
 
+from . import quiz_grading
+
 
 def same_for_every_answer(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
     """The same verdict on every answer of a file."""
@@ -15,15 +17,19 @@ def same_for_every_answer(exercise: CourseExercise, diagnosis: Diagnosis, status
     return ExerciseResult(exercise.id, exercise.unit, tuple(answers))
 
 
+def not_handed_in(exercise: CourseExercise) -> ExerciseResult:
+    """Nothing is there to be graded."""
+    if exercise.is_quiz:
+        return quiz_grading.not_handed_in(exercise)
+    says = f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
+    return same_for_every_answer(exercise, Diagnosis("todo", says))
+
+
 def answer_result(
     exercise: CourseExercise, answer: Answer, diagnosis: Diagnosis | None, status: Status = "failed",
     evidence: str = "", error: float | None = None, share: float = 0.0,
 ) -> AnswerResult:  # fmt: skip
-    """The verdict on one answer as a result, with its points and hints.
-
-    Args:
-        share: the part of the points that it is worth though something is wrong with it.
-    """
+    """The verdict on one answer as a result, with its hints, and its points or such a share of them."""
     declaration = exercise.function
     points = exercise.points / len(declaration.answers)
     if diagnosis is None:

@@ -10,7 +10,7 @@ from grader.atomic_files import remedy, write_atomically
 from grader.authoring.build import stub
 from grader.course import CourseExercise
 from grader.errors import InfrastructureError, ReadError, UsageError
-from grader.judging.quiz_grading import grade_sheet
+from grader.judging import quiz_grading
 from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.answer_sheet import Sheet, decode_sheet, read_sheet, with_answer
 from grader.quiz.questions import NOT_READ, AnswerableQuestion, Choice, Choices, Mistake
@@ -156,7 +156,7 @@ class QuizSession(Practice):
     def result(self) -> ExerciseResult:
         """The verdict on the sheet as it is."""
         content = self.exercise.path.read_bytes()
-        return grade_sheet(self.exercise, self.exercise.quiz, content).of(content)
+        return quiz_grading.grade(self.exercise, content).of(content)
 
     def _write(self, text: str) -> None:
         path: Path = self.exercise.path

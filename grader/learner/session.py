@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from grader.course import Course, CourseExercise
 from grader.errors import HandgradError, InfrastructureError, SpecError
 from grader.judging import quiz_grading
 from grader.judging.lazy_grader import new_grader
-from grader.judging.source_text import files_beside
+from grader.judging.source_text import Content, files_beside
 from grader.picture.picture_data import ExercisePictures, Picture, no_pictures
 from grader.results import ExerciseResult
+from grader.sandbox.warm_process import Closing
 from grader.sandbox.worker import Worker, start_worker
 
 from .progress import Progress
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from grader.judging.judge import Judge
 
 
-class Session:
+class Session(Closing):
     """Checks exercises of one course; torch is imported here on the first check, beside the worker's own import.
 
     Args:
@@ -35,14 +35,6 @@ class Session:
     def __init__(self, course: Course, worker: Worker | None = None) -> None:
         self.course = course
         self._worker = worker
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @cached_property
     def progress(self) -> Progress:
@@ -72,6 +64,7 @@ class Session:
         """
         if not exercise.is_quiz:
             self.warm_up()
+        folder = exercise.path.parent
         try:
             content = exercise.path.read_bytes()
         except FileNotFoundError:
@@ -80,7 +73,7 @@ class Session:
             return exercise.unread_result(
                 f"{exercise.file} cannot be read ({error.strerror}): make it a readable file, and try again"
             )
-        return _with_errors_explained(exercise, lambda: self._verdict(exercise, content, on_judged)).of(content)
+        return _with_errors_explained(exercise, lambda: self._verdict(exercise, content, folder, on_judged)).of(content)
 
     def check_with_pictures(self, exercise: CourseExercise) -> tuple[ExerciseResult, ExercisePictures]:
         """The verdict on the learner's file as it is now, and the pictures of what is wrong.
@@ -122,18 +115,20 @@ class Session:
         Raises:
             SpecError: the exercise's own declaration is broken; names it.
         """
-        if exercise.is_quiz:
-            return _with_errors_explained(exercise, lambda: quiz_grading.grade_cells(exercise, exercise.quiz, cells))
-        worker, beside = self.warm_up(), files_beside(folder)
-        return _with_errors_explained(
-            exercise, lambda: self.grader.grade_cells(exercise, cells, worker, on_judged, beside)
-        )
+        return _with_errors_explained(exercise, lambda: self._verdict(exercise, cells, folder, on_judged))
 
-    def _verdict(self, exercise: CourseExercise, content: bytes | None, on_judged: OnJudged | None) -> ExerciseResult:
-        """An answer sheet needs neither torch nor the worker."""
+    def _verdict(
+        self, exercise: CourseExercise, content: Content | None, folder: Path, on_judged: OnJudged | None
+    ) -> ExerciseResult:
+        """The answers to a quiz need neither torch nor the worker."""
+        if content is None:
+            from grader.judging.verdicts import not_handed_in  # the words are not needed before
+
+            return not_handed_in(exercise)
         if exercise.is_quiz:
-            return quiz_grading.grade_sheet(exercise, exercise.quiz, content)
-        return self.grader.grade(exercise, content, self.warm_up(), on_judged, files_beside(exercise.path.parent))
+            return quiz_grading.grade(exercise, content)
+        worker = self.warm_up()
+        return self.grader.grade(exercise, content, worker, on_judged, files_beside(folder))
 
     def close(self) -> None:
         """End the worker process."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from grader.course import Course, CourseExercise
 from grader.errors import HandgradError, UsageError
-from grader.sandbox.worker import StoppableWorker, start_worker
+from grader.sandbox.worker import Worker, start_worker
 
 from . import workspace
 from .console import print_lines, report_width, terminal
@@ -68,7 +68,7 @@ class Watch:
         worker: the session's; it stays warm.
     """
 
-    def __init__(self, session: Session, worker: StoppableWorker, events: Events) -> None:
+    def __init__(self, session: Session, worker: Worker, events: Events) -> None:
         self.session, self.events = session, events
         self.checks = Checks(session, worker, events.put)
         self.screen: Screen = PlainScreen() if is_plain() else DrawnScreen()

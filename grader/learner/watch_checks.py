@@ -11,7 +11,7 @@ from grader.course import CourseExercise
 from grader.errors import HandgradError
 from grader.picture.picture_data import ExercisePictures
 from grader.results import ExerciseResult
-from grader.sandbox.worker import StoppableWorker
+from grader.sandbox.worker import Worker
 
 from .progress import file_hash
 from .session import Session
@@ -55,7 +55,7 @@ class Checks:
         report: called from another thread with every check that has come to its end, also with one that was stopped.
     """
 
-    def __init__(self, session: Session, worker: StoppableWorker, report: Callable[[Checked], None]) -> None:
+    def __init__(self, session: Session, worker: Worker, report: Callable[[Checked], None]) -> None:
         self.session, self.worker, self.report = session, worker, report
         self.waiting: list[Asked] = []
         self.running: Asked | None = None

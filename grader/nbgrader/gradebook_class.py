@@ -7,21 +7,18 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from grader.batch.exercise_names import ExerciseNames
 from grader.batch.hand_in import HandIn
 from grader.batch.results_folder import result_file
 from grader.batch.submissions import read_submission
 from grader.errors import InfrastructureError
-from grader.judging.lazy_grader import new_grader
+from grader.judging.verdicts import not_handed_in
 from grader.learner.console import Spinner
 from grader.safe_text import one_line
 
 from .database import explain_errors, needs_nbgrader, refuse_in_memory, url_without_password
-
-if TYPE_CHECKING:
-    from grader.judging.grading import Grader
 
 NAMED = 5
 
@@ -64,7 +61,6 @@ def _write_class(names: ExerciseNames, url: str, hand_ins: Sequence[HandIn], out
     from .gradebook_student import open_gradebook
 
     entered, failed = set[str](), {}
-    grader = new_grader(0)  # which says of an exercise that it was not handed in
     with open_gradebook(names.course, url) as writer, Spinner("entering") as say:
         for number, one in enumerate(hand_ins, 1):
             say(f"{number} of {len(hand_ins)} in {url_without_password(url)}")
@@ -73,7 +69,7 @@ def _write_class(names: ExerciseNames, url: str, hand_ins: Sequence[HandIn], out
                 continue  # the run was ended before, or nothing was there to grade
             try:
                 submission, record = read_submission(names, one), json.loads(path.read_bytes())
-                writer.write_student(student, one.path, submission, _whole_units(names, grader, record))
+                writer.write_student(student, one.path, submission, _whole_units(names, record))
                 entered.add(student)
             except (DataError, IntegrityError, ValueError) as error:
                 writer.undo_last_student()
@@ -90,12 +86,12 @@ def _write_class(names: ExerciseNames, url: str, hand_ins: Sequence[HandIn], out
         raise InfrastructureError(one_line(says))
 
 
-def _whole_units(names: ExerciseNames, grader: Grader, record: Mapping[str, Any]) -> dict[str, Any]:
+def _whole_units(names: ExerciseNames, record: Mapping[str, Any]) -> dict[str, Any]:
     """The record with every exercise of the units that something was handed in of: the others were not attempted."""
     there = {each["id"]: each for each in record["exercises"]}
     units = {each["unit"] for each in there.values()}
     wanted = [each for each in names.wanted if each.unit in units]
-    return {**record, "exercises": [there.get(each.id) or grader.not_handed_in(each).record for each in wanted]}
+    return {**record, "exercises": [there.get(each.id) or not_handed_in(each).record for each in wanted]}
 
 
 def _listed(blank: Sequence[tuple[str, str]]) -> str:

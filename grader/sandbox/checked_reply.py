@@ -44,11 +44,7 @@ class _Record(BaseModel):
 
 
 class Value(_Record):
-    """What a learner's code left somewhere.
-
-    Args:
-        array: index of its contents among the reply's arrays, if they were sent.
-    """
+    """What a learner's code left somewhere; its contents are that one of the reply's arrays, if they were sent."""
 
     kind: Kind
     type: Text = ""
@@ -60,12 +56,7 @@ class Value(_Record):
 
 
 class Raised(_Record):
-    """An exception in learner code.
-
-    Args:
-        lines: those of the learner's file, outermost first.
-        file: another file of the submission, where it came from that one.
-    """
+    """An exception in learner code; its lines are those of the learner's file, or of another one, outermost first."""
 
     kind: Literal["raised", "syntax", "timeout", "autograd", "exit", "memory", "absent"]
     type: Text
@@ -109,11 +100,7 @@ class Import(_Record):
 
 
 class Facts(_Record):
-    """One learner's file or notebook.
-
-    Args:
-        ignored: the lines that only IPython understands; they were not run.
-    """
+    """One learner's file or notebook; the lines `ignored` are for IPython alone, and were not run."""
 
     calls: FewOf[Call]
     printed: Printed

@@ -15,8 +15,8 @@ from typing import Literal
 from grader.child.control_channel import ERROR, JOB, READY, REFUSED, STARTED, STATUS
 from grader.errors import InfrastructureError
 
+from .abstract_worker import Worker
 from .isolation import Isolation
-from .replaceable_worker import ReplaceableWorker
 from .warm_process import (
     GRACE,
     LINGER,
@@ -33,20 +33,14 @@ PIPE = 1 << 20  # bytes: as much as anybody may ask for
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # no isolated child can send these, not even to itself
 
 
-class ForkingWorker(ReplaceableWorker):
-    """A warm process that forks a child for each job; the child is killed when its time is up.
-
-    Args:
-        isolation: what the child is kept in; `none` contains accidents only.
-    """
+class ForkingWorker(Worker):
+    """A warm process that forks a child for each job; the child is killed when its time is up."""
 
     def __init__(self, isolation: Isolation) -> None:
-        self.isolation: Isolation = isolation
-        self._child: int | None = None
+        self.isolation = isolation
         super().__init__()
 
     def _start(self) -> WarmProcess:
-        self.ready = False
         try:
             self.control, theirs = socket.socketpair()
         except OSError as error:
@@ -86,24 +80,11 @@ class ForkingWorker(ReplaceableWorker):
         self._ready_process()
         child, result = self._send(job)
         try:
-            self._runs(child)
-            return self._outcome(child, result, time_limit)
+            with self._running(lambda: _kill(child)):
+                return self._outcome(child, result, time_limit)
         finally:
-            self._runs(None)
             os.close(child)
             os.close(result)
-
-    def _runs(self, child: int | None) -> None:
-        """Remember the child whose job is running, or that there is none."""
-        with self._lock:
-            self._child = child
-            if self._stopped:
-                self._end_job()
-
-    def _end_job(self) -> None:
-        if self._child is not None:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._child, signal.SIGKILL)
 
     def _says_ready(self, seconds: float) -> bool | None:
         if not readable(self.control.fileno(), seconds):
@@ -132,21 +113,17 @@ class ForkingWorker(ReplaceableWorker):
         if message == STARTED:
             return fds[0], result
         os.close(result)
-        raise self._refused() if message == REFUSED else self._lost()
-
-    def _refused(self) -> InfrastructureError:
-        """Why the warm process could not fork; it goes on."""
-        (number,) = ERROR.unpack(self._receive(ERROR.size))
-        why = os.strerror(number)
-        return InfrastructureError(f"the system refuses another process ({why}): run the same command again later.")
+        if message != REFUSED:
+            raise self._lost()
+        why = os.strerror(*ERROR.unpack(self._receive(ERROR.size)))  # the warm process goes on
+        raise InfrastructureError(f"the system refuses another process ({why}): run the same command again later.")
 
     def _outcome(self, child: int, result: int, time_limit: float) -> Reply:
-        frame, why = _read_until(result, _TimeAllowed(child, time_limit + GRACE))
+        frame, why = _read_until(result, child, time_limit + GRACE)
         ours = why != "end" or not readable(child, LINGER)
         if ours:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(child, signal.SIGKILL)
-        code, number, milliseconds = self._status()
+            _kill(child)
+        code, number, milliseconds = STATUS.unpack(self._receive(STATUS.size))
         cpu = milliseconds / 1000
         if why == "late" or number == signal.SIGXCPU or (number == signal.SIGKILL and not ours and cpu >= time_limit):
             return Reply("timeout", cpu=cpu)
@@ -156,26 +133,24 @@ class ForkingWorker(ReplaceableWorker):
         killed = reply.end == "crash" and not ours and number in FROM_OUTSIDE
         return replace(reply, killed=killed, cpu=cpu)
 
-    def _status(self) -> tuple[int, int, int]:
-        """The child's exit code, the signal that ended it, and its processor time in milliseconds."""
-        return STATUS.unpack(self._receive(STATUS.size))
-
     def _receive(self, size: int) -> bytes:
         """So many bytes from the warm process."""
         data = b""
-        try:
-            while len(data) < size:
-                part = self.control.recv(size - len(data))
-                if not part:
-                    raise self._lost()
+        with contextlib.suppress(OSError):
+            while len(data) < size and (part := self.control.recv(size - len(data))):
                 data += part
-        except OSError as error:
-            raise self._lost() from error
+        if len(data) < size:
+            raise self._lost()
         return data
 
     def _lost(self) -> InfrastructureError:
         self._replace()
         return InfrastructureError("the warm process was lost and has been replaced: run the same command again.")
+
+
+def _kill(child: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(child, signal.SIGKILL)
 
 
 def _pipe() -> tuple[int, int]:
@@ -188,37 +163,21 @@ def _pipe() -> tuple[int, int]:
     return ends
 
 
-class _TimeAllowed:
-    """How much longer a child may take; what it waits for a processor on a busy machine does not count.
+def _read_until(fd: int, child: int, seconds: float) -> tuple[bytes, Literal["end", "late", "much"]]:
+    """Everything a descriptor gives until it is closed, its limit is passed, or the child's time is over.
 
-    Args:
-        child: a handle of its process.
+    What that waits for a processor on a busy machine does not count.
     """
-
-    def __init__(self, child: int, seconds: float) -> None:
-        self.child, self.deadline, self.waited = child, time.monotonic() + seconds, 0.0
-
-    def left(self) -> float:
-        """Seconds that are left; asked for anew once they have passed."""
-        if time.monotonic() >= self.deadline + self.waited:
-            with contextlib.suppress(OSError, IndexError):  # it has ended, or the kernel does not tell
-                self.waited = self._wait() / 1e9
-        return self.deadline + self.waited - time.monotonic()
-
-    def _wait(self) -> int:
-        """Nanoseconds for which the child has waited for a processor."""
-        handle = Path(f"/proc/self/fdinfo/{self.child}").read_text()
-        number = next(line.split()[1] for line in handle.splitlines() if line.startswith("Pid:"))
-        return int(Path(f"/proc/{number}/schedstat").read_text().split()[1])
-
-
-def _read_until(fd: int, allowed: _TimeAllowed) -> tuple[bytes, Literal["end", "late", "much"]]:
-    """Everything a descriptor gives until it is closed, its limit is passed, or no time is left."""
     from grader.child.protocol import MAX_FRAME
 
     parts: list[bytes] = []
-    size = 0
-    while (left := allowed.left()) > 0:
+    size, deadline = 0, time.monotonic() + seconds
+    until = deadline
+    while True:
+        if time.monotonic() >= until:
+            until = deadline + _waited(child)
+        if (left := until - time.monotonic()) <= 0:
+            return b"", "late"
         if not readable(fd, left):
             continue
         part = os.read(fd, 1 << 20)
@@ -228,4 +187,12 @@ def _read_until(fd: int, allowed: _TimeAllowed) -> tuple[bytes, Literal["end", "
         size += len(part)
         if size > MAX_FRAME:
             return b"", "much"
-    return b"", "late"
+
+
+def _waited(child: int) -> float:
+    """Seconds for which a child has waited for a processor; 0 once it has ended, or where the kernel does not tell."""
+    with contextlib.suppress(OSError, IndexError):
+        handle = Path(f"/proc/self/fdinfo/{child}").read_text()
+        number = next(line.split()[1] for line in handle.splitlines() if line.startswith("Pid:"))
+        return int(Path(f"/proc/{number}/schedstat").read_text().split()[1]) / 1e9
+    return 0.0

@@ -11,22 +11,17 @@ from typing import Any
 
 from grader.errors import ProtocolError
 
+from .abstract_worker import Worker
 from .isolation import Isolation
-from .replaceable_worker import ReplaceableWorker
 from .warm_process import GRACE, LINGER, Reply, WarmProcess, checked
 
 
-class SpawnedWorker(ReplaceableWorker):
+class SpawnedWorker(Worker):
     """A process that answers jobs itself; it is kept while it behaves and replaced after a crash or a timeout."""
 
     isolation: Isolation = "none"
 
-    def __init__(self) -> None:
-        self._is_running = False
-        super().__init__()
-
     def _start(self) -> WarmProcess:
-        self.ready = False
         self.process = WarmProcess(["pipe"], "none", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.replies: queue.Queue[bytes | None] = queue.Queue()
         self.reader = threading.Thread(target=_pump, args=(self.process.popen.stdout, self.replies), daemon=True)
@@ -52,31 +47,19 @@ class SpawnedWorker(ReplaceableWorker):
         assert stdin is not None
         started = time.monotonic()
         try:
-            self._runs(True)
-            stdin.write(job)
-            stdin.flush()
-            frame = self.replies.get(timeout=time_limit + GRACE)
+            with self._running(process.popen.kill):
+                stdin.write(job)
+                stdin.flush()
+                frame = self.replies.get(timeout=time_limit + GRACE)
         except queue.Empty:
             return self._replaced(Reply("timeout"))
         except OSError:
             frame = None
-        finally:
-            self._runs(False)
         if frame is None:
             return self._replaced(Reply("crash", detail=process.ending() or "it wrote into the grader's channel"))
         reply = checked(frame, "")
         in_time = time.monotonic() - started < time_limit and not self._stopped  # it may have been killed
         return reply if in_time and reply.end == "answered" else self._replaced(reply)
-
-    def _runs(self, is_running: bool) -> None:
-        with self._lock:
-            self._is_running = is_running
-            if self._stopped:
-                self._end_job()
-
-    def _end_job(self) -> None:
-        if self._is_running and self.process is not None:
-            self.process.popen.kill()
 
     def _says_ready(self, seconds: float) -> bool | None:
         try:

@@ -1,4 +1,7 @@
-"""The process behind every worker: how it is started and ended, and what can come back from it."""
+"""The process behind every worker: how it is started and ended, and what can come back from it.
+
+An `InfrastructureError` says why it cannot start, or was lost before it was ready.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import IO, TYPE_CHECKING, Any, Literal, Self
 
 from grader.errors import InfrastructureError, ProtocolError
 
@@ -55,47 +57,11 @@ class Reply:
     cpu: float = 0.0
 
 
-class Worker(Protocol):
-    """A warm process that answers jobs, one at a time; `isolation` is what their code is kept in."""
-
-    isolation: Isolation
-
-    @property
-    def pid(self) -> int:
-        """The number of the process; 0 where there is none."""
-
-    def run(self, job: bytes, time_limit: float) -> Reply:
-        """Answer one job frame within `time_limit` seconds."""
-
-    def close(self) -> None:
-        """End the process."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None: ...
-
-
-class StoppableWorker(Worker, Protocol):
-    """A worker whose job another thread can end."""
-
-    def stop(self) -> None:
-        """From another thread: end the job that is running, and every one that comes, until `resume`."""
-
-    def resume(self) -> None:
-        """Answer jobs again."""
-
-
 class WarmProcess:
-    """The warm process: started, waited for until it is ready, and ended.
-
-    Raises:
-        InfrastructureError: the system refuses to start it; says why.
-    """
+    """The warm process: started, waited for until it is ready, and ended."""
 
     def __init__(self, arguments: Sequence[str], isolation: Isolation, **streams: Any) -> None:
-        self.in_box, self.owner = isolation == "box", os.getpid()
+        self.in_box, self.owner, self.is_ready = isolation == "box", os.getpid(), False
         command, environment = _command(arguments, isolation), _environment(isolation)
         self.words = _file_for_words()  # closed in `close`
         to = self.words or subprocess.DEVNULL
@@ -107,22 +73,20 @@ class WarmProcess:
             raise could_not_start(f"the system refuses a new process ({error.strerror or error})") from error
 
     def await_ready(self, answered: Callable[[float], bool | None]) -> None:
-        """Wait until the process says that it is ready; its end, and whatever holds it up, is noticed at once.
+        """Wait until the process has said that it is ready; its end, and whatever holds it up, is noticed at once.
 
         Args:
             answered: waits so many seconds for its answer: `True` for ready, `None` for none yet, `False` for never.
-
-        Raises:
-            InfrastructureError: it ended, was stopped, or took too long; says which.
         """
         deadline = time.monotonic() + START_LIMIT
-        while not (ready := answered(LOOK)):
+        while not (self.is_ready or (ready := answered(LOOK))):
             if ready is False or self.has_ended():
                 raise self._why_it_ended()
             if stopped := [pid for pid, state in states_below(self.popen.pid) if state in STOPPED]:
                 raise could_not_start(f"process {stopped[0]} was stopped by a signal or a debugger")
             if time.monotonic() > deadline:
                 raise could_not_start(f"it was not ready after {START_LIMIT:.0f} seconds{self._last_words()}")
+        self.is_ready = True
 
     def has_ended(self) -> bool:
         """It has ended; whoever was forked from the process that started it cannot ask for its exit code."""
@@ -232,9 +196,7 @@ class Closing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from grader.authoring.build import worked_text
 from grader.child import protocol
 from grader.course import Course, CourseExercise
 from grader.errors import ProtocolError, UsageError
-from grader.judging.source_text import Source, decode, files_beside
+from grader.judging.source_text import Source, UnreadableSource, decode, files_beside
 from grader.reference.single_thread import one_thread
 from grader.results import ExerciseResult
 from grader.sandbox import checked_reply
@@ -131,7 +131,7 @@ def _modules(
         if exercise.id not in solved:
             try:
                 text = decode(exercise.path.read_bytes())
-            except (OSError, SyntaxError, LookupError, UnicodeError) as error:
+            except (OSError, UnreadableSource) as error:
                 raise UsageError(f"{exercise.file} cannot be read ({error}): put it right, and try again.") from error
             found |= Source.of_file(text, exercise.file, files_beside(exercise.path.parent)).modules
             found[exercise.id] = text

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from grader.child import protocol
 from grader.sandbox.checked_reply import read
-from grader.sandbox.worker import Reply, start_worker
+from grader.sandbox.worker import MODE_VARIABLE, Reply, start_worker
 
 PARENTS: dict[str, Callable[[], object]] = {
     "ignores the end of its children": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
@@ -28,8 +28,9 @@ def main(kind: str, mode: str, *limits: str) -> None:
     """Prepare this process, then ask a worker."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (2000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     jobs = [(protocol.read_frame(sys.stdin.buffer), float(limit)) for limit in limits]
+    os.environ[MODE_VARIABLE] = mode
     PARENTS[kind]()
-    with start_worker("none", mode) as worker:
+    with start_worker("none") as worker:
         print(*(ending(worker.run(job, limit)) for job, limit in jobs if job is not None))
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from test_grading_pool import attack, bloat, fail, freeze, hostile, leave, stop
+from conftest import solution
+from test_grading_pool import NAME, attack, bloat, fail, freeze, graded, hostile, leave, stop
 
 from grader.course import Course
+from grader.judging.grading_pool import Part
 
 __all__ = ["hostile"]
 
@@ -26,3 +28,17 @@ def test_who_loses_the_grading_process_loses_that_exercise_alone(
     happen: Callable[[], None], status: str, says: str, course: Course, hostile: Callable[..., None]
 ) -> None:
     attack(happen, status, says, course, hostile)
+
+
+SLOWLY_READ = {  # in time that grows with the square of the length
+    "a name of combining characters": "x = a" + "\u0301\u0327" * 200_000,
+    "a chain of modules": f"import {'a.' * 400_000}a",
+    "one huge f-string": f"x = f'{'{x}' * 300_000}'",
+}
+
+
+@pytest.mark.parametrize("source", SLOWLY_READ.values(), ids=SLOWLY_READ)
+def test_a_source_that_python_reads_slowly_takes_nobodys_points(source: str, course: Course) -> None:
+    honest = [Part(NAME, solution(course, NAME))]
+    results = graded(course, honest, [Part(NAME, source.encode())], honest, honest)
+    assert [results[student][0].status for student in range(4)] == ["passed", "failed", "passed", "passed"]

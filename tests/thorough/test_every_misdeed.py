@@ -23,7 +23,7 @@ from test_sandbox import (
     assert_stated,
 )
 
-from grader.sandbox.worker import Worker, start_worker
+from grader.sandbox.worker import MODE_VARIABLE, Worker, start_worker
 
 REST = [(mode, what) for mode in MODES for what in HOSTILE if (mode, what) not in BRIEF]
 
@@ -69,10 +69,11 @@ def test_no_process_is_left_when_a_worker_is_closed(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_worker_outlives_the_thread_that_asked_for_it(mode: str) -> None:
+def test_a_worker_outlives_the_thread_that_asked_for_it(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads of a class come and go; a worker that one of them had to replace is there for the others."""
     workers: list[Worker] = []
-    thread = threading.Thread(target=lambda: workers.append(start_worker("none", mode)))
+    monkeypatch.setenv(MODE_VARIABLE, mode)
+    thread = threading.Thread(target=lambda: workers.append(start_worker("none")))
     thread.start()
     thread.join()
     with workers[0] as worker:

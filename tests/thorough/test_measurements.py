@@ -15,7 +15,7 @@ from grader.judging.grading import Grader
 from grader.sandbox.worker import ForkingWorker, Worker
 
 
-@pytest.fixture(scope="module", params=["box", "kernel"])
+@pytest.fixture(scope="module", params=["box", "kernel", "seccomp"])
 def everywhere(request: pytest.FixtureRequest) -> Iterator[ForkingWorker]:
     """A warm worker of each isolation."""
     with ForkingWorker(request.param) as worker:

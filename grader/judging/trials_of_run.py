@@ -1,0 +1,56 @@
+"""The trials of one exercise in one run: those that are judged, and those in which the code is only watched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from grader.course import CourseExercise
+from grader.exercise import Declaration
+from grader.reference.references import make_trials, random_numbers, watched_trial
+from grader.reference.tight_memory import tight_memory_trial
+from grader.reference.trial import Trial
+
+
+def with_some_repeated(declaration: Declaration, trials: Sequence[Trial]) -> list[Trial]:
+    """Every trial, the last of them twice in a row, and then the largest again, which has the same sizes.
+
+    What depends on an earlier call gives another answer in one of these, or a wrong one in the last trial. What a test
+    answers may depend on chance or on the order: all of its trials are there again from last to first, and once more.
+    """
+    if declaration.is_test:
+        return [*trials, *reversed(trials), *trials]
+    return [*trials, trials[-1], max(trials, key=lambda trial: trial.entries)]
+
+
+@dataclass(frozen=True)
+class TrialsOfRun:
+    """An exercise's trials, each made once, when it is first asked for; `seed` is where they come from."""
+
+    exercise: CourseExercise
+    seed: int
+
+    @cached_property
+    def judged(self) -> list[Trial]:
+        return make_trials(self.exercise.function, self._random())
+
+    @cached_property
+    def asked(self) -> list[Trial]:
+        """The trials of a job that are judged, in its order."""
+        return with_some_repeated(self.exercise.function, self.judged)
+
+    @cached_property
+    def watched(self) -> Trial | None:
+        """The one in which it is watched whether a gradient is measured."""
+        return watched_trial(self.exercise.function, self._random(1))
+
+    @cached_property
+    def tight(self) -> Trial | None:
+        """The one with no room for the array that must never be held."""
+        return tight_memory_trial(self.exercise.function, self.judged[0], self._random(2))
+
+    def _random(self, *stream: int) -> np.random.Generator:
+        return random_numbers(self.seed, self.exercise.id, *stream)
