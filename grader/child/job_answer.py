@@ -204,7 +204,12 @@ def _described(value: Any, results: Arrays, depth: int) -> Facts:
             return _tensor(torch.Tensor.detach(value), results)
     if isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, complex, np.complexfloating)):
         return {"kind": "number", "type": type(value).__name__, "array": _add_array(np.float64(value), results)}
-    if isinstance(value, np.ndarray) and value.dtype in protocol.NAMES and value.nbytes <= MAX_ARRAY:
+    if (
+        isinstance(value, np.ndarray)
+        and value.dtype in protocol.NAMES
+        and value.nbytes <= MAX_ARRAY
+        and value.ndim <= protocol.MAX_RANK
+    ):
         return {"kind": "ndarray", "type": "numpy array", "array": _add_array(value, results)}
     if type(value) in (tuple, list) and depth < MAX_DEPTH:
         items = [_describe(item, results, depth + 1) for item in value[:MAX_ITEMS]]
@@ -227,7 +232,7 @@ def _tensor(tensor: torch.Tensor, results: Arrays) -> Facts:
     if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
         return {"kind": "other", "type": f"{str(tensor.layout).removeprefix('torch.')} {tensor.device.type} tensor"}
     array, dtype = None, str(tensor.dtype).removeprefix("torch.")
-    if tensor.numel() * tensor.element_size() <= MAX_ARRAY:
+    if tensor.ndim <= protocol.MAX_RANK and tensor.numel() * tensor.element_size() <= MAX_ARRAY:
         readable = tensor.float() if tensor.dtype is torch.bfloat16 else tensor
         array = _add_array(readable.resolve_conj().resolve_neg().contiguous().numpy(), results)
     return {"kind": "tensor", "dtype": dtype, "shape": list(tensor.shape), "array": array}

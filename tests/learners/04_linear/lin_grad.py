@@ -932,3 +932,9 @@ def lin_grad(inp, out, w, b):
     inp.g = out.g @ w.t()
     w.g = saved.t() @ out.g
     b.g = out.g.sum(0)
+
+# %% wrong: eighteen axes more | b.g: wrong-shape or broadcast-accident
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.t()
+    w.g = inp.t() @ out.g
+    b.g = out.g.sum(0).reshape(*[1] * 17, -1)
