@@ -20,7 +20,7 @@ from hypothesis import settings
 
 from grader.authoring.build import worked_text
 from grader.child import protocol
-from grader.course import Course, load_course
+from grader.course import Course, CourseExercise, load_course
 from grader.judging.grading import Grader
 from grader.learner import workspace
 from grader.results import ExerciseResult
@@ -126,6 +126,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def course() -> Course:
     """The real course, with a time limit that no honest file meets."""
     return with_policy(load_course(ROOT), time_limit=TIME_LIMIT)
+
+
+@pytest.fixture(scope="session")
+def exercises(course: Course) -> list[CourseExercise]:
+    """The last exercise of each unit; `thorough/test_every_exercise.py` has all of them."""
+    last = {exercise.unit: exercise for exercise in course.exercises if not exercise.is_quiz}
+    return list(last.values())
 
 
 @pytest.fixture(scope="session")

@@ -117,9 +117,17 @@ def test_a_killed_grader_leaves_no_process(isolation: Isolation) -> None:
     short.test_a_killed_grader_leaves_no_process(isolation)
 
 
-@weaker
 def test_a_killed_warm_process_is_replaced_and_a_closed_one_leaves_nothing(isolation: Isolation) -> None:
-    short.test_a_killed_warm_process_is_replaced_and_a_closed_one_leaves_nothing(isolation)
+    """Killed between two jobs it is replaced without a word."""
+    with worker_of(isolation) as worker:
+        assert_still_honest(worker)
+        first = short.warm_family(worker)
+        os.kill(max(first), 9)
+        wait_until(lambda: worker.process.popen.poll() is not None, "it outlives its warm process")
+        assert_still_honest(worker)
+        second = short.warm_family(worker)
+    assert first.isdisjoint(second)
+    wait_until(lambda: not any(map(alive, first | second)), "a process outlives its worker")
 
 
 @pytest.mark.parametrize("isolation", STRICT)
