@@ -187,9 +187,9 @@ def solution(course: Course, exercise_id: str) -> bytes:
 @pytest.fixture(scope="session")
 def graded_class(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A class graded by nbgrader, to be looked at: what changes something works on a copy."""
-    from nbgrader_students import SOME_FORGERIES, make_class  # imports nbgrader, which takes seconds
+    from nbgrader_students import SOME_WORTH, make_class  # imports nbgrader, which takes seconds
 
-    return make_class(tmp_path_factory.mktemp("class"), SOME_FORGERIES)
+    return make_class(tmp_path_factory.mktemp("class"), SOME_WORTH)
 
 
 MODES = ("fork", "spawn") if sys.platform == "linux" else ("spawn",)

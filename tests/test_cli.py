@@ -108,9 +108,9 @@ def typed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
 
 
 @pytest.fixture
-def here(course: Course, worker: Worker, typed: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+def here(course: Course, worker: Worker, grader: Grader, typed: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The same in a workspace, with a worker that is warm already."""
-    monkeypatch.setattr("grader.learner.session.start_worker", KeptWorker(worker).start)
+    KeptWorker(worker).serve(grader, monkeypatch)
     monkeypatch.chdir(course.root)
     return typed
 

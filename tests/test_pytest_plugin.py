@@ -19,6 +19,7 @@ from golden import assert_golden, masked
 from test_session import RIGHT, KeptWorker
 
 from grader.course import Course, bundled_folder, load_course
+from grader.judging.grading import Grader
 from grader.learner.progress import Progress
 from grader.sandbox.worker import Worker
 
@@ -37,11 +38,11 @@ Run = Callable[..., pytest.RunResult]
 
 
 @pytest.fixture
-def kept(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> KeptWorker:
+def kept(worker: Worker, grader: Grader, monkeypatch: pytest.MonkeyPatch) -> KeptWorker:
     """The session's warm worker in place of one for each run; it counts its starts and remembers its jobs."""
     kept = KeptWorker(worker)
     monkeypatch.setattr("grader.sandbox.worker.start_worker", kept.start)
-    monkeypatch.setattr("grader.learner.session.start_worker", kept.start)
+    kept.serve(grader, monkeypatch)
     return kept
 
 
@@ -556,7 +557,10 @@ def test_a_broken_or_missing_course_file_is_one_sentence(
     assert "_pytest.outcomes.Exit" not in text
 
 
-def test_a_declaration_that_fails_when_run_names_its_spec(run: Run, course: Course) -> None:
+def test_a_declaration_that_fails_when_run_names_its_spec(
+    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.learner.session.new_grader", Grader)
     spec = author(course)
     spec.write_text(spec.read_text().replace("inp @ w + b,", "inp @ w + nope,", 1))
     result = run(LIN)
