@@ -15,6 +15,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from conftest import with_units_before
 from golden import assert_golden, masked
 from test_session import RIGHT, KeptWorker
 
@@ -51,14 +52,9 @@ def course(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, new_workspace: Callable[[Path], Course]
 ) -> Course:
     """A learner's workspace of the first six units, and the folder we stand in."""
-    root = new_workspace(pytester.path / "ws").root
-    declared = root / "course.yaml"
-    declared.write_text(declared.read_text(encoding="utf-8").partition("  - id: 07_network")[0], encoding="utf-8")
-    for unit in list((root / "exercises").glob("*_*")):
-        if unit.name >= "07":
-            shutil.rmtree(unit)
-    monkeypatch.chdir(root)
-    return load_course(root)
+    course = with_units_before(new_workspace(pytester.path / "ws"), "07_network")
+    monkeypatch.chdir(course.root)
+    return course
 
 
 @pytest.fixture
