@@ -295,6 +295,25 @@ def records_of(course: Path, students: int, *only: str) -> Path:
     return records
 
 
+REMOVAL = """
+import gc, time
+gc.disable()
+start = time.process_time()
+import torch, grader.child.job_answer
+from grader.child.autograd_removal import remove
+imported = time.process_time()
+remove()
+print((time.process_time() - imported) / (imported - start))
+"""
+
+
+def without_autograd(course: Path) -> list[Row]:
+    """What a graded run's warm process takes to remove autograd, beside importing torch, by its processor time."""
+    command = [sys.executable, "-c", REMOVAL]
+    times = [float(subprocess.run(command, cwd=course, capture_output=True, check=True).stdout) for _ in range(REPEATS)]
+    return [at_most("removing autograd from a warm process, beside importing torch", median(times), 1, "x")]
+
+
 def reported(course: Path) -> list[Row]:
     """The page on a class that handed in the whole course, and on one of a single exercise."""
     whole, small = (records_of(course, REPORTED), records_of(course, LARGEST_REPORT, "--exercise", "lin_grad"))
@@ -332,6 +351,7 @@ PARTS: dict[str, Callable[[Path], list[Row]]] = {
     "warm": warm_check,
     "watch": watched,
     "class": whole_class,
+    "removal": without_autograd,
     "crowd": crowd,
     "nbgrader": beside_nbgrader,
     "exports": exports,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shutil
 import signal
 import sys
@@ -20,7 +21,7 @@ from hypothesis import settings
 
 from grader.authoring.build import worked_text
 from grader.child import protocol
-from grader.course import Course, load_course
+from grader.course import Course, CourseExercise, load_course
 from grader.judging.grading import Grader
 from grader.learner import workspace
 from grader.results import ExerciseResult
@@ -33,11 +34,13 @@ HANGING = 0.5  # for what never ends
 ONE_CLASS = ("test_nbgrader_autograde.py", "test_nbgrader_forgery.py", "test_nbgrader_traps.py")
 """The files that look at one class, `graded_class`, which takes long to grade."""
 OF_ONE_FILE = (
-    "nbgrader notebook_kernel class_grading cli isolation measuring every_forgery every_release real_kernel".split()
+    "nbgrader notebook_kernel class_grading cli isolation measuring every_exercise every_forgery every_release "
+    "cluster real_kernel".split()
 )
 """How the names of files begin, after `test_`, whose tests share what takes long to make."""
-OF_ONE_PAGE = ("test_learners.py", "test_every_submission.py")
+OF_ONE_PAGE = ("test_learners.py", "test_every_submission.py", "test_every_check_and_grade.py")
 """The files whose tests of one exercise share what was computed of it."""
+PAGE = re.compile(r"\[(\d\d_\w+/\w+)")
 LONGEST = "fifty_kills nbgrader_stock nbgrader_processes random_order undeclared".split()
 """How the names of the thorough files begin that take longest: whoever begins one last would end alone."""
 SEED = 20240917
@@ -49,6 +52,16 @@ def with_policy(course: Course, **changes: object) -> Course:
     """The same course, with the declarations that were read already, under another policy."""
     policy = course.policy.model_copy(update=changes)
     return replace(course, config=course.config.model_copy(update={"policy": policy}), _specs=dict(course._specs))
+
+
+def with_units_before(course: Course, unit: str) -> Course:
+    """A learner's folder, without this unit and those after it."""
+    declared = course.root / "course.yaml"
+    declared.write_text(declared.read_text(encoding="utf-8").partition(f"  - id: {unit}")[0], encoding="utf-8")
+    for folder in (course.root / "exercises").glob("*_*"):
+        if folder.name >= unit:
+            shutil.rmtree(folder)
+    return load_course(course.root)
 
 
 # A shell that starts this in the background has it ignore Ctrl-C, and so would everything it starts.
@@ -115,8 +128,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             file = nodeid.partition("::")[0]
             if file.endswith(ONE_CLASS) and "thorough" not in file:
                 return "one class"
-            if Path(file).name in OF_ONE_PAGE:
-                return nodeid.partition(": ")[0]
+            if Path(file).name in OF_ONE_PAGE and (page := PAGE.search(nodeid)):
+                return page[1]
             return file if _begins(Path(file).name, OF_ONE_FILE) else nodeid
 
     return Scheduling(config, log)
@@ -126,6 +139,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def course() -> Course:
     """The real course, with a time limit that no honest file meets."""
     return with_policy(load_course(ROOT), time_limit=TIME_LIMIT)
+
+
+@pytest.fixture(scope="session")
+def exercises(course: Course) -> list[CourseExercise]:
+    """The last exercise of each unit; `thorough/test_every_exercise.py` has all of them."""
+    last = {exercise.unit: exercise for exercise in course.exercises if not exercise.is_quiz}
+    return list(last.values())
 
 
 @pytest.fixture(scope="session")
@@ -180,9 +200,9 @@ def solution(course: Course, exercise_id: str) -> bytes:
 @pytest.fixture(scope="session")
 def graded_class(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A class graded by nbgrader, to be looked at: what changes something works on a copy."""
-    from nbgrader_students import SOME_FORGERIES, make_class  # imports nbgrader, which takes seconds
+    from nbgrader_students import SOME_WORTH, make_class  # imports nbgrader, which takes seconds
 
-    return make_class(tmp_path_factory.mktemp("class"), SOME_FORGERIES)
+    return make_class(tmp_path_factory.mktemp("class"), SOME_WORTH)
 
 
 MODES = ("fork", "spawn") if sys.platform == "linux" else ("spawn",)

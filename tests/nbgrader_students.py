@@ -92,12 +92,12 @@ REPAIRED: dict[str, Make] = {
 }
 """All of these did both exercises right; what else they did to their notebook changes no score."""
 
-MANY = 2
-WORTH: dict[str, tuple[float, Callable[[NotebookNode], NotebookNode | bytes]]] = {
-    **{f"right-{i}": (ALL, lambda notebook: answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)) for i in range(MANY)},
-    **{f"wrong-{i}": (4.0, lambda notebook: answered(notebook, lin_grad=WRONG, bmm_grad=BMM)) for i in range(MANY)},
-    **{f"partly-{i}": (1.0, lambda notebook: answered(notebook, lin_grad=PARTLY)) for i in range(MANY)},
-    **{f"untouched-{i}": (0.0, lambda notebook: notebook) for i in range(MANY)},
+Worth = Mapping[str, tuple[float, Make]]
+WORTH: Worth = {
+    "right": (ALL, lambda notebook: answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)),
+    "wrong": (4.0, lambda notebook: answered(notebook, lin_grad=WRONG, bmm_grad=BMM)),
+    "partly": (1.0, lambda notebook: answered(notebook, lin_grad=PARTLY)),
+    "untouched": (0.0, lambda notebook: notebook),
     **{name: (ALL, lambda notebook, make=make: make(answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)))
        for name, make in REPAIRED.items()},
     "broken-json": (0.0, lambda notebook: json.dumps(answered(notebook, lin_grad=RIGHT)).encode()[:-100]),
@@ -109,6 +109,9 @@ WORTH: dict[str, tuple[float, Callable[[NotebookNode], NotebookNode | bytes]]] =
     "late": (ALL, lambda notebook: answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)),
     "renamed": (ALL, lambda notebook: answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)),
 }  # fmt: skip
+"""Student: the points that they earn, and what they hand in."""
+EXPLAINED = {"cells-deleted", "cells-twice", "cell-retyped", "cells-edited"}
+SOME_WORTH = {name: worth for name, worth in WORTH.items() if name not in REPAIRED.keys() - EXPLAINED}
 
 
 FORGERIES = {
@@ -299,23 +302,21 @@ EVERY_FORGERY = {**FORGERIES, **MORE}
 SOME_FORGERIES = dict(list(EVERY_FORGERY.items())[::4])
 
 
-def make_class(
-    root: Path, forgeries: Mapping[str, str] = EVERY_FORGERY, command: Callable[..., str] = nbgrader
-) -> NbgraderClass:
+def make_class(root: Path, students: Worth, command: Callable[..., str] = nbgrader) -> NbgraderClass:
     """A course in the middle of the term: released, handed in through the exchange, collected, graded, exported.
 
     Args:
-        forgeries: what students hand in to take points.
+        students: who hands in through the exchange; beside them are some who try to take points, and who lay traps.
         command: runs an nbgrader command.
     """
     folder = released_folder(root, CONFIG.format(exchange=str(root / "exchange")))
     command("db", "assignment", "add", UNIT, f"--duedate={DUE.isoformat(' ')} UTC", cwd=folder)
     command("release_assignment", UNIT, cwd=folder)
     assert (root / "exchange" / "small" / "outbound" / UNIT / f"{UNIT}.ipynb").is_file()
-    for student, (_, make) in WORTH.items():
+    for student, (_, make) in students.items():
         submit(root / "exchange" / "small" / "inbound", student, make(released(folder)))
     command("collect", UNIT, cwd=folder)
-    hand_in_forgeries(folder, forgeries)
+    hand_in_forgeries(folder, SOME_FORGERIES)
     lay_traps(folder)
     said = command("autograde", UNIT, cwd=folder)
     command("export", cwd=folder)

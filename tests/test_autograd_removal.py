@@ -61,9 +61,9 @@ def finds_gradient(source: str, worker: Worker) -> bool:
     return bool(arrays) and np.allclose(np.concatenate(arrays), 3 * X**2, atol=1e-2)
 
 
-def test_no_gradient_comes_by_every_fourth_road(isolated: Worker) -> None:
+def test_no_gradient_comes_by_a_few_roads(isolated: Worker) -> None:
     """What a learner writes alone is a gradient by hand, and what changes nothing does no harm: that is still right."""
-    roads = {name: ROADS[name] for name in sorted(ROADS)[::4]}
+    roads = {name: ROADS[name] for name in sorted(ROADS)[::20]}
     assert found_by({**roads, **ABSENT, **ACCEPTED}, isolated) == set(ACCEPTED)
 
 

@@ -108,9 +108,9 @@ def typed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
 
 
 @pytest.fixture
-def here(course: Course, worker: Worker, typed: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+def here(course: Course, worker: Worker, grader: Grader, typed: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The same in a workspace, with a worker that is warm already."""
-    monkeypatch.setattr("grader.learner.session.start_worker", KeptWorker(worker).start)
+    KeptWorker(worker).serve(grader, monkeypatch)
     monkeypatch.chdir(course.root)
     return typed
 
@@ -650,10 +650,6 @@ def processor_time(pid: int) -> float:
     return 0.0
 
 
-def test_ctrl_c_keeps_what_is_finished_and_leaves_no_process_behind(course: Course) -> None:
-    assert_ends_well_by_ctrl_c(course, [*HANDGRAD, "check", "01_slopes"], 130)
-
-
 def assert_ends_well_by_ctrl_c(course: Course, command: list[str], code: int) -> None:
     """A command that meets an endless loop in its second file: the first one is remembered, and nothing is left."""
     write(course, "slope", SLOPE)
@@ -731,8 +727,10 @@ def test_grades_csv_opens_with_names_that_have_commas_and_accents(
     assert points == {"Lovelace, Ada": "3", "Émilie": "1", "nobody": ""}
 
 
-def test_grading_again_grades_nothing_twice(graded: subprocess.CompletedProcess[str], classroom: Path) -> None:
-    done = handgrad("grade", "../submissions", "--out", "../text", "--seed", "7", cwd=classroom / "ws")
+def test_grading_again_grades_nothing_twice(
+    graded: subprocess.CompletedProcess[str], classroom: Path, typed: Run
+) -> None:
+    done = typed("grade", "../submissions", "--out", "../text", "--seed", "7", cwd=classroom / "ws")
     assert done.returncode == 1
     assert done.stdout.startswith("0 submissions graded, 2 unchanged and kept")
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +11,6 @@ from typing import Any
 
 import pytest
 from conftest import solution, with_policy
-from processes import Family, alive, descendants, wait_until
 
 from grader.cluster import dask_pool, dask_worker, wire
 from grader.cluster.dask_pool import Cluster, ClusterPool
@@ -76,19 +72,6 @@ def test_a_batch_arrives_as_it_was(batch: list[list[Part]]) -> None:
     assert wire.unpack_batch(wire.packed_batch(batch)) == batch
 
 
-def test_a_service_says_what_one_machine_says(course: Course, setting: bytes, batch: Any, graded: Results) -> None:
-    service = Service(setting, 1)
-    try:
-        for _ in range(2):
-            results, seconds = wire.unpack_results(service.grade(wire.packed_batch(batch)), course, batch)
-            assert lines(results) == lines(graded)
-            assert seconds > 0
-    finally:
-        service.close()
-    assert not Path(service.folder).exists()
-    assert service.has_ended
-
-
 def test_a_service_that_was_killed_says_so(setting: bytes, batch: Any) -> None:
     service = Service(setting, 1)
     service.popen.kill()
@@ -102,29 +85,6 @@ def test_a_service_refuses_what_another_version_wrote(course: Course, monkeypatc
     service = Service(wire.packed_setting(wire.Setting(course, SEED, "none", ())), 1)
     with pytest.raises(InfrastructureError, match=r"and the class is graded with 0\.0\.1"):
         service.grade(wire.packed_batch([]))
-
-
-def test_a_service_ends_with_whoever_started_it(course: Course, tmp_path: Path) -> None:
-    """With what it started, and its folder; in the middle of a batch."""
-    (tmp_path / "setting").write_bytes(wire.packed_setting(wire.Setting(course, SEED, "none", (NAME,))))
-    sleeps = "import time\ndef lin_grad(inp, out, w, b):\n    time.sleep(600)"
-    (tmp_path / "batch").write_bytes(wire.packed_batch([[Part(NAME, sleeps.encode())]]))
-    run = (
-        "from pathlib import Path; from grader.cluster.service import Service\n"
-        "service = Service(Path('setting').read_bytes(), 1)\n"
-        "print(service.popen.pid, service.folder, flush=True)\n"
-        "service.grade(Path('batch').read_bytes())\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(Path(wire.__file__).parents[2])}
-    starter = subprocess.Popen([sys.executable, "-c", run], cwd=tmp_path, stdout=subprocess.PIPE, env=environment)
-    with starter, starter.stdout as said:  # type: ignore[union-attr]
-        service, folder = said.readline().split()
-        grading = int(service)
-        wait_until(lambda: len(Family.of(grading).children) == 1, "it grades nothing")
-        started = {grading, *descendants(grading)}
-        starter.kill()
-    wait_until(lambda: not any(map(alive, started)), "something of it outlives its starter")
-    wait_until(lambda: not Path(folder.decode()).exists(), "its folder is left")
 
 
 def packed(record: dict[str, Any], printed: object = "", notes: object = ()) -> bytes:

@@ -21,7 +21,6 @@ from grader.authoring.audit_words import operators
 from grader.course import Course, load_course
 from grader.diagnosis.operator import Operator
 from grader.judging.grading import Grader
-from grader.learner import workspace
 from grader.sandbox.worker import Worker
 
 README = Document(ROOT / "README.md", (ROOT / "README.md").read_text("utf-8"))
@@ -137,17 +136,17 @@ def _anywhere(text: str) -> list[str]:
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Course:
+def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
     """A learner's folder in which one answer of `lin_grad` is wrong."""
-    made = workspace.init(tmp_path / "my-course")
+    made = new_workspace(tmp_path / "my-course")
     (made.root / LIN).write_text(WRONG, encoding="utf-8")
     return made
 
 
 @pytest.fixture
-def typed(course: Course, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+def typed(course: Course, worker: Worker, grader: Grader, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
     """`typed("check lin_grad")`: the exit code of that command in the learner's folder, whoever types `y` or `q`."""
-    monkeypatch.setattr("grader.learner.session.start_worker", KeptWorker(worker).start)
+    KeptWorker(worker).serve(grader, monkeypatch)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.chdir(course.root)

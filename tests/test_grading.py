@@ -14,7 +14,7 @@ import torch
 from conftest import SEED, Grade, codes, mode_worker, solution, with_policy
 
 from grader.child.protocol import Frame
-from grader.course import Course
+from grader.course import Course, CourseExercise
 from grader.errors import InfrastructureError
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Reply, Worker
@@ -70,10 +70,11 @@ def test_the_small_solutions_compose_to_the_whole_network(course: Course) -> Non
         torch.testing.assert_close(whole[name].g, given[name].g)
 
 
-def test_every_worked_solution_passes(course: Course, grade: Grade) -> None:
-    for exercise in course.exercises:
+def test_every_worked_solution_passes(exercises: list[CourseExercise], course: Course, grade: Grade) -> None:
+    """With nothing for a person to look at."""
+    for exercise in exercises:
         result = grade(exercise.id, solution(course, exercise.id))
-        assert result.status == "passed", result
+        assert (result.status, result.flags) == ("passed", ()), result
         assert result.score == pytest.approx(exercise.points)
 
 
@@ -107,9 +108,9 @@ SAME_VERDICT: dict[str, tuple[str, str, dict[str, str | None]]] = {
 
 @pytest.mark.parametrize("submission", SAME_VERDICT)
 def test_the_verdict_is_the_same_for_every_seed(submission: str, grade: Grade) -> None:
-    """Here for five of them; for fifty in `thorough/test_every_seed.py`."""
+    """Here for three of them; for thirty in `thorough/test_every_seed.py`."""
     exercise_id, source, expected = SAME_VERDICT[submission]
-    assert [codes(grade(exercise_id, source, seed=seed)) for seed in range(5)] == [expected] * 5
+    assert [codes(grade(exercise_id, source, seed=seed)) for seed in range(3)] == [expected] * 3
 
 
 def test_without_a_seed_no_two_graders_draw_the_same_inputs(course: Course) -> None:

@@ -74,8 +74,8 @@ def hostile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], N
 
 
 def graded(course: Course, *students: list[Part]) -> dict[int, list[ExerciseResult]]:
-    """The results of a class that two processes grade, by the number of the student."""
-    with GradingPool(with_policy(course, time_limit=LIMIT), "none", 2, seed=1) as pool:
+    """The results of a class that one process grades, by the number of the student."""
+    with GradingPool(with_policy(course, time_limit=LIMIT), "none", 1, seed=1) as pool:
         pool.prepare([course.find(NAME), course.find("tanh_grad")])
         return dict(found for found in pool.grade(enumerate(students)) if found is not None)
 

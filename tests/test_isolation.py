@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from attacks import ATTACKS, BRIEF, PRELUDE, REPLIES, attack
-from conftest import ROOT, solution, worker_of
+from conftest import ROOT, solution
 from probes import (
     assert_still_honest,
     ending,
@@ -26,7 +26,7 @@ from probes import (
     outcome,
     run,
 )
-from processes import alive, descendants, wait_until
+from processes import descendants
 
 from grader.course import Course
 from grader.errors import InfrastructureError
@@ -316,19 +316,6 @@ start_worker({isolation!r}).run(job, 600)
 
 
 DEPTH = {"box": 4, "kernel": 2, "seccomp": 2}  # bubblewrap twice, the warm process, its child
-
-
-def test_a_killed_warm_process_is_replaced_and_a_closed_one_leaves_nothing(isolation: Isolation) -> None:
-    """Killed between two jobs it is replaced without a word."""
-    with worker_of(isolation) as worker:
-        assert_still_honest(worker)
-        first = warm_family(worker)
-        os.kill(max(first), 9)
-        wait_until(lambda: worker.process.popen.poll() is not None, "it outlives its warm process")
-        assert_still_honest(worker)
-        second = warm_family(worker)
-    assert first.isdisjoint(second)
-    wait_until(lambda: not any(map(alive, first | second)), "a process outlives its worker")
 
 
 def warm_family(worker: Worker) -> set[int]:

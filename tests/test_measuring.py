@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Grade, codes, solution, with_policy
+from conftest import Grade, codes, with_policy
 from corpus import RIGHT, SUBMISSIONS, found_codes
 from measurements import SOURCES
 
@@ -42,14 +42,7 @@ def test_a_course_may_refuse_what_was_measured(course: Course, grader: Grader, w
     assert not result.flags
 
 
-def test_no_solution_is_flagged(course: Course, grade: Grade) -> None:
-    functions = [each.id for each in course.exercises if not each.is_quiz]
-    assert {name: grade(name, solution(course, name).decode()).flags for name in functions} == dict.fromkeys(
-        functions, ()
-    )
-
-
-@pytest.mark.parametrize("name", sorted(RIGHT)[::16])
+@pytest.mark.parametrize("name", sorted(RIGHT)[::64])
 def test_no_right_answer_of_the_corpus_is_flagged(name: str, course: Course, grade: Grade) -> None:
     submission = SUBMISSIONS[name]
     exercise = course.find(submission.exercise)

@@ -1,4 +1,4 @@
-"""nbgrader's own commands on a class of more than thirty: right, wrong, untouched, broken, late and hostile."""
+"""nbgrader's own commands on a class of thirty: right, wrong, untouched, broken, late and hostile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nbgrader_class import (
     scores,
     totals,
 )
-from nbgrader_students import ALL, WORTH, NbgraderClass, feedback
+from nbgrader_students import ALL, SOME_WORTH, NbgraderClass, Worth, feedback
 
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
@@ -46,28 +46,36 @@ def course(graded_class: NbgraderClass) -> Path:
     return graded_class.folder
 
 
-def test_everybody_gets_the_points_they_earned(course: Path):
+@pytest.fixture(scope="module")
+def students() -> Worth:
+    """Some of those who hand in; all are in thorough/test_nbgrader_processes.py."""
+    return SOME_WORTH
+
+
+def test_everybody_gets_the_points_they_earned(course: Path, students: Worth):
     found = totals(course)
-    assert {student: found[student] for student in WORTH} == {student: points for student, (points, _) in WORTH.items()}
+    assert {student: found[student] for student in students} == {
+        student: points for student, (points, _) in students.items()
+    }
     assert len(found) >= 30
     assert not any(manual for *_, manual in rows(course, GRADES))
 
 
 def test_each_answer_has_its_own_points(course: Path):
-    assert scores(course)["wrong-0"] == {
+    assert scores(course)["wrong"] == {
         "lin_grad-inp-g": 1.0, "lin_grad-w-g": 1.0, "lin_grad-b-g": 0.0, "bmm_grad-a-g": 1.0, "bmm_grad-b-g": 1.0,
     }  # fmt: skip
 
 
 def test_a_comment_names_the_mistake_and_gives_a_hint(course: Path):
     told = comments(course)
-    assert told["right-0"] == {"lin_grad": None, "bmm_grad": None}
+    assert told["right"] == {"lin_grad": None, "bmm_grad": None}
     assert re.fullmatch(
         r"- b\.g: every entry is 1/\d+ of what it should be, and bs = \d+ here \[mean-for-sum\]\n  Hint: Does the .*\?",
-        told["wrong-0"]["lin_grad"] or "",
+        told["wrong"]["lin_grad"] or "",
     )
-    assert told["untouched-0"]["lin_grad"] == "- inp.g, w.g, b.g: not attempted yet [todo]"
-    assert told["partly-0"]["lin_grad"].startswith("- inp.g: not attempted yet [todo]\n- b.g: not attempted")  # type: ignore[union-attr]
+    assert told["untouched"]["lin_grad"] == "- inp.g, w.g, b.g: not attempted yet [todo]"
+    assert told["partly"]["lin_grad"].startswith("- inp.g: not attempted yet [todo]\n- b.g: not attempted")  # type: ignore[union-attr]
     assert "(cell 2, line 6: (" in (told["broken-syntax"]["lin_grad"] or "")
     assert "no cell of the notebook defines lin_grad" in (told["answer-deleted"]["lin_grad"] or "")
     assert "The file is no notebook that can be read" in (told["broken-json"]["bmm_grad"] or "")
@@ -87,19 +95,19 @@ def test_what_was_repaired_is_explained_in_the_feedback(course: Path):
         assert says in feedback(course, student), student
 
 
-def test_feedback_shows_scores_comments_and_reports_and_gives_nothing_away(course: Path):
-    page = feedback(course, "wrong-1")
+def test_feedback_shows_scores_comments_and_reports_and_gives_nothing_away(course: Path, students: Worth):
+    page = feedback(course, "wrong")
     assert "Score: 4.0 / 5.0" in page
     assert "Does the layer average over the batch, or does the loss?" in page
     assert "mean-for-sum" in page
-    for student in WORTH:
+    for student in students:
         body = feedback(course, student).partition("<body")[2]
         assert not re.search(r"\bseed|reference|BEGIN (SOLUTION|HIDDEN)|Traceback|/grader/", body), student
-    assert "inp.t() @ out.g" not in feedback(course, "untouched-0")
+    assert "inp.t() @ out.g" not in feedback(course, "untouched")
 
 
 def test_feedback_begins_with_the_points_of_each_exercise(course: Path):
-    page = feedback(course, "wrong-1").partition("<body")[2]
+    page = feedback(course, "wrong").partition("<body")[2]
     first, last = page.index('<div class="points">'), page.index("Student's answer")
     assert '<a href="#comment-lin_grad">lin_grad</a></th>' in page[first:last]
     assert "<b>4</b> of 5 points" in page[first:last]
@@ -113,8 +121,8 @@ def test_a_students_text_stays_text_in_the_feedback(course: Path):
     assert "<img src=x" not in page
 
 
-def test_the_graded_notebook_is_sound_and_shows_each_report_beside_its_answer(course: Path):
-    for student in WORTH:
+def test_the_graded_notebook_is_sound_and_shows_each_report_beside_its_answer(course: Path, students: Worth):
+    for student in students:
         notebook = read(course / "autograded" / student / UNIT / f"{UNIT}.ipynb")
         nbformat.validate(notebook)
         for name in ("lin_grad", "bmm_grad"):
@@ -132,23 +140,23 @@ def test_the_export_has_scores_and_the_late_penalty(course: Path):
     assert {student: float(line["raw_score"]) for student, line in lines.items()} == totals(course)
     assert {float(line["max_score"]) for line in lines.values()} == {ALL}
     assert (lines["late"]["late_submission_penalty"], lines["late"]["score"]) == ("5.0", "0.0")
-    assert lines["right-0"]["score"] == "5.0"
+    assert lines["right"]["score"] == "5.0"
 
 
 def test_graded_again_manual_scores_and_comments_stay(course: Path, tmp_path: Path):
     from nbgrader.api import Gradebook
 
-    folder = copied(course, tmp_path, "wrong-1")
+    folder = copied(course, tmp_path, "wrong")
     url = f"sqlite:///{folder / 'gradebook.db'}"
     with Gradebook(url) as gradebook:
-        gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong-1").manual_score = 0.5
-        gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong-1").manual_comment = "Nearly."
+        gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong").manual_score = 0.5
+        gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong").manual_comment = "Nearly."
         gradebook.db.commit()
-    nbgrader("autograde", UNIT, "--force", "--student=wrong-1", cwd=folder)
+    nbgrader("autograde", UNIT, "--force", "--student=wrong", cwd=folder)
     with Gradebook(url) as gradebook:
-        grade = gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong-1")
+        grade = gradebook.find_grade("lin_grad-b-g", UNIT, UNIT, "wrong")
         assert (grade.auto_score, grade.manual_score, grade.score, grade.needs_manual_grade) == (0.0, 0.5, 0.5, True)
-        comment = gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong-1")
+        comment = gradebook.find_comment("lin_grad", UNIT, UNIT, "wrong")
         assert comment.comment == "Nearly."
         assert "mean-for-sum" in comment.auto_comment
 

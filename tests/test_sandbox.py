@@ -92,12 +92,13 @@ HOSTILE = {
 
 
 ONE_OF_A_KIND = (
-    "hangs", "reads address zero", "leaves by sys.exit", "takes a huge tensor", "recurses without end",
+    "reads address zero", "leaves by sys.exit", "recurses without end",
     "starts a program", "opens a connection", "raises KeyboardInterrupt", "raises what cannot be shown",
     "writes garbage on stdout", "returns itself inside a list", "prints a gigabyte", "raises a class with a lying name",
     "expands to a million million",
 )  # fmt: skip
 LONG = (
+    "swallows every exception",
     "hangs while it is imported",
     "kills itself",
     "sleeps",
@@ -136,6 +137,12 @@ if sys.platform == "linux":
         """Processor time, processes, files and memory: what ends a job that its clock does not."""
         assert PATIENT == 60
         assert outcome(run(warm("fork"), body(textwrap.dedent(LIMITED)))) == "returned tensor"
+
+
+@pytest.fixture
+def each_worker(worker: Worker) -> Worker:
+    """The one of the default mode; `thorough/test_every_misdeed.py` has one of each."""
+    return worker
 
 
 SEVERED = {
@@ -336,9 +343,6 @@ if sys.platform == "linux":
 
     def test_a_process_left_behind_does_not_survive_its_job(warm: Callable[[str], Worker]) -> None:
         assert_gone_with_its_job("daemon", warm("fork"))
-
-    def test_a_process_left_behind_does_not_survive_its_worker() -> None:
-        assert_gone_with_its_worker("daemon")
 
     def test_a_killed_warm_process_is_the_graders_error_and_is_replaced(warm: Callable[[str], Worker]) -> None:
         """No verdict is guessed: the job ends in an infrastructure error, the next one is answered."""

@@ -14,6 +14,7 @@ import pytest
 from grader.child import protocol
 from grader.course import Course, bundled_folder, load_course
 from grader.errors import InfrastructureError, SpecError
+from grader.judging.grading import Grader
 from grader.learner import session
 from grader.learner.session import Session
 from grader.sandbox.worker import Reply, Worker
@@ -49,6 +50,11 @@ class KeptWorker:
         return self.worker.run(job, time_limit)
 
     def close(self) -> None: ...
+
+    def serve(self, grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have each sitting ask it, and keep this grader's references."""
+        monkeypatch.setattr("grader.learner.session.start_worker", self.start)
+        monkeypatch.setattr("grader.learner.session.new_grader", lambda: grader)
 
 
 @pytest.fixture

@@ -61,14 +61,25 @@ def no_descriptor_left() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.fixture
+def mode() -> str:
+    """The default one; `thorough/test_every_worker_start.py` has each."""
+    return MODES[0]
+
+
 def test_killed_stopped_or_refused_it_says_so_and_starts_again(mode: str) -> None:
-    """One after the other, each with a process that is still importing torch; closed, it leaves none."""
+    """One after the other, each with a process that is still importing torch; closed, it leaves none.
+
+    Killed between two jobs, it is replaced without a word: nobody's answer is to blame.
+    """
     with mode_worker(mode) as worker:
         assert_ended_by(worker, signal.SIGKILL)
         worker._start()
         assert_stopped(worker, 0)
         assert_refused_for_want_of_descriptors(worker)
+        assert_still_honest(worker)
+        os.kill(worker.process.popen.pid, signal.SIGKILL)
+        worker.process.popen.wait()
         assert_still_honest(worker)
         process = worker.process.popen.pid
     assert not alive(process)
@@ -92,13 +103,3 @@ def assert_refused_for_want_of_descriptors(worker: Worker) -> None:
     worker.close()
     with no_descriptor_left():
         assert "Too many open files" in refusal(worker)
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_killed_between_two_jobs_it_is_replaced_without_a_word(mode: str) -> None:
-    """Nobody's answer is to blame, and nobody has to ask again."""
-    with mode_worker(mode) as worker:
-        assert_still_honest(worker)
-        os.kill(worker.process.popen.pid, signal.SIGKILL)
-        worker.process.popen.wait()
-        assert_still_honest(worker)

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,8 @@ from grader.quiz.answer_sheet import variant_of
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Course:
-    return workspace.init(tmp_path / "ws")
+def course(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Course:
+    return new_workspace(tmp_path / "ws")
 
 
 def test_a_new_workspace_holds_every_stub_and_lesson_and_no_solution(course: Course) -> None:

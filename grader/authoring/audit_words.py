@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import pkgutil
 import re
@@ -89,6 +90,7 @@ def _operators_in(value: Any) -> Iterator[Operator]:
         yield from _operators_in(list(value.values()))
 
 
+@functools.cache
 def _names_in_tables() -> set[str]:
     """Every string in the modules that look for mistakes: operators and facts are called by such."""
     (folder,) = map(Path, diagnosis.__path__)

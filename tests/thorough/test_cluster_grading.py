@@ -18,7 +18,7 @@ from processes import alive, descendants, wait_until
 
 from grader.learner import workspace
 
-STUDENTS = 120
+STUDENTS = 90
 LIN = (ROOT / "solutions/04_linear/lin_grad.py").read_text()
 RELU = (ROOT / "solutions/05_activations/relu_grad.py").read_text()
 HANDED_IN = (
@@ -105,21 +105,15 @@ def in_the_middle(out: Path, run: subprocess.Popen[str]) -> None:
     wait_until(lambda: 8 <= len(list(out.glob("*.json"))) < STUDENTS or run.poll() is not None, "nothing lands")
 
 
-def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
-    school: Path, machines: Machines, on_one_machine
-) -> None:
-    run = grading(school, "many", "--scheduler", str(machines.file), "--format", "json")
-    in_the_middle(school / "many", run)
-    assert len(descendants(machines.workers[0].pid)) > 0
-    machines.workers[0].kill()
-    said, complaints = run.communicate()
-    assert run.returncode == 0, said + complaints
-    assert json.loads(said)["graded"] == STUDENTS - STUDENTS // len(HANDED_IN)
-    assert contents(school / "many") == on_one_machine
+def test_what_is_lost_in_the_middle_changes_no_result(school: Path, machines: Machines, on_one_machine) -> None:
+    """First the grading services, then one of the workers, and the scheduler in the end."""
+    lose_the_services(school, machines, on_one_machine)
+    lose_a_worker(school, machines, on_one_machine)
+    lose_the_scheduler(school, machines, on_one_machine)
 
 
-def test_a_grading_service_that_is_lost_is_replaced(school: Path, machines: Machines, on_one_machine) -> None:
-    """Killed, and stopped for good: nobody notices but who looks at the clock."""
+def lose_the_services(school: Path, machines: Machines, on_one_machine) -> None:
+    """They are replaced, and nobody notices but who looks at the clock."""
     run = grading(school, "again", "--scheduler", str(machines.file))
     in_the_middle(school / "again", run)
     for worker in machines.workers:
@@ -130,7 +124,19 @@ def test_a_grading_service_that_is_lost_is_replaced(school: Path, machines: Mach
     assert contents(school / "again") == on_one_machine
 
 
-def test_a_scheduler_that_is_lost_costs_no_result(school: Path, machines: Machines, on_one_machine) -> None:
+def lose_a_worker(school: Path, machines: Machines, on_one_machine) -> None:
+    run = grading(school, "many", "--scheduler", str(machines.file), "--format", "json")
+    in_the_middle(school / "many", run)
+    assert len(descendants(machines.workers[0].pid)) > 0
+    machines.workers[0].kill()
+    said, complaints = run.communicate()
+    assert run.returncode == 0, said + complaints
+    assert json.loads(said)["graded"] == STUDENTS - STUDENTS // len(HANDED_IN)
+    assert contents(school / "many") == on_one_machine
+
+
+def lose_the_scheduler(school: Path, machines: Machines, on_one_machine) -> None:
+    """The run ends, and the same command goes on."""
     run = grading(school, "lost", "--scheduler", str(machines.file))
     in_the_middle(school / "lost", run)
     machines.scheduler.kill()

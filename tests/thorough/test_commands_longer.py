@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from test_cli import assert_ends_well_by_ctrl_c, classroom, course, graded, handgrad, write
+from test_cli import HANDGRAD, assert_ends_well_by_ctrl_c, classroom, course, graded, handgrad, write
 
 from grader.authoring.build import stub
 from grader.course import Course, bundled_folder
@@ -42,3 +42,7 @@ def test_the_same_seed_gives_the_same_records_and_json_is_all_of_stdout(
 def test_ctrl_c_ends_pytest_well(course: Course) -> None:
     words = [sys.executable, "-m", "pytest", "exercises/01_slopes", "-p", "no:cacheprovider"]
     assert_ends_well_by_ctrl_c(course, words, 2)
+
+
+def test_ctrl_c_keeps_what_is_finished_and_leaves_no_process_behind(course: Course) -> None:
+    assert_ends_well_by_ctrl_c(course, [*HANDGRAD, "check", "01_slopes"], 130)

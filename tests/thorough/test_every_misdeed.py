@@ -21,6 +21,17 @@ from test_sandbox import (
     assert_no_answer,
     assert_severed,
     assert_stated,
+    test_a_gigabyte_of_print_is_cut_short,
+    test_a_job_that_comes_after_the_stop_is_ended_as_well,
+    test_a_job_that_runs_is_ended_from_another_thread,
+    test_a_stop_when_nothing_runs_costs_nothing,
+    test_a_tensor_subclass_cannot_lie_about_itself,
+    test_an_expanded_giant_is_described_without_its_contents,
+    test_many_jobs_leave_no_descriptor_open,
+    test_no_connection_reaches_a_listener,
+    test_no_file_is_changed_by,
+    test_the_next_job_does_not_meet,
+    test_the_text_of_an_exception_is_kept_short,
 )
 
 from grader.sandbox.worker import MODE_VARIABLE, Worker, start_worker

@@ -1,4 +1,4 @@
-"""Each training reaches its goal with the worked solutions' gradients, and with none of five wrong ones."""
+"""Each training reaches its goal with the worked solutions' gradients, and with no wrong ones."""
 
 from __future__ import annotations
 

@@ -21,12 +21,18 @@ from test_worker_start import (
     assert_stopped,
     family,
     refusal,
+    test_killed_stopped_or_refused_it_says_so_and_starts_again,
 )
 
 from grader.sandbox import warm_process
 from grader.sandbox.worker import Worker
 
 ISOLATIONS = ("kernel", "box") if sys.platform == "linux" else ()
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    return request.param
 
 
 @pytest.fixture(params=[*MODES, *ISOLATIONS])
@@ -54,7 +60,6 @@ def test_killed_inside_its_box() -> None:
         assert_still_honest(worker)
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_killed_again_and_again_it_says_so_each_time(mode: str) -> None:
     """What was once lost is not asked for again: not at once and wrong, nor after two minutes."""
     with mode_worker(mode) as worker:
@@ -82,7 +87,6 @@ HOW_AN_INTERPRETER_ENDS = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_an_interpreter_that_ends_says_how_and_one_that_is_not_there_too(
     mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,7 +102,6 @@ def test_an_interpreter_that_ends_says_how_and_one_that_is_not_there_too(
         assert_still_honest(worker)
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_last_words_are_no_condition(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no temporary file can be made, a worker starts, and its end is told without its words."""
     monkeypatch.setattr(tempfile, "TemporaryFile", _disk_is_full)
@@ -123,7 +126,6 @@ def test_a_fork_that_is_refused_is_said() -> None:
         assert_still_honest(worker)
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("parent", PARENTS)
 def test_it_works_for_a_grader_that(parent: str, mode: str) -> None:
     """Nothing that a long-lived process leaves to what it starts keeps a worker from working."""

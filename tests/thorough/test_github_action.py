@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT
+from conftest import ROOT, with_units_before
 from document_claims import Document
 from jsonschema import Draft202012Validator
 from platform_formats import CLASSROOM50, workflow_commands
@@ -35,8 +35,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A learner's, with a mistake and an exception that would be commands."""
-    folder = workspace.init(tmp_path / "my-course").root
+    """A learner's of a few units, with a mistake and an exception that would be commands."""
+    folder = with_units_before(workspace.init(tmp_path / "my-course"), "06_losses").root
     (folder / "exercises/04_linear/lin_grad.py").write_text(WRONG)
     (folder / "exercises/05_activations/relu_grad.py").write_text(RAISES)
     return folder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from nbgrader_class import UNIT, nbgrader, nbgrader_process
-from nbgrader_students import SOME_FORGERIES, make_class
+from nbgrader_students import WORTH, Worth, make_class
 from test_nbgrader_autograde import (
     a_copy_of,
     extended,
@@ -30,9 +30,14 @@ def a_process_of_its_own(command: str, *words: str, cwd: Path) -> str:
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The nbgrader folder of the class."""
-    folder = make_class(tmp_path_factory.mktemp("processes"), SOME_FORGERIES, a_process_of_its_own).folder
+    folder = make_class(tmp_path_factory.mktemp("processes"), WORTH, a_process_of_its_own).folder
     nbgrader_process("generate_feedback", UNIT, cwd=folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def students() -> Worth:
+    return WORTH
 
 
 def test_what_is_not_handgrads_to_grade_is_left_to_a_person(extended: Path, tmp_path: Path):

@@ -1,33 +1,13 @@
-"""`pytest exercises/` over the whole course again and again: solved, in several processes, from elsewhere."""
+"""`pytest exercises/` over the whole course: the first screen of a newcomer, and the last."""
 
 from __future__ import annotations
 
-import re
-import sys
-from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from test_pytest_plugin import (
-    LIN,
-    MEAN,
-    SHAPES,
-    SLOPE,
-    Run,
-    assert_first_screen,
-    assert_remembered_as_graded,
-    author,
-    closing,
-    counted,
-    course,
-    ids,
-    in_a_process,
-    kept,
-    losses_in,
-    run,
-    unit_lines,
-    write,
-)
-from test_session import RIGHT
+from golden import assert_golden
+from test_pytest_plugin import Run, assert_first_screen, kept, run
 
 from grader.authoring.build import worked_text
 from grader.course import Course
@@ -35,36 +15,21 @@ from grader.course import Course
 pytest_plugins = ["pytester"]
 
 
-def test_a_verdict_from_another_process_is_remembered_of_the_bytes_that_were_graded(
-    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert_remembered_as_graded(run, course, monkeypatch, "-n1")
+@pytest.fixture
+def course(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, new_workspace: Callable[[Path], Course]
+) -> Course:
+    """A learner's workspace with all of its units, and the folder we stand in."""
+    course = new_workspace(pytester.path / "ws")
+    monkeypatch.chdir(course.root)
+    return course
 
 
-def test_where_handgrad_is_no_command_the_environment_is_to_be_activated_first(
-    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Somebody who typed `.venv/bin/pytest exercises/`; the two commands stay in one line, to be copied."""
-    script = course.root / ".venv/bin/activate"
-    script.parent.mkdir(parents=True)
-    script.touch()
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(sys, "executable", str(script.with_name("python")))
-    assert "Have each file checked as you save it: . .venv/bin/activate && handgrad" in run("exercises/").outlines
-    assert "  . .venv/bin/activate && handgrad" in run("exercises/", columns=60).outlines
-    script.unlink()
-    assert "Have each file checked as you save it: handgrad" in run("exercises/").outlines
-
-
-def test_a_unit_that_is_solved_leads_to_the_lesson_of_the_next(run: Run, course: Course) -> None:
-    for exercise in course.exercises:
-        if exercise.unit == "01_slopes":
-            exercise.path.write_text(worked_text(exercise), encoding="utf-8")
-    solved = run("exercises/01_slopes")
-    assert solved.ret == 0
-    end = ["lesson: exercises/02_chain_rule/README.md", "next: exercises/02_chain_rule/dy_dx.py"]
-    assert [line for line in closing(solved.outlines) if line][-2:] == end
-    assert closing(run("exercises/").outlines)[-3:] == ["pytest exits with 1 until every answer passes.", *end]
+@pytest.mark.parametrize("columns", [80, 60])
+def test_the_first_screen_fits_a_small_terminal(run: Run, course: Course, columns: int) -> None:
+    lines = assert_first_screen(run, course, columns)
+    progress = next(place for place, line in enumerate(lines) if "- progress -" in line)
+    assert_golden(f"pytest_first_screen_{columns}", "\n".join(lines[progress:-1]))
 
 
 def test_everything_solved(run: Run, course: Course) -> None:
@@ -75,124 +40,3 @@ def test_everything_solved(run: Run, course: Course) -> None:
     assert "next:" not in (text := str(result.stdout))
     assert "Every exercise is solved." in text
     assert text.count("##############") == len(course.config.units)
-
-
-def nothing_of(unit: str, course: Course) -> str:
-    """The bar of a unit of which nothing is attempted."""
-    items = [item for item in ids(course) if unit in item]
-    questions = sum("quiz.yaml" in item for item in items)
-    return f"{unit}  ..............  0 of {len(items) - questions}  quiz 0 of {questions}"
-
-
-def test_it_works_from_inside_a_folder_and_from_far_away(
-    run: Run, course: Course, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(course.find("mse_grad").path.parent)
-    losses = losses_in(course)
-    for arguments, count in (((), losses), (("mse_grad.py",), 1)):
-        result = run(*arguments)
-        result.assert_outcomes()
-        assert result.parseoutcomes() == {"todo": count}
-        assert nothing_of("06_losses", course) in result.outlines
-    monkeypatch.chdir(pytester.path)
-    assert run("ws/exercises/06_losses").parseoutcomes() == {"todo": losses}
-    assert run(str(course.find("mse_grad").path)).parseoutcomes() == {"todo": 1}
-
-
-def test_xdist_gives_the_same_results_report_and_closing_lines(run: Run, course: Course) -> None:
-    write(course, "lin_grad", SHAPES)
-    write(course, "slope", SLOPE)
-    targets = ("exercises/01_slopes", LIN)
-    alone = run(*targets, columns=60)
-    shared = in_a_process(*targets, "-n", "2", cwd=course.root, COLUMNS="60")
-    assert shared.returncode == alone.ret == 1
-    lines = shared.stdout.splitlines()
-    assert alone.parseoutcomes() == {"failed": 3, "passed": 1, "todo": 16}
-    assert "3 failed, 1 passed, 16 todo" in lines[-1]
-    assert [line for line in closing(lines) if "FAILED" not in line] == [
-        line for line in closing(alone.outlines) if "FAILED" not in line
-    ]
-    assert sorted(closing(lines)) == sorted(closing(alone.outlines)), "the summary names the mistakes"
-    letters = next(line.split(" ")[0] for line in lines if re.match(r"[.FT]+ +\[100%\]", line))
-    assert Counter(letters) == {"F": 3, ".": 1, "T": 16}
-    told = [line for line in lines if line.startswith(("asked", "found", "hint", " " * 10))]
-    assert told
-    assert max(map(len, told)) <= 60, "the report is as wide as the terminal"
-
-
-def test_a_spec_that_cannot_be_read_fails_the_run_with_xdist_too(course: Course) -> None:
-    spec = author(course)
-    spec.write_text(spec.read_text() + "\nbroken(\n")
-    done = in_a_process("exercises/04_linear", "-n", "1", cwd=course.root)
-    assert done.returncode == 2
-    assert "pytest_plugin.py" not in done.stdout
-
-
-def test_the_first_screen_fits_sixty_columns(run: Run, course: Course) -> None:
-    assert_first_screen(run, course, 60)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [["-rA"], ["--tb=no"], ["--junitxml=r.xml"], ["-k", "slope or pick_h"], ["-o", "console_output_style=classic"]],
-)
-def test_an_option_that_is_about_something_else_leaves_the_lines_as_they_are(
-    run: Run, course: Course, monkeypatch: pytest.MonkeyPatch, options: list[str]
-) -> None:
-    monkeypatch.setenv("CI", "1")
-    write(course, "slope", SLOPE)
-    lines = run("exercises/01_slopes", *options).outlines
-    assert any(line.startswith("exercises/01_slopes/slope.py .") for line in lines)
-    assert unit_lines(lines) == {"01_slopes": counted(course)["01_slopes"] - 1}
-    assert "pytest exits with 1 until every answer passes." in lines
-
-
-@pytest.mark.parametrize("option", ["-q", "-v", "-s"])
-def test_quiet_verbose_and_uncaptured_runs_show_each_answer(run: Run, course: Course, option: str) -> None:
-    lines = run("exercises/01_slopes", option).outlines
-    start = next(i for i, line in enumerate(lines) if " progress " in line)
-    every = len([item for item in ids(course) if "01_slopes" in item])
-    shown = [re.sub(r"\[.*|^exercises\S+", "", line).strip() for line in lines[:start]]
-    assert sum(word.startswith("TODO") or len(word) * (set(word) == {"T"}) for word in shown) == every
-    assert nothing_of("01_slopes", course) in lines
-
-
-@pytest.mark.parametrize("style", ["short", "long", "native", "line", "no"])
-def test_no_traceback_style_shows_the_grader(run: Run, course: Course, style: str) -> None:
-    write(course, "lin_grad", MEAN)
-    text = str(run(LIN, f"--tb={style}").stdout)
-    assert "mean-for-sum: every entry" in text
-    assert not re.search(r"namespace\(|pytest_plugin|NotYet|Traceback", text)
-
-
-def test_last_failed_runs_what_is_wrong_and_not_what_is_to_do(run: Run, course: Course) -> None:
-    write(course, "lin_grad", MEAN)
-    run(LIN, "exercises/06_losses/mse_grad.py")
-    assert run("--lf", "-q", "exercises").parseoutcomes() == {"failed": 1}
-    write(course, "lin_grad", RIGHT)
-    assert run("--lf", "-q", "exercises").parseoutcomes() == {"passed": 1}
-
-
-def test_a_stray_file_that_is_asked_for_by_name_is_wrong_usage(run: Run, course: Course) -> None:
-    (course.root / "exercises/06_losses/scratch.py").write_text("1 / 0\n")
-    result = run.refused("exercises/06_losses/scratch.py")
-    assert "scratch.py in 06_losses is no exercise of this course. See them: handgrad list" in str(result.stderr)
-
-
-def test_a_link_to_nowhere_is_told_like_a_missing_stub(run: Run, course: Course) -> None:
-    stub = course.find("mse_grad").path
-    stub.unlink()
-    stub.symlink_to("nowhere")
-    result = run.refused("exercises/06_losses/mse_grad.py")
-    assert "handgrad reset mse_grad" in str(result.stderr)
-
-
-@pytest.mark.parametrize("arguments", [["exercises/"], [LIN], ["exercises/", "--collect-only", "-q"]])
-def test_a_spec_that_cannot_be_read_is_one_sentence(run: Run, course: Course, arguments: list[str]) -> None:
-    spec = author(course)
-    spec.write_text(spec.read_text() + "\nbroken(\n")
-    result = run.refused(*arguments)
-    text = str(result.stdout) + str(result.stderr)
-    assert result.ret == 2
-    assert text.count(f"{spec}, line ") == 1
-    assert "pytest_plugin.py" not in text

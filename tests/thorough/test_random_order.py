@@ -12,8 +12,8 @@ import sys
 
 from conftest import ROOT
 
-PART = 20  # one file of so many
-LONG = ("test_learners.py",)  # two thousand tests of one kind
+PART = 40  # one file of so many
+LONG = ("test_learners.py",)  # hundreds of tests of one kind
 
 
 def test_the_order_of_the_tests_does_not_matter() -> None:

@@ -210,3 +210,56 @@ def test_progress_is_remembered_and_a_broken_state_is_set_aside(folder: Path) ->
         second.wait_for(CENTRAL, "1 of 5  quiz 0 of 12")
     finally:
         second.close()
+
+
+def test_keys_and_saves_are_heard_while_an_endless_loop_is_checked(folder: Path) -> None:
+    """In a small window: the newer save ends the check, Ctrl-C does, and what is printed is seen."""
+    give_time(folder)
+    terminal = Terminal(folder, (60, 20))
+    try:
+        terminal.wait_for(SLOPE, "not attempted yet", LEGEND)
+        save(folder / SLOPE, RIGHT)
+        terminal.wait_for("Solved.", LEGEND)
+        save(folder / SLOPE, ENDLESS)
+        assert "Solved." not in terminal.wait_for(f"{SLOPE}  is being checked ...", "Ctrl-C: end it", LEGEND)
+        terminal.press("n")
+        terminal.wait_for(CENTRAL, f"checking {SLOPE}")
+        terminal.press("b")
+        terminal.wait_for("is being checked")
+        terminal.press("h")
+        terminal.wait_for("is not checked yet")
+        save(folder / SLOPE, WRONG + "print('seen', 6 * 7)\n")
+        terminal.wait_for("hint 1/3", "your code printed:", "| seen 42", LEGEND)
+        save(folder / SLOPE, ENDLESS)
+        terminal.wait_for("is being checked")
+        terminal.press("C-c")
+        terminal.wait_for("is not checked; Enter checks", "The check was ended.", LEGEND)
+        terminal.press("Enter")
+        terminal.wait_for("is being checked")
+        terminal.press("C-c")
+        terminal.wait_for("The check was ended.")
+        terminal.press("C-c")
+        terminal.wait_for("ended with 0")
+    finally:
+        terminal.close()
+
+
+def test_one_goes_to_an_exercise_by_name_and_reads_the_lesson(terminal: Terminal) -> None:
+    terminal.press("b")
+    terminal.wait_for("This is the first exercise.")
+    terminal.press("g")
+    terminal.wait_for("Go to which exercise or unit?")
+    terminal.press(*"lin_gradd", "BSpace", "BSpace", "Enter")
+    terminal.wait_for("mean lin_grad?")
+    terminal.press("g", *"lin_grad", "Enter")
+    terminal.wait_for("exercises/04_linear/lin_grad.py", "not attempted yet")
+    terminal.press("b")
+    terminal.wait_for("exercises/03_one_example/quiz.yaml")
+    terminal.press("o")
+    terminal.wait_for("3. One example through a layer", "-- lines 1 to", "Space: more below", "w lesson in the browser")
+    terminal.press("Space")
+    terminal.wait_for("u: more above")
+    terminal.press("Enter")
+    terminal.wait_for("exercises/03_one_example/quiz.yaml", "not answered yet")
+    terminal.press("g", *"1", "Enter")
+    terminal.wait_for(SLOPE)

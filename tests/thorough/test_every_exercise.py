@@ -1,0 +1,22 @@
+"""What the short suite shows of one exercise of each unit, of every exercise of the course."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Grade
+from test_grading import test_every_worked_solution_passes
+from test_structure_checks import test_of_every_exercise_numpy_answers_are_right
+
+from grader.course import Course, CourseExercise
+
+
+@pytest.fixture(scope="session")
+def exercises(course: Course) -> list[CourseExercise]:
+    return [exercise for exercise in course.exercises if not exercise.is_quiz]
+
+
+def test_every_stub_is_still_to_do(course: Course, grade: Grade) -> None:
+    for exercise in course.exercises:
+        result = grade(exercise.id, exercise.path.read_bytes())
+        assert result.status in {"todo", "failed"}
+        assert result.score == 0
