@@ -26,11 +26,23 @@ SCORES = """
 
 
 @dataclass(frozen=True)
-class Pace:
-    """Seconds for one notebook, start-up aside."""
+class Seconds:
+    """What `autograde` takes: the whole command for one notebook, and one notebook more."""
 
-    stock: float
-    ours: float
+    first: float
+    more: float
+
+    def of(self, notebooks: int) -> float:
+        """The whole command for so many."""
+        return self.first + (notebooks - 1) * self.more
+
+
+@dataclass(frozen=True)
+class Pace:
+    """nbgrader as it comes, and with handgrad's preprocessors."""
+
+    stock: Seconds
+    ours: Seconds
 
 
 def pace(course: Path, unit: str, students: int, few: int) -> Pace:
@@ -48,7 +60,8 @@ def pace(course: Path, unit: str, students: int, few: int) -> Pace:
     rounds = [(_each(stock, unit, few), _each(ours, unit, students)) for _ in range(ROUNDS)]
     if _scores(stock) != _scores(ours)[:few]:
         raise SystemExit(f"both ways must give the same scores:\n{_scores(stock)}\n{_scores(ours)[:few]}")
-    return Pace(*(median(times) for times in zip(*rounds, strict=True)))
+    each = zip(*rounds, strict=True)
+    return Pace(*(Seconds(median(t.first for t in times), median(t.more for t in times)) for times in each))
 
 
 def _make(course: Path, unit: str, folder: Path, students: int) -> None:
@@ -75,12 +88,12 @@ def _make(course: Path, unit: str, folder: Path, students: int) -> None:
         nbformat.write(handed, path)
 
 
-def _each(folder: Path, unit: str, students: int) -> float:
-    """What one notebook more takes: many against one."""
+def _each(folder: Path, unit: str, students: int) -> Seconds:
+    """One notebook, and what one more takes: many against one."""
     one = _nbgrader(folder, "autograde", unit, "--force", "--student=s000")
     pattern = f"s00[0-{students - 1}]" if students <= 10 else "*"
     many = _nbgrader(folder, "autograde", unit, "--force", f"--student={pattern}")
-    return (many - one) / (students - 1)
+    return Seconds(one, (many - one) / (students - 1))
 
 
 def _nbgrader(folder: Path, *arguments: str) -> float:
