@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -53,12 +59,52 @@ def audit(course: Course, grader: Grader, worker: Worker, progress: Progress | N
     findings = [*_check_files(course), *(Finding(WORDS_FILE, says) for says in audit_words.check_code_hints())]
     for unit in course.config.units:
         findings += _check_declarations(course, unit)
-    for exercise in course.exercises:
-        if progress is not None:
-            progress(exercise)
-        if _is_declared(exercise):
-            findings += _check_exercise(exercise, grader, worker)
+    declared = [exercise for exercise in course.exercises if _is_declared(exercise)]
+    with _numbers_beside([exercise for exercise in declared if not exercise.is_quiz], grader) as numbers_of:
+        for exercise in declared:
+            if progress is not None:
+                progress(exercise)
+            findings += _check_exercise(exercise, _checks(exercise, grader, worker))
+            if not exercise.is_quiz:
+                findings += numbers_of(exercise)
     return list(dict.fromkeys(findings))
+
+
+@contextmanager
+def _numbers_beside(
+    exercises: list[CourseExercise], grader: Grader
+) -> Iterator[Callable[[CourseExercise], Iterable[Finding]]]:
+    """The findings about the numbers of each exercise, which other processes look for in the meantime."""
+    if sys.platform != "linux":  # what is declared cannot be sent to another process, only inherited
+        yield lambda exercise: _check_numbers(exercise, grader)
+        return
+    given = (dict(enumerate(exercises)), grader)
+    pool = ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("fork"), _inherit, given)
+    try:
+        found = [pool.submit(_inherited_numbers, number) for number in range(len(exercises))]
+        yield lambda exercise: found[exercises.index(exercise)].result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_inherited: tuple[dict[int, CourseExercise], Grader]
+
+
+def _inherit(exercises: dict[int, CourseExercise], grader: Grader) -> None:
+    """Keep, in a process that looks at numbers, what it was given; whoever started it ends it."""
+    global _inherited
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _inherited = exercises, grader
+
+
+def _inherited_numbers(number: int) -> list[Finding]:
+    exercises, grader = _inherited
+    return list(_check_numbers(exercises[number], grader))
+
+
+def _check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[Finding]:
+    check = (_spec(exercise.unit), f"{exercise.id}: ", lambda: check_numbers(exercise, grader))
+    return _check_exercise(exercise, (check,))
 
 
 def _is_declared(exercise: CourseExercise) -> bool:
@@ -122,10 +168,10 @@ def _without_file(error: Exception, *files: object) -> str:
     return text.lstrip(",: ").rstrip(".")
 
 
-def _check_exercise(exercise: CourseExercise, grader: Grader, worker: Worker) -> Iterator[Finding]:
-    """Every check of one exercise; a check that cannot be made is a finding and stops no other."""
+def _check_exercise(exercise: CourseExercise, checks: Iterable[tuple[str, str, Check]]) -> Iterator[Finding]:
+    """Checks of one exercise; one that cannot be made is a finding and stops no other."""
     spec, solution = _spec(exercise.unit), solution_file(exercise)
-    for file, about, check in _checks(exercise, grader, worker):
+    for file, about, check in checks:
         try:
             for says in check():
                 yield Finding(file, about + says)
@@ -142,7 +188,7 @@ def _check_exercise(exercise: CourseExercise, grader: Grader, worker: Worker) ->
 
 
 def _checks(exercise: CourseExercise, grader: Grader, worker: Worker) -> tuple[tuple[str, str, Check], ...]:
-    """The file that each check is about, what its findings begin with, and the check."""
+    """The file that each check is about, what its findings begin with, and the check; those of numbers come apart."""
     spec, solution = _spec(exercise.unit), solution_file(exercise)
     if exercise.is_quiz:
         return (
@@ -156,7 +202,6 @@ def _checks(exercise: CourseExercise, grader: Grader, worker: Worker) -> tuple[t
         (solution, "", lambda: _check_solution(exercise, grader, worker)),
         (spec, f"{exercise.id}: ", lambda: audit_words.check_hints(exercise.function)),
         (spec, f"{exercise.id}: ", lambda: audit_words.check_giveaways(exercise)),
-        (spec, f"{exercise.id}: ", lambda: check_numbers(exercise, grader)),
     )
 
 

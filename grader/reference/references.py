@@ -394,12 +394,12 @@ def as_python(value: Any) -> Any:
     return _as_double(value)
 
 
-def gradcheck(exercise: Exercise, trial: Trial) -> bool:
-    """`torch.autograd.gradcheck` accepts the forward pass at this trial's inputs."""
+def gradcheck(exercise: Exercise, trial: Trial, *, fast: bool = False) -> bool:
+    """`torch.autograd.gradcheck` accepts the forward pass at this trial's inputs, in its fast mode if that will do."""
     names = [n for n in exercise.forward_names if is_differentiable(exercise.inputs[n])]
     leaves = tuple(trial.inputs[name].detach().clone().requires_grad_() for name in names)
 
     def forward(*values: torch.Tensor) -> torch.Tensor:
         return _forward_held(exercise, trial, dict(zip(names, values, strict=True)))
 
-    return bool(torch.autograd.gradcheck(forward, leaves, raise_exception=False))
+    return bool(torch.autograd.gradcheck(forward, leaves, raise_exception=False, fast_mode=fast))
