@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from grader import cli
 from grader.authoring.build import worked_text
 from grader.child import protocol
 from grader.course import Course, CourseExercise, load_course
@@ -34,18 +36,21 @@ HANGING = 0.5  # for what never ends
 ONE_CLASS = ("test_nbgrader_autograde.py", "test_nbgrader_forgery.py", "test_nbgrader_traps.py")
 """The files that look at one class, `graded_class`, which takes long to grade."""
 OF_ONE_FILE = (
-    "nbgrader notebook_kernel class_grading cli isolation measuring every_exercise every_forgery every_release "
+    "nbgrader notebook_kernel class_grading cli sandbox measuring every_exercise every_forgery every_release "
     "cluster real_kernel".split()
 )
 """How the names of files begin, after `test_`, whose tests share what takes long to make."""
 OF_ONE_PAGE = ("test_learners.py", "test_every_submission.py", "test_every_check_and_grade.py")
 """The files whose tests of one exercise share what was computed of it."""
+ISOLATED = ("test_isolation.py", "test_autograd_removal.py")
+"""The files whose tests share a worker that takes long to start."""
 PAGE = re.compile(r"\[(\d\d_\w+/\w+)")
 LONGEST = "fifty_kills nbgrader_stock nbgrader_processes random_order undeclared".split()
 """How the names of the thorough files begin that take longest: whoever begins one last would end alone."""
 SEED = 20240917
 
 Grade = Callable[..., ExerciseResult]
+Typed = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def with_policy(course: Course, **changes: object) -> Course:
@@ -130,6 +135,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
                 return "one class"
             if Path(file).name in OF_ONE_PAGE and (page := PAGE.search(nodeid)):
                 return page[1]
+            if Path(file).name in ISOLATED:
+                return "isolated"
             return file if _begins(Path(file).name, OF_ONE_FILE) else nodeid
 
     return Scheduling(config, log)
@@ -158,6 +165,29 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def new_workspace(template: Path) -> Callable[[Path], Course]:
     """`new_workspace(folder)`: what `handgrad init` makes there, copied."""
     return lambda folder: load_course(Path(shutil.copytree(template, folder)))
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Typed:
+    """The command inside this process: `typed("check", "slope", cwd=folder, columns=60)`."""
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(*arguments: str, cwd: Path | None = None, columns: int = 80) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr(sys, "argv", ["handgrad", *arguments])
+        if cwd is not None:
+            monkeypatch.chdir(cwd)
+        capfd.readouterr()
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+        out, err = capfd.readouterr()
+        assert "Traceback" not in out + err, err
+        return subprocess.CompletedProcess(list(arguments), code, out, err)
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -40,8 +40,15 @@ Check = Callable[[], list[Finding]]
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(sound: Path, tmp_path: Path) -> Path:
+    """A copy of it, to break something in."""
+    return shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sound course of two exercises."""
+    tmp_path = tmp_path_factory.mktemp("sound")
     (tmp_path / "course.yaml").write_text(UNITS)
     for unit in ("05_activations", "06_losses"):
         shutil.copytree(ROOT / "solutions" / unit, tmp_path / "solutions" / unit)

@@ -424,18 +424,6 @@ def test_each_submission_is_read_once_be_it_graded_or_kept(course, school, tmp_p
     assert sorted(read) == sorted(CLASS)
 
 
-def test_a_worker_that_dies_is_replaced_and_its_submission_retried(course, pair, tmp_path, monkeypatch) -> None:
-    start, ours = grading_pool.start_worker, os.getpid()
-
-    def lost_at_first(isolation: str) -> object:
-        return Lost() if os.getpid() == ours else start(isolation)
-
-    monkeypatch.setattr(grading_pool, "start_worker", lost_at_first)
-    summary = grade_folder(course, pair, tmp_path / "out", workers=1)
-    assert summary.errors == ()
-    assert record(tmp_path / "out", "ada")["score"] == 3
-
-
 def test_what_cannot_be_graded_is_an_error_and_no_silent_zero(course, pair, tmp_path, monkeypatch) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
@@ -447,23 +435,6 @@ def test_what_cannot_be_graded_is_an_error_and_no_silent_zero(course, pair, tmp_
     validator().validate(record(out, "ada"))
     monkeypatch.setattr(grading_pool, "start_worker", Crashing)
     assert grade_folder(course, pair, out, workers=1).graded == 2
-
-
-def test_a_bug_in_the_grader_does_not_stop_the_rest(course, pair, tmp_path, monkeypatch) -> None:
-    from grader.judging.grading import Grader
-
-    grade = Grader.grade
-
-    def buggy(self, exercise, content, worker, **more):
-        if content is not None and b"mean" in content:
-            raise ZeroDivisionError("division by zero")
-        return grade(self, exercise, content, worker, **more)
-
-    monkeypatch.setattr(Grader, "grade", buggy)
-    summary = grade_folder(course, pair, tmp_path / "out", workers=1)
-    says = "the grader failed (ZeroDivisionError: division by zero): run the same command again"
-    assert summary.errors == (Failure("bob", "lin_grad", says),)
-    assert record(tmp_path / "out", "ada")["score"] == 3
 
 
 def test_links_that_lead_out_are_not_followed(course, tmp_path) -> None:

@@ -23,7 +23,7 @@ from processes import children_of
 from test_picture_html import ELSEWHERE, Page
 from test_session import RIGHT, KeptWorker
 
-from grader import __version__, cli
+from grader import __version__
 from grader.batch import grade_terminal as batch_report
 from grader.course import Course, bundled_folder, load_course
 from grader.judging.grading import Grader
@@ -82,29 +82,6 @@ def handgrad(*arguments: str, cwd: Path, **options: object) -> subprocess.Comple
     )  # type: ignore[call-overload]
     assert "Traceback" not in done.stderr + done.stdout, done.stderr
     return done
-
-
-@pytest.fixture
-def typed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """The command inside this process: `typed("check", "slope", cwd=folder, columns=60)`."""
-    monkeypatch.setenv("NO_COLOR", "1")
-
-    def run(*arguments: str, cwd: Path | None = None, columns: int = 80) -> subprocess.CompletedProcess[str]:
-        monkeypatch.setenv("COLUMNS", str(columns))
-        monkeypatch.setattr(sys, "argv", ["handgrad", *arguments])
-        if cwd is not None:
-            monkeypatch.chdir(cwd)
-        capfd.readouterr()
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
-        out, err = capfd.readouterr()
-        assert "Traceback" not in out + err, err
-        return subprocess.CompletedProcess(list(arguments), code, out, err)
-
-    return run
 
 
 @pytest.fixture

@@ -630,7 +630,6 @@ def test_what_cannot_be_used_is_said_in_one_sentence(forward, inputs, under_test
 
 @pytest.mark.slow
 def test_importing_grader_imports_no_torch():
-    code = "import sys, grader; print('torch' in sys.modules, 'numpy' in sys.modules); "
-    code += "from grader import explain; print(callable(explain))"
+    code = "import sys, grader; print('torch' in sys.modules, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False", "True"]
+    assert done.stdout.split() == ["False", "False"]

@@ -97,17 +97,9 @@ def attack(happen: Callable[[], None], status: str, says: str, course: Course, h
     assert {result.status for found in results.values() for result in found} == {"passed"}
 
 
-@pytest.mark.parametrize(
-    ("happen", "status", "says"),
-    [
-        (burn, "failed", "judging it took more than 1.5 seconds of processor time"),
-        (kill, "error", "the grading process was lost (it ended with -9)"),
-    ],
-)
-def test_who_loses_the_grading_process_loses_that_exercise_alone(
-    happen: Callable[[], None], status: str, says: str, course: Course, hostile: Callable[..., None]
-) -> None:
-    attack(happen, status, says, course, hostile)
+def test_who_loses_the_grading_process_loses_that_exercise_alone(course: Course, hostile: Callable[..., None]) -> None:
+    """By SIGKILL; `thorough/test_every_loss.py` has every other way."""
+    attack(kill, "error", "the grading process was lost (it ended with -9)", course, hostile)
 
 
 def test_somebody_who_hands_in_nothing_waits_for_nobody(course: Course) -> None:
@@ -166,11 +158,3 @@ def test_what_is_all_right_takes_one_child(course: Course, worker: Worker, monke
     passed = Grader(1).passed_together(submission, worker)
     assert [passed[name].status for name in names] == ["passed"] * 3
     assert len(jobs) == 1
-
-
-def test_whoever_ends_the_child_takes_nobody_along(course: Course) -> None:
-    """Nor the next exercise of the same student."""
-    ends = ["import os\nos._exit(1)", "while True:\n    pass", "def", "raise ValueError", "..."]
-    found = graded(course, *([Part("tanh_grad", end.encode()), Part(NAME, solution(course, NAME))] for end in ends))
-    statuses = {ends[student]: tuple(result.status for result in results) for student, results in found.items()}
-    assert statuses == dict.fromkeys(ends, ("failed", "passed"))

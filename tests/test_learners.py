@@ -1,6 +1,6 @@
 """Check the checker: many small submissions, each with one known outcome; `corpus` says how they are written.
 
-One in sixteen of them; `thorough/test_every_submission.py` has the others.
+One in twenty-four of them; `thorough/test_every_submission.py` has the others.
 """
 
 from __future__ import annotations

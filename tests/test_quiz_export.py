@@ -10,12 +10,12 @@ import io
 import re
 import shutil
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from test_cli import handgrad, one_sentence
+from test_cli import Run, one_sentence
 from xml_structure import MOODLE, PACKAGE, QTI, problems
 
 from grader.authoring.exported_questions import Answer, Item, as_html, items
@@ -24,7 +24,6 @@ from grader.authoring.qti import PACKAGE as PACKAGE_SPACE
 from grader.authoring.qti import QTI as QTI_SPACE
 from grader.authoring.qti import qti_package
 from grader.course import Course, load_course
-from grader.learner import workspace
 from grader.quiz.answer_mistakes import mistake_in
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -252,16 +251,17 @@ def test_the_structural_check_finds_what_is_wrong(broken: str, says: str) -> Non
     assert any(says in problem for problem in problems(ET.fromstring(broken), MOODLE))
 
 
-def author(tmp_path: Path) -> Path:
+@pytest.fixture
+def author(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> Path:
     """A course folder with solutions of its own."""
-    root = workspace.init(tmp_path / "ws").root
+    root = new_workspace(tmp_path / "ws").root
     shutil.copytree(ROOT / "solutions", root / "solutions", ignore=shutil.ignore_patterns("__pycache__"))
     return root
 
 
-def test_the_command_writes_a_file_of_the_kind_that_its_ending_names(real: Course, tmp_path: Path) -> None:
-    root = author(tmp_path)
-    done = handgrad("quiz", "04_linear", "--export", "linear.xml", cwd=root)
+def test_the_command_writes_a_file_of_the_kind_that_its_ending_names(real: Course, author: Path, typed: Run) -> None:
+    root = author
+    done = typed("quiz", "04_linear", "--export", "linear.xml", cwd=root)
     assert done.returncode == 0, done.stderr
     count = len(real.find("quiz_04_linear").quiz.questions)
     assert done.stdout.splitlines() == [
@@ -269,7 +269,7 @@ def test_the_command_writes_a_file_of_the_kind_that_its_ending_names(real: Cours
         "4 of them ask for a formula, which nobody can judge there: they became multiple choice.",
     ]
     assert len(from_moodle((root / "linear.xml").read_bytes())) == count
-    assert handgrad("quiz", "--export", "all.zip", "--variant", "7", cwd=root).returncode == 0
+    assert typed("quiz", "--export", "all.zip", "--variant", "7", cwd=root).returncode == 0
     assert from_qti((root / "all.zip").read_bytes()) == known(questions(real, 7))
 
 
@@ -280,13 +280,12 @@ def test_the_command_writes_a_file_of_the_kind_that_its_ending_names(real: Cours
         (["03_one_example", "--export", "quiz.xml"], "03_one_example has no quiz."),
     ],
 )
-def test_an_export_that_cannot_be_is_one_sentence(tmp_path: Path, arguments: list[str], says: str) -> None:
-    root = author(tmp_path)
-    file = root / "course.yaml"
+def test_an_export_that_cannot_be_is_one_sentence(author: Path, typed: Run, arguments: list[str], says: str) -> None:
+    file = author / "course.yaml"
     file.write_text(file.read_text().replace("    quiz: 3.25\n", ""))
-    assert says in one_sentence(handgrad("quiz", *arguments, cwd=root), 2)
+    assert says in one_sentence(typed("quiz", *arguments, cwd=author), 2)
 
 
-def test_a_learner_exports_nothing(tmp_path: Path) -> None:
-    root = workspace.init(tmp_path / "ws").root
-    assert "has no solutions/" in one_sentence(handgrad("quiz", "--export", "quiz.xml", cwd=root), 2)
+def test_a_learner_exports_nothing(tmp_path: Path, new_workspace: Callable[[Path], Course], typed: Run) -> None:
+    root = new_workspace(tmp_path / "ws").root
+    assert "has no solutions/" in one_sentence(typed("quiz", "--export", "quiz.xml", cwd=root), 2)

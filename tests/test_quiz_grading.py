@@ -24,7 +24,6 @@ from grader.commands.report import report
 from grader.course import Course, CourseExercise, CourseFile, load_course
 from grader.errors import CourseError, SpecError
 from grader.judging.grading import Grader
-from grader.learner import workspace
 from grader.learner.exercise_summary import describe_answer, formula
 from grader.learner.session import Session
 from grader.quiz.answer_sheet import LARGEST, solved_sheet
@@ -171,8 +170,10 @@ def test_every_verdict_fits_the_published_record(judge: Judge) -> None:
         jsonschema.validate(record, schema)
 
 
-def test_a_learner_is_asked_the_question_that_their_variant_has(tmp_path: Path) -> None:
-    mine = workspace.init(tmp_path / "ws")
+def test_a_learner_is_asked_the_question_that_their_variant_has(
+    tmp_path: Path, new_workspace: Callable[[Path], Course]
+) -> None:
+    mine = new_workspace(tmp_path / "ws")
     exercise = mine.find(f"quiz_{UNIT}")
     answer = next(answer for answer in exercise.declaration.answers if answer.name == "how_far")
     exercise.path.write_text("variant: 0\n")
@@ -182,8 +183,10 @@ def test_a_learner_is_asked_the_question_that_their_variant_has(tmp_path: Path) 
     assert formula(exercise) == "Quiz of 12 questions"
 
 
-def test_checking_a_quiz_imports_no_torch_and_starts_no_worker(tmp_path: Path) -> None:
-    workspace.init(tmp_path / "ws")
+def test_checking_a_quiz_imports_no_torch_and_starts_no_worker(
+    tmp_path: Path, new_workspace: Callable[[Path], Course]
+) -> None:
+    new_workspace(tmp_path / "ws")
     script = (
         "import sys, subprocess\n"
         "def forbidden(*a, **k): raise SystemExit('a process was started')\n"
@@ -200,8 +203,8 @@ def test_checking_a_quiz_imports_no_torch_and_starts_no_worker(tmp_path: Path) -
     assert "12 todo" in done.stdout, done.stderr
 
 
-def test_a_folder_or_a_missing_sheet_is_said_to_be_one(tmp_path: Path) -> None:
-    mine = workspace.init(tmp_path / "ws")
+def test_a_folder_or_a_missing_sheet_is_said_to_be_one(tmp_path: Path, new_workspace: Callable[[Path], Course]) -> None:
+    mine = new_workspace(tmp_path / "ws")
     exercise = mine.find(f"quiz_{UNIT}")
     exercise.path.unlink()
     with Session(mine) as session:
@@ -278,8 +281,15 @@ SHEET = "exercises/03_one_example/quiz.yaml"
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(sound: Path, tmp_path: Path) -> Path:
+    """A copy of it, to break something in."""
+    return shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sound course of one exercise and one quiz, with a prediction in it."""
+    tmp_path = tmp_path_factory.mktemp("sound")
     (tmp_path / "course.yaml").write_text(COURSE)
     shutil.copytree(ROOT / "solutions/03_one_example", tmp_path / "solutions/03_one_example")
     for path in (tmp_path / "solutions/03_one_example").glob("*.py"):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from test_cli import HANDGRAD, handgrad, one_sentence
+from test_cli import HANDGRAD
 
 from grader import cli
 from grader.course import Course
@@ -223,12 +223,16 @@ def test_a_quiz_without_keys_for_its_predictions_needs_no_torch(course: Course) 
         (UNIT, "variant: 0\nhow_far: 1\nhow_far: 2", "line 3: how_far is there a second time"),
     ],
 )
-def test_what_cannot_be_taken_is_one_sentence(course: Course, unit: str, text: str | None, says: str) -> None:
+def test_what_cannot_be_taken_is_one_sentence(
+    course: Course, take: Take, unit: str, text: str | None, says: str
+) -> None:
     file = course.root / "course.yaml"
     file.write_text(file.read_text().replace("    quiz: 3.25\n", ""))
     if text is not None:
         course.find(ID).path.write_text(text)
-    line = one_sentence(handgrad("quiz", unit, cwd=course.root), 2)
+    code, told = take(unit=unit)
+    assert code == 2
+    (line,) = told.splitlines()
     assert says in line
 
 

@@ -20,7 +20,7 @@ WRONG: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("forward_and_backward", "l2.g = out.g @ w2.t()", "l2.g = out.g.expand_as(l2)"),
     ),
     ATTENTION: (
-        ("causal_attention_grad", "weights_g * weights", "weights_g * 0"),
+        ("causal_attention_grad", "v.g = weights.mT @ out.g", "v.g = -(weights.mT @ out.g)"),
         ("swiglu_grad", "value_g = out.g * gate * share", "value_g = out.g"),
         ("cross_entropy_grad", "inp.g /= len(targ)", ""),
     ),

@@ -1,7 +1,8 @@
-"""A class graded twice: the same bytes from the same seed, the same scores and codes from another."""
+"""A class graded twice, or on: the same bytes from a seed, the same scores from another, also where something fails."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import threading
@@ -12,6 +13,7 @@ from test_class_grading import (
     LIN,
     RIGHT,
     SEED,
+    Lost,
     codes,
     course,
     files_in,
@@ -26,6 +28,8 @@ from test_class_grading import (
 )
 
 from grader.batch.class_grading import Progress
+from grader.batch.grades_table import Failure
+from grader.judging import grading_pool
 from grader.results import LARGEST_SEED
 
 
@@ -76,3 +80,32 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(course, tmp_path
     assert (summary.graded, summary.reused) == (2, 1)
     assert [row["score"] for row in gradebook(out)] == ["3", "3", "0", "3"]  # cem's is empty now, and was asked for
     assert not list(out.glob(".*.tmp"))
+
+
+def test_a_worker_that_dies_is_replaced_and_its_submission_retried(course, pair, tmp_path, monkeypatch) -> None:
+    start, ours = grading_pool.start_worker, os.getpid()
+
+    def lost_at_first(isolation: str) -> object:
+        return Lost() if os.getpid() == ours else start(isolation)
+
+    monkeypatch.setattr(grading_pool, "start_worker", lost_at_first)
+    summary = grade_folder(course, pair, tmp_path / "out", workers=1)
+    assert summary.errors == ()
+    assert record(tmp_path / "out", "ada")["score"] == 3
+
+
+def test_a_bug_in_the_grader_does_not_stop_the_rest(course, pair, tmp_path, monkeypatch) -> None:
+    from grader.judging.grading import Grader
+
+    grade = Grader.grade
+
+    def buggy(self, exercise, content, worker, **more):
+        if content is not None and b"mean" in content:
+            raise ZeroDivisionError("division by zero")
+        return grade(self, exercise, content, worker, **more)
+
+    monkeypatch.setattr(Grader, "grade", buggy)
+    summary = grade_folder(course, pair, tmp_path / "out", workers=1)
+    says = "the grader failed (ZeroDivisionError: division by zero): run the same command again"
+    assert summary.errors == (Failure("bob", "lin_grad", says),)
+    assert record(tmp_path / "out", "ada")["score"] == 3

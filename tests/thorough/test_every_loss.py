@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import solution
-from test_grading_pool import HOSTILE, NAME, attack, bloat, fail, freeze, graded, hostile, kill, leave, stop
+from test_grading_pool import HOSTILE, NAME, attack, bloat, burn, fail, freeze, graded, hostile, kill, leave, stop
 
 from grader.course import Course
 from grader.judging import grading_pool
@@ -25,6 +25,7 @@ __all__ = ["hostile"]
 @pytest.mark.parametrize(
     ("happen", "status", "says"),
     [
+        (burn, "failed", "judging it took more than 1.5 seconds of processor time"),
         (bloat, "failed", "judging it takes more memory than there is for one exercise"),
         (leave, "error", "the grading process was lost (it ended with 0)"),
         (stop, "error", "the grading process was lost (it did not answer any more)"),
@@ -121,3 +122,11 @@ def test_at_whatever_moment_a_grading_process_is_lost_nobody_else_notices(
         attacked, after = results[2 * number]
         assert attacked.answers[0].message.startswith(LOST), (moment, way, attacked.answers)
         assert after.status == "passed", (moment, way)
+
+
+def test_whoever_ends_the_child_takes_nobody_along(course: Course) -> None:
+    """Nor the next exercise of the same student."""
+    ends = ["import os\nos._exit(1)", "while True:\n    pass", "def", "raise ValueError", "..."]
+    found = graded(course, *([Part("tanh_grad", end.encode()), Part(NAME, solution(course, NAME))] for end in ends))
+    statuses = {ends[student]: tuple(result.status for result in results) for student, results in found.items()}
+    assert statuses == dict.fromkeys(ends, ("failed", "passed"))
