@@ -27,13 +27,15 @@ from grader.reference.trial import IMPOSSIBLE, Trial
 from . import difference, forward, paths, quotient, right_answer, rows
 from .along_axis import CLOSED_FORMS, PICKING, REDUCING, RUNNING, is_picking, is_running
 from .contraction import PRODUCT, SUMMING, is_contraction
+from .functions import FUNCTIONS
 from .inverting import INVERTING, is_inverting
 from .mistake import Fact, Mistake
 from .normalising import NORMS, SOFTMAX
 from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
 from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
 from .rearranging import MOVING, REARRANGING, UPSTREAM_MOVED
-from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH, TURNS
+from .turns import OWN_ADDED_LATE, TURNS
+from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH
 from .windows import CONVOLUTION, CUTTING, GEOMETRY, PLACES, is_convolution
 
 FAITHFUL = 1e-6
@@ -56,6 +58,7 @@ TURNS_OF_LOOP: Mapping[tuple[int | None, int | None], str] = {
     (None, None): "every", (-1, None): "last", (0, 1): "first", (None, -1): "but-last", (1, None): "but-first",
 }  # fmt: skip
 EVERY = (None, None)
+STEPWISE = (*ARRIVING, *NORMS, *CUTTING, OWN_ADDED_LATE, *forward.BACKWARDS)
 VALUES_EXCHANGED = (*OUTPUT_FORMS, *EXCHANGED)
 WAY_BACK = {Kind.OPERAND, Kind.UPSTREAM, Kind.EDGES, Kind.RULES}
 
@@ -262,9 +265,13 @@ class Problem:
         for skip in dict.fromkeys((idle_edges(trace, self.wrt), ())):
             yield from (
                 Candidate((edit,), skip)
-                for edit in self._local(trace, (*ARRIVING, *NORMS, *CUTTING, *forward.BACKWARDS), family_of)
+                for edit in self._local(
+                    trace, (*ARRIVING, *NORMS, *CUTTING, OWN_ADDED_LATE, *forward.BACKWARDS), family_of
+                )
             )
             yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
+        for step, spot in _spots(trace, trace.depends(self.wrt)):
+            yield from (Candidate((edit,)) for edit in _edits_at(At(trace, step), FUNCTIONS, spot))
         for operator, step, where, key, told in forward.taken_of_another(trace):
             yield _whole(operator, {"spot": Spot(step.line, EVERY, where), "key": key}, told, step, where)
         yield from itertools.starmap(_whole, paths.value_choices(trace))
