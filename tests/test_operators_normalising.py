@@ -172,6 +172,10 @@ def mean(terms: Any, axes: Any = -1) -> Any:
          "missing-local: normalised-missing-outside"),
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) + h * mean(g * h))), "wrong-sign: projection-added"),
         (LAYER, norm(True, lambda g, h, r, v: g), "missing-local: norm-left-out"),
+        (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - h / r * mean(g * h))),
+         "wrong-operand: centred-for-normalised"),
+        (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - v["x"] * r * mean(g * v["x"] * r))),
+         "wrong-operand: centring-missing-in-normalised"),
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(u(v)) - h * mean(u(v) * h))),
          "missing-local: factor-beside-means"),
     ],
@@ -217,6 +221,32 @@ def gain_last(v: dict[str, Any]) -> Any:
     return through(rows, g).reshape(bs, 4, length) * v["gain"].unsqueeze(-1)
 
 
+def of_channels(v: dict[str, Any]) -> Any:
+    bs, _, length = v["x"].shape
+    rows, g = (value.reshape(bs, 2, 2, length) for value in (v["x"], v["out_g"] * v["gain"].unsqueeze(-1)))
+    r = (rows.pow(2).mean((2, 3), keepdim=True) + 0.1).rsqrt()
+    return (r * (g - rows * r * mean(g * rows * r))).reshape(v["x"].shape)
+
+
+def dealt_out(v: dict[str, Any]) -> Any:
+    x, g = (value[:, [0, 2, 1, 3]].reshape(len(value), 2, -1)
+            for value in (v["x"], v["out_g"] * v["gain"].unsqueeze(-1)))  # fmt: skip
+    return through(x, g).reshape(v["x"].shape)[:, [0, 2, 1, 3]]
+
+
+def _batch(x: Any) -> Any:
+    centred = x - x.mean(0)
+    return centred * ((centred**2).mean(0) + 0.1).rsqrt()
+
+
+BATCH = Exercise("a batch norm", _batch, {"x": normal("bs n"), "out": output()}, stored("x.g"))
+
+
+def of_the_row(v: dict[str, Any]) -> Any:
+    r, h, g = (v["x"].var(0, correction=0) + 0.1).rsqrt(), v["out"], v["out_g"]
+    return r * (g - mean(g) - h * mean(g * h))
+
+
 def masked_behind(v: dict[str, Any]) -> Any:
     return soft(v["x"].softmax(-1).masked_fill(v["mask"] > 0, 0.0), v["out_g"] @ v["v"].T)
 
@@ -225,6 +255,9 @@ def masked_behind(v: dict[str, Any]) -> Any:
     ("exercise", "rule", "name"),
     [
         (TWO_NORMS, of_the_second, "wrong-operand: scale-of-another-norm"),
+        (GROUPS, of_channels, "summed-wrong-axis: means-in-shape-before"),
+        (GROUPS, dealt_out, "reshape-for-transpose: axis-read-in-turns"),
+        (BATCH, of_the_row, "summed-wrong-axis: normed-over-other-axes"),
         (GROUPS, gain_last, "wrong-local: factor-behind-means"),
         (MASKED, masked_behind, "wrong-local: masked-later"),
     ],

@@ -25,7 +25,7 @@ from grader.reference.trace import Place, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
 from . import difference, forward, paths, quotient, right_answer, rows
-from .along_axis import CLOSED_FORMS, PICKING, REDUCING, RUNNING, is_picking, is_running
+from .along_axis import CLOSED_FORMS, NORM_NAMES, OF_NORM, PICKING, REDUCING, RUNNING, is_picking, is_running
 from .contraction import PRODUCT, SUMMING, is_contraction
 from .functions import FUNCTIONS
 from .inverting import INVERTING, is_inverting
@@ -33,7 +33,7 @@ from .mistake import Fact, Mistake
 from .normalising import NORMS, SOFTMAX
 from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
 from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
-from .rearranging import MOVING, REARRANGING, UPSTREAM_MOVED
+from .rearranging import MOVING, READ, REARRANGING, UPSTREAM_MOVED
 from .turns import OWN_ADDED_LATE, TURNS
 from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH
 from .windows import CONVOLUTION, CUTTING, GEOMETRY, PLACES, is_convolution
@@ -327,7 +327,7 @@ class Problem:
                 continue
             at = At(trace, step)
             if not plain:
-                yield from (Candidate((edit,)) for edit in _edits_at(at, (*forward.TRACES, *PLACES), spot))
+                yield from (Candidate((edit,)) for edit in _edits_at(at, (*forward.TRACES, *PLACES, *READ), spot))
             for operator in forward.STEPS if plain else (*forward.STEPS, *forward.RARER_STEPS):
                 for way in forward.ways(operator, plain=plain, differentiated=step.key in relevant):
                     if way is Way.FORWARD and (not self.wrt or (plain and at.is_last)):
@@ -474,6 +474,8 @@ def family_of(at: At) -> Iterator[Operator]:
         yield from INVERTING
     elif is_pointwise(at):
         yield from (*POINTWISE, *SUMMING, *BROADCASTING)
+    elif at.step.name in NORM_NAMES:
+        yield from OF_NORM
     elif is_picking(at):
         yield from PICKING
     elif is_running(at):

@@ -170,7 +170,7 @@ def _norm(name: str, code: str, change: Callable[..., torch.Tensor], when: Calla
     def tell(at: At, **chosen: Any) -> Parameters:
         norm = norm_at(at.trace, at.step.index)
         assert norm is not None
-        axes = chosen.get("axes", norm.axes)
+        axes = chosen.get("axes", norm.axes) if max(chosen.get("axes", (0,))) < at.y.dim() else norm.axes
         told = {"partner": _partner_of(at, chosen["where"])} if "where" in chosen else {}
         if "line" in chosen and (other := norm_at(at.trace, at.trace.turns[chosen["line"]][-1])):
             told = {"there": at.named(other.source)}
@@ -238,6 +238,21 @@ def _scaled(norm: Norm, total: torch.Tensor, axes: Axes) -> torch.Tensor:
     return total * n / (here * norm.count)
 
 
+def _over_parts(at: At) -> Iterator[Parameters]:
+    norm = norm_at(at.trace, at.step.index)
+    shape = norm.before if norm else ()
+    return ({"axes": axes} for axes in subsets(tuple(range(len(shape)))) if shape != at.y.shape)
+
+
+def _normed_before(norm: Norm, g: torch.Tensor, axes: Axes) -> torch.Tensor:
+    """The means taken in the shape from which the operand was reshaped."""
+
+    def mean(terms: torch.Tensor) -> torch.Tensor:
+        return terms.reshape(norm.before).mean(axes, keepdim=True).expand(norm.before).reshape(terms.shape)
+
+    return norm.r * (g - (mean(g) if norm.centred else 0) - norm.h * mean(g * norm.h))
+
+
 NORMS = (
     _norm("norm-left-out", "missing-local", lambda d, g: g),
     _norm("centring-missing", "missing-path", lambda d, g: d.r * (g - d.h * d.share(g * d.h)), lambda d: d.centred),
@@ -259,6 +274,8 @@ NORMS = (
     _norm("operand-outside", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.x * d.share(g * d.h))),
     _norm("operand-inside", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.h * d.share(g * d.x))),
     _norm("operand-for-normalised", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.x * d.share(g * d.x))),
+    _norm("centred-for-normalised", "wrong-operand",
+          lambda d, g: d.r * (g - d.mean(g) - d.h / d.r * d.share(g * d.h)), lambda d: d.centred),
     _norm("not-normalised", "wrong-operand",
           lambda d, g: d.r * (g - d.mean(g) - d.h / d.r * d.share(g * d.h / d.r)), lambda d: d.centred),
     _norm("normed-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
@@ -267,6 +284,9 @@ NORMS = (
           lambda d, g, axes: d.right(g) + d.r * (d.mean(g) - d.mean(g, axes)), lambda d: d.centred, _over_others),
     _norm("projected-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
           g - d.mean(g) - d.h * _scaled(d, d.total(g * d.h, axes), axes)), lambda d: d.centred, _over_others),
+    _norm("means-in-shape-before", "summed-wrong-axis", _normed_before, each=_over_parts),
+    _norm("centring-missing-in-normalised", "wrong-operand",
+          lambda d, g: d.r * (g - d.mean(g) - d.x * d.r * d.share(g * d.x * d.r)), lambda d: d.centred),
     _norm("factor-behind-means", "wrong-local", _factor_last, each=_later_factors),
     _norm("factor-beside-means", "missing-local", _factor_beside, each=_later_factors),
     _norm("scale-of-another-norm", "wrong-operand", _others_scale, each=_other_norms),
