@@ -93,6 +93,11 @@ class Candidate:
         return not {"turn", "turns"} & set(self.edits[0].told)
 
     @property
+    def is_of_end(self) -> bool:
+        """It is made from the right answer, without a sweep, and costs next to nothing."""
+        return bool(self.edits) and all(edit.operator.kind is Kind.END for edit in self.edits)
+
+    @property
     def is_single(self) -> bool:
         """One edit that goes with another one; a single sum over the batch goes with anything."""
         return len(self.edits) == 1 and not (self.only or self.skip) and self.code != "extra-batch-sum"

@@ -43,9 +43,10 @@ from grader.reference.other_steps import (
     with_option,
 )
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Position, Rule, Rules, Step, Trace
+from grader.reference.trace import Place, Position, Rule, Rules, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
+from .functions import through
 from .numbers import NUMBERS, NUMBERS_BACK, has_number
 from .operator import Kind, Operator, Parameters, Way
 from .pointwise import is_pointwise, shaped
@@ -270,13 +271,11 @@ def _chain_end(at: At) -> Step:
 
 
 def _of_another_loss(trace: Trace, spot: Any, what: str) -> Rules:
-    arrived: dict[int, torch.Tensor] = {}
-    rules: dict[Any, Rule] = {}
+    rules: dict[Place, Rule] = {}
     for first in (trace.steps[i] for i in spot.steps(trace)):
-        ((where, _),), last = first.operands, _chain_end(At(trace, first)).index
-        rules[last, None] = lambda _trace, step, g: arrived.setdefault(step.index, g)
-        rules[first.index, where] = lambda _trace, step, g, last=last: (  # type: ignore[misc]
-            arrived.pop(last) * LOSSES[what](step.operand(step.operands[0][0])))  # fmt: skip
+        ((where, key),), last = first.operands, _chain_end(At(trace, first)).index
+        slope = LOSSES[what](first.operand(where))
+        rules |= through(trace, key, last, lambda g, slope=slope: g * slope)  # type: ignore[misc]
     return rules
 
 
@@ -436,10 +435,11 @@ INSTEAD: dict[str, Change] = {
     "rows-turned-round": lambda x: x.flip(0), "sorted": lambda x: x.sort(0).values,
     "sum-of-columns": lambda x: x.sum(-1, keepdim=True).expand(x.shape),
     "mean-of-columns": lambda x: x.mean(-1, keepdim=True).expand(x.shape),
-    "read-down": lambda x: x.mT.reshape(x.shape),
     "less-mean": lambda x: x - x.mean(0), "without-sign": torch.abs, "rounded": torch.round, "squared": torch.square,
 }  # fmt: skip
-OF_PLACES = ("first-row", "last-row", "row-before", "row-behind", "rows-turned-round", "read-down")
+OF_PLACES = {how: INSTEAD[how] for how in "first-row last-row row-before row-behind rows-turned-round".split()} | {
+    "read-down": lambda x: x.mT.reshape(x.shape),
+}
 OF_UPSTREAM = INSTEAD | {"sign": torch.sign, "cut-off": lambda g: g.clamp(-1, 1)}
 CODES = {
     "sum-of-columns": "sum-of-products",
@@ -466,7 +466,7 @@ OF_NUMBERS = (
     _input("counted-from-one", "wrong-operand", lambda places: places - 1),
     _input("input-not-asked", "wrong-operand", lambda places: torch.arange(places.numel()).view(places.shape)),
 )
-REARRANGED = _input("input-rearranged", "wrong-operand", lambda x, how: INSTEAD[how](x))
+REARRANGED = _input("input-rearranged", "wrong-operand", lambda x, how: (INSTEAD | OF_PLACES)[how](x))
 
 
 def _is_bias(trace: Trace, name: str) -> bool:

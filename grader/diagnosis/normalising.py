@@ -160,7 +160,8 @@ def _norm(name: str, code: str, change: Callable[..., torch.Tensor], when: Calla
             if (norm := norm_at(trace, index)) is None:
                 raise ValueError("this is no norm in this trial")
             known = {"trace": trace} if {"where", "line"} & set(chosen) else {}
-            rules |= through(trace, norm.source, index, partial(change, norm, **known, **chosen))
+            new = partial(change, norm, **known, **chosen)
+            rules |= through(trace, norm.source, index, lambda g, norm=norm, new=new: new(norm.arriving(g)))  # type: ignore[misc]
         return rules
 
     def fits(at: At) -> bool:
@@ -180,7 +181,10 @@ def _norm(name: str, code: str, change: Callable[..., torch.Tensor], when: Calla
 
 
 def _later_factors(at: At) -> Iterator[Parameters]:
-    """The products that take the normalised value, as it is or in another shape."""
+    """The products that take the normalised value, as it is or in another shape, or that are made before it."""
+    norm = norm_at(at.trace, at.step.index)
+    if norm is not None and norm.factor is not None:
+        yield {"where": (norm.factor.step.line, norm.factor.position)}
     for index, where in at.trace.uses(at.step.key):
         step = at.trace.steps[index]
         if step.name == "mul" and len(step.operands) == 2:
@@ -233,9 +237,9 @@ def _over_others(at: At) -> Iterator[Parameters]:
 
 
 def _scaled(norm: Norm, total: torch.Tensor, axes: Axes) -> torch.Tensor:
-    """A sum over other axes, divided as a mean over these is."""
+    """A sum over other axes, divided as a mean over these is, where it is one."""
     n, here = (math.prod(norm.h.shape[i] for i in which) for which in (norm.axes, axes))
-    return total * n / (here * norm.count)
+    return total if norm.count == 1 else total * n / (here * norm.count)
 
 
 def _over_parts(at: At) -> Iterator[Parameters]:

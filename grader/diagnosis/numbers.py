@@ -54,13 +54,13 @@ def _other_sizes(at: At) -> Iterator[Parameters]:
     for form, made in SIZES.items() if constant > 1 else ():
         for here, there in itertools.permutations(_sizes(at.trace), 2):
             plain = " * " not in there or here in there.split(" * ")
-            if plain and " * " not in here and made(_sizes(at.trace)[here]) == constant:
+            if plain and " * " not in here and math.isclose(made(_sizes(at.trace)[here]), constant):
                 yield {"form": form, "here": here, "there": there}
 
 
 def _another_size(trace: Trace, spot: Any, form: str, here: str, there: str) -> dict[int, float]:
     sizes, steps = _sizes(trace), spot.steps(trace)
-    if any(SIZES[form](sizes[here]) not in trace.steps[i].constants.values() for i in steps):
+    if any(not math.isclose(SIZES[form](sizes[here]), *trace.steps[i].constants.values()) for i in steps):
         raise ValueError("the number is made of something else in this trial")
     return dict.fromkeys(steps, SIZES[form](sizes[there]))
 

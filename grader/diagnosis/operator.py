@@ -213,7 +213,7 @@ class Pass:
         return replace(self, trace=other, rules={**self.rules, **by_value}, guarded=True, run_again=False)
 
 
-LEAVES_NOTHING = {"missing-path", "partial-batch", "overwritten", "diagonal-only", "hard-coded"}
+LEAVES_NOTHING = {"missing-path", "inverted-mask", "partial-batch", "overwritten", "diagonal-only", "hard-coded"}
 NOTHING = 1e-9
 
 

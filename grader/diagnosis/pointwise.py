@@ -73,7 +73,7 @@ def _power(name: str, code: str, slope: Callable[[torch.Tensor, float], torch.Te
 
 POINTWISE = (
     _slope("mask-inverted", "inverted-mask", lambda at: 1 - at.d,
-           lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0} and at.name != "detach"),
+           lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0} and at.name != "detach" and -math.inf not in at.step.args[2:]),
     _slope("minus-missing", "wrong-sign", lambda at: at.ones, lambda at: _slopes(at) == {-1.0}),
     _slope("derivative-missing", "missing-local", lambda at: at.ones,  # more than a sign or the partner in a product
            lambda at: _slopes(at) != {-1.0} and at.name != "detach" and (at.name != "mul" or not at.others)),

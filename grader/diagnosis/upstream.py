@@ -14,7 +14,6 @@ from .operator import Kind, Operator, Parameters
 from .pointwise import is_pointwise, keys_like, shaped
 
 UPSTREAM = "out_g"
-SUMS_OF_TWO = {"add", "sub"}
 
 
 def maker(at: At, where: Position) -> At:
@@ -107,6 +106,12 @@ def _is_summand_of_output(at: At) -> bool:
     return True
 
 
+def _past_what_follows(at: At) -> torch.Tensor:
+    if not _is_summand_of_output(at):
+        raise ValueError("more than sums is missing there")
+    return at.back(at.trace.out_g)
+
+
 def _computes(at: At) -> bool:
     """It does more than put entries elsewhere."""
     return at.name not in RESHAPES | JOINS
@@ -121,8 +126,8 @@ ONE_SIDE = (
              lambda at: at.is_given_last and bool(at.others),
              lambda at: ({"key": key} for key, value in at.trace.inputs.items() if value.shape == at.y.shape),
              lambda at, key: {"there": key, **_side(at)}),
-    Operator("upstream-of-output-on-one-side", "missing-path", lambda at: at.back(at.trace.out_g),
-             lambda at: _is_like_output(at) and bool(at.others) and _is_summand_of_output(at), tell=_side),
+    Operator("upstream-of-output-on-one-side", "missing-path", _past_what_follows,
+             lambda at: _is_like_output(at) and bool(at.others), tell=_side),
     Operator("times-input", "extra-factor", lambda at: at.back() * at.x,  # of an input that is no factor
              lambda at: at.source in at.trace.inputs and (at.name in SUMS or not is_pointwise(at)), tell=_side),
     Operator("factor-of-other-summand", "extra-factor",
