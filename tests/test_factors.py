@@ -113,6 +113,14 @@ def test_a_factor_that_differs_from_trial_to_trial_is_said_to() -> None:
     assert varying_ratio(ANSWER, pairs(lambda t, r: r + 1)) is None
 
 
+def test_a_factor_is_told_of_a_trial_in_which_there_is_one() -> None:
+    """Not of one that is right; and a fraction that no one would have typed is told as a number."""
+    found = varying_ratio(ANSWER, pairs(lambda t, r: r * (1 if t.setting.index % 2 else 2108 / 7 + t.setting.index)))
+    assert found is not None
+    text = clause(found.facts[0])
+    assert text.startswith("it is right in 2 of 4 trials; in another trial every entry is 301 times the right one")
+
+
 # --- a factor of its own on one path -----------------------------------------------------------------------------
 
 GIVEN = {"x": normal("n m"), "out": output()}

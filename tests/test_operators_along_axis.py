@@ -29,6 +29,7 @@ def spread(x: torch.Tensor, dim: int) -> torch.Tensor:
     return ((x - x.mean(dim, keepdim=True)) ** 2).sum(dim)
 
 
+LENGTH = Exercise("a length", lambda x, dim: x.norm(dim=dim), GIVEN, stored("x.g"))
 SPREAD = Exercise("a sum of squared deviations", spread, GIVEN, stored("x.g"))
 
 
@@ -93,6 +94,10 @@ def differences(g: torch.Tensor, dim: int) -> torch.Tensor:
             lambda v: differences(v["out_g"].flip(v["dim"]), v["dim"]).flip(v["dim"]),
             "inverse-for-transpose: differences-of-neighbours",
         ),
+        (LENGTH, lambda v: wide(v) * v["x"], "missing-local: norm-not-divided"),
+        (LENGTH, lambda v: wide(v) * v["x"] / v["out"].unsqueeze(v["dim"]) ** 2, "extra-factor: norm-divided-twice"),
+        (LENGTH, lambda v: wide(v), "missing-local: derivative-missing"),
+        (LENGTH, lambda v: 2 * wide(v) * v["x"], "wrong-local: norm-squared"),
         # softmax keeps the shape, yet every output depends on every input along the axis
         (SOFTMAX, lambda v: v["out_g"] * v["out"] * (1 - v["out"]), "diagonal-only: only-diagonal-of-softmax"),
         (SOFTMAX, lambda v: v["out_g"].softmax(v["dim"]), "wrong-local: forward-of-upstream"),

@@ -14,7 +14,7 @@ from grader.exercise import Exercise, stored
 from grader.reference.operand_view import At
 from grader.reference.operation_recorder import record
 from grader.reference.operations import NORMALISING
-from grader.sampling import normal, output
+from grader.sampling import mask, normal, output
 
 SOFTMAX, LOG, LSE = (
     Exercise(name, forward, {"x": normal("bs c"), "out": output()}, stored("x.g"))
@@ -171,7 +171,96 @@ def mean(terms: Any, axes: Any = -1) -> Any:
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - mean(g * h))),
          "missing-local: normalised-missing-outside"),
         (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) + h * mean(g * h))), "wrong-sign: projection-added"),
+        (LAYER, norm(True, lambda g, h, r, v: g), "missing-local: norm-left-out"),
+        (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - h / r * mean(g * h))),
+         "wrong-operand: centred-for-normalised"),
+        (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(g) - v["x"] * r * mean(g * v["x"] * r))),
+         "wrong-operand: centring-missing-in-normalised"),
+        (LAYER, norm(True, lambda g, h, r, v: r * (g - mean(u(v)) - h * mean(u(v) * h))),
+         "missing-local: factor-beside-means"),
     ],
 )  # fmt: skip
 def test_each_slip_in_a_norm_has_its_name(exercise: Exercise, rule: Rule, name: str) -> None:
+    assert named(exercise, rule) == name
+
+
+def _normed(x: Any) -> Any:
+    return x * (x.pow(2).mean(-1, keepdim=True) + 0.1).rsqrt()
+
+
+def _groups(x: Any, gain: Any) -> Any:
+    return _normed(x.reshape(len(x), 2, -1)).reshape(x.shape) * gain.unsqueeze(-1)
+
+
+def _masked(x: Any, mask: Any, v: Any) -> Any:
+    return x.masked_fill(mask > 0, float("-inf")).softmax(-1) @ v
+
+
+TWO_NORMS = Exercise("two norms", lambda x: _normed(_normed(x).sin() + x), {"x": normal("bs n"), "out": output()},
+                     stored("x.g"))  # fmt: skip
+GROUPS = Exercise("groups", _groups, {"x": normal("bs 4 l"), "gain": normal("4"), "out": output()}, stored("x.g"))
+MASKED = Exercise("a mask", _masked, {"x": normal("s t"), "mask": mask("s t"), "v": normal("t n"), "out": output()},
+                  stored("x.g"))  # fmt: skip
+
+
+def through(x: Any, g: Any, scaled_as: Any = None) -> Any:
+    """Back through the norm without a mean; scaled as another value's norm is."""
+    h, z = _normed(x), x if scaled_as is None else scaled_as
+    return (z.pow(2).mean(-1, keepdim=True) + 0.1).rsqrt() * (g - h * mean(g * h))
+
+
+def of_the_second(v: dict[str, Any]) -> Any:
+    middle = _normed(v["x"]).sin() + v["x"]
+    g = through(middle, v["out_g"])
+    return g + through(v["x"], g * _normed(v["x"]).cos(), middle)
+
+
+def gain_last(v: dict[str, Any]) -> Any:
+    bs, _, length = v["x"].shape
+    rows, g = (value.reshape(bs, 2, -1) for value in (v["x"], v["out_g"]))
+    return through(rows, g).reshape(bs, 4, length) * v["gain"].unsqueeze(-1)
+
+
+def of_channels(v: dict[str, Any]) -> Any:
+    bs, _, length = v["x"].shape
+    rows, g = (value.reshape(bs, 2, 2, length) for value in (v["x"], v["out_g"] * v["gain"].unsqueeze(-1)))
+    r = (rows.pow(2).mean((2, 3), keepdim=True) + 0.1).rsqrt()
+    return (r * (g - rows * r * mean(g * rows * r))).reshape(v["x"].shape)
+
+
+def dealt_out(v: dict[str, Any]) -> Any:
+    x, g = (value[:, [0, 2, 1, 3]].reshape(len(value), 2, -1)
+            for value in (v["x"], v["out_g"] * v["gain"].unsqueeze(-1)))  # fmt: skip
+    return through(x, g).reshape(v["x"].shape)[:, [0, 2, 1, 3]]
+
+
+def _batch(x: Any) -> Any:
+    centred = x - x.mean(0)
+    return centred * ((centred**2).mean(0) + 0.1).rsqrt()
+
+
+BATCH = Exercise("a batch norm", _batch, {"x": normal("bs n"), "out": output()}, stored("x.g"))
+
+
+def of_the_row(v: dict[str, Any]) -> Any:
+    r, h, g = (v["x"].var(0, correction=0) + 0.1).rsqrt(), v["out"], v["out_g"]
+    return r * (g - mean(g) - h * mean(g * h))
+
+
+def masked_behind(v: dict[str, Any]) -> Any:
+    return soft(v["x"].softmax(-1).masked_fill(v["mask"] > 0, 0.0), v["out_g"] @ v["v"].T)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "rule", "name"),
+    [
+        (TWO_NORMS, of_the_second, "wrong-operand: scale-of-another-norm"),
+        (GROUPS, of_channels, "summed-wrong-axis: means-in-shape-before"),
+        (GROUPS, dealt_out, "reshape-for-transpose: axis-read-in-turns"),
+        (BATCH, of_the_row, "summed-wrong-axis: normed-over-other-axes"),
+        (GROUPS, gain_last, "wrong-local: factor-behind-means"),
+        (MASKED, masked_behind, "wrong-local: masked-later"),
+    ],
+)
+def test_each_slip_with_a_norm_or_softmax_among_others_has_its_name(exercise: Exercise, rule: Rule, name: str) -> None:
     assert named(exercise, rule) == name

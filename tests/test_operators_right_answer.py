@@ -200,3 +200,17 @@ def test_a_product_is_spelt_out(rule: Rule, answer: str, formula: str) -> None:
 def test_what_is_no_product_is_not_spelt_out() -> None:
     assert astray(lambda v: v["w"] ** 3, operators=PRODUCTS) == set()
     assert named(PLAIN, lambda v: v["w"] ** 3) == "unknown: unknown"
+
+
+@pytest.mark.parametrize("rule", [
+    lambda v: of_sine(v).permute(1, 0, 2).reshape(of_sine(v).shape),
+    lambda v: of_sine(v).reshape(of_sine(v).permute(2, 0, 1).shape).permute(1, 2, 0),
+])  # fmt: skip
+def test_entries_read_with_the_axes_in_another_order_are_named(rule: Rule) -> None:
+    inputs = {"x": normal("c n m"), "out": output()}
+    exercise = Exercise("", lambda x: x.sin(), inputs, stored("x.g"))
+    assert named(exercise, rule) == "reshape-for-transpose: axes-in-another-order"
+
+
+def of_sine(v: dict[str, Any]) -> Any:
+    return v["out_g"] * v["x"].cos()

@@ -67,6 +67,21 @@ REDUCING = (
 )  # fmt: skip
 
 
+NORM_NAMES = {"norm", "vector_norm", "linalg_norm", "linalg_vector_norm", "matrix_norm"}
+OF_NORM = (
+    Operator("norm-not-divided", "missing-local", lambda at: at.back(at.g * at.y)),
+    Operator("norm-divided-twice", "extra-factor", lambda at: at.back(at.g / at.y)),
+    Operator("norm-squared", "wrong-local", lambda at: at.back(2 * at.g * at.y)),
+    Operator("derivative-missing", "missing-local", lambda at: _wide(at)),
+)
+
+
+def _wide(at: At) -> torch.Tensor:
+    """The upstream gradient at every entry that took part."""
+    axis = axis_of(at.step)
+    return (at.g if axis is None or at.g.dim() == at.x.dim() else at.g.unsqueeze(axis)).expand(at.x.shape)
+
+
 def is_picking(at: At) -> bool:
     return not at.others and at.name in PICKS
 
@@ -80,9 +95,7 @@ def _masked(name: str, code: str, mask: Callable[..., torch.Tensor], **more: Any
     """The upstream gradient at every entry that took part, times a mask of them."""
 
     def rule(at: At, **chosen: Any) -> torch.Tensor:
-        axis = axis_of(at.step)
-        g = at.g if axis is None or at.g.dim() == at.x.dim() else at.g.unsqueeze(axis)
-        return g.expand(at.x.shape) * mask(at, **chosen)
+        return _wide(at) * mask(at, **chosen)
 
     return Operator(name, code, rule, **more)
 

@@ -25,15 +25,17 @@ from grader.reference.trace import Place, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
 from . import difference, forward, paths, quotient, right_answer, rows
-from .along_axis import CLOSED_FORMS, PICKING, REDUCING, RUNNING, is_picking, is_running
+from .along_axis import CLOSED_FORMS, NORM_NAMES, OF_NORM, PICKING, REDUCING, RUNNING, is_picking, is_running
 from .contraction import PRODUCT, SUMMING, is_contraction
+from .functions import FUNCTIONS
 from .inverting import INVERTING, is_inverting
 from .mistake import Fact, Mistake
 from .normalising import NORMS, SOFTMAX
 from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
 from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
-from .rearranging import MOVING, REARRANGING, UPSTREAM_MOVED
-from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH, TURNS
+from .rearranging import MOVING, READ, REARRANGING, UPSTREAM_MOVED
+from .turns import OWN_ADDED_LATE, TURNS
+from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH
 from .windows import CONVOLUTION, CUTTING, GEOMETRY, PLACES, is_convolution
 
 FAITHFUL = 1e-6
@@ -56,6 +58,7 @@ TURNS_OF_LOOP: Mapping[tuple[int | None, int | None], str] = {
     (None, None): "every", (-1, None): "last", (0, 1): "first", (None, -1): "but-last", (1, None): "but-first",
 }  # fmt: skip
 EVERY = (None, None)
+STEPWISE = (*ARRIVING, *NORMS, *CUTTING, OWN_ADDED_LATE, *forward.BACKWARDS)
 VALUES_EXCHANGED = (*OUTPUT_FORMS, *EXCHANGED)
 WAY_BACK = {Kind.OPERAND, Kind.UPSTREAM, Kind.EDGES, Kind.RULES}
 
@@ -88,6 +91,11 @@ class Candidate:
         if len(self.edits) != 1 or self.only or self.code != "missing-path":
             return False
         return not {"turn", "turns"} & set(self.edits[0].told)
+
+    @property
+    def is_of_end(self) -> bool:
+        """It is made from the right answer, without a sweep, and costs next to nothing."""
+        return bool(self.edits) and all(edit.operator.kind is Kind.END for edit in self.edits)
 
     @property
     def is_single(self) -> bool:
@@ -262,9 +270,13 @@ class Problem:
         for skip in dict.fromkeys((idle_edges(trace, self.wrt), ())):
             yield from (
                 Candidate((edit,), skip)
-                for edit in self._local(trace, (*ARRIVING, *NORMS, *CUTTING, *forward.BACKWARDS), family_of)
+                for edit in self._local(
+                    trace, (*ARRIVING, *NORMS, *CUTTING, OWN_ADDED_LATE, *forward.BACKWARDS), family_of
+                )
             )
             yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
+        for step, spot in _spots(trace, trace.depends(self.wrt)):
+            yield from (Candidate((edit,)) for edit in _edits_at(At(trace, step), FUNCTIONS, spot))
         for operator, step, where, key, told in forward.taken_of_another(trace):
             yield _whole(operator, {"spot": Spot(step.line, EVERY, where), "key": key}, told, step, where)
         yield from itertools.starmap(_whole, paths.value_choices(trace))
@@ -320,7 +332,7 @@ class Problem:
                 continue
             at = At(trace, step)
             if not plain:
-                yield from (Candidate((edit,)) for edit in _edits_at(at, (*forward.TRACES, *PLACES), spot))
+                yield from (Candidate((edit,)) for edit in _edits_at(at, (*forward.TRACES, *PLACES, *READ), spot))
             for operator in forward.STEPS if plain else (*forward.STEPS, *forward.RARER_STEPS):
                 for way in forward.ways(operator, plain=plain, differentiated=step.key in relevant):
                     if way is Way.FORWARD and (not self.wrt or (plain and at.is_last)):
@@ -467,6 +479,8 @@ def family_of(at: At) -> Iterator[Operator]:
         yield from INVERTING
     elif is_pointwise(at):
         yield from (*POINTWISE, *SUMMING, *BROADCASTING)
+    elif at.step.name in NORM_NAMES:
+        yield from OF_NORM
     elif is_picking(at):
         yield from PICKING
     elif is_running(at):

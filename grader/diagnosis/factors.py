@@ -17,7 +17,7 @@ from grader.reference.trial import Trial
 from .right_answer import MATCH
 
 CLOSE = 1e-4
-LARGEST_DENOMINATOR = 12
+LARGEST_DENOMINATOR, LARGEST_OVER_ONE = 12, 30
 
 
 @dataclass(frozen=True)
@@ -159,6 +159,8 @@ def spelt(value: float) -> str:
     """A number as a person would write it: a whole one, a small fraction, or three digits."""
     for denominator in range(1, LARGEST_DENOMINATOR + 1):
         numerator = value * denominator
+        if denominator > 1 and abs(value) > LARGEST_OVER_ONE:
+            break
         if abs(numerator - round(numerator)) < CLOSE * max(1, abs(numerator)) and round(numerator):
             return f"{round(numerator)}" if denominator == 1 else f"{round(numerator)}/{denominator}"
     return f"{value:.3g}"

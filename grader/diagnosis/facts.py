@@ -134,7 +134,9 @@ def varying_ratio(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
         return None
     if all(math.isclose(r, 1, rel_tol=1e-2) for _, r in known):
         return None
-    return fact("wrong-factor", "varying-factor", factor=spelt(known[0][1]))
+    off_by = [r for _, r in known if not math.isclose(r, 1, rel_tol=1e-2)]
+    right = len(known) - len(off_by)
+    return fact("wrong-factor", "varying-factor", factor=spelt(off_by[0]), right=right, trials=len(known))
 
 
 def a_step(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:

@@ -15,7 +15,6 @@ import torch
 
 from grader.reference.operand_view import At
 from grader.reference.operations import (
-    ALONG_AN_AXIS,
     AVERAGES,
     CONTRACTIONS,
     PRODUCTS,
@@ -44,9 +43,11 @@ from grader.reference.other_steps import (
     with_option,
 )
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Line, Position, Rule, Rules, Step, Trace
+from grader.reference.trace import Place, Position, Rule, Rules, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
+from .functions import through
+from .numbers import NUMBERS, NUMBERS_BACK, has_number
 from .operator import Kind, Operator, Parameters, Way
 from .pointwise import is_pointwise, shaped
 from .rearranging import PERMUTATIONS, SELECTIONS
@@ -73,11 +74,6 @@ OTHER_CONSTANTS: Mapping[str, Callable[[float], float]] = {  # the constant itse
 def _is_with_number(at: At, names: set[str]) -> bool:
     """A sum or product with a plain number."""
     return at.name in names and not at.others and len(at.step.constants) == 1
-
-
-def _has_number(at: At) -> bool:
-    """A plain number that is no axis and no exponent."""
-    return len(at.step.constants) == 1 and at.name not in RESHAPES | ALONG_AN_AXIS | REDUCTIONS | {"pow"}
 
 
 def _number(at: At, **chosen: Any) -> Parameters:
@@ -181,41 +177,19 @@ def _with_index(trace: Trace, spot: Any, where: Position, key: str) -> Trace:
     return trace.with_steps({i: lambda step: step.with_operands({where: value}) for i in spot.steps(trace)})
 
 
-def _other_numbers(at: At) -> Iterator[Parameters]:
-    """Other lines in front of it that do the same with another number."""
-    for line in dict.fromkeys(step.line for step in at.trace.steps[: at.step.index] if step.name == at.name):
-        other = At(at.trace, at.trace.steps[at.trace.turns[line][-1]])
-        plain = all(_has_number(one) and not one.others for one in (at, other))
-        if plain and other.step.constants != at.step.constants:
-            yield {"line": line}
+def _beside(at: At) -> Iterator[Parameters]:
+    """Another function that is applied to the same value, and may be taken for it."""
+    names = {step.name for step in at.trace.steps if step.sources == at.step.sources}
+    return ({"name": b if at.name == a else a} for a, b in KIN if at.name in (a, b) and {a, b} <= names)
 
 
-def _exchanged_numbers(trace: Trace, spot: Any, line: Line) -> dict[int, float]:
-    """The steps of two lines, each with the number of the other."""
-    mine, others = spot.steps(trace), trace.turns[line]
-    own, other = (next(iter(trace.steps[steps[0]].constants.values())) for steps in (mine, others))
-    return {**dict.fromkeys(mine, other), **dict.fromkeys(others, own)}
-
-
-def _numbers_forward(trace: Trace, spot: Any, line: Line) -> Trace:
-    numbers = _exchanged_numbers(trace, spot, line)
-    return trace.with_steps(dict.fromkeys(numbers, lambda step: with_constant(step, lambda _: numbers[step.index])))
-
-
-def _numbers_back(trace: Trace, spot: Any, line: Line) -> Rules:
-    numbers = _exchanged_numbers(trace, spot, line)
-
-    def rule(_trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
-        ((where, _),) = step.operands
-        other = with_constant(step, lambda _: numbers[step.index])
-        return other.vjp(where, g, {where: step.operand(where)})
-
-    return {(i, trace.steps[i].operands[0][0]): rule for i in numbers}
-
-
-def _numbers_told(at: At, line: Line) -> Parameters:
-    other = at.trace.steps[at.trace.turns[line][-1]]
-    return {"there": step_name(replace(other, nth=0)), "here": step_name(replace(at.step, nth=0))}
+def _functions_exchanged(trace: Trace, spot: Any, name: str) -> Trace:
+    mine = trace.steps[spot.steps(trace)[-1]]
+    alike = {step.index: step for step in trace.steps if step.sources == mine.sources}
+    funcs = {step.name: step.func for step in alike.values()}
+    other = {mine.name: funcs[name], name: funcs[mine.name]}
+    taken = [index for index, step in alike.items() if step.name in other]
+    return trace.with_steps(dict.fromkeys(taken, lambda step: replace(step, func=other[step.name])))
 
 
 def _step(name: str, code: str, rule: Callable[..., Step], when: Callable[[At], bool], **more: Any) -> Operator:
@@ -246,9 +220,9 @@ STEPS = (
           each=_other_axes),
     _step("shapes-not-in-line", "broadcast-accident", identity, _broadcasts_unless_reshaped),
     _step("another-constant", "wrong-point", lambda step, how: with_constant(step, OTHER_CONSTANTS[how]),
-          lambda at: _has_number(at) and at.name not in PRODUCTS, each=_other_constants, tell=_number),
+          lambda at: has_number(at) and at.name not in PRODUCTS, each=_other_constants, tell=_number),
     _step("another-constant", "wrong-factor", lambda step, how: with_constant(step, OTHER_CONSTANTS[how]),
-          lambda at: _has_number(at) and at.name in PRODUCTS, each=_other_constants, tell=_number),
+          lambda at: has_number(at) and at.name in PRODUCTS, each=_other_constants, tell=_number),
     _step("mean-less-one", "wrong-factor", less_one, lambda at: at.name in AVERAGES),
     _step("reshaped-in-forward", "reshape-for-transpose",  # to the shape that the permutation would give
           lambda step: replace(step, func=lambda x, *args, **kwargs: x.reshape(step.func(x, *args, **kwargs).shape)),
@@ -266,6 +240,8 @@ STEPS = (
           each=lambda at: ({"where": where} for where, _ in at.step.operands),
           tell=lambda at, where: {"operand": at.named(at.key(where))}),
     _step("all-counted", "wrong-factor", _count_of_all, _is_count),
+    _step("places-from-one", "wrong-operand", lambda step: then(step, lambda places: places + 1),
+          lambda at: at.name == "arange"),
     _step("first-places-picked", "wrong-operand", not_asked, lambda at: at.name in SELECTIONS),
     _step("mask-filled-with-zero", "wrong-local", lambda step: with_argument(step, 2, 0.0), _fills),
     _step("mask-left-out", "inverted-mask", other_mask(torch.zeros_like), _fills),
@@ -295,13 +271,11 @@ def _chain_end(at: At) -> Step:
 
 
 def _of_another_loss(trace: Trace, spot: Any, what: str) -> Rules:
-    arrived: dict[int, torch.Tensor] = {}
-    rules: dict[Any, Rule] = {}
+    rules: dict[Place, Rule] = {}
     for first in (trace.steps[i] for i in spot.steps(trace)):
-        ((where, _),), last = first.operands, _chain_end(At(trace, first)).index
-        rules[last, None] = lambda _trace, step, g: arrived.setdefault(step.index, g)
-        rules[first.index, where] = lambda _trace, step, g, last=last: (  # type: ignore[misc]
-            arrived.pop(last) * LOSSES[what](step.operand(step.operands[0][0])))  # fmt: skip
+        ((where, key),), last = first.operands, _chain_end(At(trace, first)).index
+        slope = LOSSES[what](first.operand(where))
+        rules |= through(trace, key, last, lambda g, slope=slope: g * slope)  # type: ignore[misc]
     return rules
 
 
@@ -310,16 +284,33 @@ def _is_of_difference(at: At) -> bool:
     return made is not None and made.name == "sub" and not at.others and is_pointwise(at)
 
 
+def _by_themselves(trace: Trace, spot: Any) -> Rules:
+    """Each factor of a product gets itself, and not its partner, as the derivative."""
+    rules: dict[Any, Rule] = {}
+    for step in (trace.steps[i] for i in spot.steps(trace)):
+        (one, _), (two, _) = step.operands
+        for own, other in ((one, two), (two, one)):
+            rules[step.index, own] = lambda _, step, g, own=own, other=other: (  # type: ignore[misc]
+                step.vjp(own, g, {other: step.operand(own)}))  # fmt: skip
+    return rules
+
+
+def _is_product_of_two(at: At) -> bool:
+    """Of two different values of one shape."""
+    shapes = {at.step.operand(where).shape for where, _ in at.step.operands}
+    return at.name == "mul" and len({key for _, key in at.step.operands}) == 2 and len(shapes) == 1
+
+
 BACKWARDS = (
-    Operator("numbers-exchanged-back", "wrong-operand", _numbers_back, each=_other_numbers, tell=_numbers_told,
-             kind=Kind.RULES),
+    *NUMBERS_BACK,
+    Operator("factors-by-themselves", "wrong-operand", _by_themselves, _is_product_of_two, kind=Kind.RULES),
     Operator("of-another-loss", "wrong-local", _of_another_loss, _is_of_difference,
              lambda at: ({"what": what} for what in LOSSES),
              lambda at, what: {"what": what, "value": at.named(at.source)}, Kind.RULES),
 )  # fmt: skip
 FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
                 "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
-                "mask-left-out", "mask-filled-with-zero"}  # fmt: skip
+                "mean-less-one", "mask-left-out", "mask-filled-with-zero"}  # fmt: skip
 BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "another-option", "another-exponent",
              "another-constant"}  # fmt: skip
 RARER_STEPS = (
@@ -377,8 +368,9 @@ def _with_saved(trace: Trace, spot: Any, how: str) -> Trace:
 
 
 TRACES = (
-    Operator("numbers-exchanged", "wrong-operand", _numbers_forward, each=_other_numbers, tell=_numbers_told,
-             kind=Kind.TRACE),
+    *NUMBERS,
+    Operator("functions-exchanged", "wrong-operand", _functions_exchanged, each=_beside, kind=Kind.TRACE,
+             tell=lambda at, name: {"there": at.name, "name": name, "value": at.named(at.step.sources[0][1])}),
     Operator("summed-along-an-axis", "summed-wrong-axis", _row_counts, _is_count,
              lambda at: ({"axis": axis} for axis in range(at.step.args[0].dim())), lambda at, axis: {"axis": axis},
              Kind.TRACE),
@@ -445,10 +437,13 @@ INSTEAD: dict[str, Change] = {
     "mean-of-columns": lambda x: x.mean(-1, keepdim=True).expand(x.shape),
     "less-mean": lambda x: x - x.mean(0), "without-sign": torch.abs, "rounded": torch.round, "squared": torch.square,
 }  # fmt: skip
-OF_PLACES = ("first-row", "last-row", "row-before", "row-behind", "rows-turned-round")
+OF_PLACES = {how: INSTEAD[how] for how in "first-row last-row row-before row-behind rows-turned-round".split()} | {
+    "read-down": lambda x: x.mT.reshape(x.shape),
+}
 OF_UPSTREAM = INSTEAD | {"sign": torch.sign, "cut-off": lambda g: g.clamp(-1, 1)}
 CODES = {
     "sum-of-columns": "sum-of-products",
+    "read-down": "reshape-for-transpose",
     "first-row": "partial-batch",
     "last-row": "partial-batch",
     "sign": "not-linear",
@@ -471,7 +466,7 @@ OF_NUMBERS = (
     _input("counted-from-one", "wrong-operand", lambda places: places - 1),
     _input("input-not-asked", "wrong-operand", lambda places: torch.arange(places.numel()).view(places.shape)),
 )
-REARRANGED = _input("input-rearranged", "wrong-operand", lambda x, how: INSTEAD[how](x))
+REARRANGED = _input("input-rearranged", "wrong-operand", lambda x, how: (INSTEAD | OF_PLACES)[how](x))
 
 
 def _is_bias(trace: Trace, name: str) -> bool:

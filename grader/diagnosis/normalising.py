@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
 
 from grader.reference.norms import Norm, Row, applied, axes_of, norm_at, softmax
 from grader.reference.operand_view import At
+from grader.reference.operations import RESHAPES, step_name
 from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace
 
 from .contraction import subsets
+from .functions import through
 from .operator import Kind, Operator, Parameters, Spot
 from .pointwise import Axes, keys_like, shaped
+
+VIEWS = {"reshape", "view", "flatten"}
 
 
 def _shares(name: str, code: str, shares: Callable[[torch.Tensor, Axes], torch.Tensor]) -> Operator:
@@ -65,6 +70,21 @@ def _there_and_here(at: At, axes: Axes) -> Parameters:
     return {"there": there, "here": here}
 
 
+def _mask_of(at: At) -> Step | None:
+    """What fills the operand of a softmax with -inf, where something does."""
+    made = at.trace.steps[int(at.source[1:])] if at.source.startswith("%") else None
+    fills = made is not None and made.name == "masked_fill" and made.args[2:] == (-math.inf,)
+    return made if fills else None
+
+
+def _masked_later(at: At) -> torch.Tensor:
+    """The shares among all entries, those of the masked ones replaced by 0."""
+    made = _mask_of(at)
+    if made is None:
+        raise ValueError("nothing is masked in this trial")
+    return softmax(made.operand((0,)), axes_of(at)).masked_fill(made.args[1], 0.0)
+
+
 SOFTMAX = (
     Operator("operation-ignored", "missing-local", lambda at: at.g, lambda at: at.name == "softmax" and at.x.dim() > 0),
     _shares("exponentials-not-divided", "missing-local", lambda x, axes: x.exp()),
@@ -86,6 +106,9 @@ SOFTMAX = (
     _shares("largest-takes-all", "wrong-local", lambda x, axes: (x == x.amax(axes, keepdim=True)).to(x.dtype)),
     Operator("shares-over-other-axes", "summed-wrong-axis", lambda at, axes: applied(at, softmax(at.x, axes), axes),
              lambda at: at.x.dim() > 0, _other_axes, _there_and_here),
+    Operator("masked-later", "wrong-local", lambda at: applied(at, _masked_later(at), axes_of(at)),
+             lambda at: at.name == "softmax" and _mask_of(at) is not None,
+             tell=lambda at: {"after": step_name(at.step)}),
     _another("another-value-for-shares", lambda r, q: q * (r.g - r.total(q * r.g)), whole=True),
     _another("another-value-in-row-sum", lambda r, q: r.own - r.p * r.total(q * r.g), whole=False),
     _another("another-value-before-row-sum", lambda r, q: q * (r.g - r.total(r.own)), whole=False),
@@ -127,21 +150,6 @@ SOFTMAX = (
 )  # fmt: skip
 
 
-def _through_norm(norm: Norm, trace: Trace, index: int, change: Callable[[Norm, torch.Tensor], torch.Tensor]) -> Rules:
-    """The operand gets what `change` makes of the gradient that arrives at the norm, and nothing else through it."""
-    inside, arrived = trace.reaches(trace.steps[index].key), [torch.empty(0)]
-
-    def arrives(_: Trace, __: Step, g: torch.Tensor) -> torch.Tensor:
-        arrived[0] = g
-        return g
-
-    uses = [use for use in trace.uses(norm.source) if trace.steps[use[0]].key in inside]
-    rules: dict[Place, Rule] = {(index, None): arrives}
-    rules |= dict.fromkeys(uses, lambda _, step, g: torch.zeros_like(norm.x))
-    rules[uses[0]] = lambda _, step, g: change(norm, arrived[0])
-    return rules
-
-
 def _norm(name: str, code: str, change: Callable[..., torch.Tensor], when: Callable[[Norm], bool] | None = None,
           each: Callable[[At], Iterator[Parameters]] | None = None) -> Operator:  # fmt: skip
     """Another formula for the way back through a norm, from the norm and the gradient that arrives."""
@@ -151,8 +159,9 @@ def _norm(name: str, code: str, change: Callable[..., torch.Tensor], when: Calla
         for index in spot.steps(trace):
             if (norm := norm_at(trace, index)) is None:
                 raise ValueError("this is no norm in this trial")
-            later = [norm, trace, index] if "where" in chosen else []
-            rules |= _through_norm(norm, trace, index, lambda norm, g: change(norm, g, *later[1:], **chosen))
+            known = {"trace": trace} if {"where", "line"} & set(chosen) else {}
+            new = partial(change, norm, **known, **chosen)
+            rules |= through(trace, norm.source, index, lambda g, norm=norm, new=new: new(norm.arriving(g)))  # type: ignore[misc]
         return rules
 
     def fits(at: At) -> bool:
@@ -162,31 +171,64 @@ def _norm(name: str, code: str, change: Callable[..., torch.Tensor], when: Calla
     def tell(at: At, **chosen: Any) -> Parameters:
         norm = norm_at(at.trace, at.step.index)
         assert norm is not None
-        axes = chosen.get("axes", norm.axes)
+        axes = chosen.get("axes", norm.axes) if max(chosen.get("axes", (0,))) < at.y.dim() else norm.axes
         told = {"partner": _partner_of(at, chosen["where"])} if "where" in chosen else {}
+        if "line" in chosen and (other := norm_at(at.trace, at.trace.turns[chosen["line"]][-1])):
+            told = {"there": at.named(other.source)}
         return {"operand": at.named(norm.source), "axes": at.axes(at.y.shape[i] for i in axes), **told}
 
     return Operator(name, code, rule, fits, each or (lambda at: iter(({},))), tell, Kind.RULES)
 
 
 def _later_factors(at: At) -> Iterator[Parameters]:
-    """The products that take the normalised value."""
+    """The products that take the normalised value, as it is or in another shape, or that are made before it."""
+    norm = norm_at(at.trace, at.step.index)
+    if norm is not None and norm.factor is not None:
+        yield {"where": (norm.factor.step.line, norm.factor.position)}
     for index, where in at.trace.uses(at.step.key):
-        if at.trace.steps[index].name == "mul" and len(at.trace.steps[index].operands) == 2:
-            yield {"where": (at.trace.steps[index].line, where)}
+        step = at.trace.steps[index]
+        if step.name == "mul" and len(step.operands) == 2:
+            yield {"where": (step.line, where)}
+        elif step.name in VIEWS:
+            yield from _later_factors(At(at.trace, step))
 
 
 def _partner_of(at: At, where: tuple[Line, Position]) -> str:
-    return at.named(_factor(at.trace, where).key(_factor(at.trace, where).others[0]))
+    """The factor, by the name that it had before it was brought into shape."""
+    factor = _factor(at.trace, where)
+    key = factor.key(factor.others[0])
+    while key.startswith("%") and (step := at.trace.steps[int(key[1:])]).name in RESHAPES and step.operands:
+        key = step.operands[0][1]
+    return at.named(key)
 
 
 def _factor(trace: Trace, where: tuple[Line, Position]) -> At:
     return At(trace, trace.steps[trace.turns[where[0]][-1]], where[1])
 
 
-def _factor_last(norm: Norm, g: torch.Tensor, trace: Trace, _: int, where: tuple[Line, Position]) -> torch.Tensor:
-    factor = _factor(trace, where).partner
+def _factor_last(norm: Norm, g: torch.Tensor, trace: Trace, where: tuple[Line, Position]) -> torch.Tensor:
+    at = _factor(trace, where)
+    factor = at.partner.expand(at.y.shape).reshape(g.shape)
     return factor * norm.right(g / factor)
+
+
+def _factor_beside(norm: Norm, g: torch.Tensor, trace: Trace, where: tuple[Line, Position]) -> torch.Tensor:
+    at = _factor(trace, where)
+    bare = g / at.partner.expand(at.y.shape).reshape(g.shape)
+    return norm.r * (g - bare) + norm.right(bare)
+
+
+def _others_scale(norm: Norm, g: torch.Tensor, trace: Trace, line: Line) -> torch.Tensor:
+    other = norm_at(trace, trace.turns[line][-1])
+    if other is None or other.r.shape != norm.r.shape:
+        raise ValueError("the other one is no norm of this shape in this trial")
+    return norm.right(g) / norm.r * other.r
+
+
+def _other_norms(at: At) -> Iterator[Parameters]:
+    for step in at.trace.steps if norm_at(at.trace, at.step.index) else ():
+        if step.line != at.step.line and step.value.shape == at.y.shape and norm_at(at.trace, step.index):
+            yield {"line": step.line}
 
 
 def _over_others(at: At) -> Iterator[Parameters]:
@@ -195,12 +237,28 @@ def _over_others(at: At) -> Iterator[Parameters]:
 
 
 def _scaled(norm: Norm, total: torch.Tensor, axes: Axes) -> torch.Tensor:
-    """A sum over other axes, divided as a mean over these is."""
+    """A sum over other axes, divided as a mean over these is, where it is one."""
     n, here = (math.prod(norm.h.shape[i] for i in which) for which in (norm.axes, axes))
-    return total * n / (here * norm.count)
+    return total if norm.count == 1 else total * n / (here * norm.count)
+
+
+def _over_parts(at: At) -> Iterator[Parameters]:
+    norm = norm_at(at.trace, at.step.index)
+    shape = norm.before if norm else ()
+    return ({"axes": axes} for axes in subsets(tuple(range(len(shape)))) if shape != at.y.shape)
+
+
+def _normed_before(norm: Norm, g: torch.Tensor, axes: Axes) -> torch.Tensor:
+    """The means taken in the shape from which the operand was reshaped."""
+
+    def mean(terms: torch.Tensor) -> torch.Tensor:
+        return terms.reshape(norm.before).mean(axes, keepdim=True).expand(norm.before).reshape(terms.shape)
+
+    return norm.r * (g - (mean(g) if norm.centred else 0) - norm.h * mean(g * norm.h))
 
 
 NORMS = (
+    _norm("norm-left-out", "missing-local", lambda d, g: g),
     _norm("centring-missing", "missing-path", lambda d, g: d.r * (g - d.h * d.share(g * d.h)), lambda d: d.centred),
     _norm("centred-too", "wrong-local", lambda d, g: d.right(g) - d.r * g.mean(d.axes, keepdim=True),
           lambda d: not d.centred),
@@ -220,6 +278,8 @@ NORMS = (
     _norm("operand-outside", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.x * d.share(g * d.h))),
     _norm("operand-inside", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.h * d.share(g * d.x))),
     _norm("operand-for-normalised", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.x * d.share(g * d.x))),
+    _norm("centred-for-normalised", "wrong-operand",
+          lambda d, g: d.r * (g - d.mean(g) - d.h / d.r * d.share(g * d.h)), lambda d: d.centred),
     _norm("not-normalised", "wrong-operand",
           lambda d, g: d.r * (g - d.mean(g) - d.h / d.r * d.share(g * d.h / d.r)), lambda d: d.centred),
     _norm("normed-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
@@ -228,5 +288,10 @@ NORMS = (
           lambda d, g, axes: d.right(g) + d.r * (d.mean(g) - d.mean(g, axes)), lambda d: d.centred, _over_others),
     _norm("projected-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
           g - d.mean(g) - d.h * _scaled(d, d.total(g * d.h, axes), axes)), lambda d: d.centred, _over_others),
+    _norm("means-in-shape-before", "summed-wrong-axis", _normed_before, each=_over_parts),
+    _norm("centring-missing-in-normalised", "wrong-operand",
+          lambda d, g: d.r * (g - d.mean(g) - d.x * d.r * d.share(g * d.x * d.r)), lambda d: d.centred),
     _norm("factor-behind-means", "wrong-local", _factor_last, each=_later_factors),
+    _norm("factor-beside-means", "missing-local", _factor_beside, each=_later_factors),
+    _norm("scale-of-another-norm", "wrong-operand", _others_scale, each=_other_norms),
 )  # fmt: skip

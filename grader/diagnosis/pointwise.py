@@ -73,7 +73,7 @@ def _power(name: str, code: str, slope: Callable[[torch.Tensor, float], torch.Te
 
 POINTWISE = (
     _slope("mask-inverted", "inverted-mask", lambda at: 1 - at.d,
-           lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0} and at.name != "detach"),
+           lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0} and at.name != "detach" and -math.inf not in at.step.args[2:]),
     _slope("minus-missing", "wrong-sign", lambda at: at.ones, lambda at: _slopes(at) == {-1.0}),
     _slope("derivative-missing", "missing-local", lambda at: at.ones,  # more than a sign or the partner in a product
            lambda at: _slopes(at) != {-1.0} and at.name != "detach" and (at.name != "mul" or not at.others)),
@@ -201,6 +201,8 @@ OUTPUT_FORMS = (
     _of_terms("second-term-positive", "wrong-sign", lambda g, a, b: g * (a - b), lambda at: at.name in OF_TWO_TERMS),
     _of_terms("parentheses-missing", "missing-upstream", lambda g, a, b: g * a + b, _ends_in_two_terms),
     _of_terms("parentheses-missing", "missing-upstream", lambda g, a, b: a + g * b, _ends_in_two_terms),
+    Operator("output-from-upstream", "not-linear", lambda at: at.g * sum(FORMS[at.name](at.g, at.g)),
+             lambda at: at.name in OF_TWO_TERMS),
     Operator("output-and-upstream-exchanged", "wrong-operand", lambda at: at.y * sum(FORMS[at.name](at.g, at.g)),
              _ends_in_two_terms),
 )  # fmt: skip
@@ -249,6 +251,8 @@ BROADCASTING = (
     _undone("all-summed", "summed-wrong-axis", lambda at, terms: terms.sum().expand(at.x.shape)),
     _undone("cut-and-summed", "summed-wrong-axis",
             lambda at, terms: terms.reshape(-1, at.x.numel()).sum(0).reshape(at.x.shape)),
+    _undone("cut-in-rows-and-summed", "reshape-for-transpose",
+            lambda at, terms: terms.reshape(at.x.numel(), -1).sum(1).reshape(at.x.shape)),
     _undone("broadcast-axes-averaged", "mean-for-sum",
             lambda at, terms: at.fitted(terms) * at.x.numel() / terms.numel()),
     _one_copy("only-first-copy", 0, broadcast_axes),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import torch
 
 from grader.reference.operand_view import At
 from grader.reference.operations import JOINS, axis_of
+from grader.reference.other_steps import then
+from grader.reference.trace import Step, Trace
 
 from .contraction import transposed
-from .operator import Kind, Operator, Parameters
+from .operator import Kind, Operator, Parameters, Spot
 from .pointwise import Axes
 
 SELECTIONS = {"__getitem__", "gather", "index_select", "select", "take_along_dim", "embedding"}
@@ -109,6 +112,43 @@ def _shifted(x: torch.Tensor, axes: Axes, by: int) -> torch.Tensor:
         x.narrow(axis, 0 if by > 0 else x.shape[axis] - 1, 1).zero_()
     return x
 
+
+def _split(step: Step) -> tuple[int, int] | None:
+    """Where an axis becomes two or, seen from behind, two become one: the first of them, and its size."""
+    if step.name not in {"reshape", "view"} or not step.operands:
+        return None
+    two, one = sorted((step.operand(step.operands[0][0]).shape, step.value.shape), key=list)
+    axis = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), len(one))
+    if axis == len(one) or not 1 < two[axis] < one[axis] or one[axis] % two[axis]:
+        return None
+    return axis, two[axis]
+
+
+def _dealt(x: torch.Tensor, axis: int, count: int) -> torch.Tensor:
+    """The entries along an axis dealt out in turns to so many groups, one group behind the other."""
+    order = torch.arange(x.shape[axis]).view(-1, count).t().flatten()
+    return x.index_select(axis, order)
+
+
+def _in_turns(trace: Trace, spot: Spot) -> Trace:
+    """Where an axis is read as two, and where these become one again, the second of them counts slowest."""
+    cut = _split(trace.steps[spot.steps(trace)[0]])
+    if cut is None:
+        raise ValueError("no axis becomes two at these sizes")
+    axis, size = cut
+
+    def change(step: Step) -> Step:
+        if step.operand(step.operands[0][0]).shape[axis] == size:
+            return then(step, lambda y: _dealt(y, axis, y.shape[axis] // size))
+        return replace(step, func=lambda x, *args, **kwargs: step.func(_dealt(x, axis, size), *args, **kwargs))
+
+    return trace.with_steps({step.index: change for step in trace.steps if _split(step) == cut})
+
+
+READ = (
+    Operator("axis-read-in-turns", "reshape-for-transpose", _in_turns,
+             lambda at: bool(at.step.operands) and _split(at.step) is not None, kind=Kind.TRACE),
+)  # fmt: skip
 
 # What may happen to an array along some axes, besides being summed.
 MOVED: dict[str, Callable[[torch.Tensor, Axes], torch.Tensor]] = {

@@ -202,6 +202,13 @@ def _diagonal(end: End, axes: tuple[int, int]) -> np.ndarray:
     return np.asarray(end.right * (one == two))
 
 
+def _read_otherwise(end: End, order: tuple[int, ...], back: bool) -> np.ndarray:
+    """Its entries read with the axes in one order, and taken as if they were in another."""
+    if back:
+        return end.right.transpose(order).reshape(end.right.shape)
+    return end.right.reshape([end.right.shape[i] for i in order]).transpose(np.argsort(order))
+
+
 MOVED = (
     _end("only-diagonal-entries", "diagonal-only", _diagonal, lambda end: end.is_gradient,
          each=lambda end: ({"axes": pair} for pair in itertools.combinations(range(end.right.ndim), 2)
@@ -209,6 +216,10 @@ MOVED = (
     _right("averaged-with-transpose", "wrong-local", lambda r: (r + r.swapaxes(-1, -2)) / 2, _is_square),
     _right("off-diagonal-twice", "wrong-local", lambda r: r * (2 - np.eye(r.shape[-1])), _is_square),
     _right("off-diagonal-twice", "wrong-local", lambda r: r.swapaxes(-1, -2) * (2 - np.eye(r.shape[-1])), _is_square),
+    _end("axes-in-another-order", "reshape-for-transpose", _read_otherwise, lambda end: 2 < end.right.ndim < 5,
+         each=lambda end: ({"order": order, "back": back} for back in (False, True)
+                           for order in itertools.permutations(range(end.right.ndim)) if list(order) != sorted(order)),
+         tell=lambda end, order, back: {}),
     _end("turned-round", "wrong-operand", lambda end, axis: np.flip(end.right, axis),
          each=lambda end: ({"axis": axis} for axis in range(end.right.ndim))),
     _end("shifted", "wrong-operand", lambda end, axis, by: np.roll(end.right, by, axis),

@@ -139,7 +139,7 @@ class Search:
         """What a candidate gives in a trial; raises one of `IMPOSSIBLE`, also where the budget is spent."""
         if (candidate, id(trial)) not in self.tried:  # what is looked at again costs nothing
             self.tried.add((candidate, id(trial)))
-            if not self.budget.allows(self._cost(candidate) + OF_A_CANDIDATE):
+            if not (candidate.is_of_end or self.budget.allows(self._cost(candidate) + OF_A_CANDIDATE)):
                 raise ValueError("nothing more is tried")
         return self.problem.compute(candidate, trial)
 
@@ -182,7 +182,7 @@ class Search:
         return traced and paths.averages(self.problem.trace(self.problem.first))
 
     def _first(self, candidates: Iterable[Candidate]) -> Candidate | None:
-        left = itertools.takewhile(lambda _: not self.budget.is_spent, candidates)
+        left = (one for one in candidates if one.is_of_end or not self.budget.is_spent)
         return next((one for one in left if self.explains(one)), None)
 
     def _named(self, candidates: Iterable[Candidate]) -> Mistake | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import torch
 
@@ -11,11 +10,15 @@ from grader.reference.operand_view import At
 from grader.reference.operations import CONTRACTIONS, JOINS, PRODUCTS, RESHAPES, SUMS, axis_of, step_name
 from grader.reference.trace import Line, Position, Trace
 
-from .operator import BY_VALUE, Kind, Operator, Parameters
+from .operator import Kind, Operator, Parameters
 from .pointwise import is_pointwise, keys_like, shaped
 
 UPSTREAM = "out_g"
-SUMS_OF_TWO = {"add", "sub"}
+
+
+def maker(at: At, where: Position) -> At:
+    """The step that an operand comes from, which is no input."""
+    return At(at.trace, at.trace.steps[int(at.key(where)[1:])])
 
 
 def _usable(at: At) -> bool:
@@ -53,6 +56,11 @@ def _in_turns(at: At) -> torch.Tensor:
     return at.g.index_select(axis, torch.arange(size * count).view(size, count).t().flatten())
 
 
+def _is_like_output(at: At) -> bool:
+    """The upstream gradient of the output fits here, and something else arrives."""
+    return at.given and not at.is_last and at.y.shape == at.trace.out_g.shape
+
+
 ARRIVING = (
     Operator("upstream-missing", "missing-upstream", lambda at: torch.ones_like(at.g), lambda at: at.given,
              tell=_arriving, kind=Kind.UPSTREAM),
@@ -66,6 +74,8 @@ ARRIVING = (
     Operator("upstream-again", "extra-factor", lambda at: at.g + (0 if at.is_last else at.trace.out_g),
              lambda at: at.given and len(at.trace.turns[at.step.line]) > 1 and at.y.shape == at.trace.out_g.shape,
              kind=Kind.UPSTREAM),
+    Operator("upstream-of-output", "wrong-operand", lambda at: at.trace.out_g, _is_like_output, tell=_arriving,
+             kind=Kind.UPSTREAM),
     Operator("parts-of-upstream-exchanged", "wrong-operand",
              lambda at: torch.cat(at.g.chunk(len(at.step.args[0]), axis_of(at.step) or 0)[::-1], axis_of(at.step) or 0),
              _joins_alike, kind=Kind.UPSTREAM),
@@ -76,6 +86,30 @@ ARRIVING = (
 
 def _side(at: At) -> Parameters:
     return {"operand": at.named(at.source), "value": at.named(at.step.key)}
+
+
+def _factors_beside(at: At) -> Iterator[Parameters]:
+    """The factors of the product that the operand is added to."""
+    for where in at.others if at.name in SUMS else ():
+        if at.key(where).startswith("%") and (made := maker(at, where).step).name == "mul" and len(made.operands) == 2:
+            inner = (inner for inner, _ in made.operands if made.operand(inner).shape == at.x.shape)
+            yield from ({"where": where, "inner": one} for one in inner)
+
+
+def _is_summand_of_output(at: At) -> bool:
+    """It is added to something, and the sum to something else, until that is the output."""
+    while not at.is_last:
+        sums = (At(at.trace, at.trace.steps[i]) for i, _ in at.trace.uses(at.step.key))
+        if (after := next((one for one in sums if one.name == "add"), None)) is None:
+            return False
+        at = after
+    return True
+
+
+def _past_what_follows(at: At) -> torch.Tensor:
+    if not _is_summand_of_output(at):
+        raise ValueError("more than sums is missing there")
+    return at.back(at.trace.out_g)
 
 
 def _computes(at: At) -> bool:
@@ -92,8 +126,14 @@ ONE_SIDE = (
              lambda at: at.is_given_last and bool(at.others),
              lambda at: ({"key": key} for key, value in at.trace.inputs.items() if value.shape == at.y.shape),
              lambda at, key: {"there": key, **_side(at)}),
+    Operator("upstream-of-output-on-one-side", "missing-path", _past_what_follows,
+             lambda at: _is_like_output(at) and bool(at.others), tell=_side),
     Operator("times-input", "extra-factor", lambda at: at.back() * at.x,  # of an input that is no factor
              lambda at: at.source in at.trace.inputs and (at.name in SUMS or not is_pointwise(at)), tell=_side),
+    Operator("factor-of-other-summand", "extra-factor",
+             lambda at, where, inner: at.back() * shaped(maker(at, where).step.operand(inner), at.x),
+             each=_factors_beside, tell=lambda at, where, inner: {
+             "factor": at.named(maker(at, where).key(inner)), "other": at.named(at.key(where)), **_side(at)}),
     Operator("part-negated", "wrong-sign", lambda at: -at.back(), _computes, tell=_side),
 )  # fmt: skip
 
@@ -107,7 +147,7 @@ def pool(trace: Trace) -> dict[str, torch.Tensor]:
     return found
 
 
-def _counts(at: At, where: Position) -> bool:
+def counts(at: At, where: Position) -> bool:
     """The contribution to the operand depends on the value that is there: not in a sum, nor on a factor's own value."""
     known: dict[object, bool] = at.trace.memo.setdefault("counts", {})
     key = (at.step.index, at.where, where)
@@ -120,7 +160,7 @@ def _counts(at: At, where: Position) -> bool:
 def _exchanges(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
     """Other values of an operand's shape, in a loop those of the same turn; the forward pass's own first."""
     own = at.step.key if at.name == "pow" and at.step.args[1:] == (2,) else ""  # there, its exponent was not lowered
-    for where in (where for where in places if _counts(at, where)):
+    for where in (where for where in places if counts(at, where)):
         for key, value in pool(at.trace).items():
             if value.shape == at.step.operand(where).shape and key not in (at.key(where), own):
                 if (line := _loop_of(at, key)) is None:
@@ -159,7 +199,7 @@ def _exchanged(at: At, where: Position, key: str, line: Line | None = None) -> P
 def _partners(at: At, *, alike: bool) -> Iterator[Parameters]:
     """Those of the operand's shape, or the others."""
     others = (where for where in at.others if (at.step.operand(where).shape == at.x.shape) is alike)
-    return ({"where": where} for where in others if _counts(at, where))
+    return ({"where": where} for where in others if counts(at, where))
 
 
 def _partner(at: At, where: Position) -> Parameters:
@@ -189,102 +229,15 @@ EXCHANGED = (
              lambda at, where, index: {"function": step_name(at.trace.steps[index]), **_partner(at, where)}),
     Operator("partner-missing", "missing-local",
              lambda at, where: at.back(replaced={where: torch.ones_like(at.step.operand(where))}), _computes,
-             lambda at: ({"where": where} for where in at.others if _counts(at, where)), _partner),
+             lambda at: ({"where": where} for where in at.others if counts(at, where)), _partner),
 )  # fmt: skip
-
-
-def _turns(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
-    """In a loop: the same value one turn before or after its own."""
-    steps = at.trace.turns[at.step.line]
-    for where in (where for where in places if _counts(at, where)) if len(steps) > 1 else ():
-        if len({dict(at.trace.steps[i].operands).get(where) for i in steps}) == len(steps):
-            yield from ({"where": where, "by": by} for by in (-1, 1))
-
-
-def _of_another_turn(at: At, where: Position, by: int) -> torch.Tensor:
-    """The value that the turn before or after takes; behind the last, what that one hands on."""
-    steps = at.trace.turns[at.step.line]
-    taken = [at.trace.steps[i].operand(where) for i in steps]
-    last = At(at.trace, at.trace.steps[steps[-1]])
-    if last.key(where).startswith("%"):
-        taken.append(at.trace.steps[at.trace.turns[_maker(last, where).step.line][-1]].value)
-    turn = steps.index(at.step.index) + by
-    return at.back(replaced={where: taken[max(0, min(turn, len(taken) - 1))]})
-
-
-def _next_function(at: At) -> At | None:
-    """The function of one value that the result goes through next, alone or added to something."""
-    uses = [(step, where) for step in at.trace.steps for where, key in step.operands if key == at.step.key]
-    if len(uses) != 1 or uses[0][0].value.shape != at.y.shape:
-        return None
-    found = At(at.trace, *uses[0])
-    if found.name in SUMS_OF_TWO:
-        return _next_function(found)
-    return found if not found.others and is_pointwise(found) else None
-
-
-def _passed_over(at: At) -> torch.Tensor:
-    """The contribution as if what arrives had not gone through the next function."""
-    after = _next_function(at)
-    if after is None or not bool((after.d != 0).all()):
-        raise ValueError("nothing can be divided out there")
-    return at.back(at.g / after.d)
-
-
-def _hands_on(at: At) -> bool:
-    """The operand is what the turn before it in a loop has made, and the result goes through a function."""
-    looped = len(at.trace.turns[at.step.line]) > 1 and at.source.startswith("%")
-    return looped and len(at.trace.turns[_maker(at, at.where).step.line]) > 1 and _next_function(at) is not None
-
-
-def _told_next(at: At) -> Parameters:
-    after = _next_function(at)
-    assert after is not None
-    return {"function": f"`{after.step.label}`"}
-
-
-def _came_in(trace: Trace, made: int) -> Iterator[torch.Tensor]:
-    """What the first turn of a loop takes where later ones take what the step `made` of the turn before has made."""
-    for step in trace.steps:
-        first = trace.steps[trace.turns[step.line][0]]
-        yield from (first.operand(at) for at, key in step.operands if key == f"%{made}" and first.index < made)
-
-
-def _state_before(at: At) -> torch.Tensor:
-    """The derivative that is one of the value, taken at that of the turn before; in the first turn, at what came in."""
-    steps = at.trace.turns[at.step.line]
-    turn = steps.index(at.step.index)
-    states = [at.trace.steps[steps[turn - 1]].value] if turn else list(_came_in(at.trace, steps[0]))
-    if not states:
-        raise ValueError("the loop hands nothing on that its first turn could have taken")
-    (state, *_) = states
-    return BY_VALUE[at.name](at.trace, replace(at.step, value=state.expand(at.y.shape)), at.g)
-
-
-TURNS = (
-    Operator("function-left-out-between-turns", "missing-local", _passed_over, _hands_on, tell=_told_next),
-    Operator("derivative-from-state-before", "wrong-point", _state_before,
-             lambda at: len(at.trace.turns[at.step.line]) > 1 and at.name in BY_VALUE,
-             tell=lambda at: {"value": at.named(at.step.key)}),
-    Operator("value-of-another-turn", "wrong-point", _of_another_turn, each=lambda at: _turns(at, [at.where]),
-             tell=lambda at, where, by: {"value": at.named(at.key(where)), "by": by}),
-    Operator("partner-of-another-turn", "wrong-operand", _of_another_turn, each=lambda at: _turns(at, at.others),
-             tell=lambda at, where, by: {"value": at.named(at.key(where)), "by": by}),
-    Operator("derivative-at-own-output", "wrong-point", lambda at: at.back(replaced={at.where: at.y}),
-             lambda at: len(at.trace.turns[at.step.line]) > 1 and at.x.shape == at.y.shape and not at.others),
-)  # fmt: skip
-
-
-def _maker(at: At, where: Position) -> At:
-    """The step that an operand comes from, which is no input."""
-    return At(at.trace, at.trace.steps[int(at.key(where)[1:])])
 
 
 def _through_same(at: At) -> Iterator[Parameters]:
     """Partners that are rearranged values, with other values of the shape that these had before."""
     for where in at.others:
         if at.key(where).startswith("%"):
-            made = _maker(at, where)
+            made = maker(at, where)
             for key in keys_like(at.trace, made.x) if made.name in RESHAPES and not made.others else ():
                 if key not in (made.source, made.step.key):
                     yield {"where": where, "key": key}
@@ -293,19 +246,30 @@ def _through_same(at: At) -> Iterator[Parameters]:
 def _own_through(at: At) -> Iterator[Parameters]:
     """Partners that are products, with the operand itself in the place of one of their factors."""
     for where in at.others:
-        made = _maker(at, where) if at.key(where).startswith("%") else None
+        made = maker(at, where) if at.key(where).startswith("%") else None
         for inner, source in made.step.operands if made is not None and made.name in PRODUCTS | CONTRACTIONS else ():
             if source != at.source and made is not None and made.step.operand(inner).shape == at.x.shape:
                 yield {"where": where, "inner": inner}
 
 
+def _joined(at: At) -> Iterator[Parameters]:
+    """Partners that are made of several parts, one behind the other."""
+    return ({"where": where} for where in at.others if at.key(where).startswith("%") and maker(at, where).name in JOINS)
+
+
+def _other_order(at: At, where: Position) -> torch.Tensor:
+    made = maker(at, where).step
+    return at.back(replaced={where: made.func(made.args[0][::-1], *made.args[1:], **made.kwargs)})
+
+
 THROUGH = (
+    Operator("parts-of-partner-exchanged", "wrong-operand", _other_order, each=_joined, tell=_partner),
     Operator("another-partner", "wrong-operand", lambda at, where, key: at.back(replaced={
-             where: (made := _maker(at, where)).step.apply({made.where: shaped(at.trace.values()[key], made.x)})}),
+             where: (made := maker(at, where)).step.apply({made.where: shaped(at.trace.values()[key], made.x)})}),
              each=_through_same,
-             tell=lambda at, where, key: {"there": at.named(key), "here": at.named(_maker(at, where).source)}),
+             tell=lambda at, where, key: {"there": at.named(key), "here": at.named(maker(at, where).source)}),
     Operator("another-partner", "wrong-operand", lambda at, where, inner: at.back(replaced={
-             where: _maker(at, where).step.apply({inner: at.x})}), each=_own_through,
+             where: maker(at, where).step.apply({inner: at.x})}), each=_own_through,
              tell=lambda at, where, inner: {"there": at.named(at.source),
-                                            "here": at.named(_maker(at, where).key(inner))}),
+                                            "here": at.named(maker(at, where).key(inner))}),
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -28,6 +29,12 @@ class Norm:
     r: torch.Tensor
     h: torch.Tensor
     x: torch.Tensor
+    before: tuple[int, ...]  # the operand's shape before it was brought into this one
+    factor: At | None = None  # where the operand is multiplied by something before it is divided
+
+    def arriving(self, g: torch.Tensor) -> torch.Tensor:
+        """The gradient that arrives at the normalised value itself."""
+        return g if self.factor is None else g * self.factor.partner
 
     def total(self, terms: torch.Tensor, axes: tuple[int, ...] | None = None) -> torch.Tensor:
         return terms.sum(self.axes if axes is None else axes, keepdim=True)
@@ -43,6 +50,13 @@ class Norm:
         return self.r * (g - self.mean(g) - self.h * self.share(g * self.h))
 
 
+def _before(trace: Trace, key: str) -> tuple[int, ...]:
+    """The shape that a value had before it was reshaped, or its own."""
+    made = trace.steps[int(key[1:])] if key.startswith("%") else None
+    reshaped = made is not None and made.name in {"reshape", "view"} and bool(made.operands)
+    return tuple((made.operand(made.operands[0][0]) if made and reshaped else trace.values()[key]).shape)
+
+
 def norm_at(trace: Trace, index: int) -> Norm | None:
     """The norm whose normalised value a step gives, if it gives one."""
     if ("norm", index) not in trace.memo:
@@ -54,26 +68,41 @@ def _norm_at(at: At) -> Norm | None:
     if at.name not in PRODUCTS or len(at.step.operands) != 2:
         return None
     (one, _), (two, _) = at.step.operands
-    scale, other = (two, one) if at.step.operand(two).numel() < at.y.numel() else (one, two)
+    right = at.step.operand(two)
+    scale, other = (two, one) if right.numel() < at.y.numel() or right.dim() < at.y.dim() else (one, two)
     r = at.step.operand(scale)
-    if r.dim() != at.y.dim() or (at.name == "div" and scale == one) or at.step.operand(other).shape != at.y.shape:
+    if (at.name == "div" and scale == one) or at.step.operand(other).shape != at.y.shape:
         return None
-    r = 1 / r if at.name == "div" else r
-    axes = tuple(i for i, size in enumerate(at.y.shape) if r.shape[i] == 1 < size)
+    added = at.y.dim() - r.dim()
+    r = (1 / r if at.name == "div" else r)[(None,) * added]
+    axes = tuple(i for i, size in enumerate(at.y.shape) if i < added or r.shape[i] == 1 < size)
     n, inside = math.prod(at.y.shape[i] for i in axes), at.trace.reaches(at.step.key)
-    shared = at.trace.reaches(at.key(scale)) & at.trace.reaches(at.key(other))
-    for source in (key for key, value in at.trace.values().items() if key in shared and value.shape == at.y.shape):
-        between = (inside & at.trace.depends(source)) - {source, at.step.key}
-        if any(at.trace.steps[i].key not in inside for key in between for i, _ in at.trace.uses(key)):
-            continue
-        g = torch.linspace(-1, 2, at.y.numel(), dtype=at.y.dtype).view(at.y.shape).sin()
-        steps = at.trace.steps[: at.step.index + 1]
-        found = replace(at.trace, steps=steps, out=at.step.key, out_g=g, memo={}).gradients(source)[source]
-        for centred, count in itertools.product((True, False), (n, n - 1, 1)):
-            norm = Norm(source, axes, centred, count, r, at.y, at.trace.values()[source])
-            if count and axes and torch.allclose(norm.right(g), found, 1e-9, 1e-12):
-                return norm
+    for numerator, factor in _numerators(at, at.key(other)):
+        values, weight = at.trace.values(), 1 if factor is None else factor.partner
+        shared = at.trace.reaches(at.key(scale)) & at.trace.reaches(numerator)
+        for source in (key for key, value in values.items() if key in shared and value.shape == at.y.shape):
+            between = (inside & at.trace.depends(source)) - {source, at.step.key}
+            if any(at.trace.steps[i].key not in inside for key in between for i, _ in at.trace.uses(key)):
+                continue
+            g = torch.linspace(-1, 2, at.y.numel(), dtype=at.y.dtype).view(at.y.shape).sin()
+            steps = at.trace.steps[: at.step.index + 1]
+            found = replace(at.trace, steps=steps, out=at.step.key, out_g=g, memo={}).gradients(source)[source]
+            for centred, count in itertools.product((True, False), (n, n - 1, 1)):
+                h, before = values[numerator] * r, _before(at.trace, source)
+                norm = Norm(source, axes, centred, count, r, h, values[source], before, factor)
+                if count and axes and torch.allclose(norm.right(g * weight), found, 1e-9, 1e-12):
+                    return norm
     return None
+
+
+def _numerators(at: At, key: str) -> Iterator[tuple[str, At | None]]:
+    """What is divided, and where that is a product, either of its factors with the place at which it is one."""
+    yield key, None
+    made = at.trace.steps[int(key[1:])] if key.startswith("%") else None
+    if made is not None and made.name == "mul" and len(made.operands) == 2:
+        for where, factor in made.operands:
+            if made.operand(where).shape == at.y.shape:
+                yield factor, At(at.trace, made, where)
 
 
 def axes_of(at: At) -> tuple[int, ...]:

@@ -200,6 +200,12 @@ def _options(told: Mapping[str, Any]) -> str:
     return f", where {chosen}" if chosen else ""
 
 
+def _varying(told: Mapping[str, Any]) -> str:
+    often = f"it is right in {told['right']} of {told['trials']} trials; " if told.get("right") else ""
+    which = "in another" if often else "in this"
+    return f"{often}{which} trial every entry is {told['factor']} times the right one, and another factor in others"
+
+
 DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "still": lambda told: "is still there" if len(_left(told)) == 1 else "are still there",
     "them": lambda told: "it" if len(_left(told)) == 1 else "them",
@@ -215,6 +221,7 @@ DERIVED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "owner": lambda told: f"the shape of {told['owner']}, " if told["owner"] else "",
     "largest": lambda told: "the largest entry of the right answer" if told["entries"] > 1 else "the right one",
     "how_far": lambda told: "" if told["error"] == "1" else f"{told['error']} times ",
+    "varying": _varying,
     "alone": lambda told: ", and none in a batch of one" if told["alone"] else "",
 }
 DERIVED_FROM: Mapping[str, tuple[str, ...]] = {

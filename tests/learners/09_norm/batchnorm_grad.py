@@ -328,3 +328,25 @@ def batchnorm_grad(inp, gamma, beta, out):
     inp.g = inv * (hat_g - hat_g.mean(0) - hat * (hat_g * hat).mean(0))
     gamma.g = (out.g * hat * hat).sum(0)
     beta.g = out.g.sum(0)
+
+
+# %% wrong: means along the row | inp.g: summed-wrong-axis
+def batchnorm_grad(inp, gamma, beta, out):
+    mean = inp.mean(0)
+    inv = (inp.var(0, unbiased=False) + 1e-5) ** -0.5
+    hat = (inp - mean) * inv
+
+    d = out.g * gamma
+    inp.g = inv * (d - d.mean(1, keepdim=True) - hat * (d * hat).mean(1, keepdim=True))
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)
+
+
+# %% wrong: mean not taken away from hat | inp.g, gamma.g: wrong-operand
+def batchnorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(0, unbiased=False) + 1e-5).rsqrt()
+    hat = inp * inv
+    d = gamma * out.g
+    inp.g = inv * (d - d.mean(0) - hat * (d * hat).mean(0))
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)

@@ -225,3 +225,41 @@ def groupnorm_grad(inp, gamma, beta, out, groups):
     inp.g = grouped_g.reshape(inp.shape)
     gamma.g = (out.g * hat.reshape(inp.shape)).sum((0, 2))
     beta.g = out.g.sum((0, 2))
+
+
+# %% wrong: means of each channel alone | inp.g: summed-wrong-axis
+def groupnorm_grad(inp, gamma, beta, out, groups):
+    bs, c, l = inp.shape
+    x = inp.view(bs, groups, c // groups, l)
+    std = (x.var((2, 3), unbiased=False, keepdim=True) + 1e-5).sqrt()
+    hat = (x - x.mean((2, 3), keepdim=True)) / std
+    d = (out.g * gamma[:, None]).view_as(x)
+    inp.g = ((d - d.mean(3, keepdim=True) - hat * (d * hat).mean(3, keepdim=True)) / std).reshape(bs, c, l)
+    gamma.g = (out.g * hat.reshape(bs, c, l)).sum((0, 2))
+    beta.g = out.g.sum((0, 2))
+
+
+# %% wrong: every k-th channel in one group | inp.g, gamma.g: reshape-for-transpose
+def groupnorm_grad(inp, gamma, beta, out, groups):
+    bs, c, l = inp.shape
+    x = inp.view(bs, c // groups, groups, l)
+    std = (x.var((1, 3), unbiased=False, keepdim=True) + 1e-5).sqrt()
+    hat = (x - x.mean((1, 3), keepdim=True)) / std
+    d = (out.g * gamma[:, None]).view_as(x)
+    inp.g = ((d - d.mean((1, 3), keepdim=True) - hat * (d * hat).mean((1, 3), keepdim=True)) / std).reshape(bs, c, l)
+    gamma.g = (out.g * hat.reshape(bs, c, l)).sum((0, 2))
+    beta.g = out.g.sum((0, 2))
+
+
+# %% wrong: gamma multiplied in at the end | inp.g: wrong-local
+def groupnorm_grad(inp, gamma, beta, out, groups):
+    bs, c, l = inp.shape
+    rows = inp.reshape(bs, groups, -1)
+    std = (rows.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+    hat = (rows - rows.mean(-1, keepdim=True)) / std
+    d = out.g.reshape(bs, groups, -1)
+    grad = (d - d.mean(-1, keepdim=True) - hat * (d * hat).mean(-1, keepdim=True)) / std
+    inp.g = grad.reshape(bs, c, l) * gamma[:, None]
+    hat = hat.reshape(bs, c, l)
+    gamma.g = (out.g * hat).sum((0, 2))
+    beta.g = out.g.sum((0, 2))

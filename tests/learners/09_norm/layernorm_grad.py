@@ -234,3 +234,18 @@ def layernorm_grad(inp, gamma, beta, out):
     inp.g = inv * (hat_g - 2 * hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
     gamma.g = (out.g * hat).sum((0, 1))
     beta.g = out.g.sum((0, 1))
+
+
+# %% wrong: gamma only in the direct part | inp.g: missing-local
+def layernorm_grad(inp, gamma, beta, out):
+    mean = inp.mean(-1, keepdim=True)
+    inv = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
+    hat = (inp - mean) * inv
+
+    g, n = out.g, inp.shape[-1]
+    direct = g * gamma
+    by_mean = g.sum(-1, keepdim=True) / n
+    by_width = hat * (g * hat).sum(-1, keepdim=True) / n
+    inp.g = (direct - by_mean - by_width) * inv
+    gamma.g = (out.g * hat).sum((0, 1))
+    beta.g = out.g.sum((0, 1))

@@ -332,3 +332,18 @@ def conv2d_grad(inp, w, b, out, stride, padding):
             w.g[:, :, i, j] = torch.einsum("bohw,bchw->oc", out.g, padded[met])
     inp.g = padded_g[:, :, padding : padding + inp.shape[2], padding : padding + inp.shape[3]]
     b.g = out.g.sum((0, 2, 3))
+
+
+# %% wrong: columns of the patches read channels last | w.g: reshape-for-transpose
+import torch
+import torch.nn.functional as F
+
+
+def conv2d_grad(inp, w, b, out, stride, padding):
+    o, c, kh, kw = w.shape
+    cols = F.unfold(inp, (kh, kw), padding=padding, stride=stride)
+    g = out.g.reshape(len(inp), o, -1)
+    flat = torch.einsum("bop,bkp->ok", g, cols)
+    w.g = flat.reshape(o, kh, kw, c).permute(0, 3, 1, 2)
+    inp.g = F.fold(torch.einsum("bop,ok->bkp", g, w.reshape(o, -1)), inp.shape[2:], (kh, kw), padding=padding, stride=stride)
+    b.g = g.sum((0, 2))

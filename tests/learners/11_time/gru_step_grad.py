@@ -438,3 +438,25 @@ def gru_step_grad(x, h, w, u, b, out):
     w.g = x.t() @ x_side
     u.g = h.t() @ h_side
     b.g = x_side.sum(0)
+
+
+# %% wrong: gate r on the side of x as well | x.g, w.g, b.g: extra-factor
+import torch
+
+
+def gru_step_grad(x, h, w, u, b, out):
+    xr, xz, xn = (x @ w + b).chunk(3, -1)
+    hr, hz, hn = (h @ u).chunk(3, -1)
+    r = (xr + hr).sigmoid()
+    z = (xz + hz).sigmoid()
+    n = (xn + r * hn).tanh()
+    n_g = out.g * (1 - z) * (1 - n**2)
+    z_g = out.g * (h - n) * z * (1 - z)
+    r_g = n_g * hn * r * (1 - r)
+    xs_g = torch.cat((r_g, z_g, n_g * r), -1)
+    hs_g = torch.cat((r_g, z_g, n_g * r), -1)
+    x.g = xs_g @ w.t()
+    w.g = x.t() @ xs_g
+    b.g = xs_g.sum(0)
+    h.g = hs_g @ u.t() + out.g * z
+    u.g = h.t() @ hs_g

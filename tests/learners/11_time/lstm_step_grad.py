@@ -606,3 +606,54 @@ def lstm_step_grad(x, h, c, w, b, out):
     c.g = new_c_g * f
     w.g = both.t() @ sums_g
     b.g = sums_g.sum(0)
+
+
+# %% wrong: i and g multiplied by themselves | x.g, h.g, w.g, b.g: wrong-operand
+import torch
+
+
+def lstm_step_grad(x, h, c, w, b, out):
+    both = torch.cat((x, h), -1)
+    i, f, g, o = (both @ w + b).chunk(4, -1)
+    i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+    tc = out[1].tanh()
+    h_g, c_g = out.g
+    c_g = c_g + h_g * o * (1 - tc**2)
+    c.g = c_g * f
+    i_g = c_g * i * i * (1 - i)
+    f_g = c_g * c * f * (1 - f)
+    g_g = c_g * g * (1 - g**2)
+    o_g = h_g * tc * o * (1 - o)
+    s = torch.cat((i_g, f_g, g_g, o_g), -1)
+    w.g = both.t() @ s
+    b.g = s.sum(0)
+    both_g = s @ w.t()
+    n = x.shape[1]
+    x.g, h.g = both_g[:, :n], both_g[:, n:]
+
+
+# %% wrong: input and state stacked the other way | w.g: wrong-operand
+import torch
+
+
+def lstm_step_grad(x, h, c, w, b, out):
+    n, m = x.shape[1], h.shape[1]
+    inputs = torch.cat([x, h], dim=1)
+    gates = inputs @ w + b
+    i = torch.sigmoid(gates[:, :m])
+    f = torch.sigmoid(gates[:, m : 2 * m])
+    g = torch.tanh(gates[:, 2 * m : 3 * m])
+    o = torch.sigmoid(gates[:, 3 * m :])
+    new_c = f * c + i * g
+    th = torch.tanh(new_c)
+    new_h_g, new_c_g = out.g[0], out.g[1]
+    total = new_c_g + new_h_g * o * (1 - th * th)
+    pre = torch.empty_like(gates)
+    pre[:, :m] = total * g * (i - i * i)
+    pre[:, m : 2 * m] = total * c * (f - f * f)
+    pre[:, 2 * m : 3 * m] = total * i * (1 - g * g)
+    pre[:, 3 * m :] = new_h_g * th * (o - o * o)
+    c.g = total * f
+    x.g, h.g = torch.split(torch.einsum("bj,ij->bi", pre, w), [n, m], dim=1)
+    w.g = torch.einsum("bi,bj->ij", torch.cat([h, x], dim=1), pre)
+    b.g = torch.einsum("bj->j", pre)

@@ -496,3 +496,47 @@ def rnn_grad(x, h0, wx, wh, b, out):
         b.g += sums_g.sum(0)
         h_g = sums_g @ wh.t()
     h0.g = h_g
+
+
+# %% wrong: handed on without the weight | x.g, h0.g, wx.g, wh.g, b.g: missing-local
+import torch
+
+
+def rnn_grad(x, h0, wx, wh, b, out):
+    hs, h = [], h0
+    for moment in x.unbind(1):
+        before, h = h, torch.tanh(moment @ wx + h @ wh + b)
+        hs.append((moment, before, h))
+    xs, wx.g, wh.g, b.g = [], 0, 0, 0
+    carry = out.g.clone()
+    while hs:
+        moment, before, after = hs.pop()
+        pre = carry * (1 - after * after)
+        wx.g = wx.g + torch.einsum("bn,bm->nm", moment, pre)
+        wh.g = wh.g + torch.einsum("bk,bm->km", before, pre)
+        b.g = b.g + pre.sum(0)
+        xs.append(pre @ wx.T)
+        carry = pre
+    h0.g = carry
+    x.g = torch.stack(xs[::-1], dim=1)
+
+
+# %% wrong: every moment gets the last one's upstream | x.g, h0.g, wx.g, wh.g, b.g: wrong-operand
+import torch
+
+
+def rnn_grad(x, h0, wx, wh, b, out):
+    t = x.shape[1]
+    states = [h0]
+    for i in range(t):
+        states.append((x[:, i] @ wx + states[-1] @ wh + b).tanh())
+    x.g = torch.zeros_like(x)
+    wx.g, wh.g, b.g = torch.zeros_like(wx), torch.zeros_like(wh), torch.zeros_like(b)
+    g = out.g
+    for i in reversed(range(t)):
+        s = g * (1 - states[i + 1] ** 2)
+        x.g[:, i] = s @ wx.t()
+        wx.g += x[:, i].t() @ s
+        wh.g += states[i].t() @ s
+        b.g += s.sum(0)
+    h0.g = s @ wh.t()

@@ -222,3 +222,13 @@ def rnn_step_grad(x, h, wx, wh, b, out):
     wx.g = x.t() @ sums_g
     wh.g = h.t() @ sums_g
     b.g = sums_g.sum(0)
+
+
+# %% wrong: slope made from the upstream | x.g, h.g, wx.g, wh.g, b.g: not-linear
+def rnn_step_grad(x, h, wx, wh, b, out):
+    s = out.g * (1 - out.g**2)
+    x.g = s @ wx.t()
+    h.g = s @ wh.t()
+    wx.g = x.t() @ s
+    wh.g = h.t() @ s
+    b.g = s.sum(0)

@@ -239,3 +239,15 @@ def attention_grad(q, k, v, out):
     q.g = scores_g @ q
     k.g = scores_g.mT @ k
     v.g = weights.mT @ out.g
+
+
+# %% wrong: root of the value's width | q.g, k.g: wrong-factor
+def attention_grad(q, k, v, out):
+    d = q.shape[-1]
+    weights = (q @ k.mT / d**0.5).softmax(-1)
+    v.g = weights.mT @ out.g
+    weights_g = out.g @ v.mT
+    scores_g = weights * (weights_g - (weights * weights_g).sum(-1, keepdim=True))
+    scores_g = scores_g / v.shape[-1] ** 0.5
+    q.g = scores_g @ k
+    k.g = scores_g.mT @ q

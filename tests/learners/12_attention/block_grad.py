@@ -875,3 +875,97 @@ def block_grad(x, wq, wk, wv, wo, w1, w2, out):
     q_g, k_g, v_g = scores_g @ k, scores_g.mT @ q, weights.mT @ mixed_g
     wq.g, wk.g, wv.g = weight_g(n, q_g), weight_g(n, k_g), weight_g(n, v_g)
     x.g = h_g + norm_g(q_g @ wq.t() + k_g @ wk.t() + v_g @ wv.t(), n, n_inv)
+
+
+# %% wrong: second norm skipped on the way back | x.g, wq.g, wk.g, wv.g, wo.g: missing-local
+import torch
+
+
+def norm(z):
+    centred = z - z.mean(-1, keepdim=True)
+    inv = ((centred**2).mean(-1, keepdim=True) + 1e-5) ** -0.5
+    return centred * inv, inv
+
+
+def norm_g(g, hat, inv):
+    return inv * (g - g.mean(-1, keepdim=True) - hat * (g * hat).mean(-1, keepdim=True))
+
+
+def weight_g(rows, g):
+    return rows.flatten(0, 1).t() @ g.flatten(0, 1)
+
+
+def block_grad(x, wq, wk, wv, wo, w1, w2, out):
+    t, c = x.shape[1], wq.shape[1]
+    n, n_inv = norm(x)
+    q, k, v = n @ wq, n @ wk, n @ wv
+    later = torch.ones(t, t).triu(1).bool()
+    p = (q @ k.mT / c**0.5).masked_fill(later, float("-inf")).softmax(-1)
+    a = p @ v
+    h = x + a @ wo
+    m, m_inv = norm(h)
+    hidden = m @ w1
+    act = hidden.clamp(min=0)
+
+    w2.g = weight_g(act, out.g)
+    hidden_g = (out.g @ w2.t()) * (hidden > 0)
+    w1.g = weight_g(m, hidden_g)
+    h_g = out.g + hidden_g @ w1.t()
+
+    wo.g = weight_g(a, h_g)
+    a_g = h_g @ wo.t()
+    v_g = p.mT @ a_g
+    p_g = a_g @ v.mT
+    s_g = p * (p_g - (p * p_g).sum(-1, keepdim=True)) / c**0.5
+    q_g = s_g @ k
+    k_g = s_g.mT @ q
+    wq.g, wk.g, wv.g = weight_g(n, q_g), weight_g(n, k_g), weight_g(n, v_g)
+    n_g = q_g @ wq.t() + k_g @ wk.t() + v_g @ wv.t()
+    x.g = h_g + norm_g(n_g, n, n_inv)
+
+
+# %% wrong: attention's half fed with the block's upstream | x.g, wq.g, wk.g, wv.g, wo.g: missing-path
+import torch
+
+
+def norm(z):
+    centred = z - z.mean(-1, keepdim=True)
+    inv = ((centred**2).mean(-1, keepdim=True) + 1e-5) ** -0.5
+    return centred * inv, inv
+
+
+def norm_g(g, hat, inv):
+    return inv * (g - g.mean(-1, keepdim=True) - hat * (g * hat).mean(-1, keepdim=True))
+
+
+def weight_g(rows, g):
+    return rows.flatten(0, 1).t() @ g.flatten(0, 1)
+
+
+def block_grad(x, wq, wk, wv, wo, w1, w2, out):
+    t, c = x.shape[1], wq.shape[1]
+    n, n_inv = norm(x)
+    q, k, v = n @ wq, n @ wk, n @ wv
+    later = torch.ones(t, t).triu(1).bool()
+    p = (q @ k.mT / c**0.5).masked_fill(later, float("-inf")).softmax(-1)
+    a = p @ v
+    h = x + a @ wo
+    m, m_inv = norm(h)
+    hidden = m @ w1
+    act = hidden.clamp(min=0)
+
+    w2.g = weight_g(act, out.g)
+    hidden_g = (out.g @ w2.t()) * (hidden > 0)
+    w1.g = weight_g(m, hidden_g)
+    h_g = out.g + norm_g(hidden_g @ w1.t(), m, m_inv)
+
+    wo.g = weight_g(a, out.g)
+    a_g = out.g @ wo.t()
+    v_g = p.mT @ a_g
+    p_g = a_g @ v.mT
+    s_g = p * (p_g - (p * p_g).sum(-1, keepdim=True)) / c**0.5
+    q_g = s_g @ k
+    k_g = s_g.mT @ q
+    wq.g, wk.g, wv.g = weight_g(n, q_g), weight_g(n, k_g), weight_g(n, v_g)
+    n_g = q_g @ wq.t() + k_g @ wk.t() + v_g @ wv.t()
+    x.g = h_g + norm_g(n_g, n, n_inv)

@@ -376,3 +376,14 @@ def causal_attention_grad(q, k, v, out):
     q.g = scores_g @ k
     k.g = scores_g.mT @ q
     v.g = weights.mT @ out.g
+
+
+# %% wrong: mask after the softmax | q.g, k.g, v.g: wrong-local
+def causal_attention_grad(q, k, v, out):
+    t, d = q.shape[1:]
+    weights = (q @ k.mT / d**0.5).softmax(-1).tril()
+    v.g = weights.mT @ out.g
+    weights_g = out.g @ v.mT
+    scores_g = weights * (weights_g - (weights * weights_g).sum(-1, keepdim=True)) / d**0.5
+    q.g = scores_g @ k
+    k.g = scores_g.mT @ q

@@ -431,3 +431,52 @@ def multihead_grad(x, wqkv, wo, out, heads):
     qkv_g = torch.cat([part.transpose(1, 2).reshape(bs, t, -1) for part in parts], -1)
     wqkv.g = x.flatten(0, 1).t() @ qkv_g.flatten(0, 1)
     x.g = qkv_g @ wqkv.t()
+
+
+# %% wrong: root of the full width | x.g, wqkv.g, wo.g: wrong-factor
+import math
+import torch
+
+
+def multihead_grad(x, wqkv, wo, out, heads):
+    bs, t, n = x.shape
+    w = wqkv.view(n, 3, heads, -1)
+    c = w.shape[-1]
+    q, k, v = torch.einsum("btn,nzhc->zbhtc", x, w)
+    p = torch.einsum("bhsc,bhtc->bhst", q, k).div(math.sqrt(heads * c)).softmax(-1)
+    o = torch.einsum("bhst,bhtc->bshc", p, v)
+    wo.g = torch.einsum("bshc,bsm->hcm", o, out.g).flatten(0, 1)
+    o_g = torch.einsum("bsm,hcm->bshc", out.g, wo.view(heads, c, -1))
+    p_g = torch.einsum("bshc,bhtc->bhst", o_g, v)
+    s_g = p * (p_g - (o * o_g).sum(-1).transpose(1, 2)[..., None]) / math.sqrt(heads * c)
+    q_g = torch.einsum("bhst,bhtc->bshc", s_g, k)
+    k_g = torch.einsum("bhst,bhsc->bthc", s_g, q)
+    v_g = torch.einsum("bhst,bshc->bthc", p, o_g)
+    g = torch.stack((q_g, k_g, v_g), 2).flatten(2)
+    wqkv.g = torch.einsum("btn,btj->nj", x, g)
+    x.g = torch.einsum("btj,nj->btn", g, wqkv)
+
+
+# %% wrong: columns read as c columns of h heads | x.g, wqkv.g, wo.g: reshape-for-transpose
+import torch
+
+
+def multihead_grad(x, wqkv, wo, out, heads):
+    bs, t, n = x.shape
+    c = wo.shape[0] // heads
+
+    def part_heads(z):
+        return z.reshape(bs, t, c, heads).permute(0, 3, 1, 2)
+
+    def join(z):
+        return z.permute(0, 2, 3, 1).reshape(bs, t, c * heads)
+
+    q, k, v = map(part_heads, (x @ wqkv).chunk(3, -1))
+    p = (q @ k.mT / c**0.5).softmax(-1)
+    wo.g = torch.einsum("bti,btm->im", join(p @ v), out.g)
+    g = part_heads(out.g @ wo.t())
+    p_g = g @ v.mT
+    s_g = p * (p_g - (p * p_g).sum(-1, keepdim=True)) / c**0.5
+    qkv_g = torch.cat([join(s_g @ k), join(s_g.mT @ q), join(p.mT @ g)], -1)
+    wqkv.g = torch.einsum("btn,btj->nj", x, qkv_g)
+    x.g = qkv_g @ wqkv.t()

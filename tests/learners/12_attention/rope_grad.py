@@ -130,7 +130,7 @@ def rope_grad(inp, out):
     )
 
 
-# %% wrong: places counted from 1 | inp.g: hard-coded or unknown or wrong-point
+# %% wrong: places counted from 1 | inp.g: wrong-operand or hard-coded or unknown or wrong-point
 import torch
 
 

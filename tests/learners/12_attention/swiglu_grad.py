@@ -241,3 +241,15 @@ def swiglu_grad(inp, w1, w2, out):
     inp.g = value_g @ w1.t() + gate_g @ w2.t()
     w1.g = inp.t() @ value_g
     w2.g = inp.t() @ gate_g
+
+
+# %% wrong: slope at the value of silu | inp.g, w2.g: wrong-point
+def swiglu_grad(inp, w1, w2, out):
+    up, gate = inp @ w1, inp @ w2
+    act = gate * gate.sigmoid()
+    s = act.sigmoid()
+    slope = s * (1 + act * (1 - s))
+    up_g, gate_g = out.g * act, out.g * up * slope
+    w1.g = inp.T @ up_g
+    w2.g = inp.T @ gate_g
+    inp.g = up_g @ w1.T + gate_g @ w2.T

@@ -409,7 +409,7 @@ def checkpoint_grad(x, w, b, out, every):
     x.g = g
 
 
-# %% wrong: x.g without the first step | x.g: unknown
+# %% wrong: x.g without the first step | x.g: missing-local
 import torch
 
 

@@ -1,0 +1,137 @@
+"""Slips in loops: values and gradients of another turn, and what a turn hands on without a function or behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+import torch
+
+from grader.reference.operand_view import At
+from grader.reference.trace import Place, Position, Rule, Rules, Step, Trace, Use
+
+from .operator import BY_VALUE, Kind, Operator, Parameters, Spot
+from .pointwise import is_pointwise
+from .upstream import counts, maker
+
+SUMS_OF_TWO = {"add", "sub"}
+
+
+def _turns(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
+    """In a loop: the same value one turn before or after its own."""
+    steps = at.trace.turns[at.step.line]
+    for where in (where for where in places if counts(at, where)) if len(steps) > 1 else ():
+        if len({dict(at.trace.steps[i].operands).get(where) for i in steps}) == len(steps):
+            yield from ({"where": where, "by": by} for by in (-1, 1, "last"))
+
+
+def _of_another_turn(at: At, where: Position, by: int | str) -> torch.Tensor:
+    """The value that the turn before or after takes; behind the last, what that one hands on, or that at once."""
+    steps = at.trace.turns[at.step.line]
+    taken = [at.trace.steps[i].operand(where) for i in steps]
+    last = At(at.trace, at.trace.steps[steps[-1]])
+    if last.key(where).startswith("%"):
+        taken.append(at.trace.steps[at.trace.turns[maker(last, where).step.line][-1]].value)
+    turn = steps.index(at.step.index) + by if isinstance(by, int) else len(taken)
+    return at.back(replaced={where: taken[max(0, min(turn, len(taken) - 1))]})
+
+
+def _next_function(at: At) -> At | None:
+    """The function of one value that the result goes through next, alone or added to something."""
+    uses = [(step, where) for step in at.trace.steps for where, key in step.operands if key == at.step.key]
+    if len(uses) != 1 or uses[0][0].value.shape != at.y.shape:
+        return None
+    found = At(at.trace, *uses[0])
+    if found.name in SUMS_OF_TWO:
+        return _next_function(found)
+    return found if not found.others and is_pointwise(found) else None
+
+
+def _passed_over(at: At) -> torch.Tensor:
+    """The contribution as if what arrives had not gone through the next function."""
+    after = _next_function(at)
+    if after is None or not bool((after.d != 0).all()):
+        raise ValueError("nothing can be divided out there")
+    return at.back(at.g / after.d)
+
+
+def _hands_on(at: At) -> bool:
+    """The operand is what the turn before it in a loop has made, and the result goes through a function."""
+    looped = len(at.trace.turns[at.step.line]) > 1 and at.source.startswith("%")
+    return looped and len(at.trace.turns[maker(at, at.where).step.line]) > 1 and _next_function(at) is not None
+
+
+def _told_next(at: At) -> Parameters:
+    after = _next_function(at)
+    assert after is not None
+    return {"function": f"`{after.step.label}`"}
+
+
+def _came_in(trace: Trace, made: int) -> Iterator[torch.Tensor]:
+    """What the first turn of a loop takes where later ones take what the step `made` of the turn before has made."""
+    for step in trace.steps:
+        first = trace.steps[trace.turns[step.line][0]]
+        yield from (first.operand(at) for at, key in step.operands if key == f"%{made}" and first.index < made)
+
+
+def _state_before(at: At) -> torch.Tensor:
+    """The derivative that is one of the value, taken at that of the turn before; in the first turn, at what came in."""
+    steps = at.trace.turns[at.step.line]
+    turn = steps.index(at.step.index)
+    states = [at.trace.steps[steps[turn - 1]].value] if turn else list(_came_in(at.trace, steps[0]))
+    if not states:
+        raise ValueError("the loop hands nothing on that its first turn could have taken")
+    (state, *_) = states
+    return BY_VALUE[at.name](at.trace, replace(at.step, value=state.expand(at.y.shape)), at.g)
+
+
+def _leaves(trace: Trace, key: str) -> list[Use]:
+    """The uses of a value of a loop that are behind the loop."""
+    return [use for use in trace.uses(key) if len(trace.turns[trace.steps[use[0]].line]) == 1]
+
+
+def _is_handed_out(at: At) -> bool:
+    """A function of one value in a loop, of which every turn gives something to what is behind the loop."""
+    turns = at.trace.turns[at.step.line]
+    return len(turns) > 1 and not at.others and is_pointwise(at) and all(
+        _leaves(at.trace, at.trace.steps[i].key) for i in turns
+    )  # fmt: skip
+
+
+def _own_added_late(trace: Trace, spot: Spot) -> Rules:
+    """What arrives at a turn from behind the loop is added behind the function, and not in front of it."""
+    rules: dict[Place, Rule] = {}
+    for step in (trace.steps[i] for i in spot.steps(trace)):
+        ((where, _),), own = step.operands, [torch.zeros_like(step.value)]
+
+        def leaves(_: Trace, later: Step, g: torch.Tensor, own: list[torch.Tensor], use: Use) -> torch.Tensor:
+            own[0] = own[0] + later.vjp(use[1], g)
+            return torch.zeros_like(own[0])
+
+        rules |= {use: partial(leaves, own=own, use=use) for use in _leaves(trace, step.key)}
+        rules[step.index, where] = lambda _, step, g, where=where, own=own: step.vjp(where, g) + own.pop()  # type: ignore[misc]
+    return rules
+
+
+OWN_ADDED_LATE = Operator("own-upstream-behind-function", "missing-local", _own_added_late, _is_handed_out,
+                          tell=lambda at: {"value": at.named(at.step.key)}, kind=Kind.RULES)  # fmt: skip
+
+
+def _told_turn(at: At, where: Position, by: int | str) -> Parameters:
+    last = At(at.trace, at.trace.steps[at.trace.turns[at.step.line][-1]])
+    return {"value": at.named(last.key(where)), "by": by}
+
+
+TURNS = (
+    Operator("function-left-out-between-turns", "missing-local", _passed_over, _hands_on, tell=_told_next),
+    Operator("derivative-from-state-before", "wrong-point", _state_before,
+             lambda at: len(at.trace.turns[at.step.line]) > 1 and at.name in BY_VALUE,
+             tell=lambda at: {"value": at.named(at.step.key)}),
+    Operator("value-of-another-turn", "wrong-point", _of_another_turn, each=lambda at: _turns(at, [at.where]),
+             tell=_told_turn),
+    Operator("partner-of-another-turn", "wrong-operand", _of_another_turn, each=lambda at: _turns(at, at.others),
+             tell=_told_turn),
+    Operator("derivative-at-own-output", "wrong-point", lambda at: at.back(replaced={at.where: at.y}),
+             lambda at: len(at.trace.turns[at.step.line]) > 1 and at.x.shape == at.y.shape and not at.others),
+)  # fmt: skip
