@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections import Counter
 
 import pytest
 from test_pytest_plugin import (
+    BROKEN,
     LIN,
     MEAN,
     SHAPES,
     SLOPE,
     Run,
+    assert_one_sentence_on_the_course_file,
     assert_remembered_as_graded,
     assert_unique_in_junit_xml,
     author,
     closing,
+    collected,
     counted,
     course,
     ids,
@@ -30,7 +34,7 @@ from test_pytest_plugin import (
 from test_session import RIGHT
 
 from grader.authoring.build import worked_text
-from grader.course import Course
+from grader.course import Course, load_course
 
 pytest_plugins = ["pytester"]
 
@@ -67,8 +71,14 @@ def test_a_unit_that_is_solved_leads_to_the_lesson_of_the_next(run: Run, course:
     assert closing(run("exercises/").outlines)[-3:] == ["pytest exits with 1 until every answer passes.", *end]
 
 
-def test_names_in_junit_xml_are_unique_with_xdist_too(run: Run, course: Course) -> None:
-    assert_unique_in_junit_xml(run, course, "-n1")
+@pytest.mark.parametrize("options", [("-n1",), ("--junitprefix=class", "-o", "junit_family=xunit1")])
+def test_names_in_junit_xml_are_unique(run: Run, course: Course, options: tuple[str, ...]) -> None:
+    assert_unique_in_junit_xml(run, course, *options)
+
+
+@pytest.mark.parametrize("change", BROKEN)
+def test_a_broken_or_missing_course_file_is_one_sentence_with_xdist_too(course: Course, change: str | None) -> None:
+    assert_one_sentence_on_the_course_file(course, change, "-n", "1")
 
 
 def nothing_of(unit: str, course: Course) -> str:
@@ -186,3 +196,61 @@ def test_a_spec_that_cannot_be_read_is_one_sentence(run: Run, course: Course, ar
     assert result.ret == 2
     assert text.count(f"{spec}, line ") == 1
     assert "pytest_plugin.py" not in text
+
+
+def test_ordinary_tests_beside_exercises_are_left_as_they_are(run: Run, course: Course) -> None:
+    """Their order, their tracebacks and their outcomes are pytest's own."""
+    (course.root / "tests").mkdir()
+    (course.root / "tests/test_mine.py").write_text(
+        "import pytest\ndef test_b(): assert 1 + 1 == 3\ndef test_a(): pass\n@pytest.mark.skip\ndef test_c(): pass\n"
+    )
+    write(course, "slope", SLOPE)
+    result = run("tests", "exercises/01_slopes", "-v")
+    assert result.parseoutcomes() == {"failed": 1, "passed": 2, "skipped": 1, "todo": 16}
+    assert "assert (1 + 1) == 3" in str(result.stdout)
+    order = [
+        line.split(" ")[0].split("::")[-1] for line in result.outlines if "test_mine.py::" in line and "%]" in line
+    ]
+    assert order == ["test_b", "test_a", "test_c"]
+    lines = [line.split(" [")[0].split() for line in run("tests", "exercises/01_slopes").outlines if "%]" in line]
+    assert lines[:2] == [["tests/test_mine.py", "F.s"], ["exercises/01_slopes/slope.py", "."]]
+
+
+@pytest.mark.parametrize("arguments", [["exercises/nowhere.py"], [f"{LIN}::x.g"]])
+def test_what_does_not_exist_is_wrong_usage(run: Run, arguments: list[str]) -> None:
+    assert run.refused(*arguments).ret == 2
+
+
+def test_a_missing_stub_that_is_asked_for_by_name_says_how_to_get_it_back(run: Run, course: Course) -> None:
+    course.find("mse_grad").path.unlink()
+    result = run.refused("exercises/06_losses/mse_grad.py")
+    assert "handgrad reset mse_grad" in str(result.stdout) + str(result.stderr)
+
+
+def test_a_run_leaves_nothing_but_its_state_in_the_workspace(run: Run, course: Course) -> None:
+    before = {path for path in course.root.rglob("*") if ".handgrad" not in path.parts}
+    write(course, "lin_grad", RIGHT)
+    run("exercises/04_linear", "-p", "no:cacheprovider")
+    assert {path for path in course.root.rglob("*") if ".handgrad" not in path.parts} == before
+    state = json.loads((course.root / ".handgrad/progress.json").read_text())
+    assert set(state["exercises"]) == {e.id for e in load_course(course.root).exercises if e.unit == "04_linear"}
+
+
+def test_what_fails_before_an_exercise_runs_stands_beside_its_file(run: Run, course: Course) -> None:
+    (course.root / "conftest.py").write_text("def pytest_runtest_setup(item): 1 / int('dy_dx' not in item.nodeid)\n")
+    result = run("exercises/02_chain_rule")
+    assert any(re.match(r"exercises/02_chain_rule/dy_dx\.py E", line) for line in result.outlines)
+    assert unit_lines(result.outlines) == {"02_chain_rule": counted(course)["02_chain_rule"] - 1}
+
+
+def test_a_missing_stub_takes_its_place_in_teaching_order(run: Run, course: Course) -> None:
+    course.find("dz_dy").path.unlink()
+    assert collected(run("exercises", "--collect-only", "-q")) == ids(course)
+
+
+def test_a_folder_in_place_of_a_file_does_not_vanish(run: Run, course: Course) -> None:
+    course.find("mse_grad").path.unlink()
+    course.find("mse_grad").path.mkdir()
+    result = run("exercises/06_losses")
+    assert result.ret == 3
+    assert "cannot be read (Is a directory)" in re.sub(r"\s+", " ", str(result.stdout))
