@@ -71,9 +71,14 @@ def _power(name: str, code: str, slope: Callable[[torch.Tensor, float], torch.Te
                     tell=lambda at: {"k": spelling(at.step.args[1])})  # fmt: skip
 
 
+def _is_left_out(at: At) -> bool:
+    """What is filled in is minus infinity: a softmax gives it no gradient that an inverted mask could pass on."""
+    return -math.inf in at.step.constants.values()
+
+
 POINTWISE = (
     _slope("mask-inverted", "inverted-mask", lambda at: 1 - at.d,
-           lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0} and at.name != "detach" and -math.inf not in at.step.args[2:]),
+           lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0} and at.name != "detach" and not _is_left_out(at)),
     _slope("minus-missing", "wrong-sign", lambda at: at.ones, lambda at: _slopes(at) == {-1.0}),
     _slope("derivative-missing", "missing-local", lambda at: at.ones,  # more than a sign or the partner in a product
            lambda at: _slopes(at) != {-1.0} and at.name != "detach" and (at.name != "mul" or not at.others)),

@@ -91,6 +91,16 @@ def moments(x: Any) -> Any:
     return m / (v + 0.1).sqrt()
 
 
+def turned(x: Any) -> Any:
+    places = torch.arange(x.shape[-1], dtype=x.dtype) / x.shape[-1] ** 0.5
+    return places.cos() * x + places.sin() * x.tanh()
+
+
+def group_norms(x: Any, gain: Any) -> Any:
+    rows = rms_norm(x.reshape(len(x), 2, -1), 1.0)
+    return rms_norm(rms_norm(rows, 1.0).reshape(x.shape) * gain[:, None], 1.0)
+
+
 CLASSES = {"x": X, "t": indices("bs", "n")}
 LAYERS = {"x": X, "w": normal("n h"), "b": normal("h"), "v": normal("h m"), "c": normal("m"), "t": normal("bs m")}
 PASSES: dict[str, Exercise | Routine] = {
@@ -162,6 +172,13 @@ PASSES: dict[str, Exercise | Routine] = {
     "a value": Exercise("", lambda x, b: ((x + b) ** 2).mean(), {"x": X, "b": normal("n")}, returned_value()),
     "squeezed": Exercise(
         "", lambda x, t: (x.squeeze(-1) - t).pow(2).mean(), {"x": normal("bs 1"), "t": normal("bs")}, returned("x")
+    ),
+    "turned": of_x(turned),
+    "group norms": of_x(group_norms, normal("bs 4 l"), gain=normal("4")),
+    "lengths": of_x(lambda x: x.norm(dim=-1)),
+    "side by side": Exercise(
+        "", lambda x, y, w: torch.cat((x, y), -1) @ w,
+        {"x": X, "y": normal("bs m"), "w": normal("n+m k"), **G}, stored("w.g"),
     ),
     "two at once": Exercise("", lambda x: x * x.sin(), {"x": X, "out_g": upstream()}, returned("x")),
 }  # fmt: skip
