@@ -87,6 +87,9 @@ if os.environ.get("TERM") == "dumb":  # plain mode, as in many a log
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
+# jsonschema would compile a grammar of addresses, which takes a second of each process and is asked by nobody.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+
 # nbgrader asks for its database tool by name, which an environment that is not activated does not find.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
@@ -123,7 +126,10 @@ def _begins(file: str, names: Sequence[str]) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Several processes share the tests one by one, but for what shares a page of the corpus, or a class."""
+    """Several processes share the tests: function by function, the thorough ones one by one.
+
+    What shares a page of the corpus, a class or a worker stays together.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     config.option.loadscopereorder = False  # else the largest groups come first
@@ -137,7 +143,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
                 return page[1]
             if Path(file).name in ISOLATED:
                 return "isolated"
-            return file if _begins(Path(file).name, OF_ONE_FILE) else nodeid
+            if _begins(Path(file).name, OF_ONE_FILE):
+                return file
+            return nodeid if "thorough" in file else nodeid.partition("[")[0]
 
     return Scheduling(config, log)
 
