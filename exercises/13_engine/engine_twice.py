@@ -9,7 +9,7 @@ class Node:
     """A number that remembers how it was made, and can be walked back from more than once: yours to write.
 
     `run_script` below makes one of a plain number, and uses `v + w`, `v * w`, `v.tanh()`, `v.detach()`, `v.backward()`
-    and `v.zero_grad()`. It may have your `Value` for a start.
+    and `v.zero_grad()`. Copy what you need of your `Value` into it: what its operators return must be such nodes, too.
     """
 
     ...

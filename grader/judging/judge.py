@@ -238,10 +238,12 @@ class Judge:
                 return wrong
         if answer.name in self.mistakes and len(self._finite(pairs)) < len(pairs):
             return self._named(answer)
-        for _, array in pairs:
-            if not np.isfinite(array).all():
-                count = int((~np.isfinite(array)).sum())
-                return Diagnosis("not-finite", f"{count} of {array.size} entries are inf or nan")
+        lost = [(trial, array) for trial, array in pairs if not np.isfinite(array).all()]
+        if lost:
+            trial, array = lost[0]
+            where = f" in {trial.setting.kind}" if len(lost) < len(pairs) else ""
+            says = f"{int((~np.isfinite(array)).sum())} of {array.size} entries are inf or nan{where}"
+            return Diagnosis("not-finite", says)
         return None
 
     def _is_misshapen(self, answer: Answer, pairs: Sequence[Pair]) -> bool:

@@ -27,7 +27,8 @@ from .source_text import Source
 SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
 SHAPE_HINTS = (
     "Write the two shapes side by side: which axes would have to be the same?",
-    "Which axis is to be summed away? It must stand last in one factor and first in the other.",
+    "In a product of matrices, what is summed away stands last in one factor and first in the other. Entry by entry, "
+    "axes are matched from the last one: where has an axis to be added, or kept?",
 )
 RETURN_HINTS = ("What does the caller get from a function that ends without `return`?",)
 PART_HINTS = ("What has it before anything arrives in it, and what if nothing ever does?",)
