@@ -79,4 +79,7 @@ def test_a_page_of_the_corpus_gets_the_same_everywhere(
         held = course.find(one.exercise).function.never_holds
         if held or any(seen(worker.run(*job)) != was for worker in graded):
             verdicts = [found_codes(one, course, grader, worker) for worker in (check, *graded)]
-            assert verdicts == [verdicts[0]] * len(verdicts), one.id
+            if any("not-repeatable" in allowed for allowed in one.expected.values()):  # chance decides what it is told
+                assert [one.mismatches(found) for found in verdicts] == [{}] * len(verdicts), one.id
+            else:
+                assert verdicts == [verdicts[0]] * len(verdicts), one.id
