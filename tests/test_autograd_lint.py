@@ -35,7 +35,12 @@ USES = {
     "grad_fn": ("def f(x):\n    return x.sum().grad_fn(1)\n", 2, "x.sum().grad_fn"),
     "in a helper": ("def help(x):\n    x.backward()\ndef f(x):\n    return help(x)\n", 2, "x.backward()"),
     "in a helper's helper": ("def a(x):\n    x.backward()\nb = lambda x: a(x)\ndef f(x):\n    return b(x)\n", 2, "x.backward()"),
-    "in a class": ("class A:\n    def go(self, x):\n        x.backward()\ndef f(x):\n    return A().go(x)\n", 3, "x.backward()"),
+    "in a class": (
+        "class A:\n    def go(self, x):\n        x.requires_grad_()\ndef f(x):\n    return A().go(x)\n", 3, "x.requires_grad_()",
+    ),
+    "beside a module": (
+        "from torch.nn import Module\nclass A(Module):\n    pass\ndef f(x):\n    A()(x).backward()\n", 5, "A()(x).backward()",
+    ),
     "in a decorator": ("import torch\n@torch.func.grad\ndef f(x):\n    return x\n", 2, "torch.func.grad"),
     "made at top level": ("import torch\nd = torch.func.grad(g)\ndef f(x):\n    return d(x)\n", 2, "torch.func.grad"),
     "a nested function": ("def f(x):\n    def g():\n        x.backward()\n    g()\n", 3, "x.backward()"),
@@ -63,6 +68,10 @@ NONE = {
     "one's own attributes": (
         "class Value:\n    def __init__(self, x, requires_grad=False):\n        self.grad_fn = None\n        self.requires_grad = True\n"
         "def f(x):\n    return Value(x, requires_grad=True).grad_fn\n"
+    ),
+    "one's own class without the method": "class Value:\n    pass\ndef f(x):\n    Value(x).backward()\n",
+    "one's own class with an inherited method": (
+        "from engine import Value\nclass Node(Value):\n    pass\ndef f(x):\n    Node(x).backward()\n"
     ),
     "a variable called grad": "def f(x):\n    grad = x * 2\n    x.grad = grad\n    return grad\n",
     "a function called grad": "from torch.autograd import grad\ndef grad(x):\n    return 2 * x\ndef f(x):\n    return grad(x)\n",

@@ -58,7 +58,6 @@ TURNS_OF_LOOP: Mapping[tuple[int | None, int | None], str] = {
     (None, None): "every", (-1, None): "last", (0, 1): "first", (None, -1): "but-last", (1, None): "but-first",
 }  # fmt: skip
 EVERY = (None, None)
-STEPWISE = (*ARRIVING, *NORMS, *CUTTING, OWN_ADDED_LATE, *forward.BACKWARDS)
 VALUES_EXCHANGED = (*OUTPUT_FORMS, *EXCHANGED)
 WAY_BACK = {Kind.OPERAND, Kind.UPSTREAM, Kind.EDGES, Kind.RULES}
 

@@ -74,7 +74,8 @@ class _File:
         definitions: each top-level name with the statements that bind it; later ones replace earlier ones at run
             time, but which of them the function meets is not for us to say.
         imports: what each imported name stands for, in full: `{"ag": "torch.autograd"}`.
-        attributes: every attribute and method that a class of the file has.
+        attributes: every attribute and method that a class of the file has; with a class, also `backward`: what the
+            class lacks or inherits may be called on a value of it, as the stubs of a learner's own engine do.
     """
 
     definitions: Mapping[str, list[ast.stmt]]
@@ -158,7 +159,8 @@ def _members(tree: ast.Module) -> Iterator[str]:
     while waiting:
         node, inside = waiting.pop()
         if isinstance(node, ast.ClassDef):
-            inside = not _is_function(node)
+            inside = not _is_torchs(node)
+            yield from ["backward"] * inside
         elif inside and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.name
         elif inside and isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Store):
@@ -166,10 +168,10 @@ def _members(tree: ast.Module) -> Iterator[str]:
         waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
 
 
-def _is_function(definition: ast.ClassDef) -> bool:
-    """A subclass of `torch.autograd.Function`: its `backward` is called by torch's engine, not by the learner."""
-    named = (getattr(base, "attr", getattr(base, "id", "")) for base in definition.bases)
-    return any("Function" in name for name in named)
+def _is_torchs(definition: ast.ClassDef) -> bool:
+    """A subclass of `torch.autograd.Function`, whose `backward` torch's engine calls, of `Module` or of `Tensor`."""
+    named = {getattr(base, "attr", getattr(base, "id", "")) for base in definition.bases}
+    return any("Function" in name or name in {"Module", "Tensor"} for name in named)
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
