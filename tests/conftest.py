@@ -40,7 +40,7 @@ OF_ONE_FILE = (
     "cluster real_kernel".split()
 )
 """How the names of files begin, after `test_`, whose tests share what takes long to make."""
-OF_ONE_PAGE = ("test_learners.py", "test_every_submission.py", "test_every_check_and_grade.py")
+OF_ONE_PAGE = ("test_learners.py", "test_every_check_and_grade.py")
 """The files whose tests of one exercise share what was computed of it."""
 ISOLATED = ("test_isolation.py", "test_autograd_removal.py")
 """The files whose tests share a worker that takes long to start."""
@@ -82,6 +82,10 @@ for name in ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "ACCE
     os.environ.pop(name, None)
 if os.environ.get("TERM") == "dumb":  # plain mode, as in many a log
     del os.environ["TERM"]
+
+# Programs that tests start compile the sources once, not each of them anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The processes that share the tests share the processors too: threads that wait for each other take a fifth on top.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

@@ -135,5 +135,5 @@ RIGHT = {name: submission for name, submission in SUBMISSIONS.items() if not sub
 WRONG = {name: submission for name, submission in SUBMISSIONS.items() if submission.expected}
 IN_NO_ORDER = sorted(SUBMISSIONS, key=lambda name: hashlib.sha256(name.encode()).digest())
 SAMPLE = IN_NO_ORDER[:40]
-LATER = frozenset(IN_NO_ORDER) - frozenset(IN_NO_ORDER[::24])  # left to the thorough suite
+FEW = sorted(IN_NO_ORDER[::24])  # for the short suite
 NAMED = frozenset(VALUE_CODES) - {"unknown"}

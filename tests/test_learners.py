@@ -1,12 +1,12 @@
 """Check the checker: many small submissions, each with one known outcome; `corpus` says how they are written.
 
-One in twenty-four of them; `thorough/test_every_submission.py` has the others.
+One in twenty-four of them; `thorough/test_every_check_and_grade.py` has all.
 """
 
 from __future__ import annotations
 
 import pytest
-from corpus import LATER, PAGES, RIGHT, SUBMISSIONS, WRONG, found_codes
+from corpus import FEW, PAGES, RIGHT, SUBMISSIONS, WRONG, found_codes
 
 from grader.course import Course
 from grader.judging.grading import Grader
@@ -15,7 +15,7 @@ from grader.results import CODES
 from grader.sandbox.worker import Worker
 
 
-@pytest.mark.parametrize("name", [name for name in SUBMISSIONS if name not in LATER])
+@pytest.mark.parametrize("name", FEW)
 def test_every_answer_gets_its_expected_code(name: str, course: Course, grader: Grader, worker: Worker) -> None:
     submission = SUBMISSIONS[name]
     assert submission.mismatches(found_codes(submission, course, grader, worker)) == {}
