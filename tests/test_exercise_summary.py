@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,11 @@ def test_a_wildcard_shape_is_the_shape_of_its_owner(course: Course) -> None:
 def test_a_workspace_without_solutions_asks_the_same(course: Course, tmp_path: Path) -> None:
     mine = workspace.init(tmp_path / "ws")
     assert [formula(exercise) for exercise in mine.exercises] == [formula(exercise) for exercise in course.exercises]
+
+
+def test_nothing_of_the_declaration_alone_is_in_a_formula(course: Course) -> None:
+    """A number has its value; a function of the author's own is spoken of by the exercise's title."""
+    exercises = [exercise for exercise in course.exercises if not exercise.is_quiz]
+    assert not [exercise.id for exercise in exercises if re.search(r"(?<!\w)_\w", formula(exercise))]
+    assert "+ 1e-05" in formula(course.find("rmsnorm_grad"))
+    assert formula(course.find("rnn_grad")) == course.find("rnn_grad").function.title

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -59,18 +61,34 @@ def _shape(declaration: Exercise, name: str) -> str:
 
 
 def _lambda_body(spec: Path, exercise_id: str) -> str | None:
-    for node in _parsed(spec, spec.stat().st_mtime_ns).body:
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
-            continue
-        if any(isinstance(target, ast.Name) and target.id == exercise_id for target in node.targets):
-            forward = next((k.value for k in node.value.keywords if k.arg == "forward"), None)
-            if isinstance(forward, ast.Call) and forward.keywords:  # in named steps, the last of which is out
-                forward = forward.keywords[-1].value
-            return ast.unparse(forward.body) if isinstance(forward, ast.Lambda) else None
-    return None
+    """The expression of a forward pass, if nothing in it is of the declaration alone."""
+    given = _assigned(spec, spec.stat().st_mtime_ns)
+    declared = given.get(exercise_id)
+    if not isinstance(declared, ast.Call):
+        return None
+    forward = next((k.value for k in declared.keywords if k.arg == "forward"), None)
+    if isinstance(forward, ast.Call) and forward.keywords:  # in named steps, the last of which is out
+        forward = forward.keywords[-1].value
+    if not isinstance(forward, ast.Lambda):
+        return None
+    body = _Numbers(given).visit(copy.deepcopy(forward.body))
+    private = any(isinstance(node, ast.Name) and node.id.startswith("_") for node in ast.walk(body))
+    return None if private else ast.unparse(body)
+
+
+class _Numbers(ast.NodeTransformer):
+    """Puts the number itself in the place of a name for it."""
+
+    def __init__(self, given: Mapping[str, ast.expr]) -> None:
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        found = self.given.get(node.id)
+        return found if isinstance(found, ast.Constant) else node
 
 
 @lru_cache(maxsize=32)
-def _parsed(spec: Path, changed: int) -> ast.Module:
-    """A unit's declarations, read once for all of its exercises and as often as they change."""
-    return ast.parse(spec.read_text(encoding="utf-8"))
+def _assigned(spec: Path, changed: int) -> dict[str, ast.expr]:
+    """What each name of a unit's declarations stands for, read once for all exercises and as often as it changes."""
+    found = (node for node in ast.parse(spec.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign))
+    return {name.id: node.value for node in found for name in node.targets if isinstance(name, ast.Name)}
