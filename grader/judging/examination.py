@@ -95,7 +95,7 @@ class Examination:
         for code, verb, is_wrong in (("rejects-right", "rejects", False), ("accepts-wrong", "accepts", True)):
             mistaken = next((e for e in self._counted if e.is_wrong == is_wrong and not e.is_judged_rightly), None)
             if mistaken is not None:
-                why = self._why(mistaken)
+                why = None if self._returns else self._why(mistaken)
                 says = f"{self._counts}. It {verb} one that {mistaken.given.says}{f'. {why.says}' if why else ''}"
                 hint = why.hint if why else ""
                 found = Diagnosis(code, says + self._returns, (hint,) if hint else ())
