@@ -237,7 +237,7 @@ def _missing_answer(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
         kept = [f"{name}.{key}" for name, found in call.stored.items() for key in found]
         elsewhere = [name for name in kept if name not in trial.expected]
         stored = f"; it stored {elsewhere[0]} instead" if elsewhere else ""
-        says = f"the function returns nothing{stored}: end it with `return ...`"
+        says = f"the function returned nothing{stored}: no `return ...` was on the way that it took"
         return Diagnosis("missing-answer", says, RETURN_HINTS)
     others = [key for key, value in call.stored.get(answer.wrt, {}).items() if key != "g" and value.kind != "none"]
     if others:
