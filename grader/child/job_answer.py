@@ -20,7 +20,7 @@ from . import protocol
 from .call_arguments import function_of, grouped
 from .captured_output import CappedText, capture_output
 from .clock import Clock, OutOfTime
-from .cost_meter import Meter, measure_cost
+from .cost_meter import CostMeter
 from .failures import error_facts
 from .function_loading import announce_imports, load_function, run_text
 from .learner_imports import learner_imports
@@ -88,14 +88,14 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     others = {name: _build(value, inputs) for name, value in call["arguments"] if name not in given}
     facts: Facts = {}
     returned: Any = None
-    meter = Meter(huge=call.get("huge") or math.inf)
+    meter = CostMeter(call.get("huge") or math.inf)
     watch = NudgeWatch(before) if call.get("nudges") else None
     torch.set_default_dtype(_dtype_of(arguments.values()))
     try:
         with (
             warnings.catch_warnings(),
             autograd_forbidden(),
-            measure_cost(meter) if call["meter"] else nullcontext(),
+            meter if call["meter"] else nullcontext(),
             watch or nullcontext(),
             suppress(SeenEnough),
         ):

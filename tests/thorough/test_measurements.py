@@ -45,7 +45,7 @@ FORGED_METERS = {
     "stepped out of": "from torch.utils._python_dispatch import _disable_current_modes as out_of_the_meter",
     "told that nothing is held": (
         "import contextlib, tracemalloc\nimport grader.child.cost_meter as meter\n"
-        "meter._StorageCounter._count, tracemalloc.get_traced_memory = lambda *_: None, lambda: (0, 0)\n"
+        "meter.CostMeter._count, tracemalloc.get_traced_memory = lambda *_: None, lambda: (0, 0)\n"
         "out_of_the_meter = contextlib.nullcontext"
     ),
     "not asked": (
