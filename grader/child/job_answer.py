@@ -138,7 +138,7 @@ def _build(value: Facts, inputs: Arrays) -> Any:
         return function_of(value["function"])
     if "dtype" in value:
         return getattr(torch, value["dtype"])
-    return set(value["set"]) if "set" in value else _plain_data(value.get("literal", value))
+    return set(value["set"]) if "set" in value else _plain_data(value["literal"])
 
 
 def _plain_data(value: Any) -> Any:

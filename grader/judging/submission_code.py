@@ -103,8 +103,6 @@ def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
         return {"function": value.source}
     if isinstance(value, Dtype):
         return {"dtype": value.name}
-    if isinstance(value, tuple):
-        return {"tuple": [_plain_data(item) for item in value]}
     return {"set": sorted(value)} if isinstance(value, frozenset) else {"literal": _plain_data(value)}
 
 

@@ -84,7 +84,7 @@ def _step_yours(trained: Trained, first: int, last: int, modules: Mapping[str, s
         ["state", {"tensor": 0, "g": None}],
         ["first", {"literal": first}],
         ["last", {"literal": last}],
-        ["names", {"tuple": list(data)}],
+        ["names", {"literal": list(data)}],
         *([f"data[{number}]", {"tensor": number + 1, "g": None}] for number in range(len(data))),
     ]
     header = {
