@@ -16,7 +16,6 @@ from grader.reference.trial import Trial
 from grader.results import LARGEST_SEED, ExerciseResult
 from grader.sandbox.worker import Worker
 
-from . import quiz_grading
 from .judge import Judge
 from .source_text import NO_FILES, Content, Files, Source, UnreadableSource
 from .submission_code import SubmissionCode, run_together
@@ -71,7 +70,7 @@ class Grader:
         if content is None:
             return not_handed_in(exercise)
         if exercise.is_quiz:
-            return quiz_grading.grade(exercise, content)
+            return exercise.quiz_result(content)
         try:
             with one_thread(), np.errstate(all="ignore"):  # whatever numbers an answer holds
                 return self._run_and_judge(self._code(exercise, content, beside, worker), on_judged)
