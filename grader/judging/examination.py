@@ -12,9 +12,9 @@ from grader.exercise import VERDICTS
 from grader.reference.trial import Trial
 from grader.sampling import BackwardPass
 from grader.sandbox.checked_reply import Call
+from grader.wording.evidence import body_shown
 
 from . import structure_checks
-from .nudge_evidence import body_shown
 from .source_text import Source
 
 LONGEST_SHOWN = 160  # characters of a backward pass that is written out

@@ -23,11 +23,11 @@ from grader.results import AnswerResult, ExerciseResult
 from grader.sampling import Array
 from grader.sandbox.checked_reply import Call, Observation, Raised
 from grader.trial_sizes import LARGE_UPSTREAM_KIND
+from grader.wording.evidence import both_shown, call_evidence, evidence_of
 from grader.wording.words import finding
 
 from . import autograd_lint, cost_checks, structure_checks
 from .examination import Examination
-from .nudge_evidence import both_shown, call_evidence, evidence_of
 from .source_text import Source
 from .trials_of_run import with_some_repeated
 from .verdicts import answer_result, same_for_every_answer
