@@ -179,13 +179,9 @@ def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:
     """Every attribute set on a tensor argument, `.grad` included."""
     found = dict(sorted(vars(tensor).items(), key=lambda item: item[0] != "g")[:MAX_ITEMS])
     grad = torch.Tensor.grad.__get__(tensor)  # type: ignore[union-attr]
-    return {_valid_text(name): _describe(value, results) for name, value in found.items() if isinstance(name, str)} | (
+    return {name[:100]: _describe(value, results) for name, value in found.items() if isinstance(name, str)} | (
         {"grad": _describe(grad, results)} if grad is not None else {}
     )
-
-
-def _valid_text(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()[:100]
 
 
 def _describe(value: Any, results: Arrays, depth: int = 0) -> Facts:

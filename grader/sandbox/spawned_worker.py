@@ -23,6 +23,7 @@ class SpawnedWorker(Worker):
 
     def _start(self) -> WarmProcess:
         self.process = WarmProcess(["pipe"], "none", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.jobs: Any = self.process.popen.stdin
         self.replies: queue.Queue[bytes | None] = queue.Queue()
         self.reader = threading.Thread(target=_pump, args=(self.process.popen.stdout, self.replies), daemon=True)
         self.reader.start()
@@ -30,26 +31,20 @@ class SpawnedWorker(Worker):
 
     def close(self) -> None:
         """End the process; a job that comes all the same starts another."""
-        if self.process is None:
-            return
-        self.process.close()
-        self.reader.join(LINGER)
-        streams = [self.process.popen.stdin] + ([] if self.reader.is_alive() else [self.process.popen.stdout])
-        for stream in streams:  # a reader that something still keeps waiting ends with this process
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        self.process = None
+        if self.process is not None:
+            self.process.close()
+            self.reader.join(LINGER)  # one that something still keeps waiting ends with this process
+            with contextlib.suppress(OSError):
+                self.jobs.close()
+            self.process = None
 
     def run(self, job: bytes, time_limit: float) -> Reply:
         process = self._ready_process()
-        stdin = process.popen.stdin
-        assert stdin is not None
         started = time.monotonic()
         try:
             with self._running(process.popen.kill):
-                stdin.write(job)
-                stdin.flush()
+                self.jobs.write(job)
+                self.jobs.flush()
                 frame = self.replies.get(timeout=time_limit + GRACE)
         except queue.Empty:
             return self._replaced(Reply("timeout"))
@@ -74,11 +69,11 @@ class SpawnedWorker(Worker):
 
 
 def _pump(stream: Any, replies: queue.Queue[bytes | None]) -> None:
-    """Read frames until the stream ends, or says something that is no frame."""
+    """Read frames until the stream ends, or says something that is no frame, and close it."""
     try:
         from grader.child import protocol  # numpy: not needed before the worker process is on its way
 
-        with contextlib.suppress(ProtocolError, OSError, ValueError):  # the end of its replies, like any other
+        with stream, contextlib.suppress(ProtocolError, OSError, ValueError):  # the end of its replies, like any other
             while (frame := protocol.read_frame(stream)) is not None:
                 replies.put(frame)
     finally:
