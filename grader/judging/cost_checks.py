@@ -25,11 +25,6 @@ LARGEST_SHARE = 0.9
 SINGLE = 4  # bytes of a float32
 RTOL = 1e-2  # a loop may add up many float32 numbers one by one
 TrialCalls = Sequence[tuple[Trial, Call]]
-BY_FORMULA = (
-    "How often does your function run the forward pass to find one gradient?",
-    "A formula takes about as much work as the forward pass itself, however many entries there are.",
-    "Write down how one entry moves the loss, and you have the formula for all of them.",
-)
 
 
 def forbidden_bytes(function: Declaration, trial: Trial) -> float:
@@ -90,9 +85,7 @@ def told_of_nudges(exercise: CourseExercise, result: ExerciseResult, nudged: Map
     }
     if exercise.course.policy.measuring == "flag":
         return replace(result, flags=tuple(f"{name}: {says}" for name, says in measured.items()))
-    return _refused(
-        exercise, result, {name: Diagnosis("measured", says, BY_FORMULA) for name, says in measured.items()}
-    )
+    return _refused(exercise, result, {name: Diagnosis("measured", says) for name, says in measured.items()})
 
 
 def _refused(exercise: CourseExercise, result: ExerciseResult, found: Mapping[str, Diagnosis]) -> ExerciseResult:

@@ -13,6 +13,7 @@ from grader.reference.trial import Trial
 from grader.sampling import BackwardPass
 from grader.sandbox.checked_reply import Call
 from grader.wording.evidence import body_shown
+from grader.wording.words import hints_when
 
 from . import structure_checks
 from .source_text import Source
@@ -90,8 +91,8 @@ class Examination:
                     return Diagnosis(error.code, says, error.hints), _shown("called with", each.given)
         if unsure := next((each for each in self._counted if len(each.fates) == 2), None):
             says = "called again with the same backward pass, it does not always come to the same verdict. Every time,"
-            hints = ("What is drawn at random in your test, and what makes it draw the same numbers again?",)
-            return Diagnosis("not-repeatable", f"{says} {self._counts}", hints), _shown("called with", unsure.given)
+            found = Diagnosis("not-repeatable", f"{says} {self._counts}", hints_when("drawn"))
+            return found, _shown("called with", unsure.given)
         for code, verb, is_wrong in (("rejects-right", "rejects", False), ("accepts-wrong", "accepts", True)):
             mistaken = next((e for e in self._counted if e.is_wrong == is_wrong and not e.is_judged_rightly), None)
             if mistaken is not None:

@@ -24,7 +24,7 @@ from grader.sampling import Array
 from grader.sandbox.checked_reply import Call, Observation, Raised
 from grader.trial_sizes import LARGE_UPSTREAM_KIND
 from grader.wording.evidence import both_shown, call_evidence, evidence_of
-from grader.wording.words import finding
+from grader.wording.words import finding, hints_when
 
 from . import autograd_lint, cost_checks, structure_checks
 from .examination import Examination
@@ -35,7 +35,6 @@ from .verdicts import answer_result, same_for_every_answer
 MOST_ROUNDING = 0.1
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
 KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
-KEPT_HINTS = ("What does your code keep from one call to the next, outside of the function or on it?",)
 AFTER_ERROR = "what was stored before the exception was judged:"
 Verdict = Diagnosis | None
 Pair = tuple[Trial, np.ndarray]  # a trial with the learner's array in it
@@ -303,7 +302,9 @@ class Judge:
             return None
         again = any(agrees(array, earlier) for _, earlier in others if earlier.shape == array.shape)
         what = "the earlier answer again" if again else "a wrong answer, while it is right in every other trial"
-        return Diagnosis("not-repeatable", f"called with other numbers of the same sizes, it gives {what}", KEPT_HINTS)
+        return Diagnosis(
+            "not-repeatable", f"called with other numbers of the same sizes, it gives {what}", hints_when("kept")
+        )
 
     @cached_property
     def _mutated(self) -> Verdict:
