@@ -19,6 +19,7 @@ from grader.reference.compare import agrees, scaled_error
 from grader.reference.option_arguments import right_where
 from grader.reference.references import rounding
 from grader.reference.trial import Trial
+from grader.reference.trials_of_run import with_some_repeated
 from grader.results import AnswerResult, ExerciseResult
 from grader.sampling import Array
 from grader.sandbox.checked_reply import Call, Observation, Raised
@@ -29,7 +30,6 @@ from grader.wording.words import finding, hints_when
 from . import autograd_lint, cost_checks, structure_checks
 from .examination import Examination
 from .source_text import Source
-from .trials_of_run import with_some_repeated
 from .verdicts import answer_result, same_for_every_answer
 
 MOST_ROUNDING = 0.1

@@ -12,6 +12,7 @@ from grader.child import protocol
 from grader.course import CourseExercise
 from grader.reference.tight_memory import ROOM
 from grader.reference.trial import Trial, requested_gradients
+from grader.reference.trials_of_run import TrialsOfRun
 from grader.results import ExerciseResult
 from grader.sampling import Array, Dtype, Function
 from grader.sandbox.checked_reply import read
@@ -21,7 +22,6 @@ from . import cost_checks
 from .judge import Judge
 from .source_text import Source
 from .structure_checks import CELL_SHARE
-from .trials_of_run import TrialsOfRun
 
 
 @dataclass(frozen=True)
