@@ -48,7 +48,7 @@ def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview
         results = []
         facts = _answered(job, inputs[first : first + job["sent"]], results)
         replies.append({**facts, "sent": len(results)})
-        everything += [array.copy() for array in results]  # what is next may change them
+        everything += results
         first += job["sent"]
     return protocol.parts({"together": replies}, everything)
 
@@ -69,15 +69,17 @@ def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: 
         function = load_function(header, facts, clock)
         if function is None:
             return facts
-        kept = 0
         for call in header["calls"]:
-            results[kept:] = [array.copy() for array in results[kept:]]  # what is next may change them
-            kept = len(results)
+            first = len(results)
             facts["calls"].append(_call(function, call, inputs, results, header["filename"]))
+            results[first:] = [array.copy() for array in results[first:]]  # what is next may change them
             printed.stop_keeping()
+        if "watched" in header:
+            facts["nudged"] = _call(function, header["watched"], inputs, [], header["filename"])["nudged"]
         announce_imports(header.get("modules", {}), facts)
     except BaseException as error:  # whatever learner code raises is a fact to report
-        facts["error"] = error_facts(error, header["filename"], loading=not facts["calls"])
+        if len(facts["calls"]) < len(header["calls"]):  # what comes after them concerns no answer
+            facts["error"] = error_facts(error, header["filename"], loading=not facts["calls"])
     return facts
 
 
@@ -110,7 +112,8 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     facts["after"] = {name: now for name in before if (now := _changed(arguments[name], before[name], results))}
     facts["after"] |= {name: _describe(arguments[name], results) for name, was in others.items()
                        if not _is_same(arguments[name], was)}  # fmt: skip
-    facts["work"], facts["peak"], facts["nudged"] = meter.work, meter.peak, watch.counts if watch else {}
+    facts["work"], facts["peak"] = meter.work, meter.peak
+    facts |= {"nudged": watch.counts} if watch else {}
     facts["from_huge"] = [name for name in given if _storage(arguments[name]) in meter.from_huge]
     return facts
 

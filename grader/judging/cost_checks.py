@@ -66,15 +66,6 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
     return None
 
 
-def without_watched_call(observed: Observation, asked: int) -> tuple[Observation, Mapping[str, int]]:
-    """What was observed in the calls that are judged, and how often the forward pass was run beside each argument."""
-    facts = observed.facts
-    if len(facts.calls) not in (asked, asked + 1):  # the judge sees why
-        return observed, {}
-    kept = facts.model_copy(update={"calls": facts.calls[:asked], "error": None})
-    return replace(observed, facts=kept), {} if len(facts.calls) == asked else facts.calls[asked].nudged
-
-
 def told_of_nudges(exercise: CourseExercise, result: ExerciseResult, nudged: Mapping[str, int]) -> ExerciseResult:
     """The result with a flag for each right gradient that was measured; refused, where the course wants that."""
     measured = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -58,17 +58,12 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges one file or notebook whose reply is in.
-
-    Args:
-        nudged: how often the forward pass was run beside each argument, in the call that is watched.
-    """
+    """Judges one file or notebook whose reply is in."""
 
     exercise: CourseExercise
     source: Source
     trials: Sequence[Trial]
     observed: Observation
-    nudged: Mapping[str, int]
 
     def result(self) -> ExerciseResult:
         """The verdict on every answer."""
@@ -85,7 +80,7 @@ class Judge:
         if self._shallow is not None and any(answer.code not in (None, "error") for answer in answers):
             notes = (*notes, f"besides, {self._diagnose_raised(*self._raised).says}")  # type: ignore[misc]
         found = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
-        return cost_checks.told_of_nudges(exercise, found, self.nudged)
+        return cost_checks.told_of_nudges(exercise, found, facts.nudged)
 
     def is_all_right(self) -> bool:
         """Every answer is there, and right in every trial: no mistake has to be looked for."""

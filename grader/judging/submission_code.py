@@ -37,9 +37,10 @@ class SubmissionCode:
         """A job that runs the trials which are judged, and after them the one in which the code is watched."""
         arrays: list[np.ndarray] = []
         calls = [self._call(trial, arrays) for trial in self.trials.asked]
+        header = self._header(calls, self.exercise.course.policy.memory_limit)
         if self.trials.watched is not None:
-            calls.append({**self._call(self.trials.watched, arrays), "nudges": True})
-        return protocol.Frame(self._header(calls, self.exercise.course.policy.memory_limit), arrays)
+            header["watched"] = {**self._call(self.trials.watched, arrays), "nudges": True}
+        return protocol.Frame(header, arrays)
 
     def run(self, job: protocol.Frame) -> Reply:
         """Run one job."""
@@ -47,8 +48,7 @@ class SubmissionCode:
 
     def judge(self, reply: protocol.Frame) -> Judge:
         """Who judges what the reply says."""
-        observed, nudged = cost_checks.without_watched_call(read(reply), len(self.trials.asked))
-        return Judge(self.exercise, self.source, self.trials.judged, observed, nudged)
+        return Judge(self.exercise, self.source, self.trials.judged, read(reply))
 
     def without_room(self, result: ExerciseResult) -> ExerciseResult:
         """The result, less what needs more room than there is for the array that must never be held."""
