@@ -81,6 +81,11 @@ class CourseExercise:
         points = self.points / len(self.quiz.questions)
         return ExerciseResult(self.id, self.unit, grade(self.quiz, self.id, self.file, content, points))
 
+    @property
+    def signature(self) -> str:
+        """How a function to write is called: `lin_grad(inp, out, w, b)`."""
+        return f"{self.id}({', '.join(self.function.argument_names)})"
+
     @cached_property
     def answer_names(self) -> tuple[str, ...]:
         """What it asks for; the names alone of a quiz's questions, as long as that will do.

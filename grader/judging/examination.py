@@ -86,7 +86,7 @@ class Examination:
         for each in self._counted:
             for call in each.calls:
                 if not each.is_wrong and call.error is not None and call.error.type != "AssertionError":
-                    error = structure_checks.diagnose_error(call.error, self.source, signature=self._signature)
+                    error = structure_checks.diagnose_error(call.error, self.source, signature=self.exercise.signature)
                     says = f"called with a right backward pass, it stops with {error.says}"
                     return Diagnosis(error.code, says, error.hints), _shown("called with", each.given)
         if unsure := next((each for each in self._counted if len(each.fates) == 2), None):
@@ -102,10 +102,6 @@ class Examination:
                 found = Diagnosis(code, says + self._returns, (hint,) if hint else ())
                 return found, _shown(f"it {verb}", mistaken.given)
         return None, ""
-
-    @property
-    def _signature(self) -> str:
-        return f"{self.exercise.id}({', '.join(self.exercise.function.argument_names)})"
 
     @property
     def _counts(self) -> str:

@@ -176,8 +176,7 @@ class Judge:
         return None
 
     def _diagnose_raised(self, trial: Trial, error: Raised) -> Diagnosis:
-        names = ", ".join(self.exercise.function.argument_names)
-        return structure_checks.diagnose_error(error, self.source, trial, signature=f"{self.exercise.id}({names})")
+        return structure_checks.diagnose_error(error, self.source, trial, signature=self.exercise.signature)
 
     def _diagnose_error(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
         diagnosis = self._diagnose_raised(trial, error)
