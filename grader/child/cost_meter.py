@@ -34,7 +34,6 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.from_huge: set[int] = set()
         self.alive: dict[int, int] = {}
         self.held = 0
-        self.too_much = False
 
     def __enter__(self) -> CostMeter:
         tracemalloc.start()
@@ -61,13 +60,13 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _count(self, tensor: torch.Tensor) -> None:
         storage = tensor.untyped_storage()
         self.work += tensor.numel()
+        was_too_much = self.held >= self.huge
         if storage._cdata not in self.alive:
             self.alive[storage._cdata] = storage.nbytes()
             self.held += storage.nbytes()
             weakref.finalize(storage, self._forget, storage._cdata)
-        if self.held >= self.huge and not self.too_much:
+        if self.held >= self.huge and not was_too_much:
             self._mark_latest()
-        self.too_much = self.held >= self.huge
         self.peak = max(self.peak, self.held)
 
     def _mark_latest(self) -> None:
@@ -82,7 +81,6 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _forget(self, storage: int) -> None:
         self.held -= self.alive.pop(storage, 0)
         self.from_huge.discard(storage)
-        self.too_much = self.held >= self.huge
 
 
 def _is_dense(value: object) -> bool:
