@@ -14,6 +14,7 @@ from . import __version__
 from .commands import author as author_command
 from .commands import report as report_command
 from .commands.card import card
+from .commands.doctor import doctor
 from .commands.export import export
 from .commands.grade import grade
 from .commands.gradescope import gradescope
@@ -275,18 +276,7 @@ app.command(short_help="For instructors: grade a class into a folder.")(grade)
 app.command(short_help="For instructors: show how a class is doing.")(report_command.report)
 app.command(short_help="For instructors: write results as another platform reads them.")(export)
 app.command(short_help="For instructors: make an autograder for Gradescope.")(gradescope)
-
-
-@app.command(short_help="For instructors: show how code is isolated here.")
-def doctor() -> None:
-    """For instructors: show how `grade` can isolate learner code on this machine."""
-    from .sandbox.isolation import machine, report
-
-    found = machine()
-    print("\n".join(f"{name:<12}{says}" for name, says in report(found)))
-    raise typer.Exit(3 if found.strongest == "none" else 0)
-
-
+app.command(short_help="For instructors: show how code is isolated here.")(doctor)
 app.command()(author_command.new)
 app.command()(author_command.build)
 app.command()(author_command.audit)

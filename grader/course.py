@@ -74,6 +74,18 @@ class CourseExercise:
         answers = tuple(AnswerResult(name, status, 0.0, points, "error", why) for name in self.answer_names)
         return ExerciseResult(self.id, self.unit, answers)
 
+    def quiz_result(self, content: bytes | Sequence[str] | None) -> ExerciseResult:
+        """The result of a quiz: by its answer sheet, or by the cells of a notebook; `None` where there is neither."""
+        from .quiz.sheet_grading import grade
+
+        points = self.points / len(self.quiz.questions)
+        return ExerciseResult(self.id, self.unit, grade(self.quiz, self.id, self.file, content, points))
+
+    @property
+    def signature(self) -> str:
+        """How a function to write is called: `lin_grad(inp, out, w, b)`."""
+        return f"{self.id}({', '.join(self.function.argument_names)})"
+
     @cached_property
     def answer_names(self) -> tuple[str, ...]:
         """What it asks for; the names alone of a quiz's questions, as long as that will do.

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 import grader.child.job_answer  # noqa: F401  all that a worker has imported
-from grader.child.cost_meter import Meter, measure_cost
+from grader.child.cost_meter import CostMeter
 
 torch.set_num_threads(1)
 warnings.simplefilter("ignore")
@@ -268,9 +268,8 @@ def digest(operation):
     """The result to the last bit, its layout, and the work that the meter saw; the meter itself is under test too."""
     torch.manual_seed(1)
     result = operation()
-    meter = Meter()
     torch.manual_seed(1)
-    with measure_cost(meter):
+    with CostMeter() as meter:
         operation()
     contents = hashlib.md5(result.contiguous().numpy().tobytes()).hexdigest()
     return f"{result.dtype} {tuple(result.shape)} {result.stride()} {contents} {meter.work} {meter.peak > 0}"

@@ -15,11 +15,11 @@ from grader.child.call_arguments import function_of
 from grader.course import Course
 from grader.exercise import Routine
 from grader.judging.grading import Grader
-from grader.judging.nudge_evidence import body_shown
 from grader.reference.references import make_trials
 from grader.results import AnswerResult, ExerciseResult
 from grader.sampling import BackwardPass
 from grader.sandbox.worker import Worker
+from grader.wording.evidence import body_shown
 
 TESTS = ("test_scale", "test_row_mean", "test_softmax")
 Grade = Callable[[str, str], ExerciseResult]

@@ -14,9 +14,9 @@ import pytest
 from conftest import codes, solution, with_policy
 
 from grader.course import Course
-from grader.judging import trials_of_run
 from grader.judging.grading import Grader
 from grader.judging.grading_pool import GradingPool, Part
+from grader.reference import trials_of_run
 from grader.results import ExerciseResult
 from grader.sandbox.worker import Worker
 

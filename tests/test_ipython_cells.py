@@ -81,8 +81,8 @@ def test_a_cell_that_cannot_be_read_raises_what_can_be_caught(what: str) -> None
 
 
 def test_a_line_is_found_in_its_file_or_cell() -> None:
-    assert Source.of_file("a\nb\n", "exercises/04_linear/lin_grad.py").location(2) == " (lin_grad.py, line 2: b)"
-    notebook = Source.of_cells(["a\nb", "", "c\r\n  d"])
+    assert Source.of(b"a\nb\n", "exercises/04_linear/lin_grad.py").location(2) == " (lin_grad.py, line 2: b)"
+    notebook = Source.of(["a\nb", "", "c\r\n  d"])
     assert [notebook.location(line) for line in (1, 2, 3, 4, 5)] == [
         " (cell 1, line 1: a)", " (cell 1, line 2: b)", " (cell 2, line 1)", " (cell 3, line 1: c)",
         " (cell 3, line 2: d)",
@@ -92,6 +92,6 @@ def test_a_line_is_found_in_its_file_or_cell() -> None:
 
 
 def test_cells_that_are_too_long_are_emptied_and_counted() -> None:
-    source = Source.of_cells(["a" * LONGEST, "b" * (LONGEST + 1), "\x01" * LONGEST, "d"])
+    source = Source.of(["a" * LONGEST, "b" * (LONGEST + 1), "\x01" * LONGEST, "d"])
     assert [len(cell) for cell in source.cells] == [LONGEST, 0, 0, 1]
     assert source.skipped_cells == (1, 2)

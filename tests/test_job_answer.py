@@ -159,7 +159,7 @@ def test_every_kind_of_argument_is_built(ask: Any) -> None:
         "f": {"function": "lambda x: math.sqrt(x * 3)"},
         "d": {"dtype": "float64"},
         "s": {"set": ["a", "b"]},
-        "t": {"tuple": [2, 0, 1]},
+        "t": {"literal": {"tuple": [2, 0, 1]}},
         "k": 2,
         "p": {"literal": [{"tuple": ["mul", 0, {"tuple": [1, 2.5]}]}, []]},
     }

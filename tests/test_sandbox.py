@@ -34,7 +34,7 @@ from processes import PATIENCE, alive, children_of, ended, wait_until
 
 from grader.errors import InfrastructureError
 from grader.sandbox import worker as sandbox
-from grader.sandbox.worker import ForkingWorker, SpawnedWorker, Worker, start_worker
+from grader.sandbox.worker import ForkingProcess, SpawnedProcess, Worker, start_worker
 
 HOSTILE = {
     "hangs": (body("while True: pass"), "timeout"),
@@ -366,14 +366,14 @@ def test_many_jobs_leave_no_descriptor_open(each_worker: Worker) -> None:
 def test_the_environment_chooses_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(sandbox.MODE_VARIABLE, "spawn")
     with start_worker("none") as worker:
-        assert isinstance(worker, SpawnedWorker)
+        assert isinstance(worker.process, SpawnedProcess)
 
 
 def test_linux_forks_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(sandbox.MODE_VARIABLE, raising=False)
     monkeypatch.setattr(sandbox.sys, "platform", "linux")
-    monkeypatch.setattr(sandbox.ForkingWorker, "_start", lambda self: None)
-    assert isinstance(start_worker("none"), ForkingWorker)
+    monkeypatch.setattr(sandbox.ForkingProcess, "__init__", lambda self, isolation: None)
+    assert isinstance(start_worker("none").process, ForkingProcess)
 
 
 def test_an_unknown_mode_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -410,7 +410,9 @@ def test_a_job_that_runs_is_ended_from_another_thread(each_worker: Worker) -> No
     each_worker.stop()
     thread.join()
     assert ends == ["crash"]
-    assert each_worker.process is process or isinstance(each_worker, SpawnedWorker), "it stays warm where it forks"
+    assert each_worker.process is process or isinstance(each_worker.process, SpawnedProcess), (
+        "it stays warm where it forks"
+    )
     each_worker.resume()
     assert_still_honest(each_worker)
 

@@ -200,7 +200,7 @@ def test_a_long_message_of_many_lines_is_told_in_one(grade: Grade) -> None:
 
 def test_a_line_number_beyond_the_file_is_still_told() -> None:
     error = Raised(kind="raised", type="ValueError", message="no", lines=[99])
-    source = Source.of_file("x = 1\n", "exercises/u/f.py")
+    source = Source.of(b"x = 1\n", "exercises/u/f.py")
     assert structure_checks.diagnose_error(error, source).says == "ValueError: no (f.py, line 99)"
 
 

@@ -166,7 +166,7 @@ class Lying(KeptWorker):
 
     def run(self, _job: bytes, _time_limit: float) -> Reply:
         value = {"kind": "none"}
-        call = {"returned": value, "stored": {}, "after": {}, "work": 0, "peak": 0, "nudged": {}, "from_huge": []}
+        call = {"returned": value, "stored": {}, "after": {}, "work": 0, "peak": 0, "from_huge": []}
         return Reply("answered", protocol.unpack(protocol.pack({"calls": [call], "printed": ""})))
 
 

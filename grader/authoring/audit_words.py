@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,10 @@ def check_code_hints() -> Iterator[str]:
     for name in templates:
         if name not in spoken_of:
             yield f"there are words for {name}, which nothing is called: correct the name, or remove them."
-    for name, steps in words()["hints_of"].items():
+    for name in words()["hints_of"]:
         if name not in templates and name != "follows":
             yield f"there are hints for {name}, which nothing is called: correct the name, or remove them."
+    for name, steps in chain(words()["hints_of"].items(), words()["hints_when"].items()):
         yield from _check_steps(f"a hint of {name}", steps)
 
 

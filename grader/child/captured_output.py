@@ -56,7 +56,7 @@ class CappedText(io.TextIOBase):
     def text(self) -> str:
         """What was kept, with a note where something was not."""
         note = "" if self.left > 0 else "\n... (the rest was not kept)"
-        return "".join(self.parts).encode("utf-8", "replace").decode() + note
+        return "".join(self.parts) + note
 
 
 @contextmanager

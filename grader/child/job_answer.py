@@ -20,7 +20,7 @@ from . import protocol
 from .call_arguments import function_of, grouped
 from .captured_output import CappedText, capture_output
 from .clock import Clock, OutOfTime
-from .cost_meter import Meter, measure_cost
+from .cost_meter import CostMeter
 from .failures import error_facts
 from .function_loading import announce_imports, load_function, run_text
 from .learner_imports import learner_imports
@@ -48,7 +48,7 @@ def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview
         results = []
         facts = _answered(job, inputs[first : first + job["sent"]], results)
         replies.append({**facts, "sent": len(results)})
-        everything += [array.copy() for array in results]  # what is next may change them
+        everything += results
         first += job["sent"]
     return protocol.parts({"together": replies}, everything)
 
@@ -69,15 +69,17 @@ def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: 
         function = load_function(header, facts, clock)
         if function is None:
             return facts
-        kept = 0
         for call in header["calls"]:
-            results[kept:] = [array.copy() for array in results[kept:]]  # what is next may change them
-            kept = len(results)
+            first = len(results)
             facts["calls"].append(_call(function, call, inputs, results, header["filename"]))
+            results[first:] = [array.copy() for array in results[first:]]  # what is next may change them
             printed.stop_keeping()
+        if "watched" in header:
+            facts["nudged"] = _call(function, header["watched"], inputs, [], header["filename"])["nudged"]
         announce_imports(header.get("modules", {}), facts)
     except BaseException as error:  # whatever learner code raises is a fact to report
-        facts["error"] = error_facts(error, header["filename"], loading=not facts["calls"])
+        if len(facts["calls"]) < len(header["calls"]):  # what comes after them concerns no answer
+            facts["error"] = error_facts(error, header["filename"], loading=not facts["calls"])
     return facts
 
 
@@ -88,14 +90,14 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     others = {name: _build(value, inputs) for name, value in call["arguments"] if name not in given}
     facts: Facts = {}
     returned: Any = None
-    meter = Meter(huge=call.get("huge") or math.inf)
+    meter = CostMeter(call.get("huge") or math.inf)
     watch = NudgeWatch(before) if call.get("nudges") else None
     torch.set_default_dtype(_dtype_of(arguments.values()))
     try:
         with (
             warnings.catch_warnings(),
             autograd_forbidden(),
-            measure_cost(meter) if call["meter"] else nullcontext(),
+            meter if call["meter"] else nullcontext(),
             watch or nullcontext(),
             suppress(SeenEnough),
         ):
@@ -110,7 +112,8 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     facts["after"] = {name: now for name in before if (now := _changed(arguments[name], before[name], results))}
     facts["after"] |= {name: _describe(arguments[name], results) for name, was in others.items()
                        if not _is_same(arguments[name], was)}  # fmt: skip
-    facts["work"], facts["peak"], facts["nudged"] = meter.work, meter.peak, watch.counts if watch else {}
+    facts["work"], facts["peak"] = meter.work, meter.peak
+    facts |= {"nudged": watch.counts} if watch else {}
     facts["from_huge"] = [name for name in given if _storage(arguments[name]) in meter.from_huge]
     return facts
 
@@ -138,7 +141,7 @@ def _build(value: Facts, inputs: Arrays) -> Any:
         return function_of(value["function"])
     if "dtype" in value:
         return getattr(torch, value["dtype"])
-    return set(value["set"]) if "set" in value else _plain_data(value.get("literal", value))
+    return set(value["set"]) if "set" in value else _plain_data(value["literal"])
 
 
 def _plain_data(value: Any) -> Any:
@@ -179,13 +182,9 @@ def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:
     """Every attribute set on a tensor argument, `.grad` included."""
     found = dict(sorted(vars(tensor).items(), key=lambda item: item[0] != "g")[:MAX_ITEMS])
     grad = torch.Tensor.grad.__get__(tensor)  # type: ignore[union-attr]
-    return {_valid_text(name): _describe(value, results) for name, value in found.items() if isinstance(name, str)} | (
+    return {name[:100]: _describe(value, results) for name, value in found.items() if isinstance(name, str)} | (
         {"grad": _describe(grad, results)} if grad is not None else {}
     )
-
-
-def _valid_text(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()[:100]
 
 
 def _describe(value: Any, results: Arrays, depth: int = 0) -> Facts:

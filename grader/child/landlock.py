@@ -35,13 +35,9 @@ def abi() -> int:
         raise
 
 
-def everything_forbidden(version: int) -> tuple[int, int, int]:
+def everything_forbidden(version: int) -> tuple[int, ...]:
     """Everything that this version can forbid: file accesses, network accesses, scopes."""
-
-    def known(bits: dict[int, int]) -> int:
-        return sum(value for since, value in bits.items() if since <= version)
-
-    return known(FILES), known(NETWORK), known(SCOPES)
+    return tuple(sum(bits for since, bits in kind.items() if since <= version) for kind in (FILES, NETWORK, SCOPES))
 
 
 def deny_all_ruleset() -> int:

@@ -10,6 +10,8 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import accumulate
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -102,12 +104,7 @@ def _lines(values: np.ndarray) -> list[np.ndarray]:
 
 def _ends_with(shape: tuple[int, ...], size: int) -> bool:
     """Its last axes together have so many entries."""
-    length = 1
-    for axis in reversed(shape):
-        if length == size:
-            return True
-        length *= axis
-    return length == size
+    return size in accumulate(reversed(shape), mul, initial=1)
 
 
 class NudgeWatch(TorchFunctionMode):

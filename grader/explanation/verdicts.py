@@ -15,13 +15,13 @@ from grader.diagnosis.factors import one_ratio, spelt
 from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
 from grader.diagnosis.search import find_mistakes
 from grader.exercise import Answer, Exercise
-from grader.judging.nudge_evidence import evidence_of
 from grader.reference.compare import scaled_error
 from grader.reference.operation_recorder import trace_of
 from grader.reference.references import autograd_answer
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.results import AnswerResult
 from grader.shapes import describe
+from grader.wording.evidence import evidence_of
 from grader.wording.words import finding
 
 from .code_under_test import Code, Report

@@ -9,7 +9,6 @@ import numpy as np
 
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
-from grader.errors import ProtocolError
 from grader.exercise import Answer, Declaration
 from grader.reference.compare import scaled_error
 from grader.reference.option_arguments import describe_options
@@ -26,11 +25,6 @@ LARGEST_SHARE = 0.9
 SINGLE = 4  # bytes of a float32
 RTOL = 1e-2  # a loop may add up many float32 numbers one by one
 TrialCalls = Sequence[tuple[Trial, Call]]
-BY_FORMULA = (
-    "How often does your function run the forward pass to find one gradient?",
-    "A formula takes about as much work as the forward pass itself, however many entries there are.",
-    "Write down how one entry moves the loss, and you have the formula for all of them.",
-)
 
 
 def forbidden_bytes(function: Declaration, trial: Trial) -> float:
@@ -72,17 +66,6 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
     return None
 
 
-def without_watched_call(observed: Observation, asked: int) -> tuple[Observation, Mapping[str, int]]:
-    """What was observed in the calls that are judged, and how often the forward pass was run beside each argument."""
-    facts = observed.facts
-    if len(facts.calls) > asked + 1:
-        raise ProtocolError("the reply answers another number of calls")
-    if len(facts.calls) < asked:
-        return observed, {}
-    kept = facts.model_copy(update={"calls": facts.calls[:asked], "error": None})
-    return replace(observed, facts=kept), {} if len(facts.calls) == asked else facts.calls[asked].nudged
-
-
 def told_of_nudges(exercise: CourseExercise, result: ExerciseResult, nudged: Mapping[str, int]) -> ExerciseResult:
     """The result with a flag for each right gradient that was measured; refused, where the course wants that."""
     measured = {
@@ -93,9 +76,7 @@ def told_of_nudges(exercise: CourseExercise, result: ExerciseResult, nudged: Map
     }
     if exercise.course.policy.measuring == "flag":
         return replace(result, flags=tuple(f"{name}: {says}" for name, says in measured.items()))
-    return _refused(
-        exercise, result, {name: Diagnosis("measured", says, BY_FORMULA) for name, says in measured.items()}
-    )
+    return _refused(exercise, result, {name: Diagnosis("measured", says) for name, says in measured.items()})
 
 
 def _refused(exercise: CourseExercise, result: ExerciseResult, found: Mapping[str, Diagnosis]) -> ExerciseResult:

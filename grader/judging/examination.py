@@ -12,9 +12,10 @@ from grader.exercise import VERDICTS
 from grader.reference.trial import Trial
 from grader.sampling import BackwardPass
 from grader.sandbox.checked_reply import Call
+from grader.wording.evidence import body_shown
+from grader.wording.words import hints_when
 
 from . import structure_checks
-from .nudge_evidence import body_shown
 from .source_text import Source
 
 LONGEST_SHOWN = 160  # characters of a backward pass that is written out
@@ -85,13 +86,13 @@ class Examination:
         for each in self._counted:
             for call in each.calls:
                 if not each.is_wrong and call.error is not None and call.error.type != "AssertionError":
-                    error = structure_checks.diagnose_error(call.error, self.source, signature=self._signature)
+                    error = structure_checks.diagnose_error(call.error, self.source, signature=self.exercise.signature)
                     says = f"called with a right backward pass, it stops with {error.says}"
                     return Diagnosis(error.code, says, error.hints), _shown("called with", each.given)
         if unsure := next((each for each in self._counted if len(each.fates) == 2), None):
             says = "called again with the same backward pass, it does not always come to the same verdict. Every time,"
-            hints = ("What is drawn at random in your test, and what makes it draw the same numbers again?",)
-            return Diagnosis("not-repeatable", f"{says} {self._counts}", hints), _shown("called with", unsure.given)
+            found = Diagnosis("not-repeatable", f"{says} {self._counts}", hints_when("drawn"))
+            return found, _shown("called with", unsure.given)
         for code, verb, is_wrong in (("rejects-right", "rejects", False), ("accepts-wrong", "accepts", True)):
             mistaken = next((e for e in self._counted if e.is_wrong == is_wrong and not e.is_judged_rightly), None)
             if mistaken is not None:
@@ -101,10 +102,6 @@ class Examination:
                 found = Diagnosis(code, says + self._returns, (hint,) if hint else ())
                 return found, _shown(f"it {verb}", mistaken.given)
         return None, ""
-
-    @property
-    def _signature(self) -> str:
-        return f"{self.exercise.id}({', '.join(self.exercise.function.argument_names)})"
 
     @property
     def _counts(self) -> str:

@@ -13,14 +13,13 @@ from grader.diagnosis.mistake import Diagnosis
 from grader.errors import InfrastructureError, ProtocolError
 from grader.reference.single_thread import one_thread
 from grader.reference.trial import Trial
+from grader.reference.trials_of_run import TrialsOfRun
 from grader.results import LARGEST_SEED, ExerciseResult
 from grader.sandbox.worker import Worker
 
-from . import quiz_grading
 from .judge import Judge
 from .source_text import NO_FILES, Content, Files, Source, UnreadableSource
 from .submission_code import SubmissionCode, run_together
-from .trials_of_run import TrialsOfRun
 from .verdicts import not_handed_in, same_for_every_answer
 
 LONGEST_REASON = 200
@@ -38,15 +37,19 @@ class Grader:
     def __init__(self, seed: int | None = None) -> None:
         self.seed = secrets.randbelow(LARGEST_SEED + 1) if seed is None else seed
         self._trials: dict[str, TrialsOfRun] = {}
+        self._prepared: set[str] = set()
 
     def prepare(self, exercises: Iterable[CourseExercise], *, isolated: bool) -> bool:
         """Load what these exercises take, so that processes forked from this one share it; was any new?"""
-        new = [exercise for exercise in exercises if exercise.id not in self._trials]
+        new = [exercise for exercise in exercises if exercise.id not in self._prepared]
         with one_thread():  # no other one may be there when this process forks
             for exercise in new:
-                trials = TrialsOfRun(exercise, self.seed)
-                _ = exercise.quiz if exercise.is_quiz else (trials.asked, trials.watched, isolated and trials.tight)
-                self._trials[exercise.id] = trials
+                if exercise.is_quiz:
+                    _ = exercise.quiz
+                else:
+                    trials = self._of_run(exercise)
+                    _ = (trials.asked, trials.watched, isolated and trials.tight)
+                self._prepared.add(exercise.id)
         return bool(new)
 
     def trials(self, exercise: CourseExercise) -> list[Trial]:
@@ -54,7 +57,7 @@ class Grader:
         return self._of_run(exercise).judged
 
     def _of_run(self, exercise: CourseExercise) -> TrialsOfRun:
-        return self._trials.setdefault(exercise.id, TrialsOfRun(exercise, self.seed))
+        return self._trials.setdefault(exercise.id, TrialsOfRun(exercise.function, exercise.id, self.seed))
 
     def grade(
         self, exercise: CourseExercise, content: Content | None, worker: Worker, on_judged: OnJudged | None = None,
@@ -71,7 +74,7 @@ class Grader:
         if content is None:
             return not_handed_in(exercise)
         if exercise.is_quiz:
-            return quiz_grading.grade(exercise, content)
+            return exercise.quiz_result(content)
         try:
             with one_thread(), np.errstate(all="ignore"):  # whatever numbers an answer holds
                 return self._run_and_judge(self._code(exercise, content, beside, worker), on_judged)

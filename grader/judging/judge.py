@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,23 +19,22 @@ from grader.reference.compare import agrees, scaled_error
 from grader.reference.option_arguments import right_where
 from grader.reference.references import rounding
 from grader.reference.trial import Trial
+from grader.reference.trials_of_run import with_some_repeated
 from grader.results import AnswerResult, ExerciseResult
 from grader.sampling import Array
 from grader.sandbox.checked_reply import Call, Observation, Raised
 from grader.trial_sizes import LARGE_UPSTREAM_KIND
-from grader.wording.words import finding
+from grader.wording.evidence import both_shown, call_evidence, evidence_of
+from grader.wording.words import finding, hints_when
 
 from . import autograd_lint, cost_checks, structure_checks
 from .examination import Examination
-from .nudge_evidence import both_shown, call_evidence, evidence_of
 from .source_text import Source
-from .trials_of_run import with_some_repeated
 from .verdicts import answer_result, same_for_every_answer
 
 MOST_ROUNDING = 0.1
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
 KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
-KEPT_HINTS = ("What does your code keep from one call to the next, outside of the function or on it?",)
 AFTER_ERROR = "what was stored before the exception was judged:"
 Verdict = Diagnosis | None
 Pair = tuple[Trial, np.ndarray]  # a trial with the learner's array in it
@@ -59,17 +58,12 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges one file or notebook whose reply is in.
-
-    Args:
-        nudged: how often the forward pass was run beside each argument, in the call that is watched.
-    """
+    """Judges one file or notebook whose reply is in."""
 
     exercise: CourseExercise
     source: Source
     trials: Sequence[Trial]
     observed: Observation
-    nudged: Mapping[str, int]
 
     def result(self) -> ExerciseResult:
         """The verdict on every answer."""
@@ -86,7 +80,7 @@ class Judge:
         if self._shallow is not None and any(answer.code not in (None, "error") for answer in answers):
             notes = (*notes, f"besides, {self._diagnose_raised(*self._raised).says}")  # type: ignore[misc]
         found = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
-        return cost_checks.told_of_nudges(exercise, found, self.nudged)
+        return cost_checks.told_of_nudges(exercise, found, facts.nudged)
 
     def is_all_right(self) -> bool:
         """Every answer is there, and right in every trial: no mistake has to be looked for."""
@@ -182,8 +176,7 @@ class Judge:
         return None
 
     def _diagnose_raised(self, trial: Trial, error: Raised) -> Diagnosis:
-        names = ", ".join(self.exercise.function.argument_names)
-        return structure_checks.diagnose_error(error, self.source, trial, signature=f"{self.exercise.id}({names})")
+        return structure_checks.diagnose_error(error, self.source, trial, signature=self.exercise.signature)
 
     def _diagnose_error(self, answer: Answer, trial: Trial, error: Raised) -> Diagnosis:
         diagnosis = self._diagnose_raised(trial, error)
@@ -303,7 +296,9 @@ class Judge:
             return None
         again = any(agrees(array, earlier) for _, earlier in others if earlier.shape == array.shape)
         what = "the earlier answer again" if again else "a wrong answer, while it is right in every other trial"
-        return Diagnosis("not-repeatable", f"called with other numbers of the same sizes, it gives {what}", KEPT_HINTS)
+        return Diagnosis(
+            "not-repeatable", f"called with other numbers of the same sizes, it gives {what}", hints_when("kept")
+        )
 
     @cached_property
     def _mutated(self) -> Verdict:

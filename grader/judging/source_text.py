@@ -11,9 +11,8 @@ import sys
 import tokenize
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path, PurePath
 
 from grader.child import ipython_cells
@@ -52,15 +51,18 @@ class Source:
     modules: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, content: Content, file: str, beside: Files) -> Source:
-        """The text of a file, or of a notebook's code cells, and of the files beside that they import; see `decode`."""
-        if isinstance(content, bytes):
-            return cls.of_file(decode(content), file, beside)
-        return cls.of_cells(content, beside)
+    def of(cls, content: Content, file: str = "", beside: Files = NO_FILES) -> Source:
+        """The text of a file, or of a notebook's code cells, as far as there is room for them in a job; see `decode`.
 
-    @classmethod
-    def of_cells(cls, texts: Sequence[str], beside: Files = NO_FILES) -> Source:
-        """The code cells of a notebook, in their order, as far as there is room for them in a job."""
+        Args:
+            file: the name that a file has in the course; a notebook has none.
+            beside: the files in the same folder, which it may import.
+        """
+        if isinstance(content, bytes):
+            texts: Sequence[str] = [decode(content)]
+            beside = {name: found for name, found in beside.items() if name != PurePath(file).name}
+        else:
+            texts, file = content, ""
         kept, unread, room = [], [], LONGEST_JOB
         for number, text in enumerate(texts):
             needed = len(json.dumps(text)) if len(text) <= LONGEST else LONGEST_JOB + 1
@@ -68,13 +70,7 @@ class Source:
             room -= needed if fits else 0
             kept.append(text if fits else "")
             unread += [] if fits else [number]
-        return cls(tuple(kept), "", tuple(unread), _imported(kept, beside))
-
-    @classmethod
-    def of_file(cls, text: str, file: str, beside: Files = NO_FILES) -> Source:
-        """One file."""
-        others = {name: content for name, content in beside.items() if name != PurePath(file).name}
-        return replace(cls.of_cells([text], others), file=file)
+        return cls(tuple(kept), file, tuple(unread), _imported(kept, beside))
 
     def location(self, line: int, module: str = "") -> str:
         """A line in brackets, for the end of a sentence: ` (lin_grad.py, line 3: w.g = ...)`.
@@ -123,7 +119,7 @@ class Source:
 
     @cached_property
     def _starts(self) -> list[int]:
-        return [0, *accumulate(map(len, self._lines))][: len(self.cells)]
+        return ipython_cells.line_offsets(self.cells)
 
 
 def files_beside(folder: Path) -> dict[str, bytes]:

@@ -21,37 +21,18 @@ from grader.reference.trial import Trial
 from grader.sampling import Array
 from grader.sandbox.checked_reply import Call, Facts, Observation, Raised, Value
 from grader.shapes import describe
+from grader.wording.words import hints_when
 
 from .source_text import Source
 
 SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
-SHAPE_HINTS = (
-    "Write the two shapes side by side: which axes would have to be the same?",
-    "In a product of matrices, what is summed away stands last in one factor and first in the other. Entry by entry, "
-    "axes are matched from the last one: where has an axis to be added, or kept?",
-)
-RETURN_HINTS = ("What does the caller get from a function that ends without `return`?",)
-PART_HINTS = ("What has it before anything arrives in it, and what if nothing ever does?",)
-ROUNDED_HINTS = ("Does adding h and subtracting it again end exactly where it began? Put back the value you saved.",)
 TOO_DEEP = "RecursionError"
 DEEP_SAYS = "a function calls itself too often: Python ends a recursion at a depth of about a thousand (RecursionError)"
-DEEP_HINTS = (
-    "How deep are the calls inside each other when they come to the end of a chain of two thousand steps?",
-    "What does a call wait for while another one runs? A list can hold it, and a loop can take it from there.",
-    "Keep what is still to be visited in a list of your own: take one from its end, and put others there.",
-)
-NAME_HINTS = ("Is the name spelt as it was where it came into being? What comes from a module must be imported.",)
 TYPES = {
     "ndarray": "numpy array that holds no numbers, or far too many",
     "int": "int too large for a float",
     "NoneType": "None",
 } | dict.fromkeys(("function", "method", "builtin_function_or_method"), "function that was not called")
-TYPE_HINTS = {
-    "tuple": ("Is there a comma at the end of the line, or between two answers? A comma makes a tuple.",),
-    "str": ("Text is for reading. What is left of the answer without the quotes or the formatting?",),
-    "list": ("Which function makes one array of a list of numbers?",),
-    "function that was not called": ("Which pair of parentheses calls it?",),
-}
 NOTHING = Value(kind="none")
 Wanted = Literal["tensor", "number", "list of numbers"]
 CELL_SHARE = 0.25  # of the time limit, for each cell of a notebook
@@ -130,13 +111,13 @@ def diagnose_error(
     if not error.lines and signature:
         return Diagnosis("error", f"{error.message}; it is called as {signature}")
     if error.type == TOO_DEEP:
-        return Diagnosis("error", f"{DEEP_SAYS}{where}", DEEP_HINTS)
+        return Diagnosis("error", f"{DEEP_SAYS}{where}", hints_when("too-deep"))
     says = f"{error.type}: {_one_line(error.message)}{where}"
     if trial is not None and SHAPE_ERROR.search(error.message):
-        return Diagnosis("error", f"{says}. Here {_shapes(trial)}", SHAPE_HINTS)
+        return Diagnosis("error", f"{says}. Here {_shapes(trial)}", hints_when("shapes"))
     if trial is not None and (chosen := describe_options(trial)):
         says = f"{says}. Here {chosen}"
-    return Diagnosis("error", says, NAME_HINTS if error.type == "NameError" else ())
+    return Diagnosis("error", says, hints_when("unknown-name") if error.type == "NameError" else ())
 
 
 def diagnose_autograd_use(line: int, words: str, source: Source) -> Diagnosis:
@@ -214,7 +195,7 @@ def _wrong_type(value: Value, wanted: str) -> Diagnosis:
     if wanted == "list of numbers" and value.kind == "items":
         return Diagnosis("wrong-type", f"it is a {kind} with something else than numbers in it")
     article = "an" if kind[:1] in "aeiou" else "a"
-    return Diagnosis("wrong-type", f"it is {article} {kind}, not a {wanted}", TYPE_HINTS.get(kind, ()))
+    return Diagnosis("wrong-type", f"it is {article} {kind}, not a {wanted}", hints_when(f"a {kind}"))
 
 
 def _unwanted_answer(value: Value, trial: Trial) -> Diagnosis | None:
@@ -232,13 +213,14 @@ def _missing_answer(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
     if answer.place is not None and call.returned.kind == "items":
         expected = trial.expected[answer.name]
         zero = expected is not None and not expected.any()
-        return Diagnosis("missing-answer", "it is None, where zeros are right" if zero else "it is None", PART_HINTS)
+        says = "it is None, where zeros are right" if zero else "it is None"
+        return Diagnosis("missing-answer", says, hints_when("none-among-several"))
     if not answer.stored:
         kept = [f"{name}.{key}" for name, found in call.stored.items() for key in found]
         elsewhere = [name for name in kept if name not in trial.expected]
         stored = f"; it stored {elsewhere[0]} instead" if elsewhere else ""
         says = f"the function returned nothing{stored}: no `return ...` was on the way that it took"
-        return Diagnosis("missing-answer", says, RETURN_HINTS)
+        return Diagnosis("missing-answer", says, hints_when("nothing-returned"))
     others = [key for key, value in call.stored.get(answer.wrt, {}).items() if key != "g" and value.kind != "none"]
     if others:
         return Diagnosis(
@@ -291,5 +273,5 @@ def _changed_input(call: Call, trial: Trial, observed: Observation, exactly: boo
                     return Diagnosis("mutated-input", says)
                 if exactly:
                     says = f"{says}: its last digits have changed, for adding and subtracting a step rounds"
-                    return Diagnosis("mutated-input", says, ROUNDED_HINTS)
+                    return Diagnosis("mutated-input", says, hints_when("rounded"))
     return None

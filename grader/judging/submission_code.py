@@ -12,6 +12,7 @@ from grader.child import protocol
 from grader.course import CourseExercise
 from grader.reference.tight_memory import ROOM
 from grader.reference.trial import Trial, requested_gradients
+from grader.reference.trials_of_run import TrialsOfRun
 from grader.results import ExerciseResult
 from grader.sampling import Array, Dtype, Function
 from grader.sandbox.checked_reply import read
@@ -21,7 +22,6 @@ from . import cost_checks
 from .judge import Judge
 from .source_text import Source
 from .structure_checks import CELL_SHARE
-from .trials_of_run import TrialsOfRun
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,10 @@ class SubmissionCode:
         """A job that runs the trials which are judged, and after them the one in which the code is watched."""
         arrays: list[np.ndarray] = []
         calls = [self._call(trial, arrays) for trial in self.trials.asked]
+        header = self._header(calls, self.exercise.course.policy.memory_limit)
         if self.trials.watched is not None:
-            calls.append({**self._call(self.trials.watched, arrays), "nudges": True})
-        return protocol.Frame(self._header(calls, self.exercise.course.policy.memory_limit), arrays)
+            header["watched"] = {**self._call(self.trials.watched, arrays), "nudges": True}
+        return protocol.Frame(header, arrays)
 
     def run(self, job: protocol.Frame) -> Reply:
         """Run one job."""
@@ -47,8 +48,7 @@ class SubmissionCode:
 
     def judge(self, reply: protocol.Frame) -> Judge:
         """Who judges what the reply says."""
-        observed, nudged = cost_checks.without_watched_call(read(reply), len(self.trials.asked))
-        return Judge(self.exercise, self.source, self.trials.judged, observed, nudged)
+        return Judge(self.exercise, self.source, self.trials.judged, read(reply))
 
     def without_room(self, result: ExerciseResult) -> ExerciseResult:
         """The result, less what needs more room than there is for the array that must never be held."""
@@ -103,8 +103,6 @@ def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
         return {"function": value.source}
     if isinstance(value, Dtype):
         return {"dtype": value.name}
-    if isinstance(value, tuple):
-        return {"tuple": [_plain_data(item) for item in value]}
     return {"set": sorted(value)} if isinstance(value, frozenset) else {"literal": _plain_data(value)}
 
 

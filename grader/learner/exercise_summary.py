@@ -38,7 +38,7 @@ def describe_answer(exercise: CourseExercise, answer: Answer) -> str:
     if isinstance(declaration, Quiz):
         return " ".join(declaration.question(answer.name, variant_of(exercise.path)).ask.split())
     if isinstance(declaration, Routine):
-        return f"{exercise.id}({', '.join(declaration.argument_names)}): {declaration.title}"
+        return f"{exercise.signature}: {declaration.title}"
     text = formula(exercise)
     if answer.kind == "value":
         return f"the function returns the value of {text}"

@@ -10,7 +10,6 @@ from grader.atomic_files import remedy, write_atomically
 from grader.authoring.build import stub
 from grader.course import CourseExercise
 from grader.errors import InfrastructureError, ReadError, UsageError
-from grader.judging import quiz_grading
 from grader.quiz.answer_mistakes import mistake_in
 from grader.quiz.answer_sheet import Sheet, decode_sheet, read_sheet, with_answer
 from grader.quiz.questions import NOT_READ, AnswerableQuestion, Choice, Choices, Mistake
@@ -156,7 +155,7 @@ class QuizSession(Practice):
     def result(self) -> ExerciseResult:
         """The verdict on the sheet as it is."""
         content = self.exercise.path.read_bytes()
-        return quiz_grading.grade(self.exercise, content).of(content)
+        return self.exercise.quiz_result(content).of(content)
 
     def _write(self, text: str) -> None:
         path: Path = self.exercise.path

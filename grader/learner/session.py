@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from grader.course import Course, CourseExercise
 from grader.errors import HandgradError, InfrastructureError, SpecError
-from grader.judging import quiz_grading
 from grader.judging.lazy_grader import new_grader
 from grader.judging.source_text import Content, files_beside
 from grader.picture.picture_data import ExercisePictures, Picture, no_pictures
@@ -121,12 +120,12 @@ class Session(Closing):
         self, exercise: CourseExercise, content: Content | None, folder: Path, on_judged: OnJudged | None
     ) -> ExerciseResult:
         """The answers to a quiz need neither torch nor the worker."""
+        if exercise.is_quiz:
+            return exercise.quiz_result(content)
         if content is None:
             from grader.judging.verdicts import not_handed_in  # the words are not needed before
 
             return not_handed_in(exercise)
-        if exercise.is_quiz:
-            return quiz_grading.grade(exercise, content)
         worker = self.warm_up()
         return self.grader.grade(exercise, content, worker, on_judged, files_beside(folder))
 

@@ -70,7 +70,6 @@ class Call(_Record):
 
     Args:
         after: the arguments that it changed.
-        nudged: how often the forward pass was tried beside an argument, where that measures a gradient.
         from_huge: the arguments whose gradient was computed from a tensor that is too large.
     """
 
@@ -79,7 +78,6 @@ class Call(_Record):
     after: Few[dict[Text, Value]]
     work: Count
     peak: Count
-    nudged: Few[dict[Text, Count]] = Field(default_factory=dict)
     from_huge: FewOf[Text] = Field(default_factory=list)
     error: Raised | None = None
 
@@ -100,7 +98,12 @@ class Import(_Record):
 
 
 class Facts(_Record):
-    """One learner's file or notebook; the lines `ignored` are for IPython alone, and were not run."""
+    """One learner's file or notebook.
+
+    Args:
+        ignored: the lines that are for IPython alone, and were not run.
+        nudged: how often the forward pass was run beside an argument, where that measures a gradient.
+    """
 
     calls: FewOf[Call]
     printed: Printed
@@ -108,6 +111,7 @@ class Facts(_Record):
     failed: FewOf[Failed] = Field(default_factory=list)
     ignored: FewOf[Count] = Field(default_factory=list)
     unusual: FewOf[Import] = Field(default_factory=list)
+    nudged: Few[dict[Text, Count]] = Field(default_factory=dict)
     stub: bool = False
     error: Raised | None = None
 

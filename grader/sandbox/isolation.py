@@ -105,20 +105,6 @@ def weakness(chosen: Isolation, found: Machine) -> str:
     return ""
 
 
-def report(found: Machine) -> list[tuple[str, str]]:
-    """What `handgrad doctor` shows: each layer, and what it comes to."""
-    chosen = found.strongest
-    return [
-        ("bubblewrap", found.no_box or "usable: no network, no files, no other processes"),
-        ("landlock", f"version {found.landlock}" if found.landlock else "not offered by this kernel"),
-        ("seccomp", found.no_seccomp or "usable: system calls are filtered"),
-        ("user", "root: learner code runs as nobody" if found.root else "unprivileged"),
-        ("graded runs", "refused without --isolation none" if chosen == "none" else f"isolated: {chosen}"),
-        *([("missing", found.missing)] if found.missing else []),
-        *([("", says)] if chosen != "none" and (says := weakness(chosen, found)) else []),
-    ]
-
-
 def _no_box() -> str:
     """Why there is no box: one is built and run, as it will be for learner code, but without torch."""
     if shutil.which("bwrap") is None:

@@ -13,7 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Self
@@ -36,6 +38,7 @@ KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "T
 KEPT_STRICTLY = ("LD_LIBRARY_PATH",)
 End = Literal["answered", "timeout", "crash"]
 STOPPED = frozenset("Tt")  # by a signal, or by a debugger
+Running = Callable[[Callable[[], None]], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,14 @@ class Reply:
     cpu: float = 0.0
 
 
-class WarmProcess:
-    """The warm process: started, waited for until it is ready, and ended."""
+class WarmProcess(ABC):
+    """The warm process: started, waited for until it is ready, given jobs, and ended.
+
+    Attributes:
+        is_spent: it can be given no other job, and another process must take its place.
+    """
+
+    is_spent = False
 
     def __init__(self, arguments: Sequence[str], isolation: Isolation, **streams: Any) -> None:
         self.in_box, self.owner, self.is_ready = isolation == "box", os.getpid(), False
@@ -72,14 +81,22 @@ class WarmProcess:
                 self.words.close()
             raise could_not_start(f"the system refuses a new process ({error.strerror or error})") from error
 
-    def await_ready(self, answered: Callable[[float], bool | None]) -> None:
-        """Wait until the process has said that it is ready; its end, and whatever holds it up, is noticed at once.
+    @abstractmethod
+    def says_ready(self, seconds: float) -> bool | None:
+        """Wait so many seconds for its answer: `True` for ready, `None` for none yet, `False` for never."""
+
+    @abstractmethod
+    def answer(self, job: bytes, time_limit: float, running: Running) -> Reply:
+        """Answer one job frame within `time_limit` seconds.
 
         Args:
-            answered: waits so many seconds for its answer: `True` for ready, `None` for none yet, `False` for never.
+            running: a context in which the job is running; it is told how the job can be ended.
         """
+
+    def await_ready(self) -> None:
+        """Wait until the process has said that it is ready; its end, and whatever holds it up, is noticed at once."""
         deadline = time.monotonic() + START_LIMIT
-        while not (self.is_ready or (ready := answered(LOOK))):
+        while not (self.is_ready or (ready := self.says_ready(LOOK))):
             if ready is False or self.has_ended():
                 raise self._why_it_ended()
             if stopped := [pid for pid, state in states_below(self.popen.pid) if state in STOPPED]:

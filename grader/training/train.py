@@ -13,7 +13,7 @@ from grader.authoring.build import worked_text
 from grader.child import protocol
 from grader.course import Course, CourseExercise
 from grader.errors import ProtocolError, UsageError
-from grader.judging.source_text import Source, UnreadableSource, decode, files_beside
+from grader.judging.source_text import Source, UnreadableSource, files_beside
 from grader.reference.single_thread import one_thread
 from grader.results import ExerciseResult
 from grader.sandbox import checked_reply
@@ -84,7 +84,7 @@ def _step_yours(trained: Trained, first: int, last: int, modules: Mapping[str, s
         ["state", {"tensor": 0, "g": None}],
         ["first", {"literal": first}],
         ["last", {"literal": last}],
-        ["names", {"tuple": list(data)}],
+        ["names", {"literal": list(data)}],
         *([f"data[{number}]", {"tensor": number + 1, "g": None}] for number in range(len(data))),
     ]
     header = {
@@ -130,11 +130,10 @@ def _modules(
     for exercise in exercises.values():
         if exercise.id not in solved:
             try:
-                text = decode(exercise.path.read_bytes())
+                source = Source.of(exercise.path.read_bytes(), exercise.file, files_beside(exercise.path.parent))
             except (OSError, UnreadableSource) as error:
                 raise UsageError(f"{exercise.file} cannot be read ({error}): put it right, and try again.") from error
-            found |= Source.of_file(text, exercise.file, files_beside(exercise.path.parent)).modules
-            found[exercise.id] = text
+            found |= {**source.modules, exercise.id: source.cells[0]}
     found |= {name: worked_text(exercises[name]) for name in solved}
     found["training"] = (course.solutions / unit / FILE).read_text(encoding="utf-8")
     found["training_loop"] = Path(training_loop.__file__).read_text(encoding="utf-8")

@@ -1,1 +1,1 @@
-"""The sentences and hints that a learner reads of a mistake, made from its record."""
+"""What a learner reads of a mistake: sentences and hints, made from its record, and the evidence beside them."""

@@ -268,6 +268,11 @@ STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
 }
 
 
+def hints_when(case: str) -> tuple[str, ...]:
+    """The hints for what was found before any number was compared; none where there is nothing special about it."""
+    return tuple(words()["hints_when"].get(case, ()))
+
+
 def hints_for(code: str, own: Sequence[str], answers: Sequence[str], *, derives: bool = True) -> tuple[str, ...]:
     """Three hints: the mistake's own or its code's first, filled up with the last of the answer's.
 

@@ -179,7 +179,7 @@ def test_a_frozen_warm_process_is_replaced(isolation: Isolation) -> None:
     """An infrastructure error in finite time, and the next job is answered."""
     with worker_of(isolation) as worker:
         assert_still_honest(worker)
-        worker.control.settimeout(SHORT)  # that of this process alone: the next one has its own
+        worker.process.control.settimeout(SHORT)  # that of this process alone: the next one has its own
         os.kill(max(short.warm_family(worker)), signal.SIGSTOP)
         with pytest.raises(InfrastructureError, match="replaced"):
             run(worker, HONEST)

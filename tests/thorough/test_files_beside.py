@@ -118,12 +118,12 @@ def test_what_is_not_there_is_told(ask: Ask) -> None:
 def test_only_what_is_spoken_of_is_sent_and_not_too_much() -> None:
     many = {f"m{i}.py": b"x = 1" for i in range(MOST_MODULES + 5)}
     text = " ".join(f"import m{i};" for i in range(MOST_MODULES + 5))
-    assert len(Source.of_file(text, "a.py", many).modules) == MOST_MODULES
-    assert Source.of_file("import m1", "a.py", many).modules.keys() == {"m1"}
+    assert len(Source.of(text.encode(), "a.py", many).modules) == MOST_MODULES
+    assert Source.of(b"import m1", "a.py", many).modules.keys() == {"m1"}
     half = b"#" * (LONGEST_MODULES // 2 + 1)
-    assert Source.of_file("import a, b", "c.py", {"a.py": half, "b.py": half}).modules.keys() == {"a"}
+    assert Source.of(b"import a, b", "c.py", {"a.py": half, "b.py": half}).modules.keys() == {"a"}
     odd = {"a.py": b"\xff\xfe", "b.txt": b"", "torch.py": b""}
-    assert Source.of_file("import a, b, torch", "c.py", odd).modules == {}
+    assert Source.of(b"import a, b, torch", "c.py", odd).modules == {}
 
 
 def test_only_small_files_are_read(tmp_path: Path) -> None:

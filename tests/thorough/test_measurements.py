@@ -12,21 +12,19 @@ from test_measuring import FLAGGED
 
 from grader.course import Course
 from grader.judging.grading import Grader
-from grader.sandbox.worker import ForkingWorker, Worker
+from grader.sandbox.worker import Worker, start_worker
 
 
 @pytest.fixture(scope="module", params=["box", "kernel", "seccomp"])
-def everywhere(request: pytest.FixtureRequest) -> Iterator[ForkingWorker]:
+def everywhere(request: pytest.FixtureRequest) -> Iterator[Worker]:
     """A warm worker of each isolation."""
-    with ForkingWorker(request.param) as worker:
+    with start_worker(request.param) as worker:
         assert worker.run(make_job("def probe(): pass", {}), 60).end == "answered"
         yield worker
 
 
 @pytest.mark.parametrize("source", FLAGGED, ids=" ".join)
-def test_a_measurement_is_flagged(
-    source: tuple[str, str], course: Course, grader: Grader, everywhere: ForkingWorker
-) -> None:
+def test_a_measurement_is_flagged(source: tuple[str, str], course: Course, grader: Grader, everywhere: Worker) -> None:
     result = grader.grade(course.find(source[0]), SOURCES[source].encode(), everywhere)
     assert result.status == "passed"
     assert result.flags
@@ -45,7 +43,7 @@ FORGED_METERS = {
     "stepped out of": "from torch.utils._python_dispatch import _disable_current_modes as out_of_the_meter",
     "told that nothing is held": (
         "import contextlib, tracemalloc\nimport grader.child.cost_meter as meter\n"
-        "meter._StorageCounter._count, tracemalloc.get_traced_memory = lambda *_: None, lambda: (0, 0)\n"
+        "meter.CostMeter._count, tracemalloc.get_traced_memory = lambda *_: None, lambda: (0, 0)\n"
         "out_of_the_meter = contextlib.nullcontext"
     ),
     "not asked": (
@@ -67,14 +65,14 @@ def lin_grad_lean(inp, out, w, b):
 
 @pytest.mark.parametrize("way", FORGED_METERS)
 def test_whoever_forges_the_meter_has_no_room_all_the_same(
-    way: str, course: Course, grader: Grader, everywhere: ForkingWorker
+    way: str, course: Course, grader: Grader, everywhere: Worker
 ) -> None:
     """What must never be held is more than the kernel gives a child in another trial."""
     source = f"{FORGED_METERS[way]}\n{HOLDS_ALL}"
     assert codes(grader.grade(course.find("lin_grad_lean"), source.encode(), everywhere))["w.g"] == "memory"
 
 
-def test_whoever_holds_a_row_at_a_time_has_room(course: Course, grader: Grader, everywhere: ForkingWorker) -> None:
+def test_whoever_holds_a_row_at_a_time_has_room(course: Course, grader: Grader, everywhere: Worker) -> None:
     for way in (
         "one row at a time, with addr_ and mv",
         "one row of w.g at a time",
@@ -94,7 +92,7 @@ def lin_grad_lean(inp, out, w, b):
 """
 
 
-def test_whoever_is_too_slow_without_room_is_flagged(course: Course, grader: Grader, everywhere: ForkingWorker) -> None:
+def test_whoever_is_too_slow_without_room_is_flagged(course: Course, grader: Grader, everywhere: Worker) -> None:
     """The clock fails no right answer; a person is told that nobody has seen what it holds."""
     exercise = with_policy(course, time_limit=1).find("lin_grad_lean")
     result = grader.grade(exercise, TOO_SLOW_WITHOUT_ROOM.encode(), everywhere)

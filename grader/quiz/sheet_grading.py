@@ -1,19 +1,20 @@
-"""Grades an answer sheet: it is read as data in the parent, with no worker and no torch."""
+"""Grades an answer sheet: it is read as data, with no worker and no torch."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
 
-from grader.course import CourseExercise
 from grader.errors import ReadError
-from grader.quiz.answer_mistakes import mistake_in
-from grader.quiz.answer_sheet import Sheet, decode_sheet, how_to_answer, read_sheet
-from grader.quiz.notebook_quiz import sheet_in
-from grader.quiz.plain_yaml import Text
-from grader.quiz.questions import NOT_READ
-from grader.results import AnswerResult, ExerciseResult, Status
+from grader.results import AnswerResult, Status
 from grader.safe_text import plain
+
+from .answer_mistakes import mistake_in
+from .answer_sheet import Sheet, decode_sheet, how_to_answer, read_sheet
+from .notebook_quiz import sheet_in
+from .plain_yaml import Text
+from .questions import NOT_READ
+from .quiz import Quiz
 
 TODO = "not answered yet"
 SHOWN = 40
@@ -22,46 +23,45 @@ BROKEN = "Look at that line and at the one above it. handgrad reset puts a fresh
 BROKEN_CELL = "Compare that cell with the one that you were given: one name, one answer, one comma in each line."
 
 
-def grade(exercise: CourseExercise, content: bytes | Sequence[str]) -> ExerciseResult:
-    """The verdict on every question, by an answer sheet or by the cells of a notebook, which are not run."""
-    quiz, hint = exercise.quiz, BROKEN if isinstance(content, bytes) else BROKEN_CELL
+def grade(
+    quiz: Quiz, name: str, file: str, content: bytes | Sequence[str] | None, points: float
+) -> tuple[AnswerResult, ...]:
+    """The verdict on every question of a quiz.
+
+    Args:
+        name: of the quiz.
+        file: where its answer sheet belongs.
+        content: an answer sheet, or the cells of a notebook, which are not run; `None` where there is neither.
+        points: of one question.
+    """
+    if content is None:
+        says = f"{file} is not there: get a sheet with: handgrad reset {name}"
+        return _same_for_every_answer(quiz, points, "todo", "todo", says)
     try:
         if isinstance(content, bytes):
             sheet: Sheet | None = read_sheet(decode_sheet(content), quiz)
         else:
-            sheet = sheet_in(exercise.id, quiz, content)
+            sheet = sheet_in(name, quiz, content)
     except ReadError as error:
-        says = plain(f"line {error.line}: {error.problem}")
-        return _same_for_every_answer(exercise, "failed", "syntax-error", says, (hint,))
+        says, hint = plain(f"line {error.line}: {error.problem}"), BROKEN if isinstance(content, bytes) else BROKEN_CELL
+        return _same_for_every_answer(quiz, points, "failed", "syntax-error", says, (hint,))
     if sheet is None:
-        says = f"no cell answers the quiz: write your answers into {exercise.id} = dict(...), and run that cell"
-        return _same_for_every_answer(exercise, "todo", "todo", says)
-    answers = tuple(_grade_answer(exercise, sheet, name) for name in quiz.questions)
-    return ExerciseResult(exercise.id, exercise.unit, answers)
-
-
-def not_handed_in(exercise: CourseExercise) -> ExerciseResult:
-    """There is no sheet."""
-    says = f"{exercise.file} is not there: get a sheet with: handgrad reset {exercise.id}"
-    return _same_for_every_answer(exercise, "todo", "todo", says)
+        says = f"no cell answers the quiz: write your answers into {name} = dict(...), and run that cell"
+        return _same_for_every_answer(quiz, points, "todo", "todo", says)
+    return tuple(_graded(quiz, question, sheet, points) for question in quiz.questions)
 
 
 def _same_for_every_answer(
-    exercise: CourseExercise, status: Status, code: str, says: str, hints: tuple[str, ...] = ()
-) -> ExerciseResult:
-    questions = exercise.quiz.questions
-    points = exercise.points / len(questions)
-    answers = tuple(
+    quiz: Quiz, points: float, status: Status, code: str, says: str, hints: tuple[str, ...] = ()
+) -> tuple[AnswerResult, ...]:
+    return tuple(
         AnswerResult(name, status, 0.0, points, code, says, hints=hints or question.hints)
-        for name, question in questions.items()
+        for name, question in quiz.questions.items()
     )
-    return ExerciseResult(exercise.id, exercise.unit, answers)
 
 
-def _grade_answer(exercise: CourseExercise, sheet: Sheet, name: str) -> AnswerResult:
-    points = exercise.points / len(exercise.quiz.questions)
-    answer = sheet.answers.get(name)
-    question = exercise.quiz.question_with_key(name, sheet.variant)
+def _graded(quiz: Quiz, name: str, sheet: Sheet, points: float) -> AnswerResult:
+    answer, question = sheet.answers.get(name), quiz.question_with_key(name, sheet.variant)
     if answer is None:
         return AnswerResult(name, "todo", 0.0, points, "todo", _misnamed(name, sheet.unknown), hints=question.hints)
     found = mistake_in(question, answer)

@@ -1,4 +1,4 @@
-"""A worker that forks: the warm process stays clean, and each job has a child of its own (Linux)."""
+"""A warm process that forks: it stays clean, and each job has a child of its own (Linux)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Literal
 from grader.child.control_channel import ERROR, JOB, READY, REFUSED, STARTED, STATUS
 from grader.errors import InfrastructureError
 
-from .abstract_worker import Worker
 from .isolation import Isolation
 from .warm_process import (
     GRACE,
     LINGER,
     Reply,
+    Running,
     WarmProcess,
     checked,
     could_not_start,
@@ -33,65 +33,43 @@ PIPE = 1 << 20  # bytes: as much as anybody may ask for
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # no isolated child can send these, not even to itself
 
 
-class ForkingWorker(Worker):
+class ForkingProcess(WarmProcess):
     """A warm process that forks a child for each job; the child is killed when its time is up."""
 
     def __init__(self, isolation: Isolation) -> None:
-        self.isolation = isolation
-        super().__init__()
-
-    def _start(self) -> WarmProcess:
         try:
             self.control, theirs = socket.socketpair()
         except OSError as error:
             raise could_not_start(f"the system refuses a channel to it ({error.strerror})") from error
-        words = ["fork", str(theirs.fileno()), self.isolation]
+        words = ["fork", str(theirs.fileno()), isolation]
         try:
-            self.process = WarmProcess(words, self.isolation, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+            super().__init__(words, isolation, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
         except InfrastructureError:
             self.control.close()
             raise
         finally:
             theirs.close()
         self.control.settimeout(STATUS_LIMIT)
-        return self.process
 
     def close(self) -> None:
-        """End the process; a job that comes all the same starts another."""
-        if self.process is not None:
-            self.process.close()
-            self.control.close()
-            self.process = None
+        super().close()
+        self.control.close()
 
-    def run(self, job: bytes, time_limit: float) -> Reply:
-        """Answer one job frame within `time_limit` seconds.
-
-        A child that is killed by a signal may be the victim of somebody else, or of a machine without memory: it is
-        given a second chance, in a fresh warm process. One that kills itself has no third, and one that was stopped
-        has no second.
-        """
-        reply = self._attempt(job, time_limit)
-        if reply.killed and not self._stopped:
-            self._replace()
-            reply = self._attempt(job, time_limit)
-        return reply
-
-    def _attempt(self, job: bytes, time_limit: float) -> Reply:
-        self._ready_process()
-        child, result = self._send(job)
-        try:
-            with self._running(lambda: _kill(child)):
-                return self._outcome(child, result, time_limit)
-        finally:
-            os.close(child)
-            os.close(result)
-
-    def _says_ready(self, seconds: float) -> bool | None:
+    def says_ready(self, seconds: float) -> bool | None:
         if not readable(self.control.fileno(), seconds):
             return None
         with contextlib.suppress(OSError):
             return self.control.recv(1) == READY
         return False
+
+    def answer(self, job: bytes, time_limit: float, running: Running) -> Reply:
+        child, result = self._send(job)
+        try:
+            with running(lambda: _kill(child)):
+                return self._outcome(child, result, time_limit)
+        finally:
+            os.close(child)
+            os.close(result)
 
     def _send(self, job: bytes) -> tuple[int, int]:
         """Hand over the job; the child's process handle and the readable end of its reply come back."""
@@ -144,7 +122,7 @@ class ForkingWorker(Worker):
         return data
 
     def _lost(self) -> InfrastructureError:
-        self._replace()
+        self.is_spent = True
         return InfrastructureError("the warm process was lost and has been replaced: run the same command again.")
 
 

@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from grader.course import CourseExercise
 from grader.exercise import Declaration
-from grader.reference.references import make_trials, random_numbers, watched_trial
-from grader.reference.tight_memory import tight_memory_trial
-from grader.reference.trial import Trial
+
+from .references import make_trials, random_numbers, watched_trial
+from .tight_memory import tight_memory_trial
+from .trial import Trial
 
 
 def with_some_repeated(declaration: Declaration, trials: Sequence[Trial]) -> list[Trial]:
@@ -28,29 +28,34 @@ def with_some_repeated(declaration: Declaration, trials: Sequence[Trial]) -> lis
 
 @dataclass(frozen=True)
 class TrialsOfRun:
-    """An exercise's trials, each made once, when it is first asked for; `seed` is where they come from."""
+    """An exercise's trials, each made once, when it is first asked for.
 
-    exercise: CourseExercise
+    Args:
+        name: of the exercise; all of them come from it and from the seed.
+    """
+
+    declaration: Declaration
+    name: str
     seed: int
 
     @cached_property
     def judged(self) -> list[Trial]:
-        return make_trials(self.exercise.function, self._random())
+        return make_trials(self.declaration, self._random())
 
     @cached_property
     def asked(self) -> list[Trial]:
         """The trials of a job that are judged, in its order."""
-        return with_some_repeated(self.exercise.function, self.judged)
+        return with_some_repeated(self.declaration, self.judged)
 
     @cached_property
     def watched(self) -> Trial | None:
         """The one in which it is watched whether a gradient is measured."""
-        return watched_trial(self.exercise.function, self._random(1))
+        return watched_trial(self.declaration, self._random(1))
 
     @cached_property
     def tight(self) -> Trial | None:
         """The one with no room for the array that must never be held."""
-        return tight_memory_trial(self.exercise.function, self.judged[0], self._random(2))
+        return tight_memory_trial(self.declaration, self.judged[0], self._random(2))
 
     def _random(self, *stream: int) -> np.random.Generator:
-        return random_numbers(self.seed, self.exercise.id, *stream)
+        return random_numbers(self.seed, self.name, *stream)
