@@ -49,9 +49,10 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
             if limit is None or clock.is_over():
                 raise
             facts["failed"].append({"cell": number, "error": error_facts(error, header["filename"], loading=True)})
-        for found in ("failed", "ignored", "unusual"):
-            del facts[found][MOST_FAILED:]
-        del facts["defined"][MOST_NAMES:]
+        finally:
+            for found in ("failed", "ignored", "unusual"):
+                del facts[found][MOST_FAILED:]
+            del facts["defined"][MOST_NAMES:]
     clock.allow(None)
     function = names.get(header["function"])
     return function if callable(function) and not isinstance(function, PassedOver) else None

@@ -179,12 +179,15 @@ def _is_same(now: Any, was: Any) -> bool:
 
 
 def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:
-    """Every attribute set on a tensor argument, `.grad` included."""
+    """The attributes set on a tensor argument, `.grad` included: what `.g` is, and that the others are there."""
     found = dict(sorted(vars(tensor).items(), key=lambda item: item[0] != "g")[:MAX_ITEMS])
-    grad = torch.Tensor.grad.__get__(tensor)  # type: ignore[union-attr]
-    return {name[:100]: _describe(value, results) for name, value in found.items() if isinstance(name, str)} | (
-        {"grad": _describe(grad, results)} if grad is not None else {}
-    )
+    if (grad := torch.Tensor.grad.__get__(tensor)) is not None:  # type: ignore[union-attr]
+        found["grad"] = grad
+    others = {
+        name[:100]: {"kind": "none" if value is None else "other", "type": type(value).__name__[:100]}
+        for name, value in found.items() if isinstance(name, str) and name != "g"
+    }  # fmt: skip
+    return others | ({"g": _describe(found["g"], results)} if "g" in found else {})
 
 
 def _describe(value: Any, results: Arrays, depth: int = 0) -> Facts:
@@ -203,17 +206,13 @@ def _described(value: Any, results: Arrays, depth: int) -> Facts:
             return _tensor(torch.Tensor.detach(value), results)
     if isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, complex, np.complexfloating)):
         return {"kind": "number", "type": type(value).__name__, "array": _add_array(np.float64(value), results)}
-    if (
-        isinstance(value, np.ndarray)
-        and value.dtype in protocol.NAMES
-        and value.nbytes <= MAX_ARRAY
-        and value.ndim <= protocol.MAX_RANK
-    ):
+    if isinstance(value, np.ndarray) and value.dtype in protocol.NAMES and _fits(value.shape, value.nbytes, results):
         return {"kind": "ndarray", "type": "numpy array", "array": _add_array(value, results)}
     if type(value) in (tuple, list) and depth < MAX_DEPTH:
         items = [_describe(item, results, depth + 1) for item in value[:MAX_ITEMS]]
         numbers = _numbers(value) if depth == 0 else None
-        array = None if numbers is None else _add_array(numbers, results)
+        sent = numbers is not None and _fits(numbers.shape, numbers.nbytes, results)
+        array = _add_array(numbers, results) if sent else None
         return {"kind": "items", "type": type(value).__name__, "items": items, "array": array}
     return {"kind": "other", "type": type(value).__name__[:100]}
 
@@ -231,10 +230,18 @@ def _tensor(tensor: torch.Tensor, results: Arrays) -> Facts:
     if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
         return {"kind": "other", "type": f"{str(tensor.layout).removeprefix('torch.')} {tensor.device.type} tensor"}
     array, dtype = None, str(tensor.dtype).removeprefix("torch.")
-    if tensor.ndim <= protocol.MAX_RANK and tensor.numel() * tensor.element_size() <= MAX_ARRAY:
-        readable = tensor.float() if tensor.dtype is torch.bfloat16 else tensor
+    if _fits(tensor.shape, tensor.numel() * tensor.element_size(), results):
+        readable = tensor
+        if dtype not in protocol.DTYPES:  # numpy has none such
+            readable = tensor.to(torch.complex64 if tensor.is_complex() else torch.float32)
         array = _add_array(readable.resolve_conj().resolve_neg().contiguous().numpy(), results)
     return {"kind": "tensor", "dtype": dtype, "shape": list(tensor.shape), "array": array}
+
+
+def _fits(shape: Sequence[int], size: int, results: Arrays) -> bool:
+    """Whether there is room in the reply for an array of so many bytes, of which one is allowed no more than a part."""
+    room = protocol.MAX_PAYLOAD - sum(array.nbytes for array in results)
+    return len(shape) <= protocol.MAX_RANK and max(shape, default=0) <= MAX_ARRAY and size <= min(MAX_ARRAY, room)
 
 
 def _add_array(array: Any, results: Arrays) -> int:

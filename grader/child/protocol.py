@@ -32,7 +32,7 @@ MAX_FRAME = PREFIX.size + MAX_HEADER + MAX_PAYLOAD
 MAX_RANK = 16
 MOST_PARTS = 1024  # that Linux takes at once: IOV_MAX
 MAX_ARRAYS = 1 << 14
-_NAMES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
+_NAMES = "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
 DTYPES = {name: np.dtype(name) for name in _NAMES}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}  # `dtype.name` is slow
 

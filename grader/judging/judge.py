@@ -43,6 +43,8 @@ Pair = tuple[Trial, np.ndarray]  # a trial with the learner's array in it
 def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
     """The array is a right answer in this trial, whatever it took to compute it."""
     declaration, expected = exercise.function, trial.expected[answer.name]
+    if array.dtype.kind == "c":
+        return False
     if isinstance(declaration, Routine) and declaration.accepts is not None:
         given = array if array.ndim else float(array)
         return bool(np.isfinite(array).all()) and bool(declaration.accepts(given, **trial.inputs))
@@ -226,7 +228,7 @@ class Judge:
             value = structure_checks.value_of(answer, call)
             array, dtype = self.observed.array(value), self._expected_dtype(answer, trial)
             wrong = structure_checks.check_dtype(answer, value, array, dtype)
-            any_dtype = self._wanted(answer) == "list of numbers"
+            any_dtype = self._wanted(answer) == "list of numbers" and array is not None and array.dtype.kind != "c"
             if wrong is not None and not any_dtype and trial.expected[answer.name] is not None:
                 return wrong
         if answer.name in self.mistakes and len(self._finite(pairs)) < len(pairs):
