@@ -124,6 +124,9 @@ def test_why_there_is_nothing_to_grade_is_said(course, tmp_path, files, why) -> 
     assert read(course, put(tmp_path / "eve", files)).nothing == why
 
 
+MARK = "_assignsubmission_file"
+
+
 def roster(tmp_path: Path, text: str) -> Path:
     (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
     return tmp_path / "roster.csv"
@@ -150,8 +153,37 @@ def test_who_might_be_two_is_nobody_of_the_roster(course, tmp_path) -> None:
     text = "sid,name\n1,Wei Zhang\n2,Zhang Wei\n3,Ada\n"
     path = put(tmp_path / "in", {"Wei Zhang/lin_grad.py": RIGHT, "3/lin_grad.py": RIGHT, "ada/relu_grad.py": ""})
     found = by_roster(found_in(course, path), read_roster(roster(tmp_path, text)))
-    assert [(one.key, len(one.folders)) for one in found.each] == [("3", 2), ("Wei Zhang", 1)]
-    assert (found.absent, found.unlisted) == (("1", "2"), ("Wei Zhang",))
+    assert [(one.key, len(one.folders)) for one in found.each] == [("3", 1), ("Wei Zhang", 1), ("ada", 1)]
+    assert (found.absent, found.unlisted) == (("1", "2"), ("Wei Zhang", "ada"))
+
+
+@pytest.mark.parametrize(
+    ("honest", "hostile"),
+    [
+        (f"hon_11{MARK}/lin_grad.py", f"hon_11{MARK}_x y_99{MARK}/lin_grad.py"),
+        (f"hon_11{MARK}_lin_grad.py", f"hon_11{MARK}_x_99{MARK}_lin_grad.py"),
+        ("honone_11_33_lin_grad.py", "honone_11_33_x_99_100_lin_grad.py"),
+    ],
+)
+def test_a_name_that_looks_like_a_neighbours_hand_in_takes_nothing_from_it(course, tmp_path, honest, hostile) -> None:
+    found = found_in(course, put(tmp_path / "in", {honest: RIGHT, hostile: EXITS}))
+    assert [read_submission(names_of(course), one).files for one in found.each] == [{"lin_grad": RIGHT.encode()}]
+    assert found.strays == (hostile.partition("/")[0],)
+
+
+@pytest.mark.parametrize(
+    ("other", "anns", "others"),
+    [
+        ("eve", "hw1-submissions/hw1-hon1", "hw1-submissions/hw1-zz-hon1"),
+        ("hon-1", "hon1", "hon-1"),
+        ("eve", "hon1", "x-hon1"),
+    ],
+)
+def test_who_has_the_very_name_of_the_roster_keeps_it(course, tmp_path, other, anns, others) -> None:
+    path = put(tmp_path / "in", {f"{anns}/lin_grad.py": RIGHT, f"{others}/lin_grad.py": EXITS})
+    found = by_roster(found_in(course, path), read_roster(roster(tmp_path, f"name,github\nAnn,hon1\nEve,{other}\n")))
+    (ann,) = (one for one in found.each if one.key == "hon1")
+    assert read_submission(names_of(course), ann).files == {"lin_grad": RIGHT.encode()}
 
 
 @pytest.mark.parametrize("text", ["", "name\nAda\nAda\n", "colour\nred\n", "sid\n1\n1\n"])

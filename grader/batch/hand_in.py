@@ -16,6 +16,8 @@ CANVAS = re.compile(
     r"(?:(?P<upload>\d+)_(?P<name>.+)|(?P<typed>text|link)\.html)",
     re.DOTALL,
 )
+# A second reading of such a name: a student may be called, or call a file, what looks like another's hand-in.
+ANOTHER = re.compile(r"_\d+_(?:assignsubmission_(?:file|onlinetext)|\d+_)")
 LATE = "it was handed in late, by the name that Canvas gave it"
 Entry = File | Folder
 
@@ -29,12 +31,14 @@ class HandIn:
         folders: what was handed in, not yet looked into.
         known_as: other names and numbers of the student that came with it, for a roster.
         notes: what came with it that an instructor should know.
+        unsure: it may be somebody else's, by a name that can be read in two ways.
     """
 
     key: str
     folders: tuple[Folder, ...]
     known_as: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    unsure: bool = False
 
     @property
     def student(self) -> str:
@@ -60,7 +64,8 @@ def plain(entry: Entry, prefix: str) -> HandIn | None:
         return None
     name = stem(entry.name) if isinstance(entry, File) else entry.name
     key = name.removeprefix(prefix) or name
-    known_as = {key, *(key[at + 1 :] for at, character in enumerate(key) if character == "-")}
+    guesses = (key[at + 1 :] for at, character in enumerate(key) if character == "-" and key == name)
+    known_as = {key, *guesses}
     return HandIn(key, (_as_folder(entry),), frozenset(known_as))
 
 
@@ -71,7 +76,8 @@ def moodle(entry: Entry) -> HandIn | None:
         return None
     name, _, number = found["who"].rpartition("_")
     folder = entry if isinstance(entry, Folder) else folder_of(entry.name, [_renamed(entry, found["name"])])
-    return HandIn(found["who"], (folder,), frozenset({name, number, f"Participant {number}"}))
+    known_as = frozenset({name, number, f"Participant {number}"})
+    return HandIn(found["who"], (folder,), known_as, unsure=len(ANOTHER.findall(entry.name)) > 1)
 
 
 def canvas(entry: Entry) -> HandIn | None:
@@ -84,7 +90,8 @@ def canvas(entry: Entry) -> HandIn | None:
     name = found["name"] or f"{found['typed']}.html"
     file = replace(_renamed(entry, name), modified=int((found["upload"] or "0")[:18]))  # the later upload is the newer
     known_as = frozenset({who.rpartition("_")[0], found["id"] or who})
-    return HandIn(who, (folder_of(who, [file]),), known_as, (LATE,) if late else ())
+    unsure = len(ANOTHER.findall(entry.name)) > 1
+    return HandIn(who, (folder_of(who, [file]),), known_as, (LATE,) if late else (), unsure)
 
 
 def _as_folder(entry: Entry) -> Folder:

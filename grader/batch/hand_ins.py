@@ -168,10 +168,15 @@ class _Finder:
         return found
 
     def _named(self, entries: Sequence[Entry], read: _Reader) -> list[HandIn]:
-        """One hand-in for each entry that `read` understands; the others are strays."""
-        found = [(each, read(each)) for each in entries]
-        self.strays += [each.name for each, one in found if one is None]
-        return [one for _, one in found if one is not None]
+        """One hand-in for each entry that `read` understands; the others are strays.
+
+        So is what may be somebody else's, beside what is surely of that student.
+        """
+        found = [(each.name, read(each)) for each in entries]
+        sure = {one.key for _, one in found if one is not None and not one.unsure}
+        kept = [(name, one) for name, one in found if one is not None and not (one.unsure and one.key in sure)]
+        self.strays += [name for name, _ in found if name not in dict(kept)]
+        return [one for _, one in kept]
 
     def _are_sections(self, entries: Sequence[Entry]) -> bool:
         """The folders hold hand-ins and are none themselves: most hold several, and most names are there once."""

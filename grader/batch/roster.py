@@ -6,7 +6,7 @@ import csv
 import io
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,20 +35,22 @@ class Roster:
     Args:
         students: what each is called in the results.
         people: by number in `students`, for every name and number of a person; several where it is not one person's.
+        spelled: the same, of names as they are spelled; in `people` they are without case and punctuation.
     """
 
     students: tuple[str, ...]
     people: Mapping[str, frozenset[int]]
+    spelled: Mapping[str, frozenset[int]]
 
     def find(self, hand_in: HandIn) -> int | None:
         """Whose it is; `None` where that is nobody of the roster, or might be several."""
-        hits = [
-            self.people[name]
-            for known in (hand_in.key, *sorted(hand_in.known_as))
-            if (name := _folded(known)) in self.people
-        ]
-        certain = {next(iter(found)) for found in hits if len(found) == 1}
-        return certain.pop() if len(certain) == 1 else None
+        known = (hand_in.key, *sorted(hand_in.known_as))
+        for people, names in ((self.spelled, known), (self.people, map(_folded, known))):
+            hits = [people[name] for name in names if name in people]
+            certain = {next(iter(found)) for found in hits if len(found) == 1}
+            if certain:
+                return certain.pop() if len(certain) == 1 else None
+        return None
 
 
 def read_roster(path: Path) -> Roster:
@@ -72,22 +74,20 @@ def read_roster(path: Path) -> Roster:
             f"{path} has no column that tells students apart: its first line should name one, such as student, "
             "username or email, and every line should have another one there."
         )
-    known = defaultdict[str, set[int]](set)
-    for number, row in enumerate(people):
-        for name in _names(head, row):
-            known[_folded(name)].add(number)
-    known.pop("", None)
     students = tuple(row[identity].strip() for row in people)
-    return Roster(students, {name: frozenset(numbers) for name, numbers in known.items()})
+    named = [(name, number) for number, row in enumerate(people) for name in _names(head, row)]
+    return Roster(students, _numbers((_folded(name), number) for name, number in named), _numbers(named))
 
 
 def by_roster(found: HandIns, roster: Roster) -> HandIns:
     """The same hand-ins, each under the name that the roster has for its student."""
     of: dict[int, HandIn] = {}
-    unlisted = []
-    for one in found.each:
+    unlisted, spelled = [], set[int]()
+    for one in sorted(found.each, key=lambda one: one.key not in roster.spelled):
         number = roster.find(one)
-        if number is None:
+        if one.key in roster.spelled and number is not None:
+            spelled.add(number)
+        if number is None or (number in spelled and one.key not in roster.spelled):  # who has that very name keeps it
             unlisted.append(one)
         elif number in of:
             both = of[number].together(one)
@@ -99,6 +99,15 @@ def by_roster(found: HandIns, roster: Roster) -> HandIns:
     each = sorted([*of.values(), *others], key=lambda one: one.key)
     absent = tuple(displayable(name) for number, name in enumerate(roster.students) if number not in of)
     return replace(found, each=tuple(each), absent=absent, unlisted=tuple(one.student for one in others))
+
+
+def _numbers(named: Iterable[tuple[str, int]]) -> dict[str, frozenset[int]]:
+    """The people who have each name."""
+    found = defaultdict[str, set[int]](set)
+    for name, number in named:
+        found[name.strip()].add(number)
+    found.pop("", None)
+    return {name: frozenset(numbers) for name, numbers in found.items()}
 
 
 def _table(text: str) -> Iterator[Sequence[str]]:

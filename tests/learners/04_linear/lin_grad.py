@@ -938,3 +938,112 @@ def lin_grad(inp, out, w, b):
     inp.g = out.g @ w.t()
     w.g = inp.t() @ out.g
     b.g = out.g.sum(0).reshape(*[1] * 17, -1)
+
+
+# %% right: small, empty and large attributes beside the gradients
+import torch
+
+
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.t()
+    w.g = inp.t() @ out.g
+    b.g = out.g.sum(0)
+    inp.mask = (inp > 0).to(torch.uint16)
+    w.empty = torch.zeros(0, 1 << 27)
+    for number in range(4):
+        setattr(b, f"buffer{number}", torch.zeros(1 << 20))
+
+
+# %% wrong: the sum over the batch in a dtype that numpy lacks | b.g: wrong-dtype
+import torch
+
+
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.t()
+    w.g = inp.t() @ out.g
+    b.g = out.g.sum(0).to(torch.float8_e4m3fn)
+
+
+# %% wrong: one nan for the whole bias | b.g: wrong-shape
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.t()
+    w.g = inp.t() @ out.g
+    b.g = out.g.sum() * float('nan')
+
+
+# %% wrong: many functions, and an exception behind them | *: error
+def helper0():
+    pass
+
+
+def helper1():
+    pass
+
+
+def helper2():
+    pass
+
+
+def helper3():
+    pass
+
+
+def helper4():
+    pass
+
+
+def helper5():
+    pass
+
+
+def helper6():
+    pass
+
+
+def helper7():
+    pass
+
+
+def helper8():
+    pass
+
+
+def helper9():
+    pass
+
+
+def helper10():
+    pass
+
+
+def helper11():
+    pass
+
+
+def helper12():
+    pass
+
+
+def helper13():
+    pass
+
+
+def helper14():
+    pass
+
+
+def helper15():
+    pass
+
+
+def helper16():
+    pass
+
+
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.t()
+    w.g = inp.t() @ out.g
+    b.g = out.g.sum(0)
+
+
+print(undefined)

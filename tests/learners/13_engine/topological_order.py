@@ -265,3 +265,24 @@ def topological_order(parents):
             if need[u] == 0:
                 ready.append(u)
     return order
+
+
+# %% right: unsigned numpy integers
+import numpy as np
+
+
+def topological_order(parents):
+    waiting, order = list(range(len(parents))), []
+    while waiting:
+        for i in [i for i in waiting if all(parent in order for parent in parents[i])]:
+            order.append(i)
+            waiting.remove(i)
+    return np.array(order, dtype="uint16")
+
+
+# %% wrong: complex numbers | return: wrong-dtype
+import torch
+
+
+def topological_order(parents):
+    return torch.ones(len(parents), dtype=torch.complex64)
