@@ -24,7 +24,7 @@ from grader.reference.references import right_answer as right_array
 from grader.reference.trace import Place, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
-from . import difference, forward, paths, quotient, right_answer, rows
+from . import difference, forward, paths, quotient, right_answer, rows, turns
 from .along_axis import CLOSED_FORMS, NORM_NAMES, OF_NORM, PICKING, REDUCING, RUNNING, is_picking, is_running
 from .contraction import PRODUCT, SUMMING, is_contraction
 from .functions import FUNCTIONS
@@ -48,7 +48,7 @@ SPECIFIC = (
     "extra-batch-sum wrong-sign missing-local forward-value value-for-gradient extra-factor "
     "reshape-for-transpose inverse-for-transpose sum-of-products partial-batch wrong-operand wrong-point "
     "elementwise-for-matmul diagonal-only summed-wrong-axis broadcast-accident shape-special wrong-factor wrong-local "
-    "hard-coded not-linear"
+    "wrong-order hard-coded not-linear"
 ).split()
 # How often each operator is the mistake in the corpus, the likeliest first: `python benchmarks/naming.py --write`.
 COUNTS_FILE = Path(__file__).with_name("counts.json")
@@ -213,7 +213,11 @@ class Problem:
 
     def on_one_path(self) -> list[Candidate]:
         """A slip on one of several paths only."""
-        every = self._on_paths(self.trace(self.first), lambda edit: True, most=40) if self.has_graph else ()
+        every = (
+            self._on_paths(self.trace(self.first), lambda edit: edit.code != "inverted-mask", most=40)
+            if self.has_graph
+            else ()
+        )
         return self.remembered("on one path", lambda: itertools.islice(every, MOST))
 
     def pairs(self) -> list[Candidate]:
@@ -276,12 +280,13 @@ class Problem:
             yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
         for step, spot in _spots(trace, trace.depends(self.wrt)):
             yield from (Candidate((edit,)) for edit in _edits_at(At(trace, step), FUNCTIONS, spot))
-        for operator, step, where, key, told in forward.taken_of_another(trace):
+        for operator, step, where, key, told in forward.taken_of_another(trace, self.wrt):
             yield _whole(operator, {"spot": Spot(step.line, EVERY, where), "key": key}, told, step, where)
         yield from itertools.starmap(_whole, paths.value_choices(trace))
         yield from self._along_paths(trace)
         yield from self._on_paths(trace, lambda edit: edit.code in LEFT_OUT, most=2)
         yield from itertools.starmap(_whole, paths.whole_choices(trace, self.wrt))
+        yield from itertools.starmap(_whole, turns.loop_choices(trace, self.wrt))
         if not trace.upstream_name:
             yield from itertools.starmap(_whole, difference.difference_choices(trace, self.wrt))
 
@@ -320,14 +325,15 @@ class Problem:
             for at in _operands(trace, step, relevant):
                 operators = family(at)
                 if spot.turns != EVERY:  # in some turns of a loop something is forgotten rather than exchanged
-                    operators = (one for one in operators if one not in VALUES_EXCHANGED)
+                    operators = (one for one in operators if one not in VALUES_EXCHANGED or "missing" in one.name)
                 yield from _edits_at(at, operators, spot)
 
     def _in_forward(self, trace: Trace, *, plain: bool) -> Iterator[Candidate]:
         """Another step of the forward pass, in each way that it can be another."""
         relevant = trace.depends(self.wrt) if self.wrt else set()
+        varying = forward.varying(trace)
         for step, spot in _spots(trace, {step.key for step in trace.steps}):
-            if plain and forward.is_constant_to_sweep(step):
+            if plain and not all(f"%{i}" in varying for i in spot.steps(trace)):
                 continue
             at = At(trace, step)
             if not plain:
@@ -337,6 +343,9 @@ class Problem:
                     if way is Way.FORWARD and (not self.wrt or (plain and at.is_last)):
                         continue
                     told = {} if way is Way.BOTH else {"way": way.value}
+                    local = operator.code == "missing-local" or (operator.code == "wrong-point" and way is Way.BACK)
+                    if self.wrt and local and step.key not in relevant:  # it is a partner that is wrong
+                        operator = replace(operator, code="wrong-operand")
                     for edit in _edits_at(at, (operator,), spot):
                         yield Candidate((replace(edit, way=way, told={**edit.told, **told}),))
             if plain and self.wrt:
@@ -422,9 +431,9 @@ def _spots(trace: Trace, relevant: set[str]) -> Iterator[tuple[Step, Spot]]:
     for line in dict.fromkeys((*lines, *alike)):
         yield trace.steps[trace.turns[line][-1]], Spot(line)
     for line in lines:
-        for turns in TURNS_OF_LOOP if len(trace.turns[line]) > 1 else ():
-            if turns != EVERY:
-                yield trace.steps[trace.turns[line][slice(*turns)][-1]], Spot(line, turns)
+        for some in TURNS_OF_LOOP if len(trace.turns[line]) > 1 else ():
+            if some != EVERY:
+                yield trace.steps[trace.turns[line][slice(*some)][-1]], Spot(line, some)
 
 
 def _operands(trace: Trace, step: Step, relevant: set[str]) -> Iterator[At]:

@@ -168,6 +168,7 @@ PRODUCT = (
     _partner("factor-not-transposed", "transposed", transposed),
     _partner("factor-of-first-example", "partial-batch", lambda q: q[:1].expand(q.shape), 3),
     _partner("factor-of-last-example", "partial-batch", lambda q: q[-1:].expand(q.shape), 3),
+    _partner("factor-averaged", "wrong-operand", lambda q: q.mean(0, keepdim=True).expand(q.shape), 3),
     _partner("inverse-for-transpose", "inverse-for-transpose", _inverted),
     Operator("product-left-out", "missing-local", lambda at: at.g, lambda at: at.y.shape == at.x.shape),
     Operator("gradient-transposed", "transposed", lambda at: transposed(at.back()), lambda at: at.x.dim() > 1),

@@ -84,6 +84,8 @@ def _of_size(known: Known, averages: bool) -> Factor | None:
                 return Factor("sum-for-mean" if averages else "wrong-factor", "factor-multiplied", told)
             typed_in = 1 / left[0]  # a 2 may as well be one that the forward pass has, left out
             if power > 0 and averages and math.isclose(typed_in, round(typed_in), rel_tol=CLOSE) and typed_in > 2.5:
+                if other := _of_sizes(known):  # of an axis that is as long in every trial
+                    return other
                 return Factor("hard-coded", "factor-typed-in", {**told, "number": round(typed_in)})
             expression = f"{spelt(left[0])} / {_bracketed(name)}" if power < 0 else f"{spelt(left[0])} * {name}"
             return Factor("wrong-factor", "factor-expression", {**told, "expression": expression})

@@ -33,6 +33,7 @@ from grader.reference.other_steps import (
     less_one,
     mask_at,
     not_asked,
+    only_factor,
     only_summand,
     other_end,
     other_mask,
@@ -135,7 +136,7 @@ def _activations(at: At) -> Iterator[Parameters]:
 
 def _options(at: At) -> Iterator[Parameters]:
     for name, value in at.step.kwargs.items():
-        if type(value) is bool:
+        if type(value) is bool and name != "keepdim":
             yield {"name": name, "value": not value}
     if at.name in {"var", "std", "var_mean"}:
         yield {"name": "correction", "value": 0 if at.step.kwargs.get("correction", 1) else 1}
@@ -215,6 +216,8 @@ STEPS = (
           tell=lambda at, axis: {"axis": "all" if axis is None else axis}),
     _step("operation-left-out", "missing-local", identity,
           lambda at: _is_function(at) and at.y.shape == at.x.shape and len(at.trace.steps) > 1),
+    _step("operation-left-out", "transposed", identity,
+          lambda at: at.name in PERMUTATIONS and at.y.shape == at.x.shape),
     _step("along-another-axis", "summed-wrong-axis", along_or_all,  # of an operation that keeps the shape
           lambda at: axis_of(at.step) is not None and at.y.shape == at.x.shape and at.x.dim() > 1 and not at.others,
           each=_other_axes),
@@ -239,6 +242,9 @@ STEPS = (
           lambda at: at.name in {"add", "sub"} and len(at.others) == 1,
           each=lambda at: ({"where": where} for where, _ in at.step.operands),
           tell=lambda at, where: {"operand": at.named(at.key(where))}),
+    _step("factor-left-out", "missing-local", only_factor, lambda at: at.name in {"mul", "div"},
+          each=lambda at: ({"where": where} for where, _ in at.step.sources if at.name == "mul" or where == (1,)),
+          tell=lambda at, where: {"operand": at.named(dict(at.step.sources)[where])}),
     _step("all-counted", "wrong-factor", _count_of_all, _is_count),
     _step("places-from-one", "wrong-operand", lambda step: then(step, lambda places: places + 1),
           lambda at: at.name == "arange"),
@@ -250,6 +256,8 @@ STEPS = (
     _step("mask-shifted", "wrong-local", other_mask(shifted_mask(-1)), lambda at: _masks(at, rank=2)),
     _step("mask-transposed", "inverted-mask", other_mask(lambda mask: mask.mT), lambda at: _masks(at, rank=2)),
     _step("another-option", "wrong-local", with_option, lambda at: True, each=_options),
+    _step("another-option", "broadcast-accident", with_option, lambda at: at.step.kwargs.get("keepdim") is True,
+          each=lambda at: ({"name": "keepdim", "value": False},)),
     _step("parts-exchanged", "wrong-sign", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
           lambda at: at.name == "sub" and len(at.others) == 1),
     _step("parts-exchanged", "wrong-operand", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
@@ -310,9 +318,9 @@ BACKWARDS = (
 )  # fmt: skip
 FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
                 "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
-                "mean-less-one", "mask-left-out", "mask-filled-with-zero"}  # fmt: skip
+                "mean-less-one", "mask-left-out", "mask-filled-with-zero", "factor-left-out"}  # fmt: skip
 BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "another-option", "another-exponent",
-             "another-constant"}  # fmt: skip
+             "another-constant", "first-ones-selected", "other-end-selected", "first-places-picked"}  # fmt: skip
 RARER_STEPS = (
     _step("function-applied-as-well", "wrong-local",
           lambda step, function: then(step, lambda value: function.apply({function.operands[0][0]: value})),
@@ -321,9 +329,9 @@ RARER_STEPS = (
 )  # fmt: skip
 
 
-def is_constant_to_sweep(step: Step) -> bool:
-    """A mask, a place, a number: nothing that a gradient goes through, and yet a part of the forward pass."""
-    return not step.operands
+def varying(trace: Trace) -> set[str]:
+    """What some gradient goes through: not a mask, a place, a count, or what is made of these alone."""
+    return set().union(*(trace.depends(name) for name, value in trace.inputs.items() if value.is_floating_point()))
 
 
 def _at(trace: Trace, spot: Any) -> At:
@@ -375,7 +383,7 @@ TRACES = (
              lambda at: ({"axis": axis} for axis in range(at.step.args[0].dim())), lambda at, axis: {"axis": axis},
              Kind.TRACE),
     Operator("another-index", "wrong-operand", _with_index, each=_indices, kind=Kind.TRACE,
-             tell=lambda at, where, key: {"there": key, "here": at.named(dict(at.step.sources)[where])}),
+             tell=lambda at, where, key: {"there": at.named(key), "here": at.named(dict(at.step.sources)[where])}),
     Operator("saved-value", "wrong-operand", _with_saved,
              lambda at: not at.others and at.y.dim() > 0 and at.name not in RESHAPES and not at.is_last,
              lambda at: ({"how": how} for how in SAVED),
@@ -411,15 +419,15 @@ def _of_another(trace: Trace, wrt: str, spot: Any, key: str) -> torch.Tensor:
 TAKEN_OF_ANOTHER = Operator("taken-of-another-value", "wrong-operand", _of_another, kind=Kind.SWEEP)
 
 
-def taken_of_another(trace: Trace) -> Iterator[tuple[Operator, Step, Position, str, Parameters]]:
+def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Step, Position, str, Parameters]]:
     """Every operation that may be taken of an input, or of the output, that is not its own operand."""
-    values = trace.values()
+    values, relevant = trace.values(), trace.depends(wrt)
     for step in trace.steps:
         for where, source in step.sources if step.key != trace.out else ():
             for key in (*trace.inputs, trace.out):
                 like = step.operand(where)
                 if key != source and values[key].shape == like.shape and values[key].dtype == like.dtype:
-                    code = "wrong-point" if len(step.sources) == 1 else "wrong-operand"
+                    code = "wrong-point" if len(step.sources) == 1 and step.key in relevant else "wrong-operand"
                     told = {"there": value_name(trace, key), "here": value_name(trace, source)}
                     yield replace(TAKEN_OF_ANOTHER, code=code), step, where, key, told
 
@@ -521,7 +529,7 @@ def rarer_upstream_choices(trace: Trace) -> Iterator[tuple[Operator, Parameters,
             yield ADDED_TO_UPSTREAM, {"key": key, "sign": sign}, {"verb": verb, **told}
         yield GATED, {"key": key}, told
     for how in OF_UPSTREAM if trace.out_g.dim() else ():
-        code = CODES.get(how, "wrong-operand")
+        code = (CODES | {"sum-of-rows": "sum-of-products"}).get(how, "wrong-operand")
         yield replace(REARRANGED_UPSTREAM, code=code), {"how": how}, {"how": how, **upstream}
 
 
@@ -537,9 +545,9 @@ def ways(operator: Operator, *, plain: bool, differentiated: bool) -> tuple[Way,
     """How a step may be another one: what follows and the way back, or one of these alone.
 
     Args:
-        differentiated: the way back goes through it.
+        differentiated: the way back goes through it; otherwise what is wrong there may still be a partner's value.
     """
     own = PLAIN_WAYS.get(operator.name, ())
-    forward, back = operator.name in FORWARD_ONLY, operator.name in BACK_ONLY and differentiated
+    forward, back = operator.name in FORWARD_ONLY, operator.name in BACK_ONLY or not differentiated
     rarer = (Way.BOTH, *(Way.FORWARD,) * forward, *(Way.BACK,) * back)
     return own if plain else tuple(way for way in rarer if way not in own)

@@ -32,11 +32,14 @@ def through(trace: Trace, source: str, index: int, change: Callable[[torch.Tenso
 
 
 def _between(trace: Trace, source: str, index: int) -> list[Step]:
-    """The steps that make the value of a step from another value alone; none where it takes more, or gives more."""
+    """The steps that make the value of a step from another value and what has nothing to do with that."""
     inside = (trace.reaches(trace.steps[index].key) & trace.depends(source)) - {source}
     steps = [step for step in trace.steps[: index + 1] if step.key in inside]
     closed = all(key in inside for step in steps[:-1] for key in (trace.steps[i].key for i, _ in trace.uses(step.key)))
-    alone = all(key in {source, *inside} for step in steps for _, key in step.operands)
+    own = trace.reaches(source)
+    alone = not any(
+        own & trace.reaches(key) for step in steps for _, key in step.operands if key not in {source, *inside}
+    )
     return steps if closed and alone and 2 <= len(steps) <= MOST_OPERATIONS else []
 
 

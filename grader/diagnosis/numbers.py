@@ -19,8 +19,12 @@ from .operator import Kind, Operator, Parameters
 
 
 def has_number(at: At) -> bool:
-    """A plain number that is no axis and no exponent."""
-    return len(at.step.constants) == 1 and at.name not in RESHAPES | ALONG_AN_AXIS | REDUCTIONS | {"pow"}
+    """A plain number that is no axis and no exponent, and is taken together with an array."""
+    return (
+        bool(at.step.sources)
+        and len(at.step.constants) == 1
+        and at.name not in RESHAPES | ALONG_AN_AXIS | REDUCTIONS | {"pow"}
+    )
 
 
 def _other_numbers(at: At) -> Iterator[Parameters]:

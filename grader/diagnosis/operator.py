@@ -195,6 +195,8 @@ class Pass:
         def change(step: Step) -> Step:
             return edit.operator.rule(step, **edit.parameters)  # type: ignore[no-any-return]
 
+        if edit.way is Way.BACK and not self.trace.depends(self.wrt) & {self.trace.steps[i].key for i in steps}:
+            return replace(self, trace=self._with_other_partners(self.trace.with_steps(dict.fromkeys(steps, change))))
         if edit.way is Way.BACK:
             uses = [(i, where) for i in steps for where, _ in self.trace.steps[i].operands]
             back: dict[Place, Rule] = {(i, where): _through_other(change, where) for i, where in uses}
@@ -211,6 +213,18 @@ class Pass:
             if step.name in BY_VALUE
         }
         return replace(self, trace=other, rules={**self.rules, **by_value}, guarded=True, run_again=False)
+
+    def _with_other_partners(self, other: Trace) -> Trace:
+        """The right pass where the variable comes in, and another one in all that it meets on its way."""
+        relevant, values = self.trace.depends(self.wrt), other.values()
+
+        def meets(step: Step) -> Step:
+            partners = {where: values[key] for where, key in step.sources if key not in relevant}
+            if any(value.shape != step.operand(where).shape for where, value in partners.items()):
+                raise ValueError("it meets a value of another shape")
+            return step.with_operands(partners)
+
+        return replace(self.trace, steps=tuple(map(meets, self.trace.steps)), memo={})
 
 
 LEAVES_NOTHING = {"missing-path", "inverted-mask", "partial-batch", "overwritten", "diagonal-only", "hard-coded"}

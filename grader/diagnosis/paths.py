@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from grader.reference.edges import Edge, Uses, in_loops, is_carried, through, used_often, uses_of, value_of
-from grader.reference.operations import AVERAGES, value_name
+from grader.reference.operations import AVERAGES, step_name, value_name
 from grader.reference.trace import Line, Step, Trace, Use
 
 from .operator import Kind, Operator, Parameters
@@ -51,6 +51,14 @@ def _truncated(trace: Trace, wrt: str, edges: tuple[Edge, ...], exits: tuple[Edg
     return found
 
 
+def _own_turn_missing(trace: Trace, wrt: str, edges: tuple[Edge, ...]) -> torch.Tensor:
+    """What a turn gives to the output itself does not arrive where it uses anything but what the turn before gave."""
+    return trace.backward(wrt) - trace.backward(wrt, skip=_turned_off(trace, None, edges, NO_TURN))
+
+
+MISSING_ALIKE = Operator("paths-alike-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges),
+                         kind=Kind.EDGES)  # fmt: skip
+OWN_TURN_MISSING = Operator("own-turn-missing", "missing-path", _own_turn_missing, kind=Kind.SWEEP)
 MISSING = Operator("path-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges), kind=Kind.EDGES)
 CUT_ONCE = Operator("cut-once", "missing-path", _cut_once, kind=Kind.EDGES)
 BETWEEN_TURNS = Operator("nothing-between-turns", "missing-path", _turned_off, kind=Kind.EDGES)
@@ -72,14 +80,31 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
                 if count > 1 or not is_carried(trace, dropped[0]):
                     yield MISSING, {"edges": dropped}, told, dropped
     carried: list[Edge] = []
+    leaves = False
     for edge, exits in in_loops(trace, wrt):
         if len(edge.uses(trace)) > 1 and is_carried(trace, edge):
             carried.append(edge)
+            leaves = leaves or bool(exits)
         for operator, chosen, turns in _loop_choices(trace, edge, exits):
             yield operator, {"edges": (edge,), **chosen}, {"step": through(trace, (edge,))[0], **turns}, (edge,)
     for back in (0, *LAST_TURNS) if len(carried) > 1 else ():
         keep = slice(-back, None) if back else NO_TURN
         yield BETWEEN_TURNS, {"edges": tuple(carried), "keep": keep}, {"turns": back + 1}, tuple(carried)
+    if leaves:
+        yield OWN_TURN_MISSING, {"edges": tuple(carried)}, {}, tuple(carried)
+    yield from _alike(trace, wrt)
+
+
+def _alike(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters, tuple[Edge, ...]]]:
+    """All paths that begin with one operation, wherever values are used often."""
+    found: dict[str, list[Edge]] = {}
+    for _, edges in used_often(trace, wrt):
+        for edge in edges:
+            found.setdefault(trace.steps[trace.turns[edge.line][0]].name, []).append(edge)
+    for alike in map(tuple, found.values()):
+        if len({edge.source for edge in alike}) == len(alike) > 1:
+            step = replace(trace.steps[trace.turns[alike[0].line][0]], nth=0)
+            yield MISSING_ALIKE, {"edges": alike}, {"step": step_name(step)}, alike
 
 
 def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator[Choice]:
@@ -131,8 +156,18 @@ DERIVATIVES_MULTIPLIED = _whole("derivatives-multiplied", "wrong-local", _deriva
 STOPPED_EARLY = _whole("stopped-early", "missing-local", _gradient_of)
 TERM_OF_LOSS = _whole("term-of-loss", "forward-value", partial(_gradient_of, times_value=True))
 FORWARD_VALUE = _whole("forward-value", "forward-value", lambda trace, _, at: trace.steps[trace.turns[at][-1]].value)
-FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local",
-    lambda trace, wrt: (other := trace.again({wrt: trace.out_g})).values()[other.out])  # fmt: skip
+
+
+def _forward_of_upstream(trace: Trace, wrt: str, linear: bool) -> torch.Tensor:
+    """The forward pass run on the upstream gradient; what is linear in it alone, or with all that is added."""
+    found, *nothing = (
+        (other := trace.again({wrt: g})).values()[other.out]
+        for g in (trace.out_g, torch.zeros_like(trace.out_g))[: 1 + linear]
+    )
+    return found - nothing[0] if nothing else found
+
+
+FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local", _forward_of_upstream)
 TIMES_VALUE = _whole("times-value-of-pass", "extra-factor", _times_value)
 DIVIDED_BY_VALUE = _whole("divided-by-value-of-pass", "extra-factor", _times_value)
 
@@ -167,7 +202,8 @@ def whole_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
                 yield TERM_OF_LOSS, {"line": step.line}, {}, None  # of which each entry counts alike from there on
             yield STOPPED_EARLY, {"line": step.line}, {"value": value_name(trace, key), "variable": wrt}, step
     if trace.upstream_name and trace.out_g.shape == variable.shape:
-        yield FORWARD_OF_UPSTREAM, {}, {"variable": wrt, "upstream": trace.upstream_name}, None
+        told = {"variable": wrt, "upstream": trace.upstream_name}
+        yield from ((FORWARD_OF_UPSTREAM, {"linear": linear}, told, None) for linear in (False, True))
 
 
 def value_choices(trace: Trace) -> Iterator[ChoiceAt]:

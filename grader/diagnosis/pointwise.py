@@ -18,6 +18,7 @@ from .operator import Operator, Parameters
 
 QUOTIENTS = {"div", "__rdiv__", "__rtruediv__", "reciprocal"}
 ROOT_PI = math.pi**0.5
+FAR_BELOW = -1e4
 Axes = tuple[int, ...]
 
 
@@ -72,8 +73,8 @@ def _power(name: str, code: str, slope: Callable[[torch.Tensor, float], torch.Te
 
 
 def _is_left_out(at: At) -> bool:
-    """What is filled in is minus infinity: a softmax gives it no gradient that an inverted mask could pass on."""
-    return -math.inf in at.step.constants.values()
+    """What is filled in is far below zero: a softmax gives it no gradient that an inverted mask could pass on."""
+    return min(at.step.constants.values(), default=0) <= FAR_BELOW
 
 
 POINTWISE = (
@@ -152,6 +153,12 @@ POINTWISE = (
     Operator("derivative-added", "wrong-local", lambda at: at.fitted(at.g + at.d), lambda at: at.name not in SUMS),
     _slope("divided-by-derivative", "wrong-factor", lambda at: 1 / at.d, lambda at: len(_slopes(at)) == 1),
     _slope("divided-by-derivative", "wrong-local", lambda at: 1 / at.d, lambda at: len(_slopes(at)) > 1),
+    _slope("derivative-at-negated", "wrong-point", lambda at: at.derivative_at(-at.x), lambda at: len(_slopes(at)) > 1),
+    Operator("size-for-denominator", "wrong-operand",
+             lambda at, name: at.back(at.g * at.partner / at.trace.sizes[name]),
+             lambda at: at.name == "div" and at.where == (0,) and len(at.others) == 1,
+             lambda at: ({"name": name} for name in at.trace.sizes),
+             lambda at, name: {"name": name, "size": at.trace.sizes[name], "there": at.named(at.key(at.others[0]))}),
     _slope("derivative-at-upstream", "wrong-point", lambda at: at.derivative_at(at.g),
            lambda at: at.is_given_last and len(_slopes(at)) > 1 and at.x.shape == at.y.shape),
 )  # fmt: skip

@@ -48,6 +48,13 @@ def _from_the_other_end(at: At) -> torch.Tensor:
     return at.g[mask].reshape(at.x.shape)
 
 
+def _padded_at_the_other_end(at: At) -> torch.Tensor:
+    """The part that is left where what is put in front of each axis and behind it is exchanged."""
+    width = list(at.step.args[1])
+    width[::2], width[1::2] = width[1::2], width[::2]
+    return replace(at.step, args=(at.step.args[0], width, *at.step.args[2:])).vjp(at.where, at.g)
+
+
 def _carries(name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
     """What is selected comes back multiplied."""
     return Operator(name, "wrong-local", lambda at: at.back(at.g * change(at.y)), lambda at: at.name in SELECTIONS)
@@ -84,12 +91,13 @@ def _in_order(at: At) -> torch.Tensor:
 REARRANGING = (
     Operator("order-for-its-inverse", "transposed", _in_order, lambda at: at.name == "sort"),
     Operator("permuted-again", "transposed", lambda at: at.step.apply({at.where: at.g}),
-             lambda at: at.name in PERMUTATIONS),
+             lambda at: at.name in PERMUTATIONS or (at.name in SELECTIONS and at.y.shape == at.x.shape)),
     Operator("reshaped-for-permuted", "reshape-for-transpose", lambda at: at.g.reshape(at.x.shape),
              lambda at: at.name in PERMUTATIONS),
     Operator("permuted-again-and-reshaped", "reshape-for-transpose",
              lambda at: at.step.apply({at.where: at.g}).reshape(at.x.shape), lambda at: at.name in PERMUTATIONS),
     Operator("cut-from-other-end", "wrong-operand", _from_the_other_end, lambda at: at.name in JOINS),
+    Operator("cut-from-other-end", "wrong-operand", _padded_at_the_other_end, lambda at: at.name == "pad"),
     Operator("cut-into-equal-parts", "shape-special", _equal_parts, lambda at: at.name in JOINS,
              lambda at: ({"first_is_larger": True}, {"first_is_larger": False})),
     Operator("cut-too-early", "wrong-operand", lambda at: _cut_beside(at, -1), lambda at: at.name in JOINS),

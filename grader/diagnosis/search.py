@@ -166,7 +166,14 @@ class Search:
     @property
     def _plain(self) -> list[Candidate]:
         plain = self.problem.plain()
-        return plain if self._has_numbers else [one for one in plain if one.code == "missing-upstream"]
+        return plain if self._has_numbers else [one for one in plain if self._may_leave_nothing(one)]
+
+    def _may_leave_nothing(self, candidate: Candidate) -> bool:
+        """What is 0 everywhere may be the rule of the last operation without the upstream gradient."""
+        if candidate.code != "missing-upstream" or not self.problem.has_graph:
+            return False
+        trace = self.problem.trace(self.problem.first)
+        return any(trace.out == f"%{step}" for edit in candidate.edits for step, _ in edit.at)
 
     @property
     def _rarer(self) -> list[Candidate]:
@@ -265,11 +272,15 @@ class Search:
 
     def _by_part(self) -> Mistake | None:
         """One part replaces the rest where it arrives, or is there in some rows only."""
-        for one, rest, part in self._lacking():
-            lines = [(a, right, r, p) for (_, a), right, r, p in zip(self.pairs, self._rights, rest, part, strict=True)]
+        lacking = [
+            (one, [(a, *line) for (_, a), *line in zip(self.pairs, self._rights, rest, part, strict=True)])
+            for one, rest, part in self._lacking()
+        ]
+        for one, lines in lacking:
             replaced = [_replaces(*line) for line in lines]
             if any(replaced) and None not in replaced:
                 return Mistake("overwritten", (Fact("path-replaces", {"part": _part(one)}),), one.mistake().at)
+        for one, lines in lacking:
             counted = [_rows(array, right, r) for array, right, r, _ in lines]
             uneven = [row for row in counted if row is not None and not row.all()]
             if uneven and all(row is not None for row in counted) and any(row.any() for row in uneven):

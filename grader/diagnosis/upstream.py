@@ -37,6 +37,9 @@ def _other_values(at: At, *, inputs: bool) -> Iterator[Parameters]:
         for key in keys_like(at.trace, at.y):
             if key != at.step.key and (key in at.trace.inputs) is inputs:
                 yield {"key": key}
+    elif not inputs:  # elsewhere that of what it goes into next
+        after = (at.trace.steps[i] for i, _ in at.trace.uses(at.step.key))
+        yield from ({"key": step.key} for step in after if step.value.shape == at.y.shape)
 
 
 def _there(at: At, key: str) -> Parameters:
