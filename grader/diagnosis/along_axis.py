@@ -10,6 +10,7 @@ import torch
 from grader.reference.operand_view import At
 from grader.reference.operations import AVERAGES, along, axis_of, sole_axis
 
+from .contraction import subsets
 from .operator import Operator, Parameters
 
 PICKS = {"max", "min", "amax", "amin"}
@@ -41,8 +42,25 @@ def _counted(at: At, count: str) -> Parameters:
     return {"count": count, "size": COUNTS[count](at), "n": at.n}
 
 
-def _without(at: At, places: slice) -> torch.Tensor:
-    return at.back().index_fill(_axis(at), torch.arange(at.x.shape[_axis(at)])[places], 0)
+def _reduced(at: At) -> tuple[int, ...]:
+    """The axes that it runs over."""
+    axes = at.step.kwargs.get("dim", at.step.kwargs.get("axis", at.step.args[1] if len(at.step.args) > 1 else None))
+    several = range(at.x.dim()) if axes is None else axes if isinstance(axes, (tuple, list)) else (axes,)
+    return tuple(axis % at.x.dim() for axis in several)
+
+
+def _only_one(at: At, axes: tuple[int, ...], which: int) -> torch.Tensor:
+    """The contribution at one place of some of the axes that it runs over; at the others there is none."""
+    if not set(axes) <= set(_reduced(at)):
+        raise ValueError("it runs over other axes in this trial")
+    kept = tuple(which % size if axis in axes else slice(None) for axis, size in enumerate(at.x.shape))
+    found, part = torch.zeros_like(at.x), at.back()
+    found[kept] = part[kept]
+    return found
+
+
+def _of_reduced(at: At) -> Iterator[Parameters]:
+    return ({"axes": axes} for axes in subsets(_reduced(at)))
 
 
 def _root(value: torch.Tensor) -> torch.Tensor:
@@ -56,8 +74,10 @@ REDUCING = (
     Operator("mean-divided-twice", "extra-factor", lambda at: at.back() / at.n, _averages, tell=lambda at: {"n": at.n}),
     Operator("sum-divided", "mean-for-sum", lambda at: at.back() / at.n, lambda at: not _averages(at),
              tell=lambda at: {"n": at.n}),
-    Operator("only-first-reduced", "partial-batch", lambda at: _without(at, slice(1, None)), _has_axis),
-    Operator("only-last-reduced", "partial-batch", lambda at: _without(at, slice(0, -1)), _has_axis),
+    Operator("only-first-reduced", "partial-batch", lambda at, axes: _only_one(at, axes, 0), each=_of_reduced,
+             tell=lambda at, axes: {"axes": [at.axes(at.x.shape)[axis] for axis in axes]}),
+    Operator("only-last-reduced", "partial-batch", lambda at, axes: _only_one(at, axes, -1), each=_of_reduced,
+             tell=lambda at, axes: {"axes": [at.axes(at.x.shape)[axis] for axis in axes]}),
     Operator("terms-squared", "wrong-local", lambda at: at.back() * 2 * at.x),
     Operator("root-of-reduction", "wrong-local", lambda at: at.back(at.g / (2 * _root(at.y)))),
     Operator("divided-by-another-count", "wrong-factor", lambda at, count: at.back() * at.n / COUNTS[count](at),

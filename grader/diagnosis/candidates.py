@@ -34,7 +34,7 @@ from .normalising import NORMS, SOFTMAX
 from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
 from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
 from .rearranging import MOVING, READ, REARRANGING, UPSTREAM_MOVED
-from .turns import OWN_ADDED_LATE, TURNS
+from .turns import ADDED_LATE, TURNS
 from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH
 from .windows import CONVOLUTION, CUTTING, GEOMETRY, PLACES, is_convolution
 
@@ -274,7 +274,7 @@ class Problem:
             yield from (
                 Candidate((edit,), skip)
                 for edit in self._local(
-                    trace, (*ARRIVING, *NORMS, *CUTTING, OWN_ADDED_LATE, *forward.BACKWARDS), family_of
+                    trace, (*ARRIVING, *NORMS, *CUTTING, *ADDED_LATE, *forward.BACKWARDS), family_of
                 )
             )
             yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
@@ -305,6 +305,7 @@ class Problem:
         if self.answer.kind == "gradient":
             yield from itertools.starmap(_whole, forward.rarer_input_choices(trace, self.wrt))
             yield from self._options()
+            yield from itertools.starmap(_whole, forward.exchanged_inputs(trace, self.wrt))
             yield from itertools.starmap(_whole, forward.rarer_upstream_choices(trace))
             yield from itertools.starmap(_whole, rows.row_choices(trace, self.wrt))
             yield from itertools.starmap(_whole, paths.factor_choices(trace, self.wrt))

@@ -5,6 +5,7 @@ What another step changes may be all that follows and the way back, what follows
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -215,7 +216,8 @@ STEPS = (
           each=lambda at: (*_other_axes(at), {"axis": None}),
           tell=lambda at, axis: {"axis": "all" if axis is None else axis}),
     _step("operation-left-out", "missing-local", identity,
-          lambda at: _is_function(at) and at.y.shape == at.x.shape and len(at.trace.steps) > 1),
+          lambda at: _is_function(at) and not _fills(at) and at.y.shape == at.x.shape and len(at.trace.steps) > 1),
+    _step("operation-left-out", "wrong-point", identity, lambda at: _fills(at) and at.y.shape == at.x.shape),
     _step("operation-left-out", "transposed", identity,
           lambda at: at.name in PERMUTATIONS and at.y.shape == at.x.shape),
     _step("along-another-axis", "summed-wrong-axis", along_or_all,  # of an operation that keeps the shape
@@ -493,6 +495,23 @@ def input_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters
         if name == wrt:
             operators = (NOT_ADDED,) if all(trace.steps[i].name in SUMS for i, _ in trace.uses(name)) else ()
         yield from ((operator, {"names": (name,)}, {"name": name}) for operator in operators)
+
+
+def exchanged_inputs(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
+    """Two inputs of one shape that are taken for each other: operator, parameters, what is told."""
+    like = {name: value for name, value in trace.inputs.items() if value.is_floating_point() and value.dim()}
+    for a, b in itertools.combinations(like, 2):
+        if like[a].shape == like[b].shape:
+            yield INPUTS_EXCHANGED, {"names": (a, b)}, {"names": [a, b]}
+
+
+def _inputs_exchanged(trace: Trace, wrt: str, names: tuple[str, str]) -> torch.Tensor:
+    a, b = names
+    other = trace.again({a: trace.inputs[b], b: trace.inputs[a]})
+    return replace(other, out_g=trace.out_g).gradient({a: b, b: a}.get(wrt, wrt))
+
+
+INPUTS_EXCHANGED = Operator("inputs-exchanged", "wrong-operand", _inputs_exchanged, kind=Kind.SWEEP)
 
 
 def rarer_input_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:

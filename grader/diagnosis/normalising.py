@@ -284,6 +284,8 @@ NORMS = (
           lambda d, g: d.r * (g - d.mean(g) - d.h / d.r * d.share(g * d.h / d.r)), lambda d: d.centred),
     _norm("normed-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
           g - d.mean(g, axes) - d.h * _scaled(d, d.total(g * d.h, axes), axes)), each=_over_others),
+    _norm("normed-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
+          g - d.mean(g, axes) - d.h * d.r * _scaled(d, d.total(g * d.h / d.r, axes), axes)), each=_over_others),
     _norm("centred-over-other-axes", "summed-wrong-axis",
           lambda d, g, axes: d.right(g) + d.r * (d.mean(g) - d.mean(g, axes)), lambda d: d.centred, _over_others),
     _norm("projected-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (

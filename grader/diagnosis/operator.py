@@ -224,7 +224,8 @@ class Pass:
                 raise ValueError("it meets a value of another shape")
             return step.with_operands(partners)
 
-        return replace(self.trace, steps=tuple(map(meets, self.trace.steps)), memo={})
+        steps = (meets(step) if step.key in relevant else step for step in self.trace.steps)
+        return replace(self.trace, steps=tuple(steps), memo={})
 
 
 LEAVES_NOTHING = {"missing-path", "inverted-mask", "partial-batch", "overwritten", "diagonal-only", "hard-coded"}

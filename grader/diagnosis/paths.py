@@ -80,18 +80,18 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
                 if count > 1 or not is_carried(trace, dropped[0]):
                     yield MISSING, {"edges": dropped}, told, dropped
     carried: list[Edge] = []
-    leaves = False
+    handed_out: list[Edge] = []
     for edge, exits in in_loops(trace, wrt):
         if len(edge.uses(trace)) > 1 and is_carried(trace, edge):
             carried.append(edge)
-            leaves = leaves or bool(exits)
+            handed_out += [edge] if exits else []
         for operator, chosen, turns in _loop_choices(trace, edge, exits):
             yield operator, {"edges": (edge,), **chosen}, {"step": through(trace, (edge,))[0], **turns}, (edge,)
     for back in (0, *LAST_TURNS) if len(carried) > 1 else ():
         keep = slice(-back, None) if back else NO_TURN
         yield BETWEEN_TURNS, {"edges": tuple(carried), "keep": keep}, {"turns": back + 1}, tuple(carried)
-    if leaves:
-        yield OWN_TURN_MISSING, {"edges": tuple(carried)}, {}, tuple(carried)
+    if handed_out:
+        yield OWN_TURN_MISSING, {"edges": tuple(handed_out)}, {}, tuple(handed_out)
     yield from _alike(trace, wrt)
 
 

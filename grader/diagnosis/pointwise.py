@@ -186,12 +186,14 @@ def shaped(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
 
 
 def _other_outputs(at: At) -> Iterator[Parameters]:
-    return ({"key": key} for key in keys_like(at.trace, at.y) if key != at.step.key)
+    """Of the output's shape: the operand, in every turn of a loop its own, and what else there is."""
+    others = (key for key in keys_like(at.trace, at.y) if key not in (at.step.key, at.source))
+    return ({"key": key} for key in (*([""] if at.x.shape == at.y.shape else []), *others))
 
 
 def _at_output(at: At, key: str, own: str = "") -> torch.Tensor:
     """The derivative written with another output; in one place still with its own."""
-    other = shaped(at.trace.values()[key], at.y)
+    other = shaped(at.trace.values()[key] if key else at.x, at.y)
     y, again = (at.y if own == place else other for place in ("first", "second"))
     return at.fitted(at.g * sum(FORMS[at.name](y, again)))
 
@@ -206,10 +208,10 @@ def _ends_in_two_terms(at: At) -> bool:
 
 OUTPUT_FORMS = (
     Operator("another-output", "wrong-point", _at_output, lambda at: at.name in FORMS, _other_outputs,
-             lambda at, key: {"there": at.named(key)}),
+             lambda at, key: {"there": at.named(key or at.source)}),
     Operator("another-output-in-one-place", "wrong-point", _at_output, lambda at: at.name in OF_TWO_TERMS,
              lambda at: ({**other, "own": own} for own in ("second", "first") for other in _other_outputs(at)),
-             lambda at, key, own: {"there": at.named(key)}),
+             lambda at, key, own: {"there": at.named(key or at.source)}),
     _of_terms("second-term-positive", "wrong-sign", lambda g, a, b: g * (a - b), lambda at: at.name in OF_TWO_TERMS),
     _of_terms("parentheses-missing", "missing-upstream", lambda g, a, b: g * a + b, _ends_in_two_terms),
     _of_terms("parentheses-missing", "missing-upstream", lambda g, a, b: a + g * b, _ends_in_two_terms),

@@ -102,8 +102,8 @@ def _is_handed_out(at: At) -> bool:
     )  # fmt: skip
 
 
-def _own_added_late(trace: Trace, spot: Spot) -> Rules:
-    """What arrives at a turn from behind the loop is added behind the function, and not in front of it."""
+def _added_late(trace: Trace, spot: Spot, leaving: bool) -> Rules:
+    """What arrives at a turn from behind the loop, or from later turns, is added behind the function, not in front."""
     rules: dict[Place, Rule] = {}
     for step in (trace.steps[i] for i in spot.steps(trace)):
         ((where, _),), own = step.operands, [torch.zeros_like(step.value)]
@@ -112,13 +112,18 @@ def _own_added_late(trace: Trace, spot: Spot) -> Rules:
             own[0] = own[0] + later.vjp(use[1], g)
             return torch.zeros_like(own[0])
 
-        rules |= {use: partial(leaves, own=own, use=use) for use in _leaves(trace, step.key)}
+        behind = _leaves(trace, step.key)
+        late = behind if leaving else [use for use in trace.uses(step.key) if use not in behind]
+        rules |= {use: partial(leaves, own=own, use=use) for use in late}
         rules[step.index, where] = lambda _, step, g, where=where, own=own: step.vjp(where, g) + own.pop()  # type: ignore[misc]
     return rules
 
 
-OWN_ADDED_LATE = Operator("own-upstream-behind-function", "missing-local", _own_added_late, _is_handed_out,
-                          tell=lambda at: {"value": at.named(at.step.key)}, kind=Kind.RULES)  # fmt: skip
+ADDED_LATE = tuple(
+    Operator(name, "missing-local", partial(_added_late, leaving=leaving), _is_handed_out,
+             tell=lambda at: {"value": at.named(at.step.key)}, kind=Kind.RULES)
+    for name, leaving in (("own-upstream-behind-function", True), ("later-turns-behind-function", False))
+)  # fmt: skip
 
 
 def _told_turn(at: At, where: Position, by: int | str) -> Parameters:
