@@ -24,11 +24,10 @@ from grader.reference.references import right_answer as right_array
 from grader.reference.trace import Place, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
-from . import difference, forward, paths, quotient, right_answer, rows, turns
+from . import difference, forward, paths, right_answer, rows, turns
 from .along_axis import CLOSED_FORMS, NORM_NAMES, OF_NORM, PICKING, REDUCING, RUNNING, is_picking, is_running
-from .contraction import PRODUCT, SUMMING, is_contraction
+from .contraction import INVERTING, PRODUCT, SUMMING, is_contraction, is_inverting
 from .functions import FUNCTIONS
-from .inverting import INVERTING, is_inverting
 from .mistake import Fact, Mistake
 from .normalising import NORMS, SOFTMAX
 from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
@@ -95,6 +94,11 @@ class Candidate:
     def is_of_end(self) -> bool:
         """It is made from the right answer, without a sweep, and costs next to nothing."""
         return bool(self.edits) and all(edit.operator.kind is Kind.END for edit in self.edits)
+
+    @property
+    def says_where(self) -> bool:
+        """It says in which term something is wrong, and not in what way: less than another name does."""
+        return bool(self.edits) and self.edits[0].operator.name == "part-negated"
 
     @property
     def is_single(self) -> bool:
@@ -205,7 +209,7 @@ class Problem:
 
     def plain(self) -> list[Candidate]:
         """Every mistake that can be computed without the exercise's help, the most specific first."""
-        return self.remembered("plain", lambda: sorted(self._plain(), key=rank))
+        return self.remembered("plain", lambda: sorted(self._plain(), key=lambda one: (rank(one), one.says_where)))
 
     def rarer(self) -> list[Candidate]:
         """More of them, for which a plain relation to the right answer is a likelier explanation."""
@@ -261,7 +265,7 @@ class Problem:
     def _plain(self) -> Iterator[Candidate]:
         yield from self._at_end((*right_answer.PRIOR, *right_answer.RIGHT_ANSWER))
         if not isinstance(self.exercise, Exercise):
-            yield from itertools.starmap(_whole, quotient.quotient_choices(self.first))
+            yield from itertools.starmap(_whole, difference.quotient_choices(self.first))
             return
         if self.wrt and not self.has_graph:
             return

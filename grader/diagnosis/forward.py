@@ -48,6 +48,7 @@ from grader.reference.symbolic_numbers import spelling
 from grader.reference.trace import Place, Position, Rule, Rules, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
+from .along_axis import PICKS
 from .functions import through
 from .numbers import NUMBERS, NUMBERS_BACK, has_number
 from .operator import Kind, Operator, Parameters, Way
@@ -447,6 +448,7 @@ INSTEAD: dict[str, Change] = {
     "mean-of-columns": lambda x: x.mean(-1, keepdim=True).expand(x.shape),
     "less-mean": lambda x: x - x.mean(0), "without-sign": torch.abs, "rounded": torch.round, "squared": torch.square,
 }  # fmt: skip
+LEVEL = {"mean-of-rows", "mean", "sum-of-rows", "sum", "first-row", "last-row", "sum-of-columns", "mean-of-columns"}
 OF_PLACES = {how: INSTEAD[how] for how in "first-row last-row row-before row-behind rows-turned-round".split()} | {
     "read-down": lambda x: x.mT.reshape(x.shape),
 }
@@ -499,9 +501,9 @@ def input_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters
 
 def exchanged_inputs(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
     """Two inputs of one shape that are taken for each other: operator, parameters, what is told."""
-    like = {name: value for name, value in trace.inputs.items() if value.is_floating_point() and value.dim()}
-    for a, b in itertools.combinations(like, 2):
-        if like[a].shape == like[b].shape:
+    inputs = {name: value for name, value in trace.inputs.items() if value.dim()}
+    for a, b in itertools.combinations(inputs, 2):
+        if (inputs[a].shape, inputs[a].dtype) == (inputs[b].shape, inputs[b].dtype):
             yield INPUTS_EXCHANGED, {"names": (a, b)}, {"names": [a, b]}
 
 
@@ -518,6 +520,8 @@ def rarer_input_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Para
     """Other rows of an input, or its numbers changed; another value of the variable itself is another point."""
     for name, value in trace.inputs.items():
         for how in (INSTEAD if value.is_floating_point() else OF_PLACES) if value.dim() else ():
+            if how in LEVEL and any(step.name in PICKS for step in trace.steps):
+                continue  # of equal entries each is the largest
             code = CODES.get(how, "wrong-point" if name == wrt else "wrong-operand")
             yield replace(REARRANGED, code=code), {"names": (name,), "how": how}, {"name": name, "how": how}
 

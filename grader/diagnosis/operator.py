@@ -228,7 +228,7 @@ class Pass:
         return replace(self.trace, steps=tuple(steps), memo={})
 
 
-LEAVES_NOTHING = {"missing-path", "inverted-mask", "partial-batch", "overwritten", "diagonal-only", "hard-coded"}
+LEAVES_NOTHING = {"missing-path", "partial-batch", "overwritten", "diagonal-only", "hard-coded"}
 NOTHING = 1e-9
 
 

@@ -18,7 +18,6 @@ from .operator import Operator, Parameters
 
 QUOTIENTS = {"div", "__rdiv__", "__rtruediv__", "reciprocal"}
 ROOT_PI = math.pi**0.5
-FAR_BELOW = -1e4
 Axes = tuple[int, ...]
 
 
@@ -72,14 +71,9 @@ def _power(name: str, code: str, slope: Callable[[torch.Tensor, float], torch.Te
                     tell=lambda at: {"k": spelling(at.step.args[1])})  # fmt: skip
 
 
-def _is_left_out(at: At) -> bool:
-    """What is filled in is far below zero: a softmax gives it no gradient that an inverted mask could pass on."""
-    return min(at.step.constants.values(), default=0) <= FAR_BELOW
-
-
 POINTWISE = (
     _slope("mask-inverted", "inverted-mask", lambda at: 1 - at.d,
-           lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0} and at.name != "detach" and not _is_left_out(at)),
+           lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0} and at.name != "detach"),
     _slope("minus-missing", "wrong-sign", lambda at: at.ones, lambda at: _slopes(at) == {-1.0}),
     _slope("derivative-missing", "missing-local", lambda at: at.ones,  # more than a sign or the partner in a product
            lambda at: _slopes(at) != {-1.0} and at.name != "detach" and (at.name != "mul" or not at.others)),
@@ -155,10 +149,10 @@ POINTWISE = (
     _slope("divided-by-derivative", "wrong-local", lambda at: 1 / at.d, lambda at: len(_slopes(at)) > 1),
     _slope("derivative-at-negated", "wrong-point", lambda at: at.derivative_at(-at.x), lambda at: len(_slopes(at)) > 1),
     Operator("size-for-denominator", "wrong-operand",
-             lambda at, name: at.back(at.g * at.partner / at.trace.sizes[name]),
-             lambda at: at.name == "div" and at.where == (0,) and len(at.others) == 1,
-             lambda at: ({"name": name} for name in at.trace.sizes),
-             lambda at, name: {"name": name, "size": at.trace.sizes[name], "there": at.named(at.key(at.others[0]))}),
+             lambda at, name: at.back(at.g * at.step.args[1] / at.trace.sizes[name]),
+             lambda at: at.name == "div" and at.where == (0,) and isinstance(at.step.args[1], torch.Tensor),
+             lambda at: ({"name": name} for name in at.trace.sizes), lambda at, name: {
+             "name": name, "size": at.trace.sizes[name], "there": at.named(dict(at.step.sources)[(1,)])}),
     _slope("derivative-at-upstream", "wrong-point", lambda at: at.derivative_at(at.g),
            lambda at: at.is_given_last and len(_slopes(at)) > 1 and at.x.shape == at.y.shape),
 )  # fmt: skip

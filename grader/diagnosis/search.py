@@ -133,7 +133,12 @@ class Search:
 
     @cached_property
     def _has_numbers(self) -> bool:
-        return any(np.any(array) for _, array in self.pairs)
+        """It is not 0 everywhere, but for rounding."""
+        sizes = (
+            (np.abs(a).max(initial=0), np.abs(b).max(initial=0))
+            for (_, a), b in zip(self.pairs, self._rights, strict=True)
+        )
+        return any(size > ZERO * right for size, right in sizes)
 
     def _compute(self, candidate: Candidate, trial: Trial) -> np.ndarray:
         """What a candidate gives in a trial; raises one of `IMPOSSIBLE`, also where the budget is spent."""
