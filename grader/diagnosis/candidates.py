@@ -57,7 +57,6 @@ TURNS_OF_LOOP: Mapping[tuple[int | None, int | None], str] = {
     (None, None): "every", (-1, None): "last", (0, 1): "first", (None, -1): "but-last", (1, None): "but-first",
 }  # fmt: skip
 EVERY = (None, None)
-VALUES_EXCHANGED = (*OUTPUT_FORMS, *EXCHANGED)
 WAY_BACK = {Kind.OPERAND, Kind.UPSTREAM, Kind.EDGES, Kind.RULES}
 
 
@@ -326,12 +325,10 @@ class Problem:
         """Every wrong rule at every place on the way back."""
         relevant = trace.depends(self.wrt)
         for step, spot in _spots(trace, relevant):
-            yield from _edits_at(At(trace, step), arriving, spot)
+            every = spot.turns == EVERY
+            yield from _edits_at(At(trace, step), arriving if every else filter(_forgets, arriving), spot)
             for at in _operands(trace, step, relevant):
-                operators = family(at)
-                if spot.turns != EVERY:  # in some turns of a loop something is forgotten rather than exchanged
-                    operators = (one for one in operators if one not in VALUES_EXCHANGED or "missing" in one.name)
-                yield from _edits_at(at, operators, spot)
+                yield from _edits_at(at, family(at) if every else filter(_forgets, family(at)), spot)
 
     def _in_forward(self, trace: Trace, *, plain: bool) -> Iterator[Candidate]:
         """Another step of the forward pass, in each way that it can be another."""
@@ -341,9 +338,10 @@ class Problem:
             if plain and not all(f"%{i}" in varying for i in spot.steps(trace)):
                 continue
             at = At(trace, step)
-            if not plain:
+            if not plain and spot.turns == EVERY:
                 yield from (Candidate((edit,)) for edit in _edits_at(at, (*forward.TRACES, *PLACES, *READ), spot))
-            for operator in forward.STEPS if plain else (*forward.STEPS, *forward.RARER_STEPS):
+            operators = forward.STEPS if plain else (*forward.STEPS, *forward.RARER_STEPS)
+            for operator in operators if spot.turns == EVERY else filter(_forgets, operators):
                 for way in forward.ways(operator, plain=plain, differentiated=step.key in relevant):
                     if way is Way.FORWARD and (not self.wrt or (plain and at.is_last)):
                         continue
@@ -439,6 +437,12 @@ def _spots(trace: Trace, relevant: set[str]) -> Iterator[tuple[Step, Spot]]:
         for some in TURNS_OF_LOOP if len(trace.turns[line]) > 1 else ():
             if some != EVERY:
                 yield trace.steps[trace.turns[line][slice(*some)][-1]], Spot(line, some)
+
+
+def _forgets(operator: Operator) -> bool:
+    """It may go wrong in some turns of a loop alone: there something is forgotten, or not stopped, not exchanged."""
+    left_out = operator.code.startswith("missing") or operator.name.endswith("left-out")
+    return left_out or operator.name in ("upstream-again", "upstream-of-output")
 
 
 def _operands(trace: Trace, step: Step, relevant: set[str]) -> Iterator[At]:

@@ -42,8 +42,9 @@ def one_ratio(array: np.ndarray, right: np.ndarray) -> float | None:
     """The one factor between two arrays, `None` where there is none."""
     if array.shape != right.shape or not np.any(right):
         return None
-    value = float((array * right).sum() / (right * right).sum())
-    return value if value and scaled_error(array, value * right) < MATCH else None
+    with np.errstate(all="ignore"):
+        value = float((array * right).sum() / (right * right).sum())
+    return value if value and math.isfinite(value) and scaled_error(array, value * right) < MATCH else None
 
 
 def decoded(known: Known, averages: bool) -> Factor | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import torch
 from grader.reference.operand_view import At, unbroadcast
 from grader.reference.operations import SUMS
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Trace
+from grader.reference.trace import Line, Trace
 
 from .operator import Operator, Parameters
 
@@ -179,15 +179,40 @@ def shaped(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return value
 
 
+def turn_of(at: At) -> int:
+    """Which turn of its loop a step is in."""
+    return at.trace.turns[at.step.line].index(at.step.index)
+
+
+def loop_of(at: At, key: str) -> Line | None:
+    """The line that makes a value once in every turn of the loop that the step is in."""
+    line = at.trace.steps[int(key[1:])].line if key.startswith("%") else None
+    count = len(at.trace.turns[at.step.line])
+    return line if line is not None and 1 < count == len(at.trace.turns[line]) else None
+
+
+def values_beside(at: At, values: Mapping[str, torch.Tensor], like: torch.Tensor) -> Iterator[dict[str, Any]]:
+    """Values of one shape, of those that a loop makes only that of the step's own turn: key, and line in a loop."""
+    for key, value in values.items():
+        if value.shape == like.shape and value.is_floating_point():
+            if (line := loop_of(at, key)) is None:
+                yield {"key": key}
+            elif at.trace.turns[line].index(int(key[1:])) == turn_of(at):
+                yield {"key": key, "line": line}
+
+
+def value_at(at: At, key: str, line: Line | None = None) -> torch.Tensor:
+    """A value, in a loop that of the step's own turn."""
+    return at.trace.steps[at.trace.turns[line][turn_of(at)]].value if line else at.trace.values()[key]
+
+
 def _other_outputs(at: At) -> Iterator[Parameters]:
-    """Of the output's shape: the operand, in every turn of a loop its own, and what else there is."""
-    others = (key for key in keys_like(at.trace, at.y) if key not in (at.step.key, at.source))
-    return ({"key": key} for key in (*([""] if at.x.shape == at.y.shape else []), *others))
+    return (one for one in values_beside(at, at.trace.values(), at.y) if one["key"] != at.step.key)
 
 
-def _at_output(at: At, key: str, own: str = "") -> torch.Tensor:
+def _at_output(at: At, key: str, line: Line | None = None, own: str = "") -> torch.Tensor:
     """The derivative written with another output; in one place still with its own."""
-    other = shaped(at.trace.values()[key] if key else at.x, at.y)
+    other = shaped(value_at(at, key, line), at.y)
     y, again = (at.y if own == place else other for place in ("first", "second"))
     return at.fitted(at.g * sum(FORMS[at.name](y, again)))
 
@@ -202,10 +227,10 @@ def _ends_in_two_terms(at: At) -> bool:
 
 OUTPUT_FORMS = (
     Operator("another-output", "wrong-point", _at_output, lambda at: at.name in FORMS, _other_outputs,
-             lambda at, key: {"there": at.named(key or at.source)}),
+             lambda at, key, line=None: {"there": at.named(key)}),
     Operator("another-output-in-one-place", "wrong-point", _at_output, lambda at: at.name in OF_TWO_TERMS,
              lambda at: ({**other, "own": own} for own in ("second", "first") for other in _other_outputs(at)),
-             lambda at, key, own: {"there": at.named(key or at.source)}),
+             lambda at, key, own, line=None: {"there": at.named(key)}),
     _of_terms("second-term-positive", "wrong-sign", lambda g, a, b: g * (a - b), lambda at: at.name in OF_TWO_TERMS),
     _of_terms("parentheses-missing", "missing-upstream", lambda g, a, b: g * a + b, _ends_in_two_terms),
     _of_terms("parentheses-missing", "missing-upstream", lambda g, a, b: a + g * b, _ends_in_two_terms),

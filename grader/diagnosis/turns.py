@@ -30,7 +30,7 @@ def _turns(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
 def _of_another_turn(at: At, where: Position, by: int | str) -> torch.Tensor:
     """The value that the turn before or after takes; behind the last, what that one hands on, or that at once."""
     steps = at.trace.turns[at.step.line]
-    if len(steps) == 1 and by != -1:
+    if len(steps) == 1 and by == 1:
         raise Vague("a loop of one turn does not tell what it would hand on")
     taken = [at.trace.steps[i].operand(where) for i in steps]
     last = At(at.trace, at.trace.steps[steps[-1]])
