@@ -442,7 +442,7 @@ def _spots(trace: Trace, relevant: set[str]) -> Iterator[tuple[Step, Spot]]:
 def _forgets(operator: Operator) -> bool:
     """It may go wrong in some turns of a loop alone: there something is forgotten, or not stopped, not exchanged."""
     left_out = operator.code.startswith("missing") or operator.name.endswith("left-out")
-    return left_out or operator.name in ("upstream-again", "upstream-of-output")
+    return left_out or operator.name in ("upstream-again", "upstream-of-output", "partner-of-another-turn")
 
 
 def _operands(trace: Trace, step: Step, relevant: set[str]) -> Iterator[At]:
