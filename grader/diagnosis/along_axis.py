@@ -59,6 +59,13 @@ def _only_one(at: At, axes: tuple[int, ...], which: int) -> torch.Tensor:
     return found
 
 
+def _axes_told(at: At, axes: tuple[int, ...]) -> Parameters:
+    """The axes, without a name that several of the operand's may have."""
+    named = at.axes(at.x.shape)
+    names = [name for name, _ in named]
+    return {"axes": [[names[i] if names.count(names[i]) == 1 else "", named[i][1]] for i in axes]}
+
+
 def _of_reduced(at: At) -> Iterator[Parameters]:
     return ({"axes": axes} for axes in subsets(_reduced(at)))
 
@@ -75,9 +82,9 @@ REDUCING = (
     Operator("sum-divided", "mean-for-sum", lambda at: at.back() / at.n, lambda at: not _averages(at),
              tell=lambda at: {"n": at.n}),
     Operator("only-first-reduced", "partial-batch", lambda at, axes: _only_one(at, axes, 0), each=_of_reduced,
-             tell=lambda at, axes: {"axes": [at.axes(at.x.shape)[axis] for axis in axes]}),
+             tell=_axes_told),
     Operator("only-last-reduced", "partial-batch", lambda at, axes: _only_one(at, axes, -1), each=_of_reduced,
-             tell=lambda at, axes: {"axes": [at.axes(at.x.shape)[axis] for axis in axes]}),
+             tell=_axes_told),
     Operator("terms-squared", "wrong-local", lambda at: at.back() * 2 * at.x),
     Operator("root-of-reduction", "wrong-local", lambda at: at.back(at.g / (2 * _root(at.y)))),
     Operator("divided-by-another-count", "wrong-factor", lambda at, count: at.back() * at.n / COUNTS[count](at),
