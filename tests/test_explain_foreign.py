@@ -163,8 +163,15 @@ def centre_left_out(out, out_g, x, c, v):
 
 
 KEPT = {"x": normal(4, 6), "keep": torch.rand(4, 6, generator=NORMAL) < 0.7}
+MIXED = {
+    "x": normal(6, 5),
+    "share": torch.rand(6, generator=NORMAL),
+    "order": torch.tensor([2, 0, 5, 1, 3, 4]),
+}
 SOME = {
-    "share": torch.rand(7),
+    "x": normal(6, 3),
+    "w": normal(3, 2),
+    "share": torch.rand(7, generator=NORMAL),
     "source": torch.tensor([0, 3, 3, 1, 5, 2, 4]),
     "target": torch.tensor([1, 0, 2, 2, 4, 5, 1]),
 }
@@ -182,10 +189,7 @@ WRONG = {
         mean_of_kept, KEPT, lambda out, out_g, x, keep: {"x": keep * out_g[:, None] / x.shape[1]},
         {"x": "wrong-operand"},
     ),
-    "permuted as in the forward pass": (
-        mixed, {"x": normal(6, 5), "share": torch.rand(6, generator=NORMAL), "order": torch.tensor([2, 0, 5, 1, 3, 4])}, permuted_again,
-        {"x": "transposed"},
-    ),
+    "permuted as in the forward pass": (mixed, MIXED, permuted_again, {"x": "transposed"}),
     "the derivative at minus the input": (*ranked_backward(-1, 1), {"score": "wrong-point"}),
     "the number of items for that of pairs": (*ranked_backward(1, 0), {"score": "wrong-factor"}),
     "source and target exchanged": (sent, SOME, sent_the_same_way, {"x": "wrong-operand"}),

@@ -174,7 +174,12 @@ class Search:
         return plain if self._has_numbers else [one for one in plain if self._may_leave_nothing(one)]
 
     def _may_leave_nothing(self, candidate: Candidate) -> bool:
-        """What is 0 everywhere may be the rule of the last operation without the upstream gradient."""
+        """What is 0 everywhere may be the rule of the last operation without the upstream gradient.
+
+        What is not quite 0 may also be one of two paths, along which all of it cancels.
+        """
+        if candidate.code == "missing-path":
+            return any(np.any(array) for _, array in self.pairs)
         if candidate.code != "missing-upstream" or not self.problem.has_graph:
             return False
         trace = self.problem.trace(self.problem.first)
