@@ -346,10 +346,12 @@ class Problem:
                     if way is Way.FORWARD and (not self.wrt or (plain and at.is_last)):
                         continue
                     told = {} if way is Way.BOTH else {"way": way.value}
-                    local = operator.code == "missing-local" or (operator.code == "wrong-point" and way is Way.BACK)
-                    if self.wrt and local and step.key not in relevant:  # it is a partner that is wrong
-                        operator = replace(operator, code="wrong-operand")
-                    for edit in _edits_at(at, (operator,), spot):
+                    of_partner = self.wrt and step.key not in relevant
+                    if of_partner and operator.code in ("missing-local", "wrong-point")[: 1 + (way is Way.BACK)]:
+                        own = replace(operator, code="wrong-operand")
+                    else:
+                        own = operator
+                    for edit in _edits_at(at, (own,), spot):
                         yield Candidate((replace(edit, way=way, told={**edit.told, **told}),))
             if plain and self.wrt:
                 for edit in _edits_at(at, (forward.ADDED_UP,), spot):
