@@ -104,6 +104,10 @@ class Candidate:
         """One edit that goes with another one; a single sum over the batch goes with anything."""
         return len(self.edits) == 1 and not (self.only or self.skip) and self.code != "extra-batch-sum"
 
+    def shared(self) -> Candidate:
+        """The same for several answers: what only meets the way back to one of them may be on that to another."""
+        return replace(self, edits=tuple(replace(edit, aside=False) for edit in self.edits))
+
     def mistake(self, *more: Fact) -> Mistake:
         """The record, with more facts behind those of the edits."""
         if self.declared:
@@ -346,13 +350,9 @@ class Problem:
                     if way is Way.FORWARD and (not self.wrt or (plain and at.is_last)):
                         continue
                     told = {} if way is Way.BOTH else {"way": way.value}
-                    of_partner = self.wrt and step.key not in relevant
-                    if of_partner and operator.code in ("missing-local", "wrong-point")[: 1 + (way is Way.BACK)]:
-                        own = replace(operator, code="wrong-operand")
-                    else:
-                        own = operator
-                    for edit in _edits_at(at, (own,), spot):
-                        yield Candidate((replace(edit, way=way, told={**edit.told, **told}),))
+                    for edit in _edits_at(at, (operator,), spot):
+                        aside = bool(self.wrt) and step.key not in relevant
+                        yield Candidate((replace(edit, way=way, aside=aside, told={**edit.told, **told}),))
             if plain and self.wrt:
                 for edit in _edits_at(at, (forward.ADDED_UP,), spot):
                     yield Candidate((replace(edit, parameters={"spot": edit.spot}),))

@@ -104,6 +104,9 @@ class Way(Enum):
     BACK = "back"  # the way back alone
 
 
+PARTNER_WRONG = {("missing-local", Way.BOTH), ("missing-local", Way.BACK), ("wrong-point", Way.BACK)}
+
+
 @dataclass(frozen=True, eq=False)
 class Edit:
     """An operator at its place, with its parameters.
@@ -112,6 +115,7 @@ class Edit:
         told: what its words speak of.
         at: the places that it is made at in the first trial's trace.
         way: of another step of the forward pass, what it changes.
+        aside: that step is not on the way back: the value of a partner is made from it.
     """
 
     operator: Operator
@@ -120,11 +124,14 @@ class Edit:
     told: Parameters = field(default_factory=dict)
     at: tuple[Place, ...] = ()
     way: Way = Way.BOTH
+    aside: bool = False
 
     @property
     def code(self) -> str:
-        """The operator's; a value that is wrong on the way forward alone leaves no derivative out."""
+        """The operator's; a value that is wrong on the way forward alone, or a partner's, leaves no derivative out."""
         code = self.operator.code
+        if self.aside and (code, self.way) in PARTNER_WRONG:
+            return "wrong-operand"
         return "wrong-point" if code == "missing-local" and self.way is Way.FORWARD else code
 
 

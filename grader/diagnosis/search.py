@@ -510,7 +510,8 @@ def _one_cause(left: dict[str, Search]) -> dict[str, Mistake]:
         shared = [(one, [name for name, other in left.items() if other.explains(one)]) for one in search.shareable()]
         one, others = max(shared, key=lambda pair: len(pair[1]), default=(None, []))
         if one is not None and others:
-            found |= {nearest: one.mistake()} | {name: replace(one.mistake(), cause=nearest) for name in others}
+            cause = one.shared().mistake()
+            found |= {nearest: cause} | {name: replace(cause, cause=nearest) for name in others}
             left = {name: other for name, other in left.items() if name not in others}
     return found
 
