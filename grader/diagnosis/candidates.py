@@ -34,7 +34,7 @@ from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
 from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
 from .rearranging import MOVING, READ, REARRANGING, UPSTREAM_MOVED
 from .turns import ADDED_LATE, TURNS
-from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH
+from .upstream import ARRIVING, EXCHANGED, NEXT_FOR_UPSTREAM, ONE_SIDE, THROUGH
 from .windows import CONVOLUTION, CUTTING, GEOMETRY, PLACES, is_convolution
 
 FAITHFUL = 1e-6
@@ -313,10 +313,11 @@ class Problem:
             yield from itertools.starmap(_whole, forward.rarer_input_choices(trace, self.wrt))
             yield from self._options()
             yield from itertools.starmap(_whole, forward.exchanged_inputs(trace, self.wrt))
-            yield from itertools.starmap(_whole, forward.rarer_upstream_choices(trace))
+            yield from itertools.starmap(_whole, forward.rarer_upstream_choices(trace, self.wrt))
             yield from itertools.starmap(_whole, rows.row_choices(trace, self.wrt))
-            yield from itertools.starmap(_whole, paths.factor_choices(trace, self.wrt))
-        yield from (Candidate((edit,)) for edit in self._local(trace, UPSTREAM_MOVED, rare_family_of))
+        yield from (
+            Candidate((edit,)) for edit in self._local(trace, (NEXT_FOR_UPSTREAM, *UPSTREAM_MOVED), rare_family_of)
+        )
 
     def _at_end(self, operators: Iterable[Operator]) -> Iterator[Candidate]:
         end = self.end(self.first)

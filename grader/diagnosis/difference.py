@@ -47,8 +47,6 @@ def _slip(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator
 
 ALWAYS = (
     _slip("truth-added", "wrong-sign", lambda d: d.p + d.t),
-    _slip("difference-of-loss-squared", "wrong-local", lambda d: (d.p - d.t) ** 2),
-    _slip("difference-without-sign", "wrong-local", lambda d: (d.p - d.t).abs()),
     _slip("only-sign-of-difference", "wrong-local", lambda d: (d.p - d.t).sign()),
     _slip("times-belief", "extra-factor", lambda d: d.p * (d.p - d.t)),
     _slip("one-subtracted-everywhere", "wrong-local", lambda d: d.p - 1),
@@ -76,7 +74,7 @@ OF_KIN, BESIDE_TRUTH = (
     _slip(name, "wrong-local", lambda d, name: KIN[name](d.x) - d.t)
     for name in ("another-function-of-variable", "function-beside-truth")
 )
-WITHOUT_BELIEF = {"difference-of-loss-squared", "difference-without-sign", "only-sign-of-difference", "times-belief",
+WITHOUT_BELIEF = {"only-sign-of-difference", "times-belief",
                   "factor-on-belief-only", "factor-on-truth-only", "belief-decided", "variable-for-belief",
                   "function-differentiated-too", "largest-for-marked", "gradient-of-belief"}  # fmt: skip
 

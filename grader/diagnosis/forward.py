@@ -253,7 +253,6 @@ STEPS = (
           lambda at: at.name == "arange"),
     _step("first-places-picked", "wrong-operand", not_asked, lambda at: at.name in SELECTIONS),
     _step("mask-filled-with-zero", "wrong-local", lambda step: with_argument(step, 2, 0.0), _fills),
-    _step("mask-left-out", "inverted-mask", other_mask(torch.zeros_like), _fills),
     _step("mask-turned-round", "inverted-mask", other_mask(torch.logical_not), _masks),
     _step("mask-shifted", "wrong-local", other_mask(shifted_mask(1)), lambda at: _masks(at, rank=2)),
     _step("mask-shifted", "wrong-local", other_mask(shifted_mask(-1)), lambda at: _masks(at, rank=2)),
@@ -321,7 +320,7 @@ BACKWARDS = (
 )  # fmt: skip
 FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
                 "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
-                "mean-less-one", "mask-left-out", "mask-filled-with-zero", "factor-left-out"}  # fmt: skip
+                "mean-less-one", "mask-filled-with-zero", "factor-left-out"}  # fmt: skip
 BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "another-option", "another-exponent",
              "another-constant", "first-ones-selected", "other-end-selected", "first-places-picked"}  # fmt: skip
 RARER_STEPS = (
@@ -391,8 +390,6 @@ TRACES = (
              lambda at: not at.others and at.y.dim() > 0 and at.name not in RESHAPES and not at.is_last,
              lambda at: ({"how": how} for how in SAVED),
              lambda at, how: {"how": how, "value": at.named(at.step.key)}, Kind.TRACE),
-    _later("order-exchanged", "wrong-point", lambda at, value: at.step.apply({at.where: value}),
-           lambda at: not at.others and not {at.name, _next(at).name} & RESHAPES and at.y.shape == at.x.shape),
     _later("masked-later", "wrong-local",  # 0 behind the softmax, and not -inf in front of it
            lambda at, value: value.masked_fill(at.step.args[1], 0.0), lambda at: _fills(at) and bool(_next(at))),
 )  # fmt: skip
@@ -541,7 +538,7 @@ GATED = _upstream("gated-upstream", "wrong-local", lambda g, value: g * (value >
 REARRANGED_UPSTREAM = _upstream("upstream-rearranged", "wrong-operand", lambda g, how: OF_UPSTREAM[how](g))
 
 
-def rarer_upstream_choices(trace: Trace) -> Iterator[tuple[Operator, Parameters, Parameters]]:
+def rarer_upstream_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
     """Something is done to the upstream gradient, where one is given."""
     if not trace.upstream_name:
         return
@@ -551,8 +548,10 @@ def rarer_upstream_choices(trace: Trace) -> Iterator[tuple[Operator, Parameters,
         for sign, verb in ((1, "added to"), (-1, "subtracted from")):
             yield ADDED_TO_UPSTREAM, {"key": key, "sign": sign}, {"verb": verb, **told}
         yield GATED, {"key": key}, told
+    gone = trace.inputs[wrt].shape[:1] != trace.out_g.shape[:1]  # the way back sums over the first axis, too
+    codes = CODES | ({"sum-of-rows": "sum-of-products"} if gone else {})
     for how in OF_UPSTREAM if trace.out_g.dim() else ():
-        code = (CODES | {"sum-of-rows": "sum-of-products"}).get(how, "wrong-operand")
+        code = codes.get(how, "wrong-operand")
         yield replace(REARRANGED_UPSTREAM, code=code), {"how": how}, {"how": how, **upstream}
 
 

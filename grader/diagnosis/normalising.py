@@ -42,19 +42,8 @@ def _in_two(own: Row, summed: Row) -> torch.Tensor:
     return own.own - own.p * summed.total(summed.own)
 
 
-def _another(name: str, mixed: Callable[[Row, torch.Tensor], torch.Tensor], *, whole: bool) -> Operator:
-    """Another value of the pass in the place of the shares: in the whole rule, or in one place of that of softmax."""
-
-    def each(at: At) -> Iterator[Parameters]:
-        own = {at.step.key, at.source} if whole else {at.step.key}
-        return ({"key": key} for key in keys_like(at.trace, at.x) if key not in own)
-
-    def rule(at: At, key: str) -> torch.Tensor:
-        other = shaped(at.trace.values()[key], at.x)
-        return applied(at, other, axes_of(at)) if whole else mixed(Row.of(at), other)
-
-    return Operator(name, "wrong-point", rule, lambda at: at.x.dim() > 0 and (whole or at.name == "softmax"), each,
-                    lambda at, key: {"there": at.named(key)})  # fmt: skip
+def _other_values(at: At) -> Iterator[Parameters]:
+    return ({"key": key} for key in keys_like(at.trace, at.x) if key not in (at.step.key, at.source))
 
 
 def _is_given_upstream(at: At) -> bool:
@@ -93,7 +82,6 @@ SOFTMAX = (
     _shares("operand-for-shares", "wrong-point", lambda x, axes: x),
     _shares("logarithms-for-shares", "wrong-point", lambda x, axes: x - x.logsumexp(axes, keepdim=True)),
     _shares("divided-by-logsumexp", "wrong-point", lambda x, axes: x.exp() / x.logsumexp(axes, keepdim=True)),
-    _shares("values-over-exponentials", "wrong-point", lambda x, axes: x / x.logsumexp(axes, keepdim=True).exp()),
     _shares("values-over-sum", "missing-local", lambda x, axes: x / x.sum(axes, keepdim=True)),
     _shares("softmax-twice", "wrong-point", lambda x, axes: softmax(softmax(x, axes), axes)),
     _shares("sigmoid-for-softmax", "wrong-local", lambda x, axes: x.sigmoid()),
@@ -109,9 +97,9 @@ SOFTMAX = (
     Operator("masked-later", "wrong-local", lambda at: applied(at, _masked_later(at), axes_of(at)),
              lambda at: at.name == "softmax" and _mask_of(at) is not None,
              tell=lambda at: {"after": step_name(at.step)}),
-    _another("another-value-for-shares", lambda r, q: q * (r.g - r.total(q * r.g)), whole=True),
-    _another("another-value-in-row-sum", lambda r, q: r.own - r.p * r.total(q * r.g), whole=False),
-    _another("another-value-before-row-sum", lambda r, q: q * (r.g - r.total(r.own)), whole=False),
+    Operator("another-value-for-shares", "wrong-point",
+             lambda at, key: applied(at, shaped(at.trace.values()[key], at.x), axes_of(at)),
+             lambda at: at.x.dim() > 0, _other_values, lambda at, key: {"there": at.named(key)}),
     _mixed("only-own-part", "missing-path", lambda r: r.own),
     _mixed("only-row-sum", "missing-path", lambda r: -r.p * r.total(r.own)),
     _mixed("row-sum-added", "wrong-sign", lambda r: r.own + r.p * r.total(r.own)),
@@ -129,7 +117,6 @@ SOFTMAX = (
     _mixed("share-of-summed-gradient", "missing-path", lambda r: r.p * r.total(r.g), "softmax"),
     _mixed("own-part-without-share", "missing-local", lambda r: r.g - r.p * r.total(r.own), "softmax"),
     _mixed("log-softmax-for-softmax", "wrong-local", lambda r: r.g - r.p * r.total(r.g), "softmax"),
-    _mixed("shares-squared", "wrong-local", lambda r: r.p * r.own - r.p * r.total(r.p * r.own), "softmax"),
     _mixed("terms-weighted", "extra-factor", lambda r: r.own - r.p * r.total(r.p * r.g), "log_softmax"),
     _mixed("shares-inside-the-sum", "wrong-local", lambda r: r.own - r.total(r.p * r.g), "log_softmax"),
     _mixed("row-sum-for-own-gradient", "wrong-local", lambda r: r.total(r.g) - r.p * r.total(r.g), "log_softmax"),

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import torch
 
 from grader.reference.edges import Edge, Uses, in_loops, is_carried, through, used_often, uses_of, value_of
@@ -28,13 +27,6 @@ def _turned_off(trace: Trace, _: object, edges: tuple[Edge, ...], keep: slice) -
             raise ValueError("there are no such turns at these sizes")
         found |= set(uses) - set(uses[keep])
     return frozenset(found)
-
-
-def _cut_once(trace: Trace, _: object, edges: tuple[Edge, ...], turn: int) -> Uses:
-    uses = edges[0].uses(trace)
-    if not -len(uses) <= turn < len(uses) or len(uses) < 2:
-        raise ValueError("there is no such turn at these sizes")
-    return frozenset([uses[turn]])
 
 
 def _truncated(trace: Trace, wrt: str, edges: tuple[Edge, ...], exits: tuple[Edge, ...], turns: int) -> torch.Tensor:
@@ -60,7 +52,6 @@ MISSING_ALIKE = Operator("paths-alike-missing", "missing-path", lambda trace, _,
                          kind=Kind.EDGES)  # fmt: skip
 OWN_TURN_MISSING = Operator("own-turn-missing", "missing-path", _own_turn_missing, kind=Kind.SWEEP)
 MISSING = Operator("path-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges), kind=Kind.EDGES)
-CUT_ONCE = Operator("cut-once", "missing-path", _cut_once, kind=Kind.EDGES)
 BETWEEN_TURNS = Operator("nothing-between-turns", "missing-path", _turned_off, kind=Kind.EDGES)
 TRUNCATED = Operator("truncated", "missing-path", _truncated, kind=Kind.SWEEP)
 TURNS_KEPT = tuple(
@@ -117,7 +108,6 @@ def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator
             turns = len(range(*keep.indices(99)))
             yield operator, {"keep": keep}, {"value": value_of(trace, edge), "turns": turns}
     if exits:
-        yield from ((CUT_ONCE, {"turn": turn}, {"turns": turn}) for turn in range(-count, count))
         yield from ((TRUNCATED, {"exits": exits, "turns": turns}, {"turns": turns}) for turns in LAST_TURNS)
 
 
@@ -141,13 +131,6 @@ def _gradient_of(trace: Trace, wrt: str, line: Line, *, times_value: bool = Fals
     return (gradient * trace.steps[index].value if times_value else gradient).expand(trace.inputs[wrt].shape)
 
 
-def _times_value(trace: Trace, wrt: str, key: str, divided: bool) -> torch.Tensor:
-    right, value = trace.backward(wrt), trace.values()[key]
-    if np.broadcast_shapes(value.shape, right.shape) != tuple(right.shape):
-        raise ValueError("the shapes do not fit in this trial")
-    return right / value if divided else right * value
-
-
 def _whole(name: str, code: str, rule: Callable[..., torch.Tensor]) -> Operator:
     return Operator(name, code, rule, kind=Kind.SWEEP)
 
@@ -168,23 +151,11 @@ def _forward_of_upstream(trace: Trace, wrt: str, linear: bool) -> torch.Tensor:
 
 
 FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local", _forward_of_upstream)
-TIMES_VALUE = _whole("times-value-of-pass", "extra-factor", _times_value)
-DIVIDED_BY_VALUE = _whole("divided-by-value-of-pass", "extra-factor", _times_value)
 
 
 def _once(trace: Trace) -> list[Step]:
     """The steps whose line is taken once."""
     return [step for step in trace.steps if len(trace.turns[step.line]) == 1]
-
-
-def factor_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
-    """The right answer, multiplied or divided by a value of the forward pass."""
-    for step in _once(trace):
-        value = step.value
-        if value.dim() <= trace.inputs[wrt].dim() and value.is_floating_point() and value.numel() > 1:
-            told = {"value": value_name(trace, step.key)}
-            yield TIMES_VALUE, {"key": step.key, "divided": False}, told, None
-            yield DIVIDED_BY_VALUE, {"key": step.key, "divided": True}, told, None
 
 
 def whole_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:

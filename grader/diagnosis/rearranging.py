@@ -12,7 +12,6 @@ from grader.reference.operations import JOINS, axis_of
 from grader.reference.other_steps import then
 from grader.reference.trace import Step, Trace
 
-from .contraction import transposed
 from .operator import Kind, Operator, Parameters, Spot
 from .pointwise import Axes
 
@@ -102,7 +101,6 @@ REARRANGING = (
              lambda at: ({"first_is_larger": True}, {"first_is_larger": False})),
     Operator("cut-too-early", "wrong-operand", lambda at: _cut_beside(at, -1), lambda at: at.name in JOINS),
     Operator("cut-too-late", "wrong-operand", lambda at: _cut_beside(at, 1), lambda at: at.name in JOINS),
-    _carries("carries-values", lambda value: value),
     _carries("carries-one-over-values", lambda value: 1 / value),
     _carries("carries-exponentials", lambda value: value.exp()),
     _carries("carries-one-over-exponentials", lambda value: (-value).exp()),
@@ -192,10 +190,6 @@ MOVING = (
                                         **_moved(at, at.step.operand(where), **move)}),
     Operator("contribution-moved", "wrong-operand", lambda at, how, axes: MOVED[how](at.back(), axes),
              each=lambda at: _moves(at.x), tell=lambda at, **move: _moved(at, at.x, **move)),
-    Operator("partner-transposed", "transposed",
-             lambda at, where: at.back(replaced={where: transposed(at.step.operand(where))}), _mixes,
-             lambda at: ({"where": where} for where in at.others),
-             lambda at, where: {"there": at.named(at.key(where))}),
     Operator("upstream-reshaped", "reshape-for-transpose", lambda at: at.back(at.g.reshape(at.g.mT.shape).mT),
              lambda at: at.y.dim() > 1 and at.y.shape[-1] != at.y.shape[-2]),
     Operator("upstream-reshaped", "reshape-for-transpose", lambda at: at.back(at.g.mT.reshape(at.g.shape)),

@@ -183,7 +183,6 @@ STRAYS = (
     _together("divided-by-value", "extra-factor", lambda r, v: r / v),
     _right("sign-lost", "wrong-sign", np.abs),
     _right("only-signs", "wrong-local", np.sign),
-    _right("negative-entries-zero", "wrong-local", lambda r: np.maximum(r, 0)),
     _right("clipped", "not-linear", lambda r: np.clip(r, -1, 1)),
     _end("summed-over-later-axis", "summed-wrong-axis", _summed, lambda end: end.right.ndim > 1, tell=_axis_told,
          each=lambda end: ({"how": how, "axis": axis, "kept": kept}

@@ -249,9 +249,19 @@ class Search:
 
     def _closed(self) -> Iterator[Callable[[Trial], np.ndarray]]:
         """What the entries have that a mask must close, where there is one."""
-        for one in self._plain:
-            if one.code == "inverted-mask" and self._computed(one) is not None:
-                yield lambda trial, one=one: self.problem.compute(one, trial)  # type: ignore[misc]
+        for one in (one for one in self._plain if one.code == "inverted-mask"):
+            try:
+                found = {id(trial): self._or_nothing(one, trial) for trial, _ in self.pairs}
+            except IMPOSSIBLE:
+                continue
+            yield lambda trial, found=found: found[id(trial)]  # type: ignore[misc]
+
+    def _or_nothing(self, candidate: Candidate, trial: Trial) -> np.ndarray:
+        """What a candidate gives; zeros where it leaves nothing."""
+        try:
+            return self._compute(candidate, trial)
+        except Vague:
+            return np.zeros_like(self.problem.end(trial).right)
 
     def _by_factor(self) -> Mistake | None:
         """Nothing at all, nearly right, or right but for a factor or a summand."""

@@ -37,9 +37,6 @@ def _other_values(at: At, *, inputs: bool) -> Iterator[Parameters]:
         for one in values_beside(at, at.trace.values(), at.y):
             if one["key"] != at.step.key and (one["key"] in at.trace.inputs) is inputs:
                 yield one
-    elif not inputs:  # elsewhere that of what it goes into next
-        after = (at.trace.steps[i] for i, _ in at.trace.uses(at.step.key))
-        yield from ({"key": step.key} for step in after if step.value.shape == at.y.shape)
 
 
 def _value_instead(at: At, key: str, line: Line | None = None) -> torch.Tensor:
@@ -48,6 +45,12 @@ def _value_instead(at: At, key: str, line: Line | None = None) -> torch.Tensor:
 
 def _there(at: At, key: str, line: Line | None = None) -> Parameters:
     return {"there": at.named(key), **_arriving(at)}
+
+
+def _next_values(at: At) -> Iterator[Parameters]:
+    """What is made of its result next, where that has its shape."""
+    after = (at.trace.steps[i] for i, _ in at.trace.uses(at.step.key))
+    return ({"key": step.key} for step in after if step.value.shape == at.y.shape)
 
 
 def _joins_alike(at: At) -> bool:
@@ -255,6 +258,8 @@ def _other_order(at: At, where: Position) -> torch.Tensor:
     return at.back(replaced={where: made.func(made.args[0][::-1], *made.args[1:], **made.kwargs)})
 
 
+NEXT_FOR_UPSTREAM = Operator("result-for-upstream", "value-for-gradient", _value_instead, _usable, _next_values, _there,
+                             Kind.UPSTREAM)  # fmt: skip
 THROUGH = (
     Operator("parts-of-partner-exchanged", "wrong-operand", _other_order, each=_joined, tell=_partner),
     Operator("another-partner", "wrong-operand", lambda at, where, key: at.back(replaced={
