@@ -27,7 +27,6 @@ from grader.reference.trial import IMPOSSIBLE, Trial
 from . import difference, forward, paths, right_answer, rows, turns
 from .along_axis import CLOSED_FORMS, NORM_NAMES, OF_NORM, PICKING, REDUCING, RUNNING, is_picking, is_running
 from .contraction import INVERTING, PRODUCT, SUMMING, is_contraction, is_inverting
-from .functions import FUNCTIONS
 from .mistake import Fact, Mistake
 from .normalising import NORMS, SOFTMAX
 from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
@@ -273,7 +272,7 @@ class Problem:
         if self.wrt and not self.has_graph:
             return
         trace = self.trace(self.first)
-        yield from itertools.starmap(_whole, forward.input_choices(trace, self.wrt))
+        yield from itertools.starmap(_whole, rows.input_choices(trace, self.wrt))
         if not self.wrt:
             yield from self._in_forward(trace, plain=True)
             return
@@ -286,7 +285,7 @@ class Problem:
             )
             yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
         for step, spot in _spots(trace, trace.depends(self.wrt)):
-            yield from (Candidate((edit,)) for edit in _edits_at(At(trace, step), FUNCTIONS, spot))
+            yield from (Candidate((edit,)) for edit in _edits_at(At(trace, step), paths.FUNCTIONS, spot))
         for operator, step, where, key, told in forward.taken_of_another(trace, self.wrt):
             yield _whole(operator, {"spot": Spot(step.line, EVERY, where), "key": key}, told, step, where)
         yield from itertools.starmap(_whole, paths.value_choices(trace))
@@ -310,10 +309,10 @@ class Problem:
         trace = self.trace(self.first)
         yield from self._in_forward(trace, plain=False)
         if self.answer.kind == "gradient":
-            yield from itertools.starmap(_whole, forward.rarer_input_choices(trace, self.wrt))
+            yield from itertools.starmap(_whole, rows.rarer_input_choices(trace, self.wrt))
             yield from self._options()
-            yield from itertools.starmap(_whole, forward.exchanged_inputs(trace, self.wrt))
-            yield from itertools.starmap(_whole, forward.rarer_upstream_choices(trace, self.wrt))
+            yield from itertools.starmap(_whole, rows.exchanged_inputs(trace, self.wrt))
+            yield from itertools.starmap(_whole, rows.rarer_upstream_choices(trace, self.wrt))
             yield from itertools.starmap(_whole, rows.row_choices(trace, self.wrt))
         yield from (
             Candidate((edit,)) for edit in self._local(trace, (NEXT_FOR_UPSTREAM, *UPSTREAM_MOVED), rare_family_of)

@@ -1,4 +1,4 @@
-"""Another forward pass, differentiated rightly: an input, a constant, an axis, an operation that is not the given one.
+"""Another forward pass, differentiated rightly: a number, an axis, an option, an operation that is not the given one.
 
 What another step changes may be all that follows and the way back, what follows alone, or the way back alone.
 """
@@ -16,6 +16,7 @@ import torch
 
 from grader.reference.operand_view import At
 from grader.reference.operations import (
+    ALONG_AN_AXIS,
     AVERAGES,
     CONTRACTIONS,
     PRODUCTS,
@@ -45,15 +46,114 @@ from grader.reference.other_steps import (
     with_option,
 )
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Place, Position, Rule, Rules, Step, Trace
+from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
-from .along_axis import PICKS
-from .functions import through
-from .numbers import NUMBERS, NUMBERS_BACK, has_number
 from .operator import Kind, Operator, Parameters, Way
+from .paths import bypassed
 from .pointwise import is_pointwise, shaped
 from .rearranging import PERMUTATIONS, SELECTIONS
+
+
+def has_number(at: At) -> bool:
+    """A plain number that is no axis and no exponent, and is taken together with an array."""
+    return (
+        bool(at.step.sources)
+        and len(at.step.constants) == 1
+        and at.name not in RESHAPES | ALONG_AN_AXIS | REDUCTIONS | {"pow"}
+    )
+
+
+def _other_numbers(at: At) -> Iterator[Parameters]:
+    """Other lines in front of it that do the same with another number."""
+    for line in dict.fromkeys(step.line for step in at.trace.steps[: at.step.index] if step.name == at.name):
+        other = At(at.trace, at.trace.steps[at.trace.turns[line][-1]])
+        plain = all(has_number(one) and not one.others for one in (at, other))
+        if plain and other.step.constants != at.step.constants:
+            yield {"line": line}
+
+
+def _exchanged_numbers(trace: Trace, spot: Any, line: Line) -> dict[int, float]:
+    """The steps of two lines, each with the number of the other."""
+    mine, others = spot.steps(trace), trace.turns[line]
+    own, other = (next(iter(trace.steps[steps[0]].constants.values())) for steps in (mine, others))
+    return {**dict.fromkeys(mine, other), **dict.fromkeys(others, own)}
+
+
+SIZES: Mapping[str, Callable[[float], float]] = {"{}": float, "sqrt({})": math.sqrt}
+
+
+def _sizes(trace: Trace) -> dict[str, int]:
+    """The sizes of the axes, and the products of two."""
+    sizes = {name: size for name, size in trace.sizes.items() if not name.startswith("_")}
+    return sizes | {f"{a} * {b}": sizes[a] * sizes[b] for a, b in itertools.combinations(sizes, 2)}
+
+
+def _other_sizes(at: At) -> Iterator[Parameters]:
+    """For a number that is made of the size of an axis: another axis, or a product that this one is in."""
+    (constant,) = at.step.constants.values() if at.name in PRODUCTS and has_number(at) else (1,)
+    for form, made in SIZES.items() if constant > 1 else ():
+        for here, there in itertools.permutations(_sizes(at.trace), 2):
+            plain = " * " not in there or here in there.split(" * ")
+            if plain and " * " not in here and math.isclose(made(_sizes(at.trace)[here]), constant):
+                yield {"form": form, "here": here, "there": there}
+
+
+def _another_size(trace: Trace, spot: Any, form: str, here: str, there: str) -> dict[int, float]:
+    sizes, steps = _sizes(trace), spot.steps(trace)
+    if any(not math.isclose(SIZES[form](sizes[here]), *trace.steps[i].constants.values()) for i in steps):
+        raise ValueError("the number is made of something else in this trial")
+    return dict.fromkeys(steps, SIZES[form](sizes[there]))
+
+
+def _numbers_forward(numbers_of: Callable[..., dict[int, float]]) -> Callable[..., Trace]:
+    """Other numbers in some steps of the forward pass."""
+
+    def rule(trace: Trace, spot: Any, **chosen: Any) -> Trace:
+        numbers = numbers_of(trace, spot, **chosen)
+        return trace.with_steps(dict.fromkeys(numbers, lambda step: with_constant(step, lambda _: numbers[step.index])))
+
+    return rule
+
+
+def _numbers_back(numbers_of: Callable[..., dict[int, float]]) -> Callable[..., Rules]:
+    """The same on the way back alone."""
+
+    def rule(trace: Trace, spot: Any, **chosen: Any) -> Rules:
+        numbers = numbers_of(trace, spot, **chosen)
+
+        def back(_trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
+            ((where, _),) = step.operands
+            other = with_constant(step, lambda _: numbers[step.index])
+            return other.vjp(where, g, {where: step.operand(where)})
+
+        return {(i, trace.steps[i].operands[0][0]): back for i in numbers}
+
+    return rule
+
+
+def _sizes_told(at: At, form: str, here: str, there: str) -> Parameters:
+    return {"here": form.format(here), "there": form.format(there)}
+
+
+def _numbers_told(at: At, line: Line) -> Parameters:
+    other = at.trace.steps[at.trace.turns[line][-1]]
+    return {"there": step_name(replace(other, nth=0)), "here": step_name(replace(at.step, nth=0))}
+
+
+NUMBERS = (
+    Operator("number-of-another-size", "wrong-factor", _numbers_forward(_another_size), each=_other_sizes,
+             tell=_sizes_told, kind=Kind.TRACE),
+    Operator("numbers-exchanged", "wrong-operand", _numbers_forward(_exchanged_numbers), each=_other_numbers,
+             tell=_numbers_told, kind=Kind.TRACE),
+)  # fmt: skip
+NUMBERS_BACK = (
+    Operator("number-of-another-size-back", "wrong-factor", _numbers_back(_another_size), each=_other_sizes,
+             tell=_sizes_told, kind=Kind.RULES),
+    Operator("numbers-exchanged-back", "wrong-operand", _numbers_back(_exchanged_numbers), each=_other_numbers,
+             tell=_numbers_told, kind=Kind.RULES),
+)  # fmt: skip
+
 
 TURNED: Mapping[str, Change] = {"add": torch.sub, "sub": torch.add, "__rsub__": lambda x, constant: constant + x}
 # Functions that may be taken for one another.
@@ -285,7 +385,7 @@ def _of_another_loss(trace: Trace, spot: Any, what: str) -> Rules:
     for first in (trace.steps[i] for i in spot.steps(trace)):
         ((where, key),), last = first.operands, _chain_end(At(trace, first)).index
         slope = LOSSES[what](first.operand(where))
-        rules |= through(trace, key, last, lambda g, slope=slope: g * slope)  # type: ignore[misc]
+        rules |= bypassed(trace, key, last, lambda g, slope=slope: g * slope)  # type: ignore[misc]
     return rules
 
 
@@ -430,129 +530,6 @@ def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Step, P
                     code = "wrong-point" if len(step.sources) == 1 and step.key in relevant else "wrong-operand"
                     told = {"there": value_name(trace, key), "here": value_name(trace, source)}
                     yield replace(TAKEN_OF_ANOTHER, code=code), step, where, key, told
-
-
-# What may be used in the place of an input or of the upstream gradient.
-INSTEAD: dict[str, Change] = {
-    "mean-of-rows": lambda x: x.mean(0, keepdim=True).expand(x.shape), "mean": lambda x: x.mean().expand(x.shape),
-    "sum-of-rows": lambda x: x.sum(0, keepdim=True).expand(x.shape), "sum": lambda x: x.sum().expand(x.shape),
-    "first-row": lambda x: x[:1].expand(x.shape), "last-row": lambda x: x[-1:].expand(x.shape),
-    "row-before": lambda x: x.roll(1, 0), "row-behind": lambda x: x.roll(-1, 0),
-    "row-before-or-none": lambda x: torch.cat((torch.zeros_like(x[:1]), x[:-1])),
-    "row-behind-or-none": lambda x: torch.cat((x[1:], torch.zeros_like(x[:1]))),
-    "rows-turned-round": lambda x: x.flip(0), "sorted": lambda x: x.sort(0).values,
-    "sum-of-columns": lambda x: x.sum(-1, keepdim=True).expand(x.shape),
-    "mean-of-columns": lambda x: x.mean(-1, keepdim=True).expand(x.shape),
-    "less-mean": lambda x: x - x.mean(0), "without-sign": torch.abs, "rounded": torch.round, "squared": torch.square,
-}  # fmt: skip
-LEVEL = {"mean-of-rows", "mean", "sum-of-rows", "sum", "first-row", "last-row", "sum-of-columns", "mean-of-columns"}
-OF_PLACES = {how: INSTEAD[how] for how in "first-row last-row row-before row-behind rows-turned-round".split()} | {
-    "read-down": lambda x: x.mT.reshape(x.shape),
-}
-OF_UPSTREAM = INSTEAD | {"sign": torch.sign, "cut-off": lambda g: g.clamp(-1, 1)}
-CODES = {
-    "sum-of-columns": "sum-of-products",
-    "read-down": "reshape-for-transpose",
-    "first-row": "partial-batch",
-    "last-row": "partial-batch",
-    "sign": "not-linear",
-    "cut-off": "not-linear",
-}
-
-
-def _input(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
-    """Some inputs changed."""
-    return Operator(name, code, lambda trace, names, **how: {key: change(trace.inputs[key], **how) for key in names},
-                    kind=Kind.INPUTS)  # fmt: skip
-
-
-BIASES_MISSING = _input("biases-missing", "wrong-point", torch.zeros_like)
-NOT_ADDED = _input("input-not-added", "wrong-point", torch.zeros_like)
-OF_VALUES = (
-    _input("input-as-zero", "wrong-point", torch.zeros_like), _input("input-as-one", "missing-local", torch.ones_like),
-)  # fmt: skip
-OF_NUMBERS = (
-    _input("counted-from-one", "wrong-operand", lambda places: places - 1),
-    _input("input-not-asked", "wrong-operand", lambda places: torch.arange(places.numel()).view(places.shape)),
-)
-REARRANGED = _input("input-rearranged", "wrong-operand", lambda x, how: (INSTEAD | OF_PLACES)[how](x))
-
-
-def _is_bias(trace: Trace, name: str) -> bool:
-    """It is added to something larger, and used for nothing else."""
-    used = [trace.steps[step] for step, _ in trace.uses(name)]
-    return all(step.name == "add" and trace.inputs[name].numel() < step.value.numel() for step in used) and bool(used)
-
-
-def input_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
-    """An input is left out, or its places are counted from 1: operator, parameters, what is told."""
-    biases = tuple(name for name in trace.inputs if _is_bias(trace, name))
-    if len(biases) > 1:
-        yield BIASES_MISSING, {"names": biases}, {"names": list(biases)}
-    for name, value in trace.inputs.items():
-        operators: tuple[Operator, ...] = OF_VALUES if value.is_floating_point() else OF_NUMBERS
-        if name == wrt:
-            operators = (NOT_ADDED,) if all(trace.steps[i].name in SUMS for i, _ in trace.uses(name)) else ()
-        yield from ((operator, {"names": (name,)}, {"name": name}) for operator in operators)
-
-
-def exchanged_inputs(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
-    """Two inputs of one shape that are taken for each other: operator, parameters, what is told."""
-    inputs = {name: value for name, value in trace.inputs.items() if value.dim()}
-    for a, b in itertools.combinations(inputs, 2):
-        if (inputs[a].shape, inputs[a].dtype) == (inputs[b].shape, inputs[b].dtype):
-            yield INPUTS_EXCHANGED, {"names": (a, b)}, {"names": [a, b]}
-
-
-def _inputs_exchanged(trace: Trace, wrt: str, names: tuple[str, str]) -> torch.Tensor:
-    a, b = names
-    other = trace.again({a: trace.inputs[b], b: trace.inputs[a]})
-    return replace(other, out_g=trace.out_g).gradient({a: b, b: a}.get(wrt, wrt))
-
-
-INPUTS_EXCHANGED = Operator("inputs-exchanged", "wrong-operand", _inputs_exchanged, kind=Kind.SWEEP)
-
-
-def rarer_input_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
-    """Other rows of an input, or its numbers changed; another value of the variable itself is another point."""
-    for name, value in trace.inputs.items():
-        for how in (INSTEAD if value.is_floating_point() else OF_PLACES) if value.dim() else ():
-            if how in LEVEL and any(step.name in PICKS for step in trace.steps):
-                continue  # of equal entries each is the largest
-            code = CODES.get(how, "wrong-point" if name == wrt else "wrong-operand")
-            yield replace(REARRANGED, code=code), {"names": (name,), "how": how}, {"name": name, "how": how}
-
-
-def _upstream(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
-    """Something is done to the upstream gradient before it is used, with a value of the pass or without."""
-
-    def rule(trace: Trace, wrt: str, key: str = "", **chosen: Any) -> torch.Tensor:
-        values = [trace.values()[key].expand(trace.out_g.shape)] if key else []
-        return replace(trace, out_g=change(trace.out_g, *values, **chosen), memo={}).backward(wrt)
-
-    return Operator(name, code, rule, kind=Kind.SWEEP)
-
-
-ADDED_TO_UPSTREAM = _upstream("added-to-upstream", "wrong-operand", lambda g, value, sign: g + sign * value)
-GATED = _upstream("gated-upstream", "wrong-local", lambda g, value: g * (value > 0))
-REARRANGED_UPSTREAM = _upstream("upstream-rearranged", "wrong-operand", lambda g, how: OF_UPSTREAM[how](g))
-
-
-def rarer_upstream_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
-    """Something is done to the upstream gradient, where one is given."""
-    if not trace.upstream_name:
-        return
-    upstream = {"upstream": trace.upstream_name}
-    for key in (*trace.inputs, trace.out):
-        told = {"value": value_name(trace, key), **upstream}
-        for sign, verb in ((1, "added to"), (-1, "subtracted from")):
-            yield ADDED_TO_UPSTREAM, {"key": key, "sign": sign}, {"verb": verb, **told}
-        yield GATED, {"key": key}, told
-    gone = trace.inputs[wrt].shape[:1] != trace.out_g.shape[:1]  # the way back sums over the first axis, too
-    codes = CODES | ({"sum-of-rows": "sum-of-products"} if gone else {})
-    for how in OF_UPSTREAM if trace.out_g.dim() else ():
-        code = codes.get(how, "wrong-operand")
-        yield replace(REARRANGED_UPSTREAM, code=code), {"how": how}, {"how": how, **upstream}
 
 
 # The ways in which a step is more often another one; the other ways are rarer.

@@ -19,8 +19,8 @@ from grader.reference.operations import RESHAPES, step_name
 from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace
 
 from .contraction import subsets
-from .functions import through
 from .operator import Kind, Operator, Parameters, Spot
+from .paths import bypassed
 from .pointwise import Axes, keys_like, shaped
 
 VIEWS = {"reshape", "view", "flatten"}
@@ -150,7 +150,7 @@ def _norm(name: str, code: str, change: Callable[..., torch.Tensor], when: Calla
                 raise ValueError("this is no norm in this trial")
             known = {"trace": trace} if {"where", "line"} & set(chosen) else {}
             new = partial(change, norm, **known, **chosen)
-            rules |= through(trace, norm.source, index, lambda g, norm=norm, new=new: new(norm.arriving(g)))  # type: ignore[misc]
+            rules |= bypassed(trace, norm.source, index, lambda g, norm=norm, new=new: new(norm.arriving(g)))  # type: ignore[misc]
         return rules
 
     def fits(at: At) -> bool:
