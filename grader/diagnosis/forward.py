@@ -160,6 +160,7 @@ TURNED: Mapping[str, Change] = {"add": torch.sub, "sub": torch.add, "__rsub__": 
 KIN: tuple[tuple[str, str], ...] = (
     ("sigmoid", "tanh"), ("softmax", "sigmoid"), ("exp", "sigmoid"), ("relu", "sigmoid"), ("tanh", "relu"),
     ("log_softmax", "softmax"), ("softmax", "log_softmax"), ("sqrt", "square"), ("abs", "square"), ("sin", "cos"),
+    ("elu", "relu"), ("gelu", "relu"), ("silu", "relu"), ("leaky_relu", "relu"), ("softplus", "relu"), ("relu", "abs"),
 )  # fmt: skip
 FUNCTIONS: Mapping[str, Change] = {
     "sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu, "square": torch.square, "exp": torch.exp,

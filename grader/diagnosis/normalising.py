@@ -56,6 +56,8 @@ def _other_axes(at: At) -> Iterator[Parameters]:
 
 def _there_and_here(at: At, axes: Axes) -> Parameters:
     there, here = (at.axes(at.x.shape[i] for i in which) for which in (axes, axes_of(at)))
+    if there == here:  # two axes of one name
+        there, here = ([[f"axis {i}", at.x.shape[i]] for i in which] for which in (axes, axes_of(at)))
     return {"there": there, "here": here}
 
 

@@ -241,7 +241,7 @@ def _value(steps: list[Step], source: str, x: torch.Tensor) -> torch.Tensor:
     """The function's value at another place."""
     values = {source: x}
     for step in steps:
-        values[step.key] = step.apply({where: values[key] for where, key in step.operands})
+        values[step.key] = step.apply({where: values[key] for where, key in step.operands if key in values})
     return values[steps[-1].key]
 
 

@@ -13,6 +13,7 @@ from grader.reference.operand_view import At, unbroadcast
 from grader.reference.operations import SUMS
 from grader.reference.symbolic_numbers import spelling
 from grader.reference.trace import Line, Trace
+from grader.reference.trial import IMPOSSIBLE
 
 from .operator import Operator, Parameters
 
@@ -31,7 +32,10 @@ def is_pointwise(at: At) -> bool:
         return False
     last = torch.zeros(at.y.shape, dtype=at.y.dtype)
     last.view(-1)[-1:] = 1
-    moved = at.back(last, {at.where: at.x.expand(at.y.shape)})
+    try:
+        moved = at.back(last, {at.where: at.x.expand(at.y.shape)})
+    except IMPOSSIBLE:  # it takes that operand in its own shape alone
+        return False
     return not bool(moved.nan_to_num().flatten()[:-1].any())
 
 

@@ -410,7 +410,8 @@ class Search:
         alone = self._first(self._plain)
         for one in (*self.problem.plain(), *self.problem.rarer()):
             shared = bool(one.edits) and all(edit.operator.kind in SHARED for edit in one.edits)
-            shared = shared and not (one.only or one.skip) and (alone is None or rank(one) <= rank(alone))
+            shared = shared and not (one.only or one.skip)
+            shared = shared and (alone is None or alone.is_of_end or rank(one) <= rank(alone))
             if shared and self.explains(one):
                 yield one
 
