@@ -162,6 +162,16 @@ def centre_left_out(out, out_g, x, c, v):
     return {"x": x_g, "c": -(g[:, :, None] * (x[:, None] - c)).sum(0), "v": shares.T @ out_g}
 
 
+def normed(x, gain):
+    return F.layer_norm(x, (x.shape[-1],), gain, eps=1e-4)
+
+
+def deviation_held(out, out_g, x, gain):
+    centred = x - x.mean(-1, keepdim=True)
+    scale, g = (centred.square().mean(-1, keepdim=True) + 1e-4).rsqrt(), out_g * gain
+    return {"x": scale * (g - g.mean(-1, keepdim=True)), "gain": (out_g * centred * scale).sum((0, 1))}
+
+
 KEPT = {"x": normal(4, 6), "keep": torch.rand(4, 6, generator=NORMAL) < 0.7}
 MIXED = {
     "x": normal(6, 5),
@@ -192,7 +202,7 @@ WRONG = {
     "permuted as in the forward pass": (mixed, MIXED, permuted_again, {"x": "transposed"}),
     "the derivative at minus the input": (*ranked_backward(-1, 1), {"score": "wrong-point"}),
     "the number of items for that of pairs": (*ranked_backward(1, 0), {"score": "wrong-factor"}),
-    "source and target exchanged": (sent, SOME, sent_the_same_way, {"x": "wrong-operand"}),
+    "sent on the way back as on the way forward": (sent, SOME, sent_the_same_way, {"x": "wrong-local"}),
     "the first columns for the best": (best, {"x": normal(6, 5)}, put_first, {"x": "wrong-operand"}),
     "an axis that was not kept": (
         averaged, {"x": normal(6, 4), "near": torch.eye(6).roll(1, 0) + torch.eye(6) > 0}, divided_by_columns,
@@ -200,6 +210,9 @@ WRONG = {
     ),
     "a clamp that closes nothing has no mask to invert": (
         cosine, {"a": normal(6, 5), "b": normal(6, 5)}, lengths_held, {"a": "missing-path"}
+    ),
+    "a norm that is one operation": (
+        normed, {"x": normal(3, 4, 5), "gain": normal(5)}, deviation_held, {"x": "missing-path"}
     ),
     "zeros that only rounding keeps from being exact": (
         nearest, {"x": normal(6, 3), "c": normal(4, 3), "v": normal(4, 2)}, centre_left_out, {"x": "hard-coded"}
