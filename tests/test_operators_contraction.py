@@ -65,7 +65,7 @@ LAYERS: dict[str, tuple[Callable[..., Any], str]] = {
     "operators": (lambda inp, w, b: inp @ w + b, "mean-of-terms"),
     "addmm": (lambda inp, w, b: torch.addmm(b, inp, w), "factor-divided"),
     "linear": (lambda inp, w, b: torch.nn.functional.linear(inp, w.t(), b), "factor-divided"),
-    "einsum": (lambda inp, w, b: torch.einsum("ij,jk->ik", inp, w) + b, "factor-divided"),
+    "einsum": (lambda inp, w, b: torch.einsum("ij,jk->ik", inp, w) + b, "mean-of-terms"),
     "keyword": (lambda inp, w, b: torch.matmul(inp, other=w) + b, "mean-of-terms"),
     "in place": (lambda inp, w, b: (inp @ w).add_(b), "mean-of-terms"),
     "rows": (lambda inp, w, b: torch.stack([row @ w + b for row in inp]), "factor-divided"),

@@ -9,9 +9,8 @@ import pytest
 import torch
 from verdicts import Rule, named, told, verdict
 
-from grader.diagnosis.difference import difference_choices
+from grader.diagnosis.difference import difference_choices, quotient_choices
 from grader.diagnosis.operator import Edit
-from grader.diagnosis.quotient import quotient_choices
 from grader.exercise import Answer, Exercise, stored
 from grader.reference.answer_view import End
 from grader.reference.difference_quotient import Quotient

@@ -10,6 +10,7 @@ import torch
 from grader.reference.operand_view import At
 from grader.reference.operations import AVERAGES, along, axis_of, sole_axis
 
+from .contraction import subsets
 from .operator import Operator, Parameters
 
 PICKS = {"max", "min", "amax", "amin"}
@@ -41,8 +42,32 @@ def _counted(at: At, count: str) -> Parameters:
     return {"count": count, "size": COUNTS[count](at), "n": at.n}
 
 
-def _without(at: At, places: slice) -> torch.Tensor:
-    return at.back().index_fill(_axis(at), torch.arange(at.x.shape[_axis(at)])[places], 0)
+def _reduced(at: At) -> tuple[int, ...]:
+    """The axes that it runs over."""
+    axes = at.step.kwargs.get("dim", at.step.kwargs.get("axis", at.step.args[1] if len(at.step.args) > 1 else None))
+    several = range(at.x.dim()) if axes is None else axes if isinstance(axes, (tuple, list)) else (axes,)
+    return tuple(axis % at.x.dim() for axis in several)
+
+
+def _only_one(at: At, some: tuple[int, ...], which: int) -> torch.Tensor:
+    """The contribution at one place of some of the axes that it runs over; at the others there is none."""
+    axes = [_reduced(at)[i] for i in some]
+    kept = tuple(which % size if axis in axes else slice(None) for axis, size in enumerate(at.x.shape))
+    found, part = torch.zeros_like(at.x), at.back()
+    found[kept] = part[kept]
+    return found
+
+
+def _of_reduced(at: At) -> Iterator[Parameters]:
+    return ({"some": some} for some in subsets(tuple(range(len(_reduced(at))))))
+
+
+def _axes_told(at: At, some: tuple[int, ...]) -> Parameters:
+    """The axes, without a name that several of the operand's may have."""
+    named = at.axes(at.x.shape)
+    names = [name for name, _ in named]
+    return {"axes": [[names[i] if names.count(names[i]) == 1 else "", named[i][1]]
+                     for i in (_reduced(at)[k] for k in some)]}  # fmt: skip
 
 
 def _root(value: torch.Tensor) -> torch.Tensor:
@@ -56,8 +81,10 @@ REDUCING = (
     Operator("mean-divided-twice", "extra-factor", lambda at: at.back() / at.n, _averages, tell=lambda at: {"n": at.n}),
     Operator("sum-divided", "mean-for-sum", lambda at: at.back() / at.n, lambda at: not _averages(at),
              tell=lambda at: {"n": at.n}),
-    Operator("only-first-reduced", "partial-batch", lambda at: _without(at, slice(1, None)), _has_axis),
-    Operator("only-last-reduced", "partial-batch", lambda at: _without(at, slice(0, -1)), _has_axis),
+    Operator("only-first-reduced", "partial-batch", lambda at, some: _only_one(at, some, 0), each=_of_reduced,
+             tell=_axes_told),
+    Operator("only-last-reduced", "partial-batch", lambda at, some: _only_one(at, some, -1), each=_of_reduced,
+             tell=_axes_told),
     Operator("terms-squared", "wrong-local", lambda at: at.back() * 2 * at.x),
     Operator("root-of-reduction", "wrong-local", lambda at: at.back(at.g / (2 * _root(at.y)))),
     Operator("divided-by-another-count", "wrong-factor", lambda at, count: at.back() * at.n / COUNTS[count](at),
@@ -113,8 +140,6 @@ PICKING = (
             each=lambda at: ({"axis": axis} for axis in range(at.x.dim())), tell=lambda at, axis: {"axis": axis}),
     _masked("picked-of-all", "summed-wrong-axis",
             lambda at: (at.x == (at.x.max() if "max" in at.name else at.x.min())).to(at.x.dtype)),
-    _masked("picked-beside", "wrong-operand", lambda at, by: _picked(at).roll(by, _axis(at)), when=_has_axis,
-            each=lambda at: ({"by": 1}, {"by": -1})),
 )  # fmt: skip
 
 
@@ -156,7 +181,6 @@ RUNNING = (
              lambda at: ({"axis": axis} for axis in range(at.x.dim())), lambda at, axis: {"axis": axis}),
     Operator("differences-of-neighbours", "inverse-for-transpose", _differences, lambda at: at.name == "cumsum",
              lambda at: ({"backwards": False}, {"backwards": True})),
-    Operator("own-place-left-out", "missing-path", lambda at: at.back() - at.g, lambda at: at.name == "cumsum"),
 )  # fmt: skip
 
 
@@ -165,27 +189,17 @@ def _late(terms: torch.Tensor, axis: int) -> torch.Tensor:
     return terms.flip(axis).cumsum(axis).flip(axis)
 
 
-def _closed(function: str, name: str, code: str, rule: Callable[..., torch.Tensor]) -> Operator:
+def _closed(name: str, code: str, rule: Callable[..., torch.Tensor]) -> Operator:
     """From operand, value, upstream gradient and axis."""
-    return Operator(name, code, lambda at: rule(at.x, at.y, at.g, _axis(at)), lambda at: at.name == function)
+    return Operator(name, code, lambda at: rule(at.x, at.y, at.g, _axis(at)), lambda at: at.name == "cumprod")
 
 
-# The closed form of cumprod is sum(g y) / x, that of logcumsumexp exp(x) sum(g exp(-y)), both sums from the end.
+# The closed form of cumprod is sum(g y) / x, the sum from the end.
 CLOSED_FORMS = (
-    _closed("cumprod", "sum-not-reversed", "wrong-local", lambda x, y, g, i: (g * y).cumsum(i) / x),
-    _closed("cumprod", "summed-before-multiplied", "sum-of-products", lambda x, y, g, i: _late(g, i) * y / x),
-    _closed("cumprod", "factors-summed-apart", "sum-of-products", lambda x, y, g, i: _late(g, i) * _late(y, i) / x),
-    _closed("cumprod", "divided-by-output", "wrong-operand", lambda x, y, g, i: _late(g * y, i) / y),
-    _closed("cumprod", "output-missing", "missing-local", lambda x, y, g, i: _late(g, i) / x),
-    _closed("cumprod", "not-divided-by-operand", "missing-local", lambda x, y, g, i: _late(g * y, i)),
-    _closed("logcumsumexp", "sum-not-reversed", "wrong-local", lambda x, y, g, i: x.exp() * (g * (-y).exp()).cumsum(i)),
-    _closed("logcumsumexp", "summed-before-multiplied", "sum-of-products",
-            lambda x, y, g, i: (x - y).exp() * _late(g, i)),
-    _closed("logcumsumexp", "not-divided-by-running-sum", "missing-local", lambda x, y, g, i: x.exp() * _late(g, i)),
-    _closed("logcumsumexp", "exponential-of-operand-missing", "missing-local",
-            lambda x, y, g, i: _late(g * (-y).exp(), i)),
-    _closed("logcumsumexp", "share-of-whole-row", "wrong-local", lambda x, y, g, i: x.softmax(i) * _late(g, i)),
-    _closed("logcumsumexp", "share-of-whole-row", "wrong-local",
-            lambda x, y, g, i: x.softmax(i) * g.sum(i, keepdim=True)),
-    _closed("logcumsumexp", "own-share-only", "diagonal-only", lambda x, y, g, i: g * (x - y).exp()),
+    _closed("sum-not-reversed", "wrong-local", lambda x, y, g, i: (g * y).cumsum(i) / x),
+    _closed("summed-before-multiplied", "sum-of-products", lambda x, y, g, i: _late(g, i) * y / x),
+    _closed("factors-summed-apart", "sum-of-products", lambda x, y, g, i: _late(g, i) * _late(y, i) / x),
+    _closed("divided-by-output", "wrong-operand", lambda x, y, g, i: _late(g * y, i) / y),
+    _closed("output-missing", "missing-local", lambda x, y, g, i: _late(g, i) / x),
+    _closed("not-divided-by-operand", "missing-local", lambda x, y, g, i: _late(g * y, i)),
 )  # fmt: skip

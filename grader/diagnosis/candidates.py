@@ -24,18 +24,16 @@ from grader.reference.references import right_answer as right_array
 from grader.reference.trace import Place, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
-from . import difference, forward, paths, quotient, right_answer, rows
+from . import difference, forward, paths, right_answer, rows, turns
 from .along_axis import CLOSED_FORMS, NORM_NAMES, OF_NORM, PICKING, REDUCING, RUNNING, is_picking, is_running
-from .contraction import PRODUCT, SUMMING, is_contraction
-from .functions import FUNCTIONS
-from .inverting import INVERTING, is_inverting
+from .contraction import INVERTING, PRODUCT, SUMMING, is_contraction, is_inverting
 from .mistake import Fact, Mistake
 from .normalising import NORMS, SOFTMAX
 from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
 from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
 from .rearranging import MOVING, READ, REARRANGING, UPSTREAM_MOVED
-from .turns import OWN_ADDED_LATE, TURNS
-from .upstream import ARRIVING, EXCHANGED, ONE_SIDE, THROUGH
+from .turns import ADDED_LATE, TURNS
+from .upstream import ARRIVING, EXCHANGED, NEXT_FOR_UPSTREAM, ONE_SIDE, THROUGH
 from .windows import CONVOLUTION, CUTTING, GEOMETRY, PLACES, is_convolution
 
 FAITHFUL = 1e-6
@@ -48,7 +46,7 @@ SPECIFIC = (
     "extra-batch-sum wrong-sign missing-local forward-value value-for-gradient extra-factor "
     "reshape-for-transpose inverse-for-transpose sum-of-products partial-batch wrong-operand wrong-point "
     "elementwise-for-matmul diagonal-only summed-wrong-axis broadcast-accident shape-special wrong-factor wrong-local "
-    "hard-coded not-linear"
+    "wrong-order hard-coded not-linear"
 ).split()
 # How often each operator is the mistake in the corpus, the likeliest first: `python benchmarks/naming.py --write`.
 COUNTS_FILE = Path(__file__).with_name("counts.json")
@@ -58,7 +56,6 @@ TURNS_OF_LOOP: Mapping[tuple[int | None, int | None], str] = {
     (None, None): "every", (-1, None): "last", (0, 1): "first", (None, -1): "but-last", (1, None): "but-first",
 }  # fmt: skip
 EVERY = (None, None)
-VALUES_EXCHANGED = (*OUTPUT_FORMS, *EXCHANGED)
 WAY_BACK = {Kind.OPERAND, Kind.UPSTREAM, Kind.EDGES, Kind.RULES}
 
 
@@ -97,9 +94,18 @@ class Candidate:
         return bool(self.edits) and all(edit.operator.kind is Kind.END for edit in self.edits)
 
     @property
+    def says_where(self) -> bool:
+        """It says in which term something is wrong, and not in what way: less than another name does."""
+        return bool(self.edits) and self.edits[0].operator.name == "part-negated"
+
+    @property
     def is_single(self) -> bool:
         """One edit that goes with another one; a single sum over the batch goes with anything."""
         return len(self.edits) == 1 and not (self.only or self.skip) and self.code != "extra-batch-sum"
+
+    def shared(self) -> Candidate:
+        """The same for several answers: what only meets the way back to one of them may be on that to another."""
+        return replace(self, edits=tuple(replace(edit, aside=False) for edit in self.edits))
 
     def mistake(self, *more: Fact) -> Mistake:
         """The record, with more facts behind those of the edits."""
@@ -205,7 +211,7 @@ class Problem:
 
     def plain(self) -> list[Candidate]:
         """Every mistake that can be computed without the exercise's help, the most specific first."""
-        return self.remembered("plain", lambda: sorted(self._plain(), key=rank))
+        return self.remembered("plain", lambda: sorted(self._plain(), key=lambda one: (rank(one), one.says_where)))
 
     def rarer(self) -> list[Candidate]:
         """More of them, for which a plain relation to the right answer is a likelier explanation."""
@@ -213,7 +219,11 @@ class Problem:
 
     def on_one_path(self) -> list[Candidate]:
         """A slip on one of several paths only."""
-        every = self._on_paths(self.trace(self.first), lambda edit: True, most=40) if self.has_graph else ()
+        every = (
+            self._on_paths(self.trace(self.first), lambda edit: edit.code != "inverted-mask", most=40)
+            if self.has_graph
+            else ()
+        )
         return self.remembered("on one path", lambda: itertools.islice(every, MOST))
 
     def pairs(self) -> list[Candidate]:
@@ -257,12 +267,12 @@ class Problem:
     def _plain(self) -> Iterator[Candidate]:
         yield from self._at_end((*right_answer.PRIOR, *right_answer.RIGHT_ANSWER))
         if not isinstance(self.exercise, Exercise):
-            yield from itertools.starmap(_whole, quotient.quotient_choices(self.first))
+            yield from itertools.starmap(_whole, difference.quotient_choices(self.first))
             return
         if self.wrt and not self.has_graph:
             return
         trace = self.trace(self.first)
-        yield from itertools.starmap(_whole, forward.input_choices(trace, self.wrt))
+        yield from itertools.starmap(_whole, rows.input_choices(trace, self.wrt))
         if not self.wrt:
             yield from self._in_forward(trace, plain=True)
             return
@@ -270,18 +280,19 @@ class Problem:
             yield from (
                 Candidate((edit,), skip)
                 for edit in self._local(
-                    trace, (*ARRIVING, *NORMS, *CUTTING, OWN_ADDED_LATE, *forward.BACKWARDS), family_of
+                    trace, (*ARRIVING, *NORMS, *CUTTING, *ADDED_LATE, *forward.BACKWARDS), family_of
                 )
             )
             yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
         for step, spot in _spots(trace, trace.depends(self.wrt)):
-            yield from (Candidate((edit,)) for edit in _edits_at(At(trace, step), FUNCTIONS, spot))
-        for operator, step, where, key, told in forward.taken_of_another(trace):
+            yield from (Candidate((edit,)) for edit in _edits_at(At(trace, step), paths.FUNCTIONS, spot))
+        for operator, step, where, key, told in forward.taken_of_another(trace, self.wrt):
             yield _whole(operator, {"spot": Spot(step.line, EVERY, where), "key": key}, told, step, where)
         yield from itertools.starmap(_whole, paths.value_choices(trace))
         yield from self._along_paths(trace)
         yield from self._on_paths(trace, lambda edit: edit.code in LEFT_OUT, most=2)
         yield from itertools.starmap(_whole, paths.whole_choices(trace, self.wrt))
+        yield from itertools.starmap(_whole, turns.loop_choices(trace, self.wrt))
         if not trace.upstream_name:
             yield from itertools.starmap(_whole, difference.difference_choices(trace, self.wrt))
 
@@ -298,12 +309,14 @@ class Problem:
         trace = self.trace(self.first)
         yield from self._in_forward(trace, plain=False)
         if self.answer.kind == "gradient":
-            yield from itertools.starmap(_whole, forward.rarer_input_choices(trace, self.wrt))
+            yield from itertools.starmap(_whole, rows.rarer_input_choices(trace, self.wrt))
             yield from self._options()
-            yield from itertools.starmap(_whole, forward.rarer_upstream_choices(trace))
+            yield from itertools.starmap(_whole, rows.exchanged_inputs(trace, self.wrt))
+            yield from itertools.starmap(_whole, rows.rarer_upstream_choices(trace, self.wrt))
             yield from itertools.starmap(_whole, rows.row_choices(trace, self.wrt))
-            yield from itertools.starmap(_whole, paths.factor_choices(trace, self.wrt))
-        yield from (Candidate((edit,)) for edit in self._local(trace, UPSTREAM_MOVED, rare_family_of))
+        yield from (
+            Candidate((edit,)) for edit in self._local(trace, (NEXT_FOR_UPSTREAM, *UPSTREAM_MOVED), rare_family_of)
+        )
 
     def _at_end(self, operators: Iterable[Operator]) -> Iterator[Candidate]:
         end = self.end(self.first)
@@ -316,29 +329,30 @@ class Problem:
         """Every wrong rule at every place on the way back."""
         relevant = trace.depends(self.wrt)
         for step, spot in _spots(trace, relevant):
-            yield from _edits_at(At(trace, step), arriving, spot)
+            every = spot.turns == EVERY
+            yield from _edits_at(At(trace, step), arriving if every else filter(_forgets, arriving), spot)
             for at in _operands(trace, step, relevant):
-                operators = family(at)
-                if spot.turns != EVERY:  # in some turns of a loop something is forgotten rather than exchanged
-                    operators = (one for one in operators if one not in VALUES_EXCHANGED)
-                yield from _edits_at(at, operators, spot)
+                yield from _edits_at(at, family(at) if every else filter(_forgets, family(at)), spot)
 
     def _in_forward(self, trace: Trace, *, plain: bool) -> Iterator[Candidate]:
         """Another step of the forward pass, in each way that it can be another."""
         relevant = trace.depends(self.wrt) if self.wrt else set()
+        varying = forward.varying(trace)
         for step, spot in _spots(trace, {step.key for step in trace.steps}):
-            if plain and forward.is_constant_to_sweep(step):
+            if plain and not all(f"%{i}" in varying for i in spot.steps(trace)):
                 continue
             at = At(trace, step)
-            if not plain:
+            if not plain and spot.turns == EVERY:
                 yield from (Candidate((edit,)) for edit in _edits_at(at, (*forward.TRACES, *PLACES, *READ), spot))
-            for operator in forward.STEPS if plain else (*forward.STEPS, *forward.RARER_STEPS):
+            operators = forward.STEPS if plain else (*forward.STEPS, *forward.RARER_STEPS)
+            for operator in operators if spot.turns == EVERY else filter(_forgets, operators):
                 for way in forward.ways(operator, plain=plain, differentiated=step.key in relevant):
                     if way is Way.FORWARD and (not self.wrt or (plain and at.is_last)):
                         continue
                     told = {} if way is Way.BOTH else {"way": way.value}
                     for edit in _edits_at(at, (operator,), spot):
-                        yield Candidate((replace(edit, way=way, told={**edit.told, **told}),))
+                        aside = bool(self.wrt) and step.key not in relevant
+                        yield Candidate((replace(edit, way=way, aside=aside, told={**edit.told, **told}),))
             if plain and self.wrt:
                 for edit in _edits_at(at, (forward.ADDED_UP,), spot):
                     yield Candidate((replace(edit, parameters={"spot": edit.spot}),))
@@ -422,9 +436,15 @@ def _spots(trace: Trace, relevant: set[str]) -> Iterator[tuple[Step, Spot]]:
     for line in dict.fromkeys((*lines, *alike)):
         yield trace.steps[trace.turns[line][-1]], Spot(line)
     for line in lines:
-        for turns in TURNS_OF_LOOP if len(trace.turns[line]) > 1 else ():
-            if turns != EVERY:
-                yield trace.steps[trace.turns[line][slice(*turns)][-1]], Spot(line, turns)
+        for some in TURNS_OF_LOOP if len(trace.turns[line]) > 1 else ():
+            if some != EVERY:
+                yield trace.steps[trace.turns[line][slice(*some)][-1]], Spot(line, some)
+
+
+def _forgets(operator: Operator) -> bool:
+    """It may go wrong in some turns of a loop alone: there something is forgotten, or not stopped, not exchanged."""
+    left_out = operator.code.startswith("missing") or operator.name.endswith("left-out")
+    return left_out or operator.name in ("upstream-again", "upstream-of-output", "partner-of-another-turn")
 
 
 def _operands(trace: Trace, step: Step, relevant: set[str]) -> Iterator[At]:

@@ -1,17 +1,22 @@
-"""Losses whose gradient is a difference of two values, such as belief less truth, and the slips that form invites.
+"""Slips in what is a difference: the gradient of a loss, such as belief less truth, and a difference quotient.
 
-Whoever knows the form does not go through the operations of the forward pass, so their slips are none of these.
+Whoever knows the form of a loss does not go through the operations of the forward pass: their slips are others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 
+from grader.reference.answer_view import End
+from grader.reference.difference_quotient import PLACES, Quotient, place_pairs, places_of_right
 from grader.reference.differences import NOTHING, Function, beliefs_of, difference_of, truths_of
 from grader.reference.trace import Trace
+from grader.reference.trial import Trial
 
 from .operator import Kind, Operator, Parameters
 
@@ -42,8 +47,6 @@ def _slip(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator
 
 ALWAYS = (
     _slip("truth-added", "wrong-sign", lambda d: d.p + d.t),
-    _slip("difference-of-loss-squared", "wrong-local", lambda d: (d.p - d.t) ** 2),
-    _slip("difference-without-sign", "wrong-local", lambda d: (d.p - d.t).abs()),
     _slip("only-sign-of-difference", "wrong-local", lambda d: (d.p - d.t).sign()),
     _slip("times-belief", "extra-factor", lambda d: d.p * (d.p - d.t)),
     _slip("one-subtracted-everywhere", "wrong-local", lambda d: d.p - 1),
@@ -71,7 +74,7 @@ OF_KIN, BESIDE_TRUTH = (
     _slip(name, "wrong-local", lambda d, name: KIN[name](d.x) - d.t)
     for name in ("another-function-of-variable", "function-beside-truth")
 )
-WITHOUT_BELIEF = {"difference-of-loss-squared", "difference-without-sign", "only-sign-of-difference", "times-belief",
+WITHOUT_BELIEF = {"only-sign-of-difference", "times-belief",
                   "factor-on-belief-only", "factor-on-truth-only", "belief-decided", "variable-for-belief",
                   "function-differentiated-too", "largest-for-marked", "gradient-of-belief"}  # fmt: skip
 
@@ -91,3 +94,64 @@ def difference_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Param
             yield operator, {"form": form}, told
     for name in KIN if made or alone else ():
         yield BESIDE_TRUTH if alone else OF_KIN, {"form": form, "name": name}, {"there": name, **told}
+
+
+OWN_STEPS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
+
+
+def _quotient(name: str, code: str, change: Callable[..., Any]) -> Operator:
+    def rule(end: End, right: tuple[float, float], **chosen: Any) -> np.ndarray:
+        quotient = Quotient.of(end.trial, *right)
+        if quotient is None:
+            raise ValueError("this trial has no function to take a quotient of")
+        with np.errstate(all="ignore"):
+            return np.asarray(change(quotient, **chosen))
+
+    return Operator(name, code, rule, kind=Kind.END)
+
+
+OTHER_PLACES = _quotient("function-at-other-places", "wrong-point", lambda q, p, r, run: q.rise(p, r) / (run * q.h))
+OWN_STEP = _quotient("own-step", "hard-coded", lambda q, step: q.right_rise(step) / ((q.ahead - q.behind) * step))
+QUOTIENTS = (
+    _quotient("second-at-h", "wrong-point", lambda q: (q.height(q.ahead) - q.at(q.h)) / q.run),
+    _quotient("h-added-to-value", "wrong-point", lambda q: (q.height(0) + q.h - q.height(q.behind)) / q.run),
+    _quotient("first-at-h", "wrong-point", lambda q: (q.at(q.h) - q.height(q.behind)) / q.run),
+    _quotient("step-multiplied", "wrong-point", lambda q: (q.at(q.x * q.h) - q.height(q.behind)) / q.run),
+    _quotient("heights-added", "wrong-sign", lambda q: (q.height(q.ahead) + q.height(q.behind)) / q.run),
+    _quotient("sign-of-rise-lost", "wrong-sign", lambda q: abs(q.right_rise()) / q.run),
+    _quotient("divided-by-x", "wrong-operand", lambda q: q.right_rise() / np.asarray(q.x)),
+    _quotient("divided-by-x-and-h", "wrong-operand", lambda q: q.right_rise() / (np.asarray(q.x) + q.h)),
+    _quotient("only-second-divided", "wrong-operand", lambda q: q.height(q.ahead) - q.height(q.behind) / q.run),
+    _quotient("only-first-divided", "wrong-operand", lambda q: q.height(q.ahead) / q.run - q.height(q.behind)),
+    _quotient("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / q.h),
+    _quotient("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / q.h**2),
+    _quotient("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / (2 * q.h)),
+    _quotient("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / (2 * q.h**2)),
+    _quotient("step-never-set-back", "wrong-point", lambda q: replace(q, together=True).right_rise() / q.run),
+    OWN_STEP,
+    _quotient("step-times-x", "wrong-point", lambda q: q.right_rise(q.h * q.x) / q.run),
+    _quotient("step-times-x", "wrong-point", lambda q: q.right_rise(q.h * q.x) / (q.run * np.asarray(q.x))),
+    _quotient("weighted-twice", "extra-factor", lambda q: q.right_rise() / q.run * q.weights),
+    _quotient("function-itself", "forward-value", lambda q: np.asarray(q.f(q.x), dtype="float64")),
+)  # fmt: skip
+
+
+def quotient_choices(trial: Trial) -> Iterator[tuple[Operator, Parameters, Parameters]]:
+    """Operator, parameters, what is told; nothing where the right answer is no difference quotient.
+
+    Args:
+        trial: the first trial.
+    """
+    right = places_of_right(trial)
+    if right is None:
+        return
+    points = {"ahead": PLACES[right[0]], "behind": PLACES[right[1]]}
+    for p, r in place_pairs():
+        for run in (p - r, right[0] - right[1]) if (p, r) != right else ():
+            told = {"p": PLACES[p], "q": PLACES[r], **points}
+            yield OTHER_PLACES, {"p": p, "r": r, "run": run, "right": right}, told
+    for operator in QUOTIENTS:
+        for step in OWN_STEPS if operator is OWN_STEP else ():
+            yield operator, {"step": step, "right": right}, {"number": step}
+        if operator is not OWN_STEP:
+            yield operator, {"right": right}, points

@@ -42,8 +42,9 @@ def one_ratio(array: np.ndarray, right: np.ndarray) -> float | None:
     """The one factor between two arrays, `None` where there is none."""
     if array.shape != right.shape or not np.any(right):
         return None
-    value = float((array * right).sum() / (right * right).sum())
-    return value if value and scaled_error(array, value * right) < MATCH else None
+    with np.errstate(all="ignore"):
+        value = float((array * right).sum() / (right * right).sum())
+    return value if value and math.isfinite(value) and scaled_error(array, value * right) < MATCH else None
 
 
 def decoded(known: Known, averages: bool) -> Factor | None:
@@ -84,6 +85,8 @@ def _of_size(known: Known, averages: bool) -> Factor | None:
                 return Factor("sum-for-mean" if averages else "wrong-factor", "factor-multiplied", told)
             typed_in = 1 / left[0]  # a 2 may as well be one that the forward pass has, left out
             if power > 0 and averages and math.isclose(typed_in, round(typed_in), rel_tol=CLOSE) and typed_in > 2.5:
+                if other := _of_sizes(known):  # of an axis that is as long in every trial
+                    return other
                 return Factor("hard-coded", "factor-typed-in", {**told, "number": round(typed_in)})
             expression = f"{spelt(left[0])} / {_bracketed(name)}" if power < 0 else f"{spelt(left[0])} * {name}"
             return Factor("wrong-factor", "factor-expression", {**told, "expression": expression})

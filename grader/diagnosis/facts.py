@@ -66,7 +66,11 @@ def nothing(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
     sizes = [
         (np.abs(array).max(initial=0.0), np.abs(right_in(answer, trial)).max(initial=0.0)) for trial, array in pairs
     ]
-    if len(pairs) < 2 or not any(array for array, _ in sizes) or any(array > NOTHING * right for array, right in sizes):
+    if (
+        len(pairs) < 2
+        or not any(array for array, _ in sizes)
+        or not all(array <= NOTHING * right for array, right in sizes)
+    ):
         return None
     return fact("hard-coded", "zero-but-for-rounding")
 

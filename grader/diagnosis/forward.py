@@ -1,10 +1,11 @@
-"""Another forward pass, differentiated rightly: an input, a constant, an axis, an operation that is not the given one.
+"""Another forward pass, differentiated rightly: a number, an axis, an option, an operation that is not the given one.
 
 What another step changes may be all that follows and the way back, what follows alone, or the way back alone.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -15,6 +16,7 @@ import torch
 
 from grader.reference.operand_view import At
 from grader.reference.operations import (
+    ALONG_AN_AXIS,
     AVERAGES,
     CONTRACTIONS,
     PRODUCTS,
@@ -33,6 +35,7 @@ from grader.reference.other_steps import (
     less_one,
     mask_at,
     not_asked,
+    only_factor,
     only_summand,
     other_end,
     other_mask,
@@ -43,20 +46,121 @@ from grader.reference.other_steps import (
     with_option,
 )
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Place, Position, Rule, Rules, Step, Trace
+from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
-from .functions import through
-from .numbers import NUMBERS, NUMBERS_BACK, has_number
 from .operator import Kind, Operator, Parameters, Way
+from .paths import bypassed
 from .pointwise import is_pointwise, shaped
 from .rearranging import PERMUTATIONS, SELECTIONS
+
+
+def has_number(at: At) -> bool:
+    """A plain number that is no axis and no exponent, and is taken together with an array."""
+    return (
+        bool(at.step.sources)
+        and len(at.step.constants) == 1
+        and at.name not in RESHAPES | ALONG_AN_AXIS | REDUCTIONS | {"pow"}
+    )
+
+
+def _other_numbers(at: At) -> Iterator[Parameters]:
+    """Other lines in front of it that do the same with another number."""
+    for line in dict.fromkeys(step.line for step in at.trace.steps[: at.step.index] if step.name == at.name):
+        other = At(at.trace, at.trace.steps[at.trace.turns[line][-1]])
+        plain = all(has_number(one) and not one.others for one in (at, other))
+        if plain and other.step.constants != at.step.constants:
+            yield {"line": line}
+
+
+def _exchanged_numbers(trace: Trace, spot: Any, line: Line) -> dict[int, float]:
+    """The steps of two lines, each with the number of the other."""
+    mine, others = spot.steps(trace), trace.turns[line]
+    own, other = (next(iter(trace.steps[steps[0]].constants.values())) for steps in (mine, others))
+    return {**dict.fromkeys(mine, other), **dict.fromkeys(others, own)}
+
+
+SIZES: Mapping[str, Callable[[float], float]] = {"{}": float, "sqrt({})": math.sqrt}
+
+
+def _sizes(trace: Trace) -> dict[str, int]:
+    """The sizes of the axes, and the products of two."""
+    sizes = {name: size for name, size in trace.sizes.items() if not name.startswith("_")}
+    return sizes | {f"{a} * {b}": sizes[a] * sizes[b] for a, b in itertools.combinations(sizes, 2)}
+
+
+def _other_sizes(at: At) -> Iterator[Parameters]:
+    """For a number that is made of the size of an axis: another axis, or a product that this one is in."""
+    (constant,) = at.step.constants.values() if at.name in PRODUCTS and has_number(at) else (1,)
+    for form, made in SIZES.items() if constant > 1 else ():
+        for here, there in itertools.permutations(_sizes(at.trace), 2):
+            plain = " * " not in there or here in there.split(" * ")
+            if plain and " * " not in here and math.isclose(made(_sizes(at.trace)[here]), constant):
+                yield {"form": form, "here": here, "there": there}
+
+
+def _another_size(trace: Trace, spot: Any, form: str, here: str, there: str) -> dict[int, float]:
+    sizes, steps = _sizes(trace), spot.steps(trace)
+    if any(not math.isclose(SIZES[form](sizes[here]), *trace.steps[i].constants.values()) for i in steps):
+        raise ValueError("the number is made of something else in this trial")
+    return dict.fromkeys(steps, SIZES[form](sizes[there]))
+
+
+def _numbers_forward(numbers_of: Callable[..., dict[int, float]]) -> Callable[..., Trace]:
+    """Other numbers in some steps of the forward pass."""
+
+    def rule(trace: Trace, spot: Any, **chosen: Any) -> Trace:
+        numbers = numbers_of(trace, spot, **chosen)
+        return trace.with_steps(dict.fromkeys(numbers, lambda step: with_constant(step, lambda _: numbers[step.index])))
+
+    return rule
+
+
+def _numbers_back(numbers_of: Callable[..., dict[int, float]]) -> Callable[..., Rules]:
+    """The same on the way back alone."""
+
+    def rule(trace: Trace, spot: Any, **chosen: Any) -> Rules:
+        numbers = numbers_of(trace, spot, **chosen)
+
+        def back(_trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
+            ((where, _),) = step.operands
+            other = with_constant(step, lambda _: numbers[step.index])
+            return other.vjp(where, g, {where: step.operand(where)})
+
+        return {(i, trace.steps[i].operands[0][0]): back for i in numbers}
+
+    return rule
+
+
+def _sizes_told(at: At, form: str, here: str, there: str) -> Parameters:
+    return {"here": form.format(here), "there": form.format(there)}
+
+
+def _numbers_told(at: At, line: Line) -> Parameters:
+    other = at.trace.steps[at.trace.turns[line][-1]]
+    return {"there": step_name(replace(other, nth=0)), "here": step_name(replace(at.step, nth=0))}
+
+
+NUMBERS = (
+    Operator("number-of-another-size", "wrong-factor", _numbers_forward(_another_size), each=_other_sizes,
+             tell=_sizes_told, kind=Kind.TRACE),
+    Operator("numbers-exchanged", "wrong-operand", _numbers_forward(_exchanged_numbers), each=_other_numbers,
+             tell=_numbers_told, kind=Kind.TRACE),
+)  # fmt: skip
+NUMBERS_BACK = (
+    Operator("number-of-another-size-back", "wrong-factor", _numbers_back(_another_size), each=_other_sizes,
+             tell=_sizes_told, kind=Kind.RULES),
+    Operator("numbers-exchanged-back", "wrong-operand", _numbers_back(_exchanged_numbers), each=_other_numbers,
+             tell=_numbers_told, kind=Kind.RULES),
+)  # fmt: skip
+
 
 TURNED: Mapping[str, Change] = {"add": torch.sub, "sub": torch.add, "__rsub__": lambda x, constant: constant + x}
 # Functions that may be taken for one another.
 KIN: tuple[tuple[str, str], ...] = (
     ("sigmoid", "tanh"), ("softmax", "sigmoid"), ("exp", "sigmoid"), ("relu", "sigmoid"), ("tanh", "relu"),
     ("log_softmax", "softmax"), ("softmax", "log_softmax"), ("sqrt", "square"), ("abs", "square"), ("sin", "cos"),
+    ("elu", "relu"), ("gelu", "relu"), ("silu", "relu"), ("leaky_relu", "relu"), ("softplus", "relu"), ("relu", "abs"),
 )  # fmt: skip
 FUNCTIONS: Mapping[str, Change] = {
     "sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu, "square": torch.square, "exp": torch.exp,
@@ -135,7 +239,7 @@ def _activations(at: At) -> Iterator[Parameters]:
 
 def _options(at: At) -> Iterator[Parameters]:
     for name, value in at.step.kwargs.items():
-        if type(value) is bool:
+        if type(value) is bool and name != "keepdim":
             yield {"name": name, "value": not value}
     if at.name in {"var", "std", "var_mean"}:
         yield {"name": "correction", "value": 0 if at.step.kwargs.get("correction", 1) else 1}
@@ -214,7 +318,10 @@ STEPS = (
           each=lambda at: (*_other_axes(at), {"axis": None}),
           tell=lambda at, axis: {"axis": "all" if axis is None else axis}),
     _step("operation-left-out", "missing-local", identity,
-          lambda at: _is_function(at) and at.y.shape == at.x.shape and len(at.trace.steps) > 1),
+          lambda at: _is_function(at) and not _fills(at) and at.y.shape == at.x.shape and len(at.trace.steps) > 1),
+    _step("operation-left-out", "wrong-point", identity, lambda at: _fills(at) and at.y.shape == at.x.shape),
+    _step("operation-left-out", "transposed", identity,
+          lambda at: at.name in PERMUTATIONS and at.y.shape == at.x.shape),
     _step("along-another-axis", "summed-wrong-axis", along_or_all,  # of an operation that keeps the shape
           lambda at: axis_of(at.step) is not None and at.y.shape == at.x.shape and at.x.dim() > 1 and not at.others,
           each=_other_axes),
@@ -239,17 +346,21 @@ STEPS = (
           lambda at: at.name in {"add", "sub"} and len(at.others) == 1,
           each=lambda at: ({"where": where} for where, _ in at.step.operands),
           tell=lambda at, where: {"operand": at.named(at.key(where))}),
+    _step("factor-left-out", "missing-local", only_factor, lambda at: at.name in {"mul", "div"},
+          each=lambda at: ({"where": where} for where, _ in at.step.sources if at.name == "mul" or where == (1,)),
+          tell=lambda at, where: {"operand": at.named(dict(at.step.sources)[where])}),
     _step("all-counted", "wrong-factor", _count_of_all, _is_count),
     _step("places-from-one", "wrong-operand", lambda step: then(step, lambda places: places + 1),
           lambda at: at.name == "arange"),
     _step("first-places-picked", "wrong-operand", not_asked, lambda at: at.name in SELECTIONS),
     _step("mask-filled-with-zero", "wrong-local", lambda step: with_argument(step, 2, 0.0), _fills),
-    _step("mask-left-out", "inverted-mask", other_mask(torch.zeros_like), _fills),
     _step("mask-turned-round", "inverted-mask", other_mask(torch.logical_not), _masks),
     _step("mask-shifted", "wrong-local", other_mask(shifted_mask(1)), lambda at: _masks(at, rank=2)),
     _step("mask-shifted", "wrong-local", other_mask(shifted_mask(-1)), lambda at: _masks(at, rank=2)),
     _step("mask-transposed", "inverted-mask", other_mask(lambda mask: mask.mT), lambda at: _masks(at, rank=2)),
     _step("another-option", "wrong-local", with_option, lambda at: True, each=_options),
+    _step("another-option", "broadcast-accident", with_option, lambda at: at.step.kwargs.get("keepdim") is True,
+          each=lambda at: ({"name": "keepdim", "value": False},)),
     _step("parts-exchanged", "wrong-sign", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
           lambda at: at.name == "sub" and len(at.others) == 1),
     _step("parts-exchanged", "wrong-operand", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
@@ -275,7 +386,7 @@ def _of_another_loss(trace: Trace, spot: Any, what: str) -> Rules:
     for first in (trace.steps[i] for i in spot.steps(trace)):
         ((where, key),), last = first.operands, _chain_end(At(trace, first)).index
         slope = LOSSES[what](first.operand(where))
-        rules |= through(trace, key, last, lambda g, slope=slope: g * slope)  # type: ignore[misc]
+        rules |= bypassed(trace, key, last, lambda g, slope=slope: g * slope)  # type: ignore[misc]
     return rules
 
 
@@ -310,9 +421,9 @@ BACKWARDS = (
 )  # fmt: skip
 FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
                 "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
-                "mean-less-one", "mask-left-out", "mask-filled-with-zero"}  # fmt: skip
+                "mean-less-one", "mask-filled-with-zero", "factor-left-out"}  # fmt: skip
 BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "another-option", "another-exponent",
-             "another-constant"}  # fmt: skip
+             "another-constant", "first-ones-selected", "other-end-selected", "first-places-picked"}  # fmt: skip
 RARER_STEPS = (
     _step("function-applied-as-well", "wrong-local",
           lambda step, function: then(step, lambda value: function.apply({function.operands[0][0]: value})),
@@ -321,9 +432,9 @@ RARER_STEPS = (
 )  # fmt: skip
 
 
-def is_constant_to_sweep(step: Step) -> bool:
-    """A mask, a place, a number: nothing that a gradient goes through, and yet a part of the forward pass."""
-    return not step.operands
+def varying(trace: Trace) -> set[str]:
+    """What some gradient goes through: not a mask, a place, a count, or what is made of these alone."""
+    return set().union(*(trace.depends(name) for name, value in trace.inputs.items() if value.is_floating_point()))
 
 
 def _at(trace: Trace, spot: Any) -> At:
@@ -375,13 +486,11 @@ TRACES = (
              lambda at: ({"axis": axis} for axis in range(at.step.args[0].dim())), lambda at, axis: {"axis": axis},
              Kind.TRACE),
     Operator("another-index", "wrong-operand", _with_index, each=_indices, kind=Kind.TRACE,
-             tell=lambda at, where, key: {"there": key, "here": at.named(dict(at.step.sources)[where])}),
+             tell=lambda at, where, key: {"there": at.named(key), "here": at.named(dict(at.step.sources)[where])}),
     Operator("saved-value", "wrong-operand", _with_saved,
              lambda at: not at.others and at.y.dim() > 0 and at.name not in RESHAPES and not at.is_last,
              lambda at: ({"how": how} for how in SAVED),
              lambda at, how: {"how": how, "value": at.named(at.step.key)}, Kind.TRACE),
-    _later("order-exchanged", "wrong-point", lambda at, value: at.step.apply({at.where: value}),
-           lambda at: not at.others and not {at.name, _next(at).name} & RESHAPES and at.y.shape == at.x.shape),
     _later("masked-later", "wrong-local",  # 0 behind the softmax, and not -inf in front of it
            lambda at, value: value.masked_fill(at.step.args[1], 0.0), lambda at: _fills(at) and bool(_next(at))),
 )  # fmt: skip
@@ -411,118 +520,17 @@ def _of_another(trace: Trace, wrt: str, spot: Any, key: str) -> torch.Tensor:
 TAKEN_OF_ANOTHER = Operator("taken-of-another-value", "wrong-operand", _of_another, kind=Kind.SWEEP)
 
 
-def taken_of_another(trace: Trace) -> Iterator[tuple[Operator, Step, Position, str, Parameters]]:
+def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Step, Position, str, Parameters]]:
     """Every operation that may be taken of an input, or of the output, that is not its own operand."""
-    values = trace.values()
+    values, relevant = trace.values(), trace.depends(wrt)
     for step in trace.steps:
         for where, source in step.sources if step.key != trace.out else ():
             for key in (*trace.inputs, trace.out):
                 like = step.operand(where)
                 if key != source and values[key].shape == like.shape and values[key].dtype == like.dtype:
-                    code = "wrong-point" if len(step.sources) == 1 else "wrong-operand"
+                    code = "wrong-point" if len(step.sources) == 1 and step.key in relevant else "wrong-operand"
                     told = {"there": value_name(trace, key), "here": value_name(trace, source)}
                     yield replace(TAKEN_OF_ANOTHER, code=code), step, where, key, told
-
-
-# What may be used in the place of an input or of the upstream gradient.
-INSTEAD: dict[str, Change] = {
-    "mean-of-rows": lambda x: x.mean(0, keepdim=True).expand(x.shape), "mean": lambda x: x.mean().expand(x.shape),
-    "sum-of-rows": lambda x: x.sum(0, keepdim=True).expand(x.shape), "sum": lambda x: x.sum().expand(x.shape),
-    "first-row": lambda x: x[:1].expand(x.shape), "last-row": lambda x: x[-1:].expand(x.shape),
-    "row-before": lambda x: x.roll(1, 0), "row-behind": lambda x: x.roll(-1, 0),
-    "row-before-or-none": lambda x: torch.cat((torch.zeros_like(x[:1]), x[:-1])),
-    "row-behind-or-none": lambda x: torch.cat((x[1:], torch.zeros_like(x[:1]))),
-    "rows-turned-round": lambda x: x.flip(0), "sorted": lambda x: x.sort(0).values,
-    "sum-of-columns": lambda x: x.sum(-1, keepdim=True).expand(x.shape),
-    "mean-of-columns": lambda x: x.mean(-1, keepdim=True).expand(x.shape),
-    "less-mean": lambda x: x - x.mean(0), "without-sign": torch.abs, "rounded": torch.round, "squared": torch.square,
-}  # fmt: skip
-OF_PLACES = {how: INSTEAD[how] for how in "first-row last-row row-before row-behind rows-turned-round".split()} | {
-    "read-down": lambda x: x.mT.reshape(x.shape),
-}
-OF_UPSTREAM = INSTEAD | {"sign": torch.sign, "cut-off": lambda g: g.clamp(-1, 1)}
-CODES = {
-    "sum-of-columns": "sum-of-products",
-    "read-down": "reshape-for-transpose",
-    "first-row": "partial-batch",
-    "last-row": "partial-batch",
-    "sign": "not-linear",
-    "cut-off": "not-linear",
-}
-
-
-def _input(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
-    """Some inputs changed."""
-    return Operator(name, code, lambda trace, names, **how: {key: change(trace.inputs[key], **how) for key in names},
-                    kind=Kind.INPUTS)  # fmt: skip
-
-
-BIASES_MISSING = _input("biases-missing", "wrong-point", torch.zeros_like)
-NOT_ADDED = _input("input-not-added", "wrong-point", torch.zeros_like)
-OF_VALUES = (
-    _input("input-as-zero", "wrong-point", torch.zeros_like), _input("input-as-one", "missing-local", torch.ones_like),
-)  # fmt: skip
-OF_NUMBERS = (
-    _input("counted-from-one", "wrong-operand", lambda places: places - 1),
-    _input("input-not-asked", "wrong-operand", lambda places: torch.arange(places.numel()).view(places.shape)),
-)
-REARRANGED = _input("input-rearranged", "wrong-operand", lambda x, how: (INSTEAD | OF_PLACES)[how](x))
-
-
-def _is_bias(trace: Trace, name: str) -> bool:
-    """It is added to something larger, and used for nothing else."""
-    used = [trace.steps[step] for step, _ in trace.uses(name)]
-    return all(step.name == "add" and trace.inputs[name].numel() < step.value.numel() for step in used) and bool(used)
-
-
-def input_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
-    """An input is left out, or its places are counted from 1: operator, parameters, what is told."""
-    biases = tuple(name for name in trace.inputs if _is_bias(trace, name))
-    if len(biases) > 1:
-        yield BIASES_MISSING, {"names": biases}, {"names": list(biases)}
-    for name, value in trace.inputs.items():
-        operators: tuple[Operator, ...] = OF_VALUES if value.is_floating_point() else OF_NUMBERS
-        if name == wrt:
-            operators = (NOT_ADDED,) if all(trace.steps[i].name in SUMS for i, _ in trace.uses(name)) else ()
-        yield from ((operator, {"names": (name,)}, {"name": name}) for operator in operators)
-
-
-def rarer_input_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
-    """Other rows of an input, or its numbers changed; another value of the variable itself is another point."""
-    for name, value in trace.inputs.items():
-        for how in (INSTEAD if value.is_floating_point() else OF_PLACES) if value.dim() else ():
-            code = CODES.get(how, "wrong-point" if name == wrt else "wrong-operand")
-            yield replace(REARRANGED, code=code), {"names": (name,), "how": how}, {"name": name, "how": how}
-
-
-def _upstream(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
-    """Something is done to the upstream gradient before it is used, with a value of the pass or without."""
-
-    def rule(trace: Trace, wrt: str, key: str = "", **chosen: Any) -> torch.Tensor:
-        values = [trace.values()[key].expand(trace.out_g.shape)] if key else []
-        return replace(trace, out_g=change(trace.out_g, *values, **chosen), memo={}).backward(wrt)
-
-    return Operator(name, code, rule, kind=Kind.SWEEP)
-
-
-ADDED_TO_UPSTREAM = _upstream("added-to-upstream", "wrong-operand", lambda g, value, sign: g + sign * value)
-GATED = _upstream("gated-upstream", "wrong-local", lambda g, value: g * (value > 0))
-REARRANGED_UPSTREAM = _upstream("upstream-rearranged", "wrong-operand", lambda g, how: OF_UPSTREAM[how](g))
-
-
-def rarer_upstream_choices(trace: Trace) -> Iterator[tuple[Operator, Parameters, Parameters]]:
-    """Something is done to the upstream gradient, where one is given."""
-    if not trace.upstream_name:
-        return
-    upstream = {"upstream": trace.upstream_name}
-    for key in (*trace.inputs, trace.out):
-        told = {"value": value_name(trace, key), **upstream}
-        for sign, verb in ((1, "added to"), (-1, "subtracted from")):
-            yield ADDED_TO_UPSTREAM, {"key": key, "sign": sign}, {"verb": verb, **told}
-        yield GATED, {"key": key}, told
-    for how in OF_UPSTREAM if trace.out_g.dim() else ():
-        code = CODES.get(how, "wrong-operand")
-        yield replace(REARRANGED_UPSTREAM, code=code), {"how": how}, {"how": how, **upstream}
 
 
 # The ways in which a step is more often another one; the other ways are rarer.
@@ -537,9 +545,9 @@ def ways(operator: Operator, *, plain: bool, differentiated: bool) -> tuple[Way,
     """How a step may be another one: what follows and the way back, or one of these alone.
 
     Args:
-        differentiated: the way back goes through it.
+        differentiated: the way back goes through it; otherwise what is wrong there may still be a partner's value.
     """
     own = PLAIN_WAYS.get(operator.name, ())
-    forward, back = operator.name in FORWARD_ONLY, operator.name in BACK_ONLY and differentiated
+    forward, back = operator.name in FORWARD_ONLY, operator.name in BACK_ONLY or not differentiated
     rarer = (Way.BOTH, *(Way.FORWARD,) * forward, *(Way.BACK,) * back)
     return own if plain else tuple(way for way in rarer if way not in own)

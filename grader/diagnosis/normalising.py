@@ -19,8 +19,8 @@ from grader.reference.operations import RESHAPES, step_name
 from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace
 
 from .contraction import subsets
-from .functions import through
 from .operator import Kind, Operator, Parameters, Spot
+from .paths import bypassed
 from .pointwise import Axes, keys_like, shaped
 
 VIEWS = {"reshape", "view", "flatten"}
@@ -42,19 +42,8 @@ def _in_two(own: Row, summed: Row) -> torch.Tensor:
     return own.own - own.p * summed.total(summed.own)
 
 
-def _another(name: str, mixed: Callable[[Row, torch.Tensor], torch.Tensor], *, whole: bool) -> Operator:
-    """Another value of the pass in the place of the shares: in the whole rule, or in one place of that of softmax."""
-
-    def each(at: At) -> Iterator[Parameters]:
-        own = {at.step.key, at.source} if whole else {at.step.key}
-        return ({"key": key} for key in keys_like(at.trace, at.x) if key not in own)
-
-    def rule(at: At, key: str) -> torch.Tensor:
-        other = shaped(at.trace.values()[key], at.x)
-        return applied(at, other, axes_of(at)) if whole else mixed(Row.of(at), other)
-
-    return Operator(name, "wrong-point", rule, lambda at: at.x.dim() > 0 and (whole or at.name == "softmax"), each,
-                    lambda at, key: {"there": at.named(key)})  # fmt: skip
+def _other_values(at: At) -> Iterator[Parameters]:
+    return ({"key": key} for key in keys_like(at.trace, at.x) if key not in (at.step.key, at.source))
 
 
 def _is_given_upstream(at: At) -> bool:
@@ -67,6 +56,8 @@ def _other_axes(at: At) -> Iterator[Parameters]:
 
 def _there_and_here(at: At, axes: Axes) -> Parameters:
     there, here = (at.axes(at.x.shape[i] for i in which) for which in (axes, axes_of(at)))
+    if there == here:  # two axes of one name
+        there, here = ([[f"axis {i}", at.x.shape[i]] for i in which] for which in (axes, axes_of(at)))
     return {"there": there, "here": here}
 
 
@@ -93,7 +84,6 @@ SOFTMAX = (
     _shares("operand-for-shares", "wrong-point", lambda x, axes: x),
     _shares("logarithms-for-shares", "wrong-point", lambda x, axes: x - x.logsumexp(axes, keepdim=True)),
     _shares("divided-by-logsumexp", "wrong-point", lambda x, axes: x.exp() / x.logsumexp(axes, keepdim=True)),
-    _shares("values-over-exponentials", "wrong-point", lambda x, axes: x / x.logsumexp(axes, keepdim=True).exp()),
     _shares("values-over-sum", "missing-local", lambda x, axes: x / x.sum(axes, keepdim=True)),
     _shares("softmax-twice", "wrong-point", lambda x, axes: softmax(softmax(x, axes), axes)),
     _shares("sigmoid-for-softmax", "wrong-local", lambda x, axes: x.sigmoid()),
@@ -109,25 +99,26 @@ SOFTMAX = (
     Operator("masked-later", "wrong-local", lambda at: applied(at, _masked_later(at), axes_of(at)),
              lambda at: at.name == "softmax" and _mask_of(at) is not None,
              tell=lambda at: {"after": step_name(at.step)}),
-    _another("another-value-for-shares", lambda r, q: q * (r.g - r.total(q * r.g)), whole=True),
-    _another("another-value-in-row-sum", lambda r, q: r.own - r.p * r.total(q * r.g), whole=False),
-    _another("another-value-before-row-sum", lambda r, q: q * (r.g - r.total(r.own)), whole=False),
+    Operator("another-value-for-shares", "wrong-point",
+             lambda at, key: applied(at, shaped(at.trace.values()[key], at.x), axes_of(at)),
+             lambda at: at.x.dim() > 0, _other_values, lambda at, key: {"there": at.named(key)}),
     _mixed("only-own-part", "missing-path", lambda r: r.own),
     _mixed("only-row-sum", "missing-path", lambda r: -r.p * r.total(r.own)),
     _mixed("row-sum-added", "wrong-sign", lambda r: r.own + r.p * r.total(r.own)),
     _mixed("row-mean-for-sum", "mean-for-sum", lambda r: r.own - r.p * r.own.mean(r.axes, keepdim=True)),
+    _mixed("row-mean-for-sum", "mean-for-sum", lambda r: r.own - r.p * r.total(r.own) / r.total((r.p > 0).to(r.p))),
     _mixed("only-diagonal-of-softmax", "diagonal-only", lambda r: r.own - r.p * r.own),
     _mixed("own-effect-missing", "missing-path", lambda r: -r.p * (r.total(r.own) - r.own)),
     _mixed("effect-on-others-negated", "wrong-sign", lambda r: r.own + r.p * (r.total(r.own) - 2 * r.own)),
     _mixed("row-sum-without-shares", "missing-local", lambda r: r.own - r.total(r.own)),
     _mixed("terms-without-shares", "missing-local", lambda r: r.own - r.p * r.total(r.g), "softmax"),
+    _mixed("terms-without-shares", "missing-local", lambda r: r.own - r.p * r.total(r.g * (r.p > 0)), "softmax"),
     _mixed("terms-averaged-evenly", "missing-local", lambda r: r.own - r.p * r.g.mean(r.axes, keepdim=True), "softmax"),
     _mixed("share-in-front-missing", "missing-local", lambda r: r.g - r.total(r.own), "softmax"),
     _mixed("own-share-for-others", "wrong-operand", lambda r: r.own - r.p * r.p * r.total(r.g), "softmax"),
     _mixed("share-of-summed-gradient", "missing-path", lambda r: r.p * r.total(r.g), "softmax"),
     _mixed("own-part-without-share", "missing-local", lambda r: r.g - r.p * r.total(r.own), "softmax"),
     _mixed("log-softmax-for-softmax", "wrong-local", lambda r: r.g - r.p * r.total(r.g), "softmax"),
-    _mixed("shares-squared", "wrong-local", lambda r: r.p * r.own - r.p * r.total(r.p * r.own), "softmax"),
     _mixed("terms-weighted", "extra-factor", lambda r: r.own - r.p * r.total(r.p * r.g), "log_softmax"),
     _mixed("shares-inside-the-sum", "wrong-local", lambda r: r.own - r.total(r.p * r.g), "log_softmax"),
     _mixed("row-sum-for-own-gradient", "wrong-local", lambda r: r.total(r.g) - r.p * r.total(r.g), "log_softmax"),
@@ -161,7 +152,7 @@ def _norm(name: str, code: str, change: Callable[..., torch.Tensor], when: Calla
                 raise ValueError("this is no norm in this trial")
             known = {"trace": trace} if {"where", "line"} & set(chosen) else {}
             new = partial(change, norm, **known, **chosen)
-            rules |= through(trace, norm.source, index, lambda g, norm=norm, new=new: new(norm.arriving(g)))  # type: ignore[misc]
+            rules |= bypassed(trace, norm.source, index, lambda g, norm=norm, new=new: new(norm.arriving(g)))  # type: ignore[misc]
         return rules
 
     def fits(at: At) -> bool:
@@ -275,6 +266,8 @@ NORMS = (
           lambda d: d.count > 1 and d.centred),
     _norm("normalised-missing-outside", "missing-local", lambda d, g: d.r * (g - d.mean(g) - d.share(g * d.h))),
     _norm("normalised-missing-inside", "missing-local", lambda d, g: d.r * (g - d.mean(g) - d.h * d.share(g))),
+    _norm("upstream-missing-in-projection", "missing-upstream",
+          lambda d, g: d.r * (g - d.mean(g) - d.h * d.share(d.h))),
     _norm("operand-outside", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.x * d.share(g * d.h))),
     _norm("operand-inside", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.h * d.share(g * d.x))),
     _norm("operand-for-normalised", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.x * d.share(g * d.x))),
@@ -284,6 +277,8 @@ NORMS = (
           lambda d, g: d.r * (g - d.mean(g) - d.h / d.r * d.share(g * d.h / d.r)), lambda d: d.centred),
     _norm("normed-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
           g - d.mean(g, axes) - d.h * _scaled(d, d.total(g * d.h, axes), axes)), each=_over_others),
+    _norm("normed-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
+          g - d.mean(g, axes) - d.h * d.r * _scaled(d, d.total(g * d.h / d.r, axes), axes)), each=_over_others),
     _norm("centred-over-other-axes", "summed-wrong-axis",
           lambda d, g, axes: d.right(g) + d.r * (d.mean(g) - d.mean(g, axes)), lambda d: d.centred, _over_others),
     _norm("projected-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (

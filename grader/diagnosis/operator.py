@@ -104,6 +104,9 @@ class Way(Enum):
     BACK = "back"  # the way back alone
 
 
+PARTNER_WRONG = {("missing-local", Way.BOTH), ("missing-local", Way.BACK), ("wrong-point", Way.BACK)}
+
+
 @dataclass(frozen=True, eq=False)
 class Edit:
     """An operator at its place, with its parameters.
@@ -112,6 +115,7 @@ class Edit:
         told: what its words speak of.
         at: the places that it is made at in the first trial's trace.
         way: of another step of the forward pass, what it changes.
+        aside: that step is not on the way back: the value of a partner is made from it.
     """
 
     operator: Operator
@@ -120,11 +124,14 @@ class Edit:
     told: Parameters = field(default_factory=dict)
     at: tuple[Place, ...] = ()
     way: Way = Way.BOTH
+    aside: bool = False
 
     @property
     def code(self) -> str:
-        """The operator's; a value that is wrong on the way forward alone leaves no derivative out."""
+        """The operator's; a value that is wrong on the way forward alone, or a partner's, leaves no derivative out."""
         code = self.operator.code
+        if self.aside and (code, self.way) in PARTNER_WRONG:
+            return "wrong-operand"
         return "wrong-point" if code == "missing-local" and self.way is Way.FORWARD else code
 
 
@@ -195,6 +202,8 @@ class Pass:
         def change(step: Step) -> Step:
             return edit.operator.rule(step, **edit.parameters)  # type: ignore[no-any-return]
 
+        if edit.way is Way.BACK and not self.trace.depends(self.wrt) & {self.trace.steps[i].key for i in steps}:
+            return replace(self, trace=self._with_other_partners(self.trace.with_steps(dict.fromkeys(steps, change))))
         if edit.way is Way.BACK:
             uses = [(i, where) for i in steps for where, _ in self.trace.steps[i].operands]
             back: dict[Place, Rule] = {(i, where): _through_other(change, where) for i, where in uses}
@@ -212,8 +221,21 @@ class Pass:
         }
         return replace(self, trace=other, rules={**self.rules, **by_value}, guarded=True, run_again=False)
 
+    def _with_other_partners(self, other: Trace) -> Trace:
+        """The right pass where the variable comes in, and another one in all that it meets on its way."""
+        relevant, values = self.trace.depends(self.wrt), other.values()
 
-LEAVES_NOTHING = {"missing-path", "inverted-mask", "partial-batch", "overwritten", "diagonal-only", "hard-coded"}
+        def meets(step: Step) -> Step:
+            partners = {where: values[key] for where, key in step.sources if key not in relevant}
+            if any(value.shape != step.operand(where).shape for where, value in partners.items()):
+                raise ValueError("it meets a value of another shape")
+            return step.with_operands(partners)
+
+        steps = (meets(step) if step.key in relevant else step for step in self.trace.steps)
+        return replace(self.trace, steps=tuple(steps), memo={})
+
+
+LEAVES_NOTHING = {"missing-path", "partial-batch", "overwritten", "diagonal-only", "hard-coded"}
 NOTHING = 1e-9
 
 

@@ -1,4 +1,7 @@
-"""Paths: a value that is used several times, or in every turn of a loop, followed along only some of its uses."""
+"""Paths: a value that is used several times, or in every turn of a loop, followed along only some of its uses.
+
+And functions that take several operations: passed by as a whole, or their derivative taken as if they were one.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,16 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
-import numpy as np
 import torch
 
 from grader.reference.edges import Edge, Uses, in_loops, is_carried, through, used_often, uses_of, value_of
-from grader.reference.operations import AVERAGES, value_name
-from grader.reference.trace import Line, Step, Trace, Use
+from grader.reference.operand_view import At
+from grader.reference.operations import AVERAGES, step_name, value_name
+from grader.reference.trace import Line, Place, Rule, Rules, Step, Trace, Use
 
-from .operator import Kind, Operator, Parameters
+from .operator import Kind, Operator, Parameters, Spot
 
 LAST_TURNS, NO_TURN = (1, 2, 3), slice(0, 0)
 Choice = tuple[Operator, Parameters, Parameters]  # with what is told
@@ -28,13 +32,6 @@ def _turned_off(trace: Trace, _: object, edges: tuple[Edge, ...], keep: slice) -
             raise ValueError("there are no such turns at these sizes")
         found |= set(uses) - set(uses[keep])
     return frozenset(found)
-
-
-def _cut_once(trace: Trace, _: object, edges: tuple[Edge, ...], turn: int) -> Uses:
-    uses = edges[0].uses(trace)
-    if not -len(uses) <= turn < len(uses) or len(uses) < 2:
-        raise ValueError("there is no such turn at these sizes")
-    return frozenset([uses[turn]])
 
 
 def _truncated(trace: Trace, wrt: str, edges: tuple[Edge, ...], exits: tuple[Edge, ...], turns: int) -> torch.Tensor:
@@ -51,8 +48,15 @@ def _truncated(trace: Trace, wrt: str, edges: tuple[Edge, ...], exits: tuple[Edg
     return found
 
 
+def _own_turn_missing(trace: Trace, wrt: str, edges: tuple[Edge, ...]) -> torch.Tensor:
+    """What a turn gives to the output itself does not arrive where it uses anything but what the turn before gave."""
+    return trace.backward(wrt) - trace.backward(wrt, skip=_turned_off(trace, None, edges, NO_TURN))
+
+
+MISSING_ALIKE = Operator("paths-alike-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges),
+                         kind=Kind.EDGES)  # fmt: skip
+OWN_TURN_MISSING = Operator("own-turn-missing", "missing-path", _own_turn_missing, kind=Kind.SWEEP)
 MISSING = Operator("path-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges), kind=Kind.EDGES)
-CUT_ONCE = Operator("cut-once", "missing-path", _cut_once, kind=Kind.EDGES)
 BETWEEN_TURNS = Operator("nothing-between-turns", "missing-path", _turned_off, kind=Kind.EDGES)
 TRUNCATED = Operator("truncated", "missing-path", _truncated, kind=Kind.SWEEP)
 TURNS_KEPT = tuple(
@@ -72,14 +76,31 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
                 if count > 1 or not is_carried(trace, dropped[0]):
                     yield MISSING, {"edges": dropped}, told, dropped
     carried: list[Edge] = []
+    handed_out: list[Edge] = []
     for edge, exits in in_loops(trace, wrt):
         if len(edge.uses(trace)) > 1 and is_carried(trace, edge):
             carried.append(edge)
+            handed_out += [edge] if exits else []
         for operator, chosen, turns in _loop_choices(trace, edge, exits):
             yield operator, {"edges": (edge,), **chosen}, {"step": through(trace, (edge,))[0], **turns}, (edge,)
     for back in (0, *LAST_TURNS) if len(carried) > 1 else ():
         keep = slice(-back, None) if back else NO_TURN
         yield BETWEEN_TURNS, {"edges": tuple(carried), "keep": keep}, {"turns": back + 1}, tuple(carried)
+    if handed_out:
+        yield OWN_TURN_MISSING, {"edges": tuple(handed_out)}, {}, tuple(handed_out)
+    yield from _alike(trace, wrt)
+
+
+def _alike(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters, tuple[Edge, ...]]]:
+    """All paths that begin with one operation, wherever values are used often."""
+    found: dict[str, list[Edge]] = {}
+    for _, edges in used_often(trace, wrt):
+        for edge in edges:
+            found.setdefault(trace.steps[trace.turns[edge.line][0]].name, []).append(edge)
+    for alike in map(tuple, found.values()):
+        if len({edge.source for edge in alike}) == len(alike) > 1:
+            step = replace(trace.steps[trace.turns[alike[0].line][0]], nth=0)
+            yield MISSING_ALIKE, {"edges": alike}, {"step": step_name(step)}, alike
 
 
 def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator[Choice]:
@@ -92,7 +113,6 @@ def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator
             turns = len(range(*keep.indices(99)))
             yield operator, {"keep": keep}, {"value": value_of(trace, edge), "turns": turns}
     if exits:
-        yield from ((CUT_ONCE, {"turn": turn}, {"turns": turn}) for turn in range(-count, count))
         yield from ((TRUNCATED, {"exits": exits, "turns": turns}, {"turns": turns}) for turns in LAST_TURNS)
 
 
@@ -116,13 +136,6 @@ def _gradient_of(trace: Trace, wrt: str, line: Line, *, times_value: bool = Fals
     return (gradient * trace.steps[index].value if times_value else gradient).expand(trace.inputs[wrt].shape)
 
 
-def _times_value(trace: Trace, wrt: str, key: str, divided: bool) -> torch.Tensor:
-    right, value = trace.backward(wrt), trace.values()[key]
-    if np.broadcast_shapes(value.shape, right.shape) != tuple(right.shape):
-        raise ValueError("the shapes do not fit in this trial")
-    return right / value if divided else right * value
-
-
 def _whole(name: str, code: str, rule: Callable[..., torch.Tensor]) -> Operator:
     return Operator(name, code, rule, kind=Kind.SWEEP)
 
@@ -131,25 +144,23 @@ DERIVATIVES_MULTIPLIED = _whole("derivatives-multiplied", "wrong-local", _deriva
 STOPPED_EARLY = _whole("stopped-early", "missing-local", _gradient_of)
 TERM_OF_LOSS = _whole("term-of-loss", "forward-value", partial(_gradient_of, times_value=True))
 FORWARD_VALUE = _whole("forward-value", "forward-value", lambda trace, _, at: trace.steps[trace.turns[at][-1]].value)
-FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local",
-    lambda trace, wrt: (other := trace.again({wrt: trace.out_g})).values()[other.out])  # fmt: skip
-TIMES_VALUE = _whole("times-value-of-pass", "extra-factor", _times_value)
-DIVIDED_BY_VALUE = _whole("divided-by-value-of-pass", "extra-factor", _times_value)
+
+
+def _forward_of_upstream(trace: Trace, wrt: str, linear: bool) -> torch.Tensor:
+    """The forward pass run on the upstream gradient; what is linear in it alone, or with all that is added."""
+    found, *nothing = (
+        (other := trace.again({wrt: g})).values()[other.out]
+        for g in (trace.out_g, torch.zeros_like(trace.out_g))[: 1 + linear]
+    )
+    return found - nothing[0] if nothing else found
+
+
+FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local", _forward_of_upstream)
 
 
 def _once(trace: Trace) -> list[Step]:
     """The steps whose line is taken once."""
     return [step for step in trace.steps if len(trace.turns[step.line]) == 1]
-
-
-def factor_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
-    """The right answer, multiplied or divided by a value of the forward pass."""
-    for step in _once(trace):
-        value = step.value
-        if value.dim() <= trace.inputs[wrt].dim() and value.is_floating_point() and value.numel() > 1:
-            told = {"value": value_name(trace, step.key)}
-            yield TIMES_VALUE, {"key": step.key, "divided": False}, told, None
-            yield DIVIDED_BY_VALUE, {"key": step.key, "divided": True}, told, None
 
 
 def whole_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
@@ -167,7 +178,8 @@ def whole_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
                 yield TERM_OF_LOSS, {"line": step.line}, {}, None  # of which each entry counts alike from there on
             yield STOPPED_EARLY, {"line": step.line}, {"value": value_name(trace, key), "variable": wrt}, step
     if trace.upstream_name and trace.out_g.shape == variable.shape:
-        yield FORWARD_OF_UPSTREAM, {}, {"variable": wrt, "upstream": trace.upstream_name}, None
+        told = {"variable": wrt, "upstream": trace.upstream_name}
+        yield from ((FORWARD_OF_UPSTREAM, {"linear": linear}, told, None) for linear in (False, True))
 
 
 def value_choices(trace: Trace) -> Iterator[ChoiceAt]:
@@ -179,3 +191,90 @@ def value_choices(trace: Trace) -> Iterator[ChoiceAt]:
 def averages(trace: Trace) -> bool:
     """The forward pass takes a mean."""
     return any(step.name in AVERAGES for step in trace.steps)
+
+
+MOST_OPERATIONS = 8
+
+
+def bypassed(trace: Trace, source: str, index: int, change: Callable[[torch.Tensor], torch.Tensor]) -> Rules:
+    """A value gets what `change` makes of the gradient that arrives at a step, and nothing else on its way there."""
+    inside, arrived = trace.reaches(trace.steps[index].key), [torch.empty(0)]
+    value = trace.values()[source]
+
+    def arrives(_: Trace, __: Step, g: torch.Tensor) -> torch.Tensor:
+        arrived[0] = g
+        return g
+
+    uses = [use for use in trace.uses(source) if trace.steps[use[0]].key in inside]
+    rules: dict[Place, Rule] = {(index, None): arrives}
+    rules |= dict.fromkeys(uses, lambda _, step, g: torch.zeros_like(value))
+    rules[uses[0]] = lambda _, step, g: change(arrived[0])
+    return rules
+
+
+def _between(trace: Trace, source: str, index: int) -> list[Step]:
+    """The steps that make the value of a step from another value and what has nothing to do with that."""
+    inside = (trace.reaches(trace.steps[index].key) & trace.depends(source)) - {source}
+    steps = [step for step in trace.steps[: index + 1] if step.key in inside]
+    closed = all(key in inside for step in steps[:-1] for key in (trace.steps[i].key for i, _ in trace.uses(step.key)))
+    own = trace.reaches(source)
+    alone = not any(
+        own & trace.reaches(key) for step in steps for _, key in step.operands if key not in {source, *inside}
+    )
+    return steps if closed and alone and 2 <= len(steps) <= MOST_OPERATIONS else []
+
+
+def _sources(at: At) -> Iterator[Parameters]:
+    """The values of its shape that the value of a step is a function of, by several operations: the nearest first."""
+    values = at.trace.values() if at.step.operands and len(at.trace.turns[at.step.line]) == 1 else {}
+    reached = at.trace.reaches(at.step.key) - {at.step.key} if values else set()
+    for key in (key for key in reversed(values) if key in reached and values[key].shape == at.y.shape):
+        if _between(at.trace, key, at.step.index):
+            yield {"source": at.trace.steps[int(key[1:])].line if key.startswith("%") else key}
+
+
+def _key(trace: Trace, source: str | Line) -> str:
+    return source if isinstance(source, str) else f"%{Spot(source).steps(trace)[-1]}"
+
+
+def _value(steps: list[Step], source: str, x: torch.Tensor) -> torch.Tensor:
+    """The function's value at another place."""
+    values = {source: x}
+    for step in steps:
+        values[step.key] = step.apply({where: values[key] for where, key in step.operands if key in values})
+    return values[steps[-1].key]
+
+
+def _derivative(steps: list[Step], source: str, x: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+    """The contribution of the function, its derivative taken at another place."""
+    leaf = x.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        (found,) = torch.autograd.grad(_value(steps, source, leaf), leaf, g)
+    return found
+
+
+def _function(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
+    """Something else for its derivative, from its steps, its source, its value and the gradient that arrives."""
+
+    def rule(trace: Trace, spot: Spot, source: str | Line) -> Rules:
+        rules: dict[Place, Rule] = {}
+        for index in spot.steps(trace):
+            key = _key(trace, source)
+            if not (steps := _between(trace, key, index)):
+                raise ValueError("this is no function of that value in this trial")
+            y = trace.steps[index].value
+            rules |= bypassed(trace, key, index, lambda g, steps=steps, key=key, y=y: change(steps, key, y, g))  # type: ignore[misc]
+        return rules
+
+    def tell(at: At, source: str | Line) -> dict[str, Any]:
+        return {"value": at.named(at.step.key), "operand": at.named(_key(at.trace, source))}
+
+    return Operator(name, code, rule, each=_sources, tell=tell, kind=Kind.RULES)
+
+
+FUNCTIONS = (
+    _function("function-left-out", "missing-local", lambda steps, source, y, g: g),
+    _function("value-of-function", "wrong-local", lambda steps, source, y, g: g * y),
+    _function("function-at-own-value", "wrong-point", lambda steps, source, y, g: _derivative(steps, source, y, g)),
+    _function("function-of-its-gradient", "wrong-local", lambda steps, source, y, g: _value(steps, source, g)),
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ import torch
 from grader.reference.operand_view import At, unbroadcast
 from grader.reference.operations import SUMS
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Trace
+from grader.reference.trace import Line, Trace
+from grader.reference.trial import IMPOSSIBLE
 
 from .operator import Operator, Parameters
 
@@ -31,7 +32,10 @@ def is_pointwise(at: At) -> bool:
         return False
     last = torch.zeros(at.y.shape, dtype=at.y.dtype)
     last.view(-1)[-1:] = 1
-    moved = at.back(last, {at.where: at.x.expand(at.y.shape)})
+    try:
+        moved = at.back(last, {at.where: at.x.expand(at.y.shape)})
+    except IMPOSSIBLE:  # it takes that operand in its own shape alone
+        return False
     return not bool(moved.nan_to_num().flatten()[:-1].any())
 
 
@@ -71,22 +75,15 @@ def _power(name: str, code: str, slope: Callable[[torch.Tensor, float], torch.Te
                     tell=lambda at: {"k": spelling(at.step.args[1])})  # fmt: skip
 
 
-def _is_left_out(at: At) -> bool:
-    """What is filled in is minus infinity: a softmax gives it no gradient that an inverted mask could pass on."""
-    return -math.inf in at.step.constants.values()
-
-
 POINTWISE = (
     _slope("mask-inverted", "inverted-mask", lambda at: 1 - at.d,
-           lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0} and at.name != "detach" and not _is_left_out(at)),
+           lambda at: {0.0} <= _slopes(at) <= {0.0, 1.0} and at.name != "detach"),
     _slope("minus-missing", "wrong-sign", lambda at: at.ones, lambda at: _slopes(at) == {-1.0}),
     _slope("derivative-missing", "missing-local", lambda at: at.ones,  # more than a sign or the partner in a product
            lambda at: _slopes(at) != {-1.0} and at.name != "detach" and (at.name != "mul" or not at.others)),
     _slope("derivative-twice", "extra-factor", lambda at: at.d * at.d, lambda at: _slopes(at) != {-1.0}),
     _function("power-rule-for-exp", "wrong-local", "exp", lambda x, y: x * (x - 1).exp()),
-    _function("exp-times-x", "wrong-local", "exp", lambda x, y: y * x),
     _function("exp-for-derivative-of-log", "wrong-local", "log", lambda x, y: x.exp()),
-    _function("square-in-derivative-of-log", "wrong-local", "log", lambda x, y: x**-2),
     _function("one-factor-of-sigmoid", "missing-local", "sigmoid", lambda x, y: 1 - y),
     _function("exp-in-sigmoid-missing", "missing-local", "sigmoid", lambda x, y: y * y),
     _function("tanh-for-sigmoid", "wrong-local", "sigmoid", lambda x, y: 1 - y * y),
@@ -97,7 +94,6 @@ POINTWISE = (
     _function("difference-squared", "wrong-local", "tanh", lambda x, y: (1 - y) ** 2),
     _function("second-derivative", "wrong-local", "tanh", lambda x, y: -2 * y),
     _function("constant-of-erf-missing", "missing-local", "erf", lambda x, y: (-x * x).exp()),
-    _function("only-constant-of-erf", "missing-local", "erf", lambda x, y: 0 * x + 2 / ROOT_PI),
     _function("minus-in-erf-missing", "wrong-sign", "erf", lambda x, y: 2 / ROOT_PI * (x * x).exp()),
     _function("half-of-sqrt-missing", "missing-local", "sqrt", lambda x, y: 1 / y),
     _function("sqrt-in-numerator", "wrong-local", "sqrt", lambda x, y: y / 2),
@@ -130,18 +126,12 @@ POINTWISE = (
     _power("absolute-value-for-power", "wrong-local", lambda x, n: x.sign()),
     _power("sign-lost-in-power", "wrong-local", lambda x, n: n * x.abs() ** (n - 1)),
     _power("only-sign-in-power", "wrong-local", lambda x, n: n * x.sign()),
-    _power("antiderivative", "wrong-local", lambda x, n: x ** (n + 1) / (n + 1)),
     _slope("denominator-not-squared", "wrong-local", lambda at: at.d * at.x, _is_denominator),
-    _slope("denominator-cubed", "wrong-local", lambda at: at.d / at.x, _is_denominator),
-    _slope("sign-and-square-missing", "wrong-local", lambda at: -at.d * at.x, _is_denominator),
-    _slope("numerator-missing", "missing-local", lambda at: -1 / at.x**2, _is_denominator),
     Operator("quotient-as-product", "wrong-local", lambda at: at.g * (at.partner if at.others else 1), _is_denominator),
     _slope("logarithm-for-quotient", "wrong-local", lambda at: at.x.abs().log(), _is_denominator),
     _slope("sum-as-product", "wrong-local", lambda at: at.partner, lambda at: at.name in SUMS and len(at.others) == 1),
     _slope("quotient-upside-down", "wrong-local", lambda at: 1 / at.step.vjp((0,), at.ones),
            lambda at: at.name == "div" and at.where == (0,) and len(at.others) == 1),
-    Operator("upstream-squared-as-well", "not-linear", lambda at: at.g - (at.g * at.y) ** 2,
-             lambda at: at.name == "tanh"),
     _slope("only-lower-edge", "wrong-local", lambda at: torch.heaviside(at.x - _edges(at)[0], at.d),
            lambda at: bool(_edges(at))),
     _slope("only-upper-edge", "wrong-local", lambda at: torch.heaviside(_edges(at)[1] - at.x, at.d),
@@ -152,6 +142,12 @@ POINTWISE = (
     Operator("derivative-added", "wrong-local", lambda at: at.fitted(at.g + at.d), lambda at: at.name not in SUMS),
     _slope("divided-by-derivative", "wrong-factor", lambda at: 1 / at.d, lambda at: len(_slopes(at)) == 1),
     _slope("divided-by-derivative", "wrong-local", lambda at: 1 / at.d, lambda at: len(_slopes(at)) > 1),
+    _slope("derivative-at-negated", "wrong-point", lambda at: at.derivative_at(-at.x), lambda at: len(_slopes(at)) > 1),
+    Operator("size-for-denominator", "wrong-operand",
+             lambda at, name: at.back(at.g * at.step.args[1] / at.trace.sizes[name]),
+             lambda at: at.name == "div" and at.where == (0,) and isinstance(at.step.args[1], torch.Tensor),
+             lambda at: ({"name": name} for name in at.trace.sizes), lambda at, name: {
+             "name": name, "size": at.trace.sizes[name], "there": at.named(dict(at.step.sources)[(1,)])}),
     _slope("derivative-at-upstream", "wrong-point", lambda at: at.derivative_at(at.g),
            lambda at: at.is_given_last and len(_slopes(at)) > 1 and at.x.shape == at.y.shape),
 )  # fmt: skip
@@ -178,13 +174,40 @@ def shaped(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return value
 
 
+def turn_of(at: At) -> int:
+    """Which turn of its loop a step is in."""
+    return at.trace.turns[at.step.line].index(at.step.index)
+
+
+def loop_of(at: At, key: str) -> Line | None:
+    """The line that makes a value once in every turn of the loop that the step is in."""
+    line = at.trace.steps[int(key[1:])].line if key.startswith("%") else None
+    count = len(at.trace.turns[at.step.line])
+    return line if line is not None and 1 < count == len(at.trace.turns[line]) else None
+
+
+def values_beside(at: At, values: Mapping[str, torch.Tensor], like: torch.Tensor) -> Iterator[dict[str, Any]]:
+    """Values of one shape, of those that a loop makes only that of the step's own turn: key, and line in a loop."""
+    for key, value in values.items():
+        if value.shape == like.shape and value.is_floating_point():
+            if (line := loop_of(at, key)) is None:
+                yield {"key": key}
+            elif at.trace.turns[line].index(int(key[1:])) == turn_of(at):
+                yield {"key": key, "line": line}
+
+
+def value_at(at: At, key: str, line: Line | None = None) -> torch.Tensor:
+    """A value, in a loop that of the step's own turn."""
+    return at.trace.steps[at.trace.turns[line][turn_of(at)]].value if line else at.trace.values()[key]
+
+
 def _other_outputs(at: At) -> Iterator[Parameters]:
-    return ({"key": key} for key in keys_like(at.trace, at.y) if key != at.step.key)
+    return (one for one in values_beside(at, at.trace.values(), at.y) if one["key"] != at.step.key)
 
 
-def _at_output(at: At, key: str, own: str = "") -> torch.Tensor:
+def _at_output(at: At, key: str, line: Line | None = None, own: str = "") -> torch.Tensor:
     """The derivative written with another output; in one place still with its own."""
-    other = shaped(at.trace.values()[key], at.y)
+    other = shaped(value_at(at, key, line), at.y)
     y, again = (at.y if own == place else other for place in ("first", "second"))
     return at.fitted(at.g * sum(FORMS[at.name](y, again)))
 
@@ -199,10 +222,10 @@ def _ends_in_two_terms(at: At) -> bool:
 
 OUTPUT_FORMS = (
     Operator("another-output", "wrong-point", _at_output, lambda at: at.name in FORMS, _other_outputs,
-             lambda at, key: {"there": at.named(key)}),
+             lambda at, key, line=None: {"there": at.named(key)}),
     Operator("another-output-in-one-place", "wrong-point", _at_output, lambda at: at.name in OF_TWO_TERMS,
              lambda at: ({**other, "own": own} for own in ("second", "first") for other in _other_outputs(at)),
-             lambda at, key, own: {"there": at.named(key)}),
+             lambda at, key, own, line=None: {"there": at.named(key)}),
     _of_terms("second-term-positive", "wrong-sign", lambda g, a, b: g * (a - b), lambda at: at.name in OF_TWO_TERMS),
     _of_terms("parentheses-missing", "missing-upstream", lambda g, a, b: g * a + b, _ends_in_two_terms),
     _of_terms("parentheses-missing", "missing-upstream", lambda g, a, b: a + g * b, _ends_in_two_terms),
@@ -253,7 +276,6 @@ BROADCASTING = (
     _undone("axes-in-front-not-summed", "missing-batch-sum", _sum_stretched),
     _undone("last-axes-summed", "summed-wrong-axis",
             lambda at, terms: _sum_stretched(at, terms.reshape(*terms.shape[: at.x.dim()], -1).sum(-1))),
-    _undone("all-summed", "summed-wrong-axis", lambda at, terms: terms.sum().expand(at.x.shape)),
     _undone("cut-and-summed", "summed-wrong-axis",
             lambda at, terms: terms.reshape(-1, at.x.numel()).sum(0).reshape(at.x.shape)),
     _undone("cut-in-rows-and-summed", "reshape-for-transpose",
@@ -267,7 +289,6 @@ BROADCASTING = (
     _one_copy("only-first-in-front", 0, lambda at: summed_axes(at.x.shape, at.y.shape)[0]),
     _one_copy("only-last-in-front", -1, lambda at: summed_axes(at.x.shape, at.y.shape)[0]),
     _one_copy("only-first-stretched", 0, lambda at: summed_axes(at.x.shape, at.y.shape)[1]),
-    _one_copy("only-last-stretched", -1, lambda at: summed_axes(at.x.shape, at.y.shape)[1]),
     Operator("factors-summed-apart", "sum-of-products", lambda at: at.fitted(at.g) * at.fitted(at.d),
              lambda at: at.x.shape != at.y.shape and at.name not in SUMS and bool(at.others)),
 )  # fmt: skip

@@ -12,7 +12,6 @@ from grader.reference.operations import JOINS, axis_of
 from grader.reference.other_steps import then
 from grader.reference.trace import Step, Trace
 
-from .contraction import transposed
 from .operator import Kind, Operator, Parameters, Spot
 from .pointwise import Axes
 
@@ -46,6 +45,13 @@ def _from_the_other_end(at: At) -> torch.Tensor:
     if mask.shape != at.g.shape:
         raise ValueError("the upstream gradient has another shape than the value")
     return at.g[mask].reshape(at.x.shape)
+
+
+def _padded_at_the_other_end(at: At) -> torch.Tensor:
+    """The part that is left where what is put in front of each axis and behind it is exchanged."""
+    width = list(at.step.args[1])
+    width[::2], width[1::2] = width[1::2], width[::2]
+    return replace(at.step, args=(at.step.args[0], width, *at.step.args[2:])).vjp(at.where, at.g)
 
 
 def _carries(name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
@@ -84,17 +90,17 @@ def _in_order(at: At) -> torch.Tensor:
 REARRANGING = (
     Operator("order-for-its-inverse", "transposed", _in_order, lambda at: at.name == "sort"),
     Operator("permuted-again", "transposed", lambda at: at.step.apply({at.where: at.g}),
-             lambda at: at.name in PERMUTATIONS),
+             lambda at: at.name in PERMUTATIONS or (at.name in SELECTIONS and at.y.shape == at.x.shape)),
     Operator("reshaped-for-permuted", "reshape-for-transpose", lambda at: at.g.reshape(at.x.shape),
              lambda at: at.name in PERMUTATIONS),
     Operator("permuted-again-and-reshaped", "reshape-for-transpose",
              lambda at: at.step.apply({at.where: at.g}).reshape(at.x.shape), lambda at: at.name in PERMUTATIONS),
     Operator("cut-from-other-end", "wrong-operand", _from_the_other_end, lambda at: at.name in JOINS),
+    Operator("cut-from-other-end", "wrong-operand", _padded_at_the_other_end, lambda at: at.name == "pad"),
     Operator("cut-into-equal-parts", "shape-special", _equal_parts, lambda at: at.name in JOINS,
              lambda at: ({"first_is_larger": True}, {"first_is_larger": False})),
     Operator("cut-too-early", "wrong-operand", lambda at: _cut_beside(at, -1), lambda at: at.name in JOINS),
     Operator("cut-too-late", "wrong-operand", lambda at: _cut_beside(at, 1), lambda at: at.name in JOINS),
-    _carries("carries-values", lambda value: value),
     _carries("carries-one-over-values", lambda value: 1 / value),
     _carries("carries-exponentials", lambda value: value.exp()),
     _carries("carries-one-over-exponentials", lambda value: (-value).exp()),
@@ -184,10 +190,6 @@ MOVING = (
                                         **_moved(at, at.step.operand(where), **move)}),
     Operator("contribution-moved", "wrong-operand", lambda at, how, axes: MOVED[how](at.back(), axes),
              each=lambda at: _moves(at.x), tell=lambda at, **move: _moved(at, at.x, **move)),
-    Operator("partner-transposed", "transposed",
-             lambda at, where: at.back(replaced={where: transposed(at.step.operand(where))}), _mixes,
-             lambda at: ({"where": where} for where in at.others),
-             lambda at, where: {"there": at.named(at.key(where))}),
     Operator("upstream-reshaped", "reshape-for-transpose", lambda at: at.back(at.g.reshape(at.g.mT.shape).mT),
              lambda at: at.y.dim() > 1 and at.y.shape[-1] != at.y.shape[-2]),
     Operator("upstream-reshaped", "reshape-for-transpose", lambda at: at.back(at.g.mT.reshape(at.g.shape)),

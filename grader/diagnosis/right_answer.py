@@ -183,7 +183,6 @@ STRAYS = (
     _together("divided-by-value", "extra-factor", lambda r, v: r / v),
     _right("sign-lost", "wrong-sign", np.abs),
     _right("only-signs", "wrong-local", np.sign),
-    _right("negative-entries-zero", "wrong-local", lambda r: np.maximum(r, 0)),
     _right("clipped", "not-linear", lambda r: np.clip(r, -1, 1)),
     _end("summed-over-later-axis", "summed-wrong-axis", _summed, lambda end: end.right.ndim > 1, tell=_axis_told,
          each=lambda end: ({"how": how, "axis": axis, "kept": kept}
@@ -209,6 +208,15 @@ def _read_otherwise(end: End, order: tuple[int, ...], back: bool) -> np.ndarray:
     return end.right.reshape([end.right.shape[i] for i in order]).transpose(np.argsort(order))
 
 
+def _dealt(end: End, axis: int, back: bool) -> np.ndarray:
+    """The entries along an axis with those of its two halves in turns, or the other way."""
+    size, moved = end.right.shape[axis], np.moveaxis(end.right, axis, -1)
+    if size % 2:
+        raise ValueError("this axis has no two halves in this trial")
+    pairs = moved.reshape(*moved.shape[:-1], *((size // 2, 2) if back else (2, size // 2)))
+    return np.moveaxis(pairs.swapaxes(-1, -2).reshape(moved.shape), -1, axis)
+
+
 MOVED = (
     _end("only-diagonal-entries", "diagonal-only", _diagonal, lambda end: end.is_gradient,
          each=lambda end: ({"axes": pair} for pair in itertools.combinations(range(end.right.ndim), 2)
@@ -220,6 +228,9 @@ MOVED = (
          each=lambda end: ({"order": order, "back": back} for back in (False, True)
                            for order in itertools.permutations(range(end.right.ndim)) if list(order) != sorted(order)),
          tell=lambda end, order, back: {}),
+    _end("halves-in-turns", "reshape-for-transpose", _dealt,
+         each=lambda end: ({"axis": axis, "back": back} for back in (True, False)
+                           for axis, size in enumerate(end.right.shape) if size > 2 and not size % 2)),
     _end("turned-round", "wrong-operand", lambda end, axis: np.flip(end.right, axis),
          each=lambda end: ({"axis": axis} for axis in range(end.right.ndim))),
     _end("shifted", "wrong-operand", lambda end, axis, by: np.roll(end.right, by, axis),

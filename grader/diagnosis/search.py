@@ -133,7 +133,12 @@ class Search:
 
     @cached_property
     def _has_numbers(self) -> bool:
-        return any(np.any(array) for _, array in self.pairs)
+        """It is not 0 everywhere, but for rounding."""
+        sizes = (
+            (np.abs(a).max(initial=0), np.abs(b).max(initial=0))
+            for (_, a), b in zip(self.pairs, self._rights, strict=True)
+        )
+        return any(size > ZERO * right for size, right in sizes)
 
     def _compute(self, candidate: Candidate, trial: Trial) -> np.ndarray:
         """What a candidate gives in a trial; raises one of `IMPOSSIBLE`, also where the budget is spent."""
@@ -166,7 +171,19 @@ class Search:
     @property
     def _plain(self) -> list[Candidate]:
         plain = self.problem.plain()
-        return plain if self._has_numbers else [one for one in plain if one.code == "missing-upstream"]
+        return plain if self._has_numbers else [one for one in plain if self._may_leave_nothing(one)]
+
+    def _may_leave_nothing(self, candidate: Candidate) -> bool:
+        """What is 0 everywhere may be the rule of the last operation without the upstream gradient.
+
+        What is not quite 0 may also be one of two paths, along which all of it cancels.
+        """
+        if candidate.code == "missing-path":
+            return any(np.any(array) for _, array in self.pairs)
+        if candidate.code != "missing-upstream" or not self.problem.has_graph:
+            return False
+        trace = self.problem.trace(self.problem.first)
+        return any(trace.out == f"%{step}" for edit in candidate.edits for step, _ in edit.at)
 
     @property
     def _rarer(self) -> list[Candidate]:
@@ -232,9 +249,19 @@ class Search:
 
     def _closed(self) -> Iterator[Callable[[Trial], np.ndarray]]:
         """What the entries have that a mask must close, where there is one."""
-        for one in self._plain:
-            if one.code == "inverted-mask" and self._computed(one) is not None:
-                yield lambda trial, one=one: self.problem.compute(one, trial)  # type: ignore[misc]
+        for one in (one for one in self._plain if one.code == "inverted-mask"):
+            try:
+                found = {id(trial): self._or_nothing(one, trial) for trial, _ in self.pairs}
+            except IMPOSSIBLE:
+                continue
+            yield lambda trial, found=found: found[id(trial)]  # type: ignore[misc]
+
+    def _or_nothing(self, candidate: Candidate, trial: Trial) -> np.ndarray:
+        """What a candidate gives; zeros where it leaves nothing."""
+        try:
+            return self._compute(candidate, trial)
+        except Vague:
+            return np.zeros_like(self.problem.end(trial).right)
 
     def _by_factor(self) -> Mistake | None:
         """Nothing at all, nearly right, or right but for a factor or a summand."""
@@ -265,11 +292,15 @@ class Search:
 
     def _by_part(self) -> Mistake | None:
         """One part replaces the rest where it arrives, or is there in some rows only."""
-        for one, rest, part in self._lacking():
-            lines = [(a, right, r, p) for (_, a), right, r, p in zip(self.pairs, self._rights, rest, part, strict=True)]
+        lacking = [
+            (one, [(a, *line) for (_, a), *line in zip(self.pairs, self._rights, rest, part, strict=True)])
+            for one, rest, part in self._lacking()
+        ]
+        for one, lines in lacking:
             replaced = [_replaces(*line) for line in lines]
             if any(replaced) and None not in replaced:
                 return Mistake("overwritten", (Fact("path-replaces", {"part": _part(one)}),), one.mistake().at)
+        for one, lines in lacking:
             counted = [_rows(array, right, r) for array, right, r, _ in lines]
             uneven = [row for row in counted if row is not None and not row.all()]
             if uneven and all(row is not None for row in counted) and any(row.any() for row in uneven):
@@ -379,7 +410,8 @@ class Search:
         alone = self._first(self._plain)
         for one in (*self.problem.plain(), *self.problem.rarer()):
             shared = bool(one.edits) and all(edit.operator.kind in SHARED for edit in one.edits)
-            shared = shared and not (one.only or one.skip) and (alone is None or rank(one) <= rank(alone))
+            shared = shared and not (one.only or one.skip)
+            shared = shared and (alone is None or alone.is_of_end or rank(one) <= rank(alone))
             if shared and self.explains(one):
                 yield one
 
@@ -489,7 +521,8 @@ def _one_cause(left: dict[str, Search]) -> dict[str, Mistake]:
         shared = [(one, [name for name, other in left.items() if other.explains(one)]) for one in search.shareable()]
         one, others = max(shared, key=lambda pair: len(pair[1]), default=(None, []))
         if one is not None and others:
-            found |= {nearest: one.mistake()} | {name: replace(one.mistake(), cause=nearest) for name in others}
+            cause = one.shared().mistake()
+            found |= {nearest: cause} | {name: replace(cause, cause=nearest) for name in others}
             left = {name: other for name, other in left.items() if name not in others}
     return found
 

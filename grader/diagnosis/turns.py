@@ -9,7 +9,8 @@ from functools import partial
 import torch
 
 from grader.reference.operand_view import At
-from grader.reference.trace import Place, Position, Rule, Rules, Step, Trace, Use
+from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
+from grader.reference.trial import Vague
 
 from .operator import BY_VALUE, Kind, Operator, Parameters, Spot
 from .pointwise import is_pointwise
@@ -29,6 +30,8 @@ def _turns(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
 def _of_another_turn(at: At, where: Position, by: int | str) -> torch.Tensor:
     """The value that the turn before or after takes; behind the last, what that one hands on, or that at once."""
     steps = at.trace.turns[at.step.line]
+    if len(steps) == 1 and by == 1:
+        raise Vague("a loop of one turn does not tell what it would hand on")
     taken = [at.trace.steps[i].operand(where) for i in steps]
     last = At(at.trace, at.trace.steps[steps[-1]])
     if last.key(where).startswith("%"):
@@ -99,8 +102,8 @@ def _is_handed_out(at: At) -> bool:
     )  # fmt: skip
 
 
-def _own_added_late(trace: Trace, spot: Spot) -> Rules:
-    """What arrives at a turn from behind the loop is added behind the function, and not in front of it."""
+def _added_late(trace: Trace, spot: Spot, leaving: bool) -> Rules:
+    """What arrives at a turn from behind the loop, or from later turns, is added behind the function, not in front."""
     rules: dict[Place, Rule] = {}
     for step in (trace.steps[i] for i in spot.steps(trace)):
         ((where, _),), own = step.operands, [torch.zeros_like(step.value)]
@@ -109,13 +112,18 @@ def _own_added_late(trace: Trace, spot: Spot) -> Rules:
             own[0] = own[0] + later.vjp(use[1], g)
             return torch.zeros_like(own[0])
 
-        rules |= {use: partial(leaves, own=own, use=use) for use in _leaves(trace, step.key)}
+        behind = _leaves(trace, step.key)
+        late = behind if leaving else [use for use in trace.uses(step.key) if use not in behind]
+        rules |= {use: partial(leaves, own=own, use=use) for use in late}
         rules[step.index, where] = lambda _, step, g, where=where, own=own: step.vjp(where, g) + own.pop()  # type: ignore[misc]
     return rules
 
 
-OWN_ADDED_LATE = Operator("own-upstream-behind-function", "missing-local", _own_added_late, _is_handed_out,
-                          tell=lambda at: {"value": at.named(at.step.key)}, kind=Kind.RULES)  # fmt: skip
+ADDED_LATE = tuple(
+    Operator(name, "missing-local", partial(_added_late, leaving=leaving), _is_handed_out,
+             tell=lambda at: {"value": at.named(at.step.key)}, kind=Kind.RULES)
+    for name, leaving in (("own-upstream-behind-function", True), ("later-turns-behind-function", False))
+)  # fmt: skip
 
 
 def _told_turn(at: At, where: Position, by: int | str) -> Parameters:
@@ -135,3 +143,59 @@ TURNS = (
     Operator("derivative-at-own-output", "wrong-point", lambda at: at.back(replaced={at.where: at.y}),
              lambda at: len(at.trace.turns[at.step.line]) > 1 and at.x.shape == at.y.shape and not at.others),
 )  # fmt: skip
+
+
+def _mirrored(trace: Trace, _: str) -> Rules:
+    """The turns of every loop gone back through in the order of the forward pass: the first one first."""
+    rules: dict[Place, Rule] = {}
+    for line in dict.fromkeys(step.line for step in trace.steps):
+        taken = trace.turns[line]
+        for i, j in zip(taken, reversed(taken), strict=True):
+            other = trace.steps[j]
+            rules |= {(i, where): partial(_vjp_of, other, where) for where, _ in other.operands if i != j}
+    for step in trace.steps:
+        parts = [where for where, key in step.operands if len(where) > 1 and key.startswith("%")]
+        looped = len(parts) > 1 and len({trace.steps[int(dict(step.operands)[at][1:])].line for at in parts}) == 1
+        if looped:
+            rules |= {(step.index, a): partial(_vjp_of, step, b) for a, b in zip(parts, parts[::-1], strict=True)}
+    return rules
+
+
+def _vjp_of(other: Step, where: Position, _: Trace, __: Step, g: torch.Tensor) -> torch.Tensor:
+    return other.vjp(where, g)
+
+
+def _loop_values(trace: Trace) -> Iterator[tuple[Step, Position]]:
+    """Where a loop takes what came in, and from its second turn on what the turn before has made."""
+    for step in trace.steps:
+        taken = [trace.steps[i] for i in trace.turns[step.line]]
+        for where, key in step.operands if step is taken[0] and len(taken) > 1 else ():
+            later = [dict(one.operands).get(where, "") for one in taken[1:]]
+            if key not in later and all(one.startswith("%") and int(one[1:]) > step.index for one in later):
+                yield step, where
+
+
+def _gone_back_once(trace: Trace, wrt: str, line: Line, where: Position) -> torch.Tensor:
+    """What arrives where the last turn begins goes straight to what came into the loop."""
+    first, *_, last = (trace.steps[i] for i in (*trace.turns[line], trace.turns[line][-1]))
+    key, begins = dict(first.operands)[where], dict(last.operands)[where]
+    g = trace.gradients(wrt)[begins]
+    steps = trace.steps[: int(key[1:]) + 1] if key.startswith("%") else ()
+    return replace(trace, steps=steps, out=key, out_g=g, memo={}).backward(wrt)
+
+
+MIRRORED = Operator("turns-in-forward-order", "wrong-order", lambda trace, wrt: trace.backward(
+                    wrt, _mirrored(trace, wrt)), kind=Kind.SWEEP)  # fmt: skip
+GONE_BACK_ONCE = Operator("gone-back-once", "missing-path", _gone_back_once, kind=Kind.SWEEP)
+
+
+def loop_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
+    """Loops gone back through otherwise: operator, parameters, what is told."""
+    relevant, found = trace.depends(wrt), dict[str, tuple[Line, Position]]()
+    for step, where in _loop_values(trace):
+        if (key := dict(step.operands)[where]) in relevant and step.key in relevant:
+            found.setdefault(key, (step.line, where))
+    if found:
+        yield MIRRORED, {}, {}
+    for line, where in found.values():
+        yield GONE_BACK_ONCE, {"line": line, "where": where}, {}

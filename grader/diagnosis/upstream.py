@@ -11,7 +11,7 @@ from grader.reference.operations import CONTRACTIONS, JOINS, PRODUCTS, RESHAPES,
 from grader.reference.trace import Line, Position, Trace
 
 from .operator import Kind, Operator, Parameters
-from .pointwise import is_pointwise, keys_like, shaped
+from .pointwise import is_pointwise, keys_like, shaped, turn_of, value_at, values_beside
 
 UPSTREAM = "out_g"
 
@@ -34,13 +34,23 @@ def _arriving(at: At) -> Parameters:
 def _other_values(at: At, *, inputs: bool) -> Iterator[Parameters]:
     """Values of the shape of a product's upstream gradient, or of that of the whole: inputs, or results."""
     if at.is_given_last or at.name in CONTRACTIONS:
-        for key in keys_like(at.trace, at.y):
-            if key != at.step.key and (key in at.trace.inputs) is inputs:
-                yield {"key": key}
+        for one in values_beside(at, at.trace.values(), at.y):
+            if one["key"] != at.step.key and (one["key"] in at.trace.inputs) is inputs:
+                yield one
 
 
-def _there(at: At, key: str) -> Parameters:
+def _value_instead(at: At, key: str, line: Line | None = None) -> torch.Tensor:
+    return value_at(at, key, line).expand(at.g.shape)
+
+
+def _there(at: At, key: str, line: Line | None = None) -> Parameters:
     return {"there": at.named(key), **_arriving(at)}
+
+
+def _next_values(at: At) -> Iterator[Parameters]:
+    """What is made of its result next, where that has its shape."""
+    after = (at.trace.steps[i] for i, _ in at.trace.uses(at.step.key))
+    return ({"key": step.key} for step in after if step.value.shape == at.y.shape)
 
 
 def _joins_alike(at: At) -> bool:
@@ -66,10 +76,10 @@ ARRIVING = (
              tell=_arriving, kind=Kind.UPSTREAM),
     Operator("upstream-missing", "missing-local", lambda at: torch.ones_like(at.g),
              lambda at: not at.given and not at.is_last, tell=_arriving, kind=Kind.UPSTREAM),
-    Operator("input-for-upstream", "wrong-operand", lambda at, key: at.trace.values()[key].expand(at.g.shape), _usable,
-             lambda at: _other_values(at, inputs=True), _there, Kind.UPSTREAM),
-    Operator("result-for-upstream", "value-for-gradient", lambda at, key: at.trace.values()[key].expand(at.g.shape),
-             _usable, lambda at: _other_values(at, inputs=False), _there, Kind.UPSTREAM),
+    Operator("input-for-upstream", "wrong-operand", _value_instead, _usable, lambda at: _other_values(at, inputs=True),
+             _there, Kind.UPSTREAM),
+    Operator("result-for-upstream", "value-for-gradient", _value_instead, _usable,
+             lambda at: _other_values(at, inputs=False), _there, Kind.UPSTREAM),
     Operator("value-for-gradient", "value-for-gradient", lambda at: at.y, _usable, tell=_arriving, kind=Kind.UPSTREAM),
     Operator("upstream-again", "extra-factor", lambda at: at.g + (0 if at.is_last else at.trace.out_g),
              lambda at: at.given and len(at.trace.turns[at.step.line]) > 1 and at.y.shape == at.trace.out_g.shape,
@@ -161,12 +171,9 @@ def _exchanges(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
     """Other values of an operand's shape, in a loop those of the same turn; the forward pass's own first."""
     own = at.step.key if at.name == "pow" and at.step.args[1:] == (2,) else ""  # there, its exponent was not lowered
     for where in (where for where in places if counts(at, where)):
-        for key, value in pool(at.trace).items():
-            if value.shape == at.step.operand(where).shape and key not in (at.key(where), own):
-                if (line := _loop_of(at, key)) is None:
-                    yield {"where": where, "key": key}
-                elif at.trace.turns[line].index(int(key[1:])) == _turn(at) and line not in _makers(at, where):
-                    yield {"where": where, "key": key, "line": line}
+        for one in values_beside(at, pool(at.trace), at.step.operand(where)):
+            if one["key"] not in (at.key(where), own) and one.get("line") not in _makers(at, where):
+                yield {"where": where, **one}
 
 
 def _makers(at: At, where: Position) -> set[Line]:
@@ -175,19 +182,8 @@ def _makers(at: At, where: Position) -> set[Line]:
     return {at.step.line, *(at.trace.steps[int(key[1:])].line for key in found if key.startswith("%"))}
 
 
-def _turn(at: At) -> int:
-    return at.trace.turns[at.step.line].index(at.step.index)
-
-
-def _loop_of(at: At, key: str) -> Line | None:
-    """The line that makes a value once in every turn of the loop that the step is in."""
-    line = at.trace.steps[int(key[1:])].line if key.startswith("%") else None
-    count = len(at.trace.turns[at.step.line])
-    return line if line is not None and 1 < count == len(at.trace.turns[line]) else None
-
-
 def _taken_at(at: At, where: Position, key: str, line: Line | None = None) -> torch.Tensor:
-    value = at.trace.steps[at.trace.turns[line][_turn(at)]].value if line else pool(at.trace)[key]
+    value = at.trace.steps[at.trace.turns[line][turn_of(at)]].value if line else pool(at.trace)[key]
     return at.back(replaced={where: shaped(value, at.step.operand(where))})
 
 
@@ -262,6 +258,8 @@ def _other_order(at: At, where: Position) -> torch.Tensor:
     return at.back(replaced={where: made.func(made.args[0][::-1], *made.args[1:], **made.kwargs)})
 
 
+NEXT_FOR_UPSTREAM = Operator("result-for-upstream", "value-for-gradient", _value_instead, _usable, _next_values, _there,
+                             Kind.UPSTREAM)  # fmt: skip
 THROUGH = (
     Operator("parts-of-partner-exchanged", "wrong-operand", _other_order, each=_joined, tell=_partner),
     Operator("another-partner", "wrong-operand", lambda at, where, key: at.back(replaced={

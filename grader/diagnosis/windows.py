@@ -77,6 +77,13 @@ def _last_window_alone(at: At, examples: slice) -> torch.Tensor:
     return at.back(g)
 
 
+def _summed_first(at: At, first: int) -> torch.Tensor:
+    """What arrives is summed over the places, or over these and the examples, and so is the input."""
+    axes = (0, *range(2, at.g.dim())) if first == 0 else tuple(range(2, at.g.dim()))
+    found = at.g.sum(axes, keepdim=True).expand(at.g.shape)
+    return at.back(found)
+
+
 def _is_shared(at: At) -> bool:
     """The kernel or the bias, which every window uses."""
     return is_convolution(at) and at.where != INPUT
@@ -101,7 +108,9 @@ def _some_taps(name: str, kept: Callable[[list[int], int], list[int]]) -> Operat
 
     def rule(at: At, which: str) -> torch.Tensor:
         taps = _taps(at)
-        one = taps[{"first": 0, "middle": len(taps) // 2, "last": -1}[which]]
+        sizes = at.step.operand(KERNEL).shape[2:]
+        middle = int(torch.arange(len(taps)).view(sizes)[tuple(size // 2 for size in sizes)])
+        one = taps[{"first": 0, "middle": middle, "last": -1}[which]]
         return at.back(replaced={KERNEL: _only(kept(taps, one), at.step.operand(KERNEL))})
 
     return Operator(name, "missing-path", rule, lambda at: _of_input(at) and len(_taps(at)) > 1,
@@ -119,6 +128,8 @@ CONVOLUTION = (
     _windows("last-window-of-each-example", lambda at: _last_window_alone(at, slice(None)), _of_kernel),
     Operator("averaged-over-windows", "mean-for-sum", lambda at: at.back() / at.y[0, 0].numel(), _is_shared,
              tell=lambda at: {"operand": at.named(at.source)}),
+    Operator("windows-summed-first", "sum-of-products", _summed_first, _of_kernel,
+             lambda at: ({"first": first} for first in (2, 0))),
     _windows("last-window-alone", lambda at: _last_window_alone(at, slice(-1, None)), _of_kernel),
     _kernel("channels-reshaped", "reshape-for-transpose",  # the two channel axes reshaped where they must be exchanged
             lambda kernel: kernel.reshape(kernel.shape[1], kernel.shape[0], *kernel.shape[2:]).transpose(0, 1)),

@@ -93,7 +93,9 @@ def in_loops(trace: Trace, wrt: str) -> list[tuple[Edge, tuple[Edge, ...]]]:
 
 
 def is_carried(trace: Trace, edge: Edge) -> bool:
-    """It hands a value on from one turn of a loop to the next."""
+    """It hands a value on from one turn of a loop to the next; the first turn takes another one."""
+    if edge.source is not None and len(edge.uses(trace)) == len(trace.turns[edge.line]):
+        return False
     for (here, _), (there, where) in itertools.pairwise(edge.uses(trace)):
         if dict(trace.steps[there].operands)[where] in trace.depends(trace.steps[here].key):
             return True

@@ -31,9 +31,11 @@ class Norm:
     x: torch.Tensor
     before: tuple[int, ...]  # the operand's shape before it was brought into this one
     factor: At | None = None  # where the operand is multiplied by something before it is divided
+    gain: torch.Tensor | None = None  # what the normalised value is multiplied by in the same operation
 
     def arriving(self, g: torch.Tensor) -> torch.Tensor:
         """The gradient that arrives at the normalised value itself."""
+        g = g if self.gain is None else g * self.gain
         return g if self.factor is None else g * self.factor.partner
 
     def total(self, terms: torch.Tensor, axes: tuple[int, ...] | None = None) -> torch.Tensor:
@@ -64,7 +66,28 @@ def norm_at(trace: Trace, index: int) -> Norm | None:
     return trace.memo["norm", index]  # type: ignore[no-any-return]
 
 
+# Operations that normalise and multiply at once; whether they centre.
+AT_ONCE = {"layer_norm": True, "rms_norm": False, "batch_norm": True}
+
+
+def _at_once(at: At) -> Norm | None:
+    x, given, centred = at.step.operand((0,)), at.step.kwargs, AT_ONCE[at.name]
+    axes, gain = (0, *range(2, x.dim())), given.get("weight")
+    if at.name != "batch_norm":
+        axes = tuple(range(x.dim() - len(at.step.args[1]), x.dim()))
+    elif gain is not None:
+        gain = gain.view(-1, *(1,) * (x.dim() - 2))
+    h = x - (x.mean(axes, keepdim=True) if centred else 0)
+    r = (h.square().mean(axes, keepdim=True) + (given.get("eps") or 0)).rsqrt()
+    n = math.prod(x.shape[i] for i in axes)
+    norm = Norm(dict(at.step.operands)[(0,)], axes, centred, n, r, h * r, x, tuple(x.shape), gain=gain)
+    g = torch.linspace(-1, 2, at.y.numel(), dtype=at.y.dtype).view(at.y.shape).sin()
+    return norm if torch.allclose(norm.right(norm.arriving(g)), at.step.vjp((0,), g), 1e-9, 1e-12) else None
+
+
 def _norm_at(at: At) -> Norm | None:
+    if at.name in AT_ONCE and (0,) in dict(at.step.operands):
+        return _at_once(at)
     if at.name not in PRODUCTS or len(at.step.operands) != 2:
         return None
     (one, _), (two, _) = at.step.operands

@@ -23,6 +23,18 @@ IN_PLACE = {
     "__ipow__": "pow", "__setitem__": "index_put",
 }  # fmt: skip
 
+# What takes a value for its shape and its type, and nothing of its numbers.
+OF_SHAPE_ALONE = {
+    "zeros_like",
+    "ones_like",
+    "full_like",
+    "empty_like",
+    "rand_like",
+    "randn_like",
+    "new_zeros",
+    "new_ones",
+}
+
 
 def record(forward: Callable[..., torch.Tensor], inputs: Mapping[str, Any], out_g: torch.Tensor) -> Trace:
     """Run `forward(**inputs)` once and note its operations; plain numbers in them remember the argument's name."""
@@ -100,10 +112,10 @@ class _Recorder(TorchFunctionMode):
         operands = tuple(
             (where, key)
             for where, key in known.items()
-            if copies[where].is_floating_point() and value.is_floating_point()
+            if copies[where].is_floating_point() and value.is_floating_point() and _name(func) not in OF_SHAPE_ALONE
         )
         kept = {name: with_replaced(given, copies, (name,)) for name, given in kwargs.items()}
-        line = (*_calls(), str(getattr(func, "__name__", func)), getattr(func, "index", 0))
+        line = (*_calls(), _name(func), getattr(func, "index", 0))
         step = Step(
             len(self.steps),
             func,
@@ -118,6 +130,10 @@ class _Recorder(TorchFunctionMode):
         self.alive.append(value)  # while it lives, nothing else gets its id
         self.keys[id(value)] = step.key
         self.values[step.key] = step.value
+
+
+def _name(func: Callable[..., Any]) -> str:
+    return str(getattr(func, "__name__", func))
 
 
 def _calls() -> tuple[object, ...]:

@@ -21,13 +21,15 @@ EXPANSIONS = {"expand", "expand_as", "broadcast_to"}
 JOINS = {"cat", "concat", "concatenate", "stack"}
 RESHAPES = {"squeeze", "unsqueeze", "reshape", "view", "flatten", "transpose", "t", "permute", "expand", "__getitem__"}
 ALONG_AN_AXIS = set(
-    "max min amax amin cumsum cumprod logcumsumexp softmax log_softmax logsumexp flip roll var std cat stack".split()
+    "max min amax amin cumsum cumprod logcumsumexp softmax log_softmax logsumexp flip roll var std cat stack concat "
+    "concatenate sort argsort argmax argmin gather index_select take_along_dim select narrow prod diff".split()
 )
 
 
 def axis_of(step: Step) -> int | None:
     """The one axis that an operation is given; None where it is given none, or several."""
-    axis = step.kwargs.get("dim", step.kwargs.get("axis", step.args[1] if len(step.args) > 1 else None))
+    place = step.args[1] if len(step.args) > 1 and step.name in (ALONG_AN_AXIS | REDUCTIONS) - {"roll"} else None
+    axis = step.kwargs.get("dim", step.kwargs.get("axis", place))
     return axis if type(axis) is int else None
 
 

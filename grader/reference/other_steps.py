@@ -93,6 +93,14 @@ def only_summand(step: Step, where: Position) -> Step:
     return replace(step, func=lambda one, two: one if where == (1,) else -two if step.name == "sub" else two)
 
 
+def only_factor(step: Step, where: Position) -> Step:
+    """A product without one of its factors, or a quotient without its denominator."""
+    kept = step.args[1 - int(where[0])]
+    if not torch.is_tensor(kept) or kept.shape != step.value.shape:
+        raise ValueError("the other one is broadcast, or none is left")
+    return replace(step, func=lambda one, two: one if where == (1,) else two)
+
+
 def not_asked(step: Step) -> Step:
     """The first places in the place of those that an index points to."""
     places = {place: torch.arange(index.shape[-1]).expand(index.shape) for place, index in enumerate(step.args)

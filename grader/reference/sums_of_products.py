@@ -35,8 +35,9 @@ class Contraction:
 
     @property
     def letters(self) -> str:
-        """Every axis of the products before any is summed."""
-        return "".join(sorted(self.sizes, key=lambda letter: (f"xyzwikj{letter}".index(letter), letter)))
+        """Every axis of the products before any is summed: those of the value first, and the operand's in its order."""
+        own = iter(self.own)
+        return "".join(next(own) if letter in self.own else letter for letter in dict.fromkeys("".join(self.axes)))
 
     @property
     def summed(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""One trial of an exercise, and one candidate explanation of a wrong answer to it."""
+"""One trial of an exercise."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from grader.trial_sizes import Setting
 if TYPE_CHECKING:
     import numpy as np
     import torch
-
-    from .trace import Place
 
 
 @dataclass(frozen=True)
@@ -82,25 +80,3 @@ class _Failed:
 
     kind: type[ValueError]
     says: str
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A mistake that can be computed: if it gives the learner's numbers, that is the mistake.
-
-    Args:
-        code: the public code.
-        says: the fact, as a sentence about the answer, without the answer's name.
-        compute: the array this mistake gives in a trial; raises one of `IMPOSSIBLE` where it cannot be made, and of
-            these `Vague` where it can, but not be recognised.
-        hints: hints that fit this mistake.
-        lacks: the part of the right answer that it leaves out, in words, where all the rest is right.
-        at: where in the forward graph it is made; empty where it is about no operation.
-    """
-
-    code: str
-    says: str
-    compute: Callable[[Trial], np.ndarray]
-    hints: tuple[str, ...] = ()
-    lacks: str = ""
-    at: tuple[Place, ...] = ()

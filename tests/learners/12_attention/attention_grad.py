@@ -106,7 +106,7 @@ def attention_grad(q, k, v, out):
     v.g = weights.mT @ out.g
 
 
-# %% wrong: sqrt(d) left out of the weights | q.g, k.g: wrong-point; v.g: wrong-point or missing-local
+# %% wrong: sqrt(d) left out of the weights | q.g, k.g: wrong-point; v.g: wrong-point or missing-local or wrong-operand
 def attention_grad(q, k, v, out):
     root = q.shape[-1] ** 0.5
     weights = (q @ k.mT).softmax(-1)

@@ -122,7 +122,7 @@ def causal_attention_grad(q, k, v, out):
     v.g = weights.mT @ out.g
 
 
-# %% wrong: sqrt(d) left out of the weights | q.g, k.g: wrong-point; v.g: wrong-point or missing-local
+# %% wrong: sqrt(d) left out of the weights | q.g, k.g: wrong-point; v.g: wrong-point or missing-local or wrong-operand
 import torch
 
 

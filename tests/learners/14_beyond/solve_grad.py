@@ -86,7 +86,7 @@ def solve_grad(a, b, out):
     a.g = -out.g @ out.t()
 
 
-# %% wrong: the transpose in place of the inverse | b.g: inverse-for-transpose or missing-local; a.g: inverse-for-transpose
+# %% wrong: the transpose in place of the inverse | b.g: inverse-for-transpose or missing-local or wrong-operand; a.g: inverse-for-transpose
 import torch
 
 
@@ -95,7 +95,7 @@ def solve_grad(a, b, out):
     a.g = -b.g @ out.t()
 
 
-# %% wrong: a linear layer's gradients | b.g: inverse-for-transpose or missing-local; a.g: wrong-operand or missing-local
+# %% wrong: a linear layer's gradients | b.g: inverse-for-transpose or missing-local or wrong-operand; a.g: wrong-operand or missing-local
 import torch
 
 

@@ -150,7 +150,7 @@ def mend_layernorm(inp, gamma, beta, out):
     gamma.g = (out.g * hat).sum(0)
 
 
-# %% wrong: divided by the variance | *: wrong-local or missing-local or wrong-point
+# %% wrong: divided by the variance | *: wrong-local or missing-local or wrong-point or wrong-operand
 def mend_layernorm(inp, gamma, beta, out):
     mean = inp.mean(-1, keepdim=True)
     inv = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -1
