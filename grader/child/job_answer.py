@@ -183,11 +183,11 @@ def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:
     found = dict(sorted(vars(tensor).items(), key=lambda item: item[0] != "g")[:MAX_ITEMS])
     if (grad := torch.Tensor.grad.__get__(tensor)) is not None:  # type: ignore[union-attr]
         found["grad"] = grad
-    others = {
-        name[:100]: {"kind": "none" if value is None else "other", "type": type(value).__name__[:100]}
-        for name, value in found.items() if isinstance(name, str) and name != "g"
-    }  # fmt: skip
-    return others | ({"g": _describe(found["g"], results)} if "g" in found else {})
+    named = {name[:100]: value for name, value in found.items() if isinstance(name, str)}
+    return {
+        name: _describe(value, results) if name == "g" or value is None or value is Ellipsis else _unknown(value)
+        for name, value in named.items()
+    }
 
 
 def _describe(value: Any, results: Arrays, depth: int = 0) -> Facts:
@@ -195,7 +195,7 @@ def _describe(value: Any, results: Arrays, depth: int = 0) -> Facts:
     try:
         return _described(value, results, depth)
     except Exception as error:  # a lying or broken object is a fact too
-        return {"kind": "other", "type": type(value).__name__[:100], "why": str(error)[:200]}
+        return _unknown(value) | {"why": str(error)[:200]}
 
 
 def _described(value: Any, results: Arrays, depth: int) -> Facts:
@@ -214,6 +214,10 @@ def _described(value: Any, results: Arrays, depth: int) -> Facts:
         sent = numbers is not None and _fits(numbers.shape, numbers.nbytes, results)
         array = _add_array(numbers, results) if sent else None
         return {"kind": "items", "type": type(value).__name__, "items": items, "array": array}
+    return _unknown(value)
+
+
+def _unknown(value: Any) -> Facts:
     return {"kind": "other", "type": type(value).__name__[:100]}
 
 
