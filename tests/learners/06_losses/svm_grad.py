@@ -39,7 +39,7 @@ def svm_grad(inp, targ):
     inp.g = m / len(inp)
 
 
-# %% wrong: right class gets -1 only | inp.g: wrong-local or missing-path or unknown or hard-coded or inverted-mask
+# %% wrong: right class gets -1 only | inp.g: wrong-local or missing-path or unknown or hard-coded or inverted-mask or wrong-operand
 def svm_grad(inp, targ):
     m = (inp - inp.gather(1, targ[:, None]) + 1 > 0).float().scatter(1, targ[:, None], -1.0)
     inp.g = m / len(inp)

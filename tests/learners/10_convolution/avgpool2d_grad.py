@@ -75,7 +75,7 @@ def avgpool2d_grad(inp, out, size):
     inp.g[..., : spread.shape[2], : spread.shape[3]] = spread
 
 
-# %% wrong: only the first entry of each square | inp.g: missing-path or wrong-local or unknown
+# %% wrong: only the first entry of each square | inp.g: missing-path or wrong-local or unknown or partial-batch
 import torch
 
 

@@ -478,7 +478,7 @@ def rnn_grad(x, h0, wx, wh, b, out):
     h0.g = h_g
 
 
-# %% wrong: loop forward in time on the way back | *: unknown or wrong-point
+# %% wrong: loop forward in time on the way back | *: unknown or wrong-point or wrong-order
 import torch
 
 

@@ -89,7 +89,7 @@ def swiglu_grad(inp, w1, w2, out):
     w2.g = inp.t() @ gate_g
 
 
-# %% wrong: silu's derivative is the sigmoid's | inp.g, w2.g: wrong-local or missing-path or unknown
+# %% wrong: silu's derivative is the sigmoid's | inp.g, w2.g: wrong-local or missing-path or unknown or missing-local
 def swiglu_grad(inp, w1, w2, out):
     value, gate = inp @ w1, inp @ w2
     share = gate.sigmoid()

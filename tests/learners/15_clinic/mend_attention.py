@@ -100,7 +100,7 @@ def mend_attention(q, k, v, out):
     v.g = weights.t() @ out.g
 
 
-# %% wrong: mended, but the root is lost in the scores | *: missing-local or wrong-local or wrong-point or unknown or wrong-factor
+# %% wrong: mended, but the root is lost in the scores | *: missing-local or wrong-local or wrong-point or unknown or wrong-factor or wrong-operand
 def mend_attention(q, k, v, out):
     root = q.shape[1] ** 0.5
     weights = (q @ k.t()).softmax(1)
@@ -111,7 +111,7 @@ def mend_attention(q, k, v, out):
     v.g = weights.t() @ out.g
 
 
-# %% wrong: mended, but the root is lost on the way back | q.g, k.g: missing-local
+# %% wrong: mended, but the root is lost on the way back | q.g, k.g: missing-local or wrong-operand
 def mend_attention(q, k, v, out):
     root = q.shape[1] ** 0.5
     weights = (q @ k.t() / root).softmax(1)
