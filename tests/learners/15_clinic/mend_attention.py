@@ -111,7 +111,7 @@ def mend_attention(q, k, v, out):
     v.g = weights.t() @ out.g
 
 
-# %% wrong: mended, but the root is lost on the way back | q.g, k.g: missing-local or wrong-operand
+# %% wrong: mended, but the root is lost on the way back | q.g, k.g: missing-local
 def mend_attention(q, k, v, out):
     root = q.shape[1] ** 0.5
     weights = (q @ k.t() / root).softmax(1)
