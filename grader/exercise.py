@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from .errors import SpecError
@@ -178,12 +179,12 @@ class Exercise:
         """The arguments of the learner's function, in order."""
         return tuple(name for name, given in self.inputs.items() if isinstance(given, Marker) or not given.withheld)
 
-    @property
+    @cached_property
     def forward_names(self) -> tuple[str, ...]:
         """The arguments that the forward pass takes."""
         return tuple(inspect.signature(self.forward).parameters)
 
-    @property
+    @cached_property
     def step_names(self) -> tuple[str, ...]:
         """The steps of the forward pass whose values the learner's function is given."""
         return tuple(n for n, given in self.inputs.items() if isinstance(given, Marker) and given.role == "step")
