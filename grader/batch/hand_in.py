@@ -77,7 +77,7 @@ def moodle(entry: Entry) -> HandIn | None:
     name, _, number = found["who"].rpartition("_")
     folder = entry if isinstance(entry, Folder) else folder_of(entry.name, [_renamed(entry, found["name"])])
     known_as = frozenset({name, number, f"Participant {number}"})
-    return HandIn(found["who"], (folder,), known_as, unsure=len(ANOTHER.findall(entry.name)) > 1)
+    return HandIn(found["who"], (folder,), known_as, unsure=_can_be_read_twice(entry))
 
 
 def canvas(entry: Entry) -> HandIn | None:
@@ -90,8 +90,11 @@ def canvas(entry: Entry) -> HandIn | None:
     name = found["name"] or f"{found['typed']}.html"
     file = replace(_renamed(entry, name), modified=int((found["upload"] or "0")[:18]))  # the later upload is the newer
     known_as = frozenset({who.rpartition("_")[0], found["id"] or who})
-    unsure = len(ANOTHER.findall(entry.name)) > 1
-    return HandIn(who, (folder_of(who, [file]),), known_as, (LATE,) if late else (), unsure)
+    return HandIn(who, (folder_of(who, [file]),), known_as, (LATE,) if late else (), _can_be_read_twice(entry))
+
+
+def _can_be_read_twice(entry: Entry) -> bool:
+    return len(ANOTHER.findall(entry.name)) > 1
 
 
 def _as_folder(entry: Entry) -> Folder:

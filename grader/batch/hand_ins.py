@@ -174,9 +174,13 @@ class _Finder:
         """
         found = [(each.name, read(each)) for each in entries]
         sure = {one.key for _, one in found if one is not None and not one.unsure}
-        kept = [(name, one) for name, one in found if one is not None and not (one.unsure and one.key in sure)]
-        self.strays += [name for name, _ in found if name not in dict(kept)]
-        return [one for _, one in kept]
+        kept = list[HandIn]()
+        for name, one in found:
+            if one is None or (one.unsure and one.key in sure):
+                self.strays.append(name)
+            else:
+                kept.append(one)
+        return kept
 
     def _are_sections(self, entries: Sequence[Entry]) -> bool:
         """The folders hold hand-ins and are none themselves: most hold several, and most names are there once."""

@@ -84,10 +84,10 @@ def by_roster(found: HandIns, roster: Roster) -> HandIns:
     of: dict[int, HandIn] = {}
     unlisted, spelled = [], set[int]()
     for one in sorted(found.each, key=lambda one: one.key not in roster.spelled):
-        number = roster.find(one)
-        if one.key in roster.spelled and number is not None:
+        number, is_spelled = roster.find(one), one.key in roster.spelled
+        if number is not None and is_spelled:
             spelled.add(number)
-        if number is None or (number in spelled and one.key not in roster.spelled):  # who has that very name keeps it
+        if number is None or (number in spelled and not is_spelled):  # who has that very name keeps it
             unlisted.append(one)
         elif number in of:
             both = of[number].together(one)
