@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
+from conftest import ROOT, SEED
 
 from grader.course import Course, load_course
 from grader.errors import SpecError
@@ -20,6 +20,7 @@ from grader.reference.compare import scaled_error
 from grader.reference.references import (
     agrees_with_finite_differences,
     autograd_answer,
+    confirm,
     gradcheck,
     loss_of,
     make_trial,
@@ -27,6 +28,7 @@ from grader.reference.references import (
     right_in_single_precision,
 )
 from grader.reference.trial import Trial, Vague
+from grader.reference.trials_of_run import TrialsOfRun
 from grader.sampling import Setting, accumulating, normal, output, positive, upstream, wanted
 
 COURSE = load_course(ROOT)
@@ -188,12 +190,33 @@ def test_a_large_trial_is_added_where_an_array_must_not_exist() -> None:
     [
         (lambda x: x @ x @ torch.ones(99), "forward fails on sampled inputs"),
         (lambda x: 3.0, "forward returns float, not a tensor"),
-        (lambda x: torch.tensor(x.tolist()) * 2 + 0 * x, "disagree"),
     ],
 )
 def test_a_forward_pass_that_cannot_be_used_is_the_authors_error(forward: Any, says: str) -> None:
     with pytest.raises(SpecError, match=says):
         make(forward, {"x": positive("n n")}, returned("x"))
+
+
+@pytest.mark.parametrize(
+    ("forward", "says"),
+    [
+        (lambda x: torch.tensor(x.tolist()) * 2 + 0 * x, "autograd and finite differences of forward disagree"),
+        (lambda x: (-x).sqrt(), "forward is nan or infinite somewhere"),
+    ],
+)
+def test_references_that_finite_differences_contradict_are_the_authors_error(forward: Any, says: str) -> None:
+    run = TrialsOfRun(Exercise("a test", forward, {"x": positive("n")}, returned("x")), "a_test", SEED)
+    assert run.judged
+    with pytest.raises(SpecError, match=says):
+        run.confirm()
+
+
+def test_a_kink_in_one_trial_does_not_make_references_wrong() -> None:
+    exercise = Exercise("a test", lambda x: x.relu(), {"x": normal("n"), "out": output()}, stored("x.g"))
+    trial = make_trial(exercise, Setting(0, "on a kink", {"n": 3}), np.random.default_rng(0))
+    trial.inputs["x"].zero_()
+    assert not agrees_with_finite_differences(exercise, trial)
+    confirm(exercise, trial, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("forward", [lambda x: x > 0, lambda x: x.round().long()])

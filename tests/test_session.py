@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from grader.authoring.build import worked_text
 from grader.child import protocol
 from grader.course import Course, bundled_folder, load_course
 from grader.errors import InfrastructureError, SpecError
@@ -46,8 +47,10 @@ class KeptWorker:
 
     def run(self, job: bytes, time_limit: float) -> Reply:
         header, _ = protocol.unpack(job)
-        self.asked.append(header["function"])
+        self.asked += [part["function"] for part in header.get("together", [header])]
         return self.worker.run(job, time_limit)
+
+    def stop(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -78,7 +81,7 @@ def test_opening_a_sitting_starts_no_worker_and_imports_no_torch(course: Course)
 
 def test_the_worker_is_started_once_and_closed_once(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    fake = SimpleNamespace(close=lambda: calls.append("close"))
+    fake = SimpleNamespace(stop=lambda: None, close=lambda: calls.append("close"))
     monkeypatch.setattr(session, "start_worker", lambda isolation: calls.append(f"start {isolation}") or fake)
     with Session(course) as sitting:
         assert sitting.warm_up() is sitting.warm_up()
@@ -158,3 +161,27 @@ def test_without_torch_the_sentence_says_what_to_install(
     monkeypatch.setitem(sys.modules, "grader.judging.grading", None)
     with pytest.raises(InfrastructureError, match="run `pip install"):
         Session(course, kept).check(course.find("lin_grad"))
+
+
+UNIT = ("sigmoid_grad", "tanh_grad", "relu_grad", "leaky_relu_grad", "softplus_grad")
+SPOILER = "import torch\ntorch.Tensor.sum = torch.Tensor.sigmoid = lambda *_: torch.zeros(())\n"
+
+
+def test_files_that_are_expected_get_the_verdicts_that_they_get_alone(
+    course: Course, kept: KeptWorker, grader: Grader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a unit share a child, whatever one of them does: right, wrong, missing, not begun, or hostile."""
+    right, wrong, missing, _, hostile = exercises = [course.find(name) for name in UNIT]
+    lin_grad = course.find("lin_grad")
+    right.path.write_text(worked_text(right))
+    wrong.path.write_text(worked_text(wrong).replace("out.g", "out"))
+    missing.path.unlink()
+    hostile.path.write_text(SPOILER + worked_text(hostile))
+    lin_grad.path.write_text(RIGHT)
+    kept.serve(grader, monkeypatch)
+    ahead, alone = Session(course), Session(course)
+    asked = [*exercises, lin_grad]
+    ahead.expect(asked)
+    found = [ahead.check(exercise) for exercise in asked]
+    assert [result.status for result in found] == ["passed", "failed", "todo", "todo", "failed", "passed"]
+    assert found == [alone.check(exercise) for exercise in asked]

@@ -15,7 +15,7 @@ from grader.exercise import Answer, Declaration, Exercise, Misconception, Routin
 from grader.judging.grading import Grader
 from grader.judging.judge import is_right
 from grader.reference.compare import agrees
-from grader.reference.references import REDRAWS, agrees_with_finite_differences, gradcheck, make_trial
+from grader.reference.references import REDRAWS, agrees_with_finite_differences, confirm, gradcheck, make_trial
 from grader.reference.single_thread import one_thread
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.sampling import Array
@@ -30,7 +30,7 @@ def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     """What is wrong with the numbers of an exercise, each a clause about it and what to do.
 
     Raises:
-        SpecError: no trial can be made from the declaration.
+        SpecError: no trial can be made from the declaration, or finite differences contradict the references.
     """
     unknown = list(_unknown_names(exercise.function))
     yield from unknown
@@ -42,7 +42,9 @@ def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
 
 def _of_trials(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     trials = grader.trials(exercise)
-    yield from _references(exercise, trials, np.random.default_rng(grader.seed))
+    rng = np.random.default_rng(grader.seed)
+    confirm(exercise.function, trials[0], rng)
+    yield from _references(exercise, trials, rng)
     others = Grader(grader.seed + 1).trials(exercise)
     for answer in exercise.function.answers:
         yield from check_spoken(exercise.function, answer, trials[0])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from grader.child import protocol
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
-from grader.errors import InfrastructureError, ProtocolError
+from grader.errors import InfrastructureError, ProtocolError, SpecError
 from grader.reference.single_thread import one_thread
 from grader.reference.trial import Trial
 from grader.reference.trials_of_run import TrialsOfRun
@@ -25,6 +27,7 @@ from .verdicts import not_handed_in, same_for_every_answer
 LONGEST_REASON = 200
 TOGETHER = 1.0  # seconds that the exercises of a submission have where they share a child; nothing fails for it
 OnJudged = Callable[[Judge], None]
+Part = tuple[CourseExercise, Content, Files]
 
 
 class Grader:
@@ -102,30 +105,49 @@ class Grader:
             return same_for_every_answer(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
         judge = code.judge(reply.frame)
         result = code.without_room(judge.result())
+        if result.status == "failed":
+            code.trials.confirm()
         if on_judged is not None:
             on_judged(judge)
         return result
 
-    def passed_together(
-        self, submission: Sequence[tuple[CourseExercise, Content, Files]], worker: Worker
-    ) -> dict[str, ExerciseResult]:
+    def passed_together(self, submission: Sequence[Part], worker: Worker) -> dict[str, ExerciseResult]:
         """What passes where the exercises of a submission share one child; whatever does not is to be asked alone."""
+        together = self.together(submission, worker)
+        return together.settled(together.run())
+
+    def together(self, submission: Iterable[Part], worker: Worker) -> Together:
+        """The exercises of a submission that can share one child."""
         codes = []
         for exercise, content, beside in submission:
             if not exercise.is_quiz:
-                with contextlib.suppress(UnreadableSource):
-                    codes.append(self._code(exercise, content, beside, worker))
-        if len(codes) < 2:
-            return {}
+                with contextlib.suppress(UnreadableSource, SpecError), one_thread():
+                    code = self._code(exercise, content, beside, worker)
+                    codes.append((code, code.job()))
+        return Together(codes, worker)
+
+
+@dataclass(frozen=True)
+class Together:
+    """Code that shares a child where nothing goes wrong, and the job of each."""
+
+    codes: Sequence[tuple[SubmissionCode, protocol.Frame]]
+    worker: Worker
+
+    def run(self) -> list[protocol.Frame]:
+        """The replies; none where something went wrong, and where there is but one to ask."""
         try:
-            with one_thread(), np.errstate(all="ignore"):
-                replies = run_together([code.job() for code in codes], worker, TOGETHER)
-                judges = [code.judge(reply) for code, reply in zip(codes, replies, strict=False)]
-                results = [
-                    code.without_room(judge.result())
-                    for code, judge in zip(codes, judges, strict=False)
-                    if judge.is_all_right()  # which is seen at once
-                ]
+            return run_together([job for _, job in self.codes], self.worker, TOGETHER) if len(self.codes) > 1 else []
         except Exception:  # whatever it is, whoever is asked alone says so
-            return {}
-        return {result.id: result for result in results if result.status == "passed"}
+            return []
+
+    def settled(self, replies: Sequence[protocol.Frame]) -> dict[str, ExerciseResult]:
+        """Who passes, and who has not begun; any other is to be asked alone."""
+        found = {}
+        with contextlib.suppress(Exception), one_thread(), np.errstate(all="ignore"):
+            for (code, _), reply in zip(self.codes, replies, strict=False):
+                judge = code.judge(reply)
+                if judge.is_plain():  # which is seen at once
+                    result = code.without_room(judge.result())
+                    found[result.id] = result
+        return {name: result for name, result in found.items() if result.status in ("passed", "todo")}

@@ -84,16 +84,18 @@ class Judge:
         found = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
         return cost_checks.told_of_nudges(exercise, found, facts.nudged)
 
-    def is_all_right(self) -> bool:
-        """Every answer is there, and right in every trial: no mistake has to be looked for."""
+    def is_plain(self) -> bool:
+        """Every answer is right in every trial, or none has been begun: no mistake has to be looked for."""
         facts, answers = self.observed.facts, self.exercise.function.answers
-        if facts.error is not None or facts.failed or len(facts.calls) != len(self._asked):
-            return False
+        whole = structure_checks.check_source(facts, self.exercise, self.source)
+        if whole is not None or facts.failed or len(facts.calls) != len(self._asked):
+            return whole is not None and whole.code == "todo"
         if self.exercise.function.is_test:
             return self._examination.diagnosis()[0] is None
-        return all(
-            self._check_structure(answer) is None and self._are_right(answer, self._pairs(answer)) for answer in answers
-        )
+        wrong = [self._check_structure(answer) for answer in answers]
+        if any(wrong):
+            return all(found is not None and found.code == "todo" for found in wrong)
+        return all(self._are_right(answer, self._pairs(answer)) for answer in answers)
 
     @cached_property
     def _asked(self) -> list[Trial]:

@@ -23,6 +23,8 @@ def check_and_record(
     """
     if not all(exercise.is_quiz for exercise in chosen):
         session.warm_up()
+    if album is None:
+        session.expect(chosen)
     results = []
     try:
         with Spinner("checking") as say:

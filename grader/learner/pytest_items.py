@@ -38,6 +38,7 @@ class Sitting:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.worker: Worker | None = None
+        self.expected: list[CourseExercise] = []
         self.seen: dict[str, ExerciseResult] = {}
         self.shown: dict[tuple[str, str], str] = {}
         self.strays: list[Path] = []
@@ -55,7 +56,9 @@ class Sitting:
     def session(self) -> Session:
         from .session import Session
 
-        return Session(self.course, self.worker)
+        session = Session(self.course, self.worker)
+        session.expect(self.expected)
+        return session
 
     def close(self) -> None:
         """End the worker, if there is one."""

@@ -162,18 +162,23 @@ def _missing(session: pytest.Session, config: pytest.Config, sitting: Sitting) -
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Fold the lines of what is to do, and drop a plugin of no use here."""
-    _drop_hypothesis(session)
+    """Fold the lines of what is to do, drop plugins of no use here, and tell which files will be checked."""
+    _drop_plugins(session)
+    if not hasattr(session.config, "workerinput"):  # a process of pytest-xdist is given files one by one
+        for file in dict.fromkeys(item.parent for item in session.items if isinstance(item, AnswerItem)):
+            file.sitting.expected.append(file.exercise)
     fold_units(session, {_path(session.config, argument) for argument in session.config.args})
 
 
-def _drop_hypothesis(session: pytest.Session) -> None:
-    """Where only exercises run, hypothesis's plugin would import all of hypothesis at the end, for nothing."""
-    manager = session.config.pluginmanager
-    if all(isinstance(item, AnswerItem) for item in session.items) and "hypothesis" not in sys.modules:
-        plugin = manager.get_plugin("hypothesispytest")
-        if plugin is not None:
-            manager.unregister(plugin)
+def _drop_plugins(session: pytest.Session) -> None:
+    """Where only exercises run, hypothesis's plugin would import all of it at the end, and no log record is made."""
+    config = session.config
+    if not all(isinstance(item, AnswerItem) for item in session.items):
+        return
+    logs = config.option.log_file or config.option.log_cli_level or config.getini("log_cli")
+    unused = ([] if logs else ["logging-plugin"]) + ([] if "hypothesis" in sys.modules else ["hypothesispytest"])
+    for name in filter(config.pluginmanager.has_plugin, unused):
+        config.pluginmanager.unregister(name=name)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -16,6 +16,7 @@ from grader.results import ExerciseResult
 from grader.sandbox.warm_process import Closing
 from grader.sandbox.worker import Worker, start_worker
 
+from .checks_ahead import ChecksAhead
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Session(Closing):
     def __init__(self, course: Course, worker: Worker | None = None) -> None:
         self.course = course
         self._worker = worker
+        self._ahead: ChecksAhead | None = None
 
     @cached_property
     def progress(self) -> Progress:
@@ -52,6 +54,10 @@ class Session(Closing):
             self._worker = start_worker("none")
         return self._worker
 
+    def expect(self, exercises: Sequence[CourseExercise]) -> None:
+        """These are going to be checked in this order, so that work can be done ahead."""
+        self._ahead = ChecksAhead(exercises, lambda parts: self.grader.together(parts, self.warm_up()))
+
     def check(self, exercise: CourseExercise, on_judged: OnJudged | None = None) -> ExerciseResult:
         """The verdict on the learner's file as it is now, with the hash of what was read.
 
@@ -63,6 +69,8 @@ class Session(Closing):
         """
         if not exercise.is_quiz:
             self.warm_up()
+        if self._ahead is not None and (settled := self._ahead.settled(exercise)) is not None:
+            return settled
         folder = exercise.path.parent
         try:
             content = exercise.path.read_bytes()
@@ -130,8 +138,11 @@ class Session(Closing):
         return self.grader.grade(exercise, content, worker, on_judged, files_beside(folder))
 
     def close(self) -> None:
-        """End the worker process."""
+        """End the worker process, and what it is at."""
         if self._worker is not None:
+            self._worker.stop()
+            if self._ahead is not None:
+                self._ahead.close()
             self._worker.close()
             self._worker = None
 

@@ -23,10 +23,14 @@ __all__ = ["MODE_VARIABLE", "Reply", "Worker", "start_worker", "worker_mode"]
 
 
 class Worker(Closing):
-    """A warm process that answers jobs, one at a time; it can be lost at any moment: the next job starts another."""
+    """A warm process that answers jobs, one at a time; it can be lost at any moment: the next job starts another.
+
+    Another thread waits for its turn.
+    """
 
     def __init__(self, start: Callable[[Isolation], WarmProcess], isolation: Isolation) -> None:
         self.isolation, self._start = isolation, start
+        self._turn = threading.Lock()  # of whoever has a job answered
         self._lock = threading.Lock()  # on what follows
         self._stopped = False
         self._end_job: Callable[[], None] | None = None
@@ -50,11 +54,12 @@ class Worker(Closing):
         given a second chance, in a fresh warm process. One that kills itself has no third, and one that was stopped
         has no second.
         """
-        reply = self._attempt(job, time_limit)
-        if reply.killed and not self._stopped:
-            self._replace()
+        with self._turn:
             reply = self._attempt(job, time_limit)
-        return reply
+            if reply.killed and not self._stopped:
+                self._replace()
+                reply = self._attempt(job, time_limit)
+            return reply
 
     def _attempt(self, job: bytes, time_limit: float) -> Reply:
         process = self._ready_process()
