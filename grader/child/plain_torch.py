@@ -1,7 +1,8 @@
-"""Makes torch plain, in a check as in a graded run: one thread, no compiler, and no measuring of its own gradients."""
+"""Makes torch plain, in a check as in a graded run: one thread, no compiler, no device, no measured gradients."""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from .no_autograd import refuse
 
 
 def settle() -> None:
-    """What asks for threads or a compiler does nothing from now on: a graded run can have neither."""
+    """What asks for threads, a compiler or a device does nothing from now on: a graded run can have none of them."""
     torch.set_num_threads(1)
     for name in ("set_num_threads", "set_num_interop_threads", "use_deterministic_algorithms"):
         setattr(torch, name, _ignore)
+    for device, name in product((torch.cuda, torch.xpu, torch.mtia), ("manual_seed", "manual_seed_all")):
+        setattr(device, name, _ignore)  # there is none, and each would note down who asked for it
     for owner, name in ((torch, "compile"), (torch.jit, "script"), (torch.jit, "trace")):
         setattr(owner, name, _leave)
     torch.autograd.gradcheck = torch.autograd.gradgradcheck = refuse
