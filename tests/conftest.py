@@ -108,12 +108,27 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: starts programs or waits for them; it comes after everything else.")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--part", metavar="K/N", help="the K-th of N parts of the tests, each about as long")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The fast ones first, so that a mistake shows within seconds: what needs no process, then what needs a worker.
 
     The thorough suite begins with its longest.
     """
+    if config.option.part:
+        part, parts = map(int, config.option.part.split("/"))
+        mine = set(list(dict.fromkeys(map(_dealt_as, items)))[part - 1 :: parts])
+        left = [item for item in items if _dealt_as(item) not in mine]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if _dealt_as(item) in mine]
     items.sort(key=_cost)
+
+
+def _dealt_as(item: pytest.Item) -> str:
+    """What is in one part: a test, or a file whose tests share what takes long to make."""
+    return item.path.name if _begins(item.path.name, OF_ONE_FILE) else item.nodeid
 
 
 def _cost(item: pytest.Item) -> int:
