@@ -30,6 +30,7 @@ units: [{id: 04_linear, title: A linear layer, exercises: [{id: lin_grad, points
 """
 REPEATS = 5
 CHECKS = 50
+ENDLESS = ("while True: pass", "time.sleep(600)", "while True: inp = inp.repeat(2)")
 SAVES = 10
 STUDENTS = 600
 UNIT_STUDENTS = 120
@@ -214,7 +215,7 @@ def hand_in(course: Path, students: int, *, whole_unit: bool = False) -> None:
         path.write_text(wrong if i % 2 else right)
 
 
-def grading_rate(course: Path, isolation: str) -> float:
+def grading_rate(course: Path, isolation: str, workers: int = WORKERS) -> float:
     """Submissions per second, from the first result to the last."""
     from grader.batch.class_grading import Progress, grade_folder
     from grader.course import load_course
@@ -222,12 +223,27 @@ def grading_rate(course: Path, isolation: str) -> float:
     out = course.parent / f"grades-{time.monotonic_ns()}"
     told: list[tuple[float, Progress]] = []
     summary = grade_folder(
-        load_course(course), course.parent / "submissions", out, workers=WORKERS, isolation=isolation,
+        load_course(course), course.parent / "submissions", out, workers=workers, isolation=isolation,
         report=lambda progress: told.append((time.perf_counter(), progress)),
     )  # fmt: skip
     assert summary.mistakes["lin_grad"][0].students == summary.graded // 2
     landed = [when for when, progress in told if progress.done]
     return (len(landed) - 1) / (landed[-1] - landed[0])
+
+
+def endless(course: Path) -> list[Row]:
+    """What a student whose code never ends costs the class, beyond the time limit of the exercise."""
+    from grader.course import load_course
+    from grader.sandbox.isolation import choose, machine
+
+    chosen, limit = choose(machine()), load_course(course).policy.time_limit
+    hand_in(course, FEW)
+    undisturbed, extra = FEW / grading_rate(course, chosen, 1), list[float]()
+    for line in ENDLESS:
+        file = course.parent / "submissions" / "s00050" / LIN_GRAD
+        file.write_text(f"import time\ndef lin_grad(inp, out, w, b):\n    {line}\n")
+        extra.append(FEW / grading_rate(course, chosen, 1) - undisturbed - limit)
+    return [at_most("what a submission that never ends costs its class beyond its time limit", max(extra), 1, "s")]
 
 
 def crowd(course: Path) -> list[Row]:
@@ -375,6 +391,7 @@ PARTS: dict[str, Callable[[Path], list[Row]]] = {
     "warm": warm_check,
     "watch": watched,
     "class": whole_class,
+    "endless": endless,
     "removal": without_autograd,
     "crowd": crowd,
     "nbgrader": beside_nbgrader,
@@ -410,6 +427,8 @@ Made by `python benchmarks/run.py --write`, on {where}.
   references of the whole course) is over when the first result lands; writing results and gradebook is included.
   With and without isolation take turns, {ROUNDS} rounds each; the rates are medians. A machine's speed changes within
   the hour, so the rate is given in submissions for one `import torch`, too.
+- One of {FEW} submissions never ends, in {len(ENDLESS)} ways, one after the other; one worker. What the class takes
+  without it is subtracted; the worst.
 - Peak memory is the resident set's high-water mark. The {CROWD} submissions are alike those of the class.
 - nbgrader grades one notebook after the other, {STOCK} as it comes and {NOTEBOOKS} with handgrad's preprocessors, in
   turn, {ROUNDS} rounds, every second notebook with a mistake; what grading one of them takes is subtracted. Both ways
