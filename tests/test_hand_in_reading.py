@@ -171,6 +171,13 @@ def test_a_name_that_looks_like_a_neighbours_hand_in_takes_nothing_from_it(cours
     assert found.strays == (hostile.partition("/")[0],)
 
 
+def test_a_files_own_name_may_look_like_another_platforms(course, tmp_path) -> None:
+    """Beside another file of the same student, too."""
+    names = (f"Ada_11{MARK}_lin_grad.py", f"Ada_11{MARK}_helper_1_2_.py", f"Bob_12{MARK}_lin_grad.py")
+    found = found_in(course, put(tmp_path / "in", dict.fromkeys(names, RIGHT)))
+    assert ([len(one.folders) for one in found.each], found.strays) == ([2, 1], ())
+
+
 @pytest.mark.parametrize(
     ("other", "anns", "others"),
     [

@@ -16,8 +16,8 @@ CANVAS = re.compile(
     r"(?:(?P<upload>\d+)_(?P<name>.+)|(?P<typed>text|link)\.html)",
     re.DOTALL,
 )
-# A second reading of such a name: a student may be called, or call a file, what looks like another's hand-in.
-ANOTHER = re.compile(r"_\d+_(?:assignsubmission_(?:file|onlinetext)|\d+_)")
+# What stands twice in a name with a second reading: a student may be called, or call a file, like another's hand-in.
+MOODLE_MARK, CANVAS_MARK = re.compile(r"_\d+_assignsubmission_(?:file|onlinetext)"), re.compile(r"_\d+_\d+_")
 LATE = "it was handed in late, by the name that Canvas gave it"
 Entry = File | Folder
 
@@ -77,7 +77,7 @@ def moodle(entry: Entry) -> HandIn | None:
     name, _, number = found["who"].rpartition("_")
     folder = entry if isinstance(entry, Folder) else folder_of(entry.name, [_renamed(entry, found["name"])])
     known_as = frozenset({name, number, f"Participant {number}"})
-    return HandIn(found["who"], (folder,), known_as, unsure=_can_be_read_twice(entry))
+    return HandIn(found["who"], (folder,), known_as, unsure=_can_be_read_twice(entry, MOODLE_MARK))
 
 
 def canvas(entry: Entry) -> HandIn | None:
@@ -90,11 +90,12 @@ def canvas(entry: Entry) -> HandIn | None:
     name = found["name"] or f"{found['typed']}.html"
     file = replace(_renamed(entry, name), modified=int((found["upload"] or "0")[:18]))  # the later upload is the newer
     known_as = frozenset({who.rpartition("_")[0], found["id"] or who})
-    return HandIn(who, (folder_of(who, [file]),), known_as, (LATE,) if late else (), _can_be_read_twice(entry))
+    unsure = _can_be_read_twice(entry, CANVAS_MARK)
+    return HandIn(who, (folder_of(who, [file]),), known_as, (LATE,) if late else (), unsure)
 
 
-def _can_be_read_twice(entry: Entry) -> bool:
-    return len(ANOTHER.findall(entry.name)) > 1
+def _can_be_read_twice(entry: Entry, mark: re.Pattern[str]) -> bool:
+    return len(mark.findall(entry.name)) > 1
 
 
 def _as_folder(entry: Entry) -> Folder:
