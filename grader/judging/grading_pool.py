@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
-from grader.child.accident_limits import in_use
+from grader.child.accident_limits import Memory
 from grader.child.linux_calls import PR_SET_PDEATHSIG, prctl
 from grader.course import Course, CourseExercise
 from grader.results import ExerciseResult, Status, exercise_from_json
@@ -267,4 +267,4 @@ def _limit_itself() -> None:
     import resource
 
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    resource.setrlimit(resource.RLIMIT_AS, (in_use("VmSize") + MEMORY, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_AS, (Memory.in_use().addresses + MEMORY, resource.RLIM_INFINITY))

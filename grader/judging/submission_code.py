@@ -39,7 +39,7 @@ class SubmissionCode:
         calls = [self._call(trial, arrays) for trial in self.trials.asked]
         header = self._header(calls, self.exercise.course.policy.memory_limit)
         if self.trials.watched is not None:
-            header["watched"] = {**self._call(self.trials.watched, arrays), "nudges": True}
+            header["watched"] = {**self._call(self.trials.watched, arrays), "meter": False, "nudges": True}
         return protocol.Frame(header, arrays)
 
     def run(self, job: protocol.Frame) -> Reply:
