@@ -56,9 +56,7 @@ def main() -> None:
     serve_fork(control, null, prepare(with_landlock=isolation != "seccomp"), copied)
 
 
-def serve_fork(
-    control: socket.socket, null: int, confinement: Confinement | None = None, copied: bytes = b""
-) -> None:
+def serve_fork(control: socket.socket, null: int, confinement: Confinement | None = None, copied: bytes = b"") -> None:
     """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another.
 
     Args:
