@@ -57,19 +57,13 @@ class Sent:
 def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview]:
     """The reply frame to one job, in parts.
 
-    Several jobs may be sent together, each with so many of the arrays: then so are their replies.
+    Several jobs may be sent together; what they take and what they leave are among the same arrays.
     """
+    sent = Sent()
     if "together" not in header:
-        sent = Sent()
         return protocol.parts(_answered(header, inputs, sent), sent.arrays)
-    replies, everything, first = [], [], 0
-    for job in header["together"]:
-        sent = Sent()
-        facts = _answered(job, inputs[first : first + job["sent"]], sent)
-        replies.append({**facts, "sent": len(sent.arrays)})
-        everything += sent.arrays
-        first += job["sent"]
-    return protocol.parts({"together": replies}, everything)
+    replies = [_answered(job, inputs, sent) for job in header["together"]]
+    return protocol.parts({"together": replies}, sent.arrays)
 
 
 def _answered(header: Mapping[str, Any], inputs: Arrays, sent: Sent) -> Facts:

@@ -16,9 +16,9 @@ from grader.reference.trial import Trial
 from grader.reference.trials_of_run import TrialsOfRun
 from grader.results import LARGEST_SEED, ExerciseResult
 from grader.sandbox.worker import Worker
+from grader.source.text import NO_FILES, Content, Files, Source, UnreadableSource
 
 from .judge import Judge
-from .source_text import NO_FILES, Content, Files, Source, UnreadableSource
 from .submission_code import SubmissionCode, run_together
 from .verdicts import not_handed_in, same_for_every_answer
 
@@ -92,7 +92,7 @@ class Grader:
         return SubmissionCode(exercise, self._of_run(exercise), source, worker)
 
     def _run_and_judge(self, code: SubmissionCode, on_judged: OnJudged | None) -> ExerciseResult:
-        exercise, reply = code.exercise, code.run(code.job())
+        exercise, reply = code.exercise, code.run()
         if reply.end == "timeout":
             limit = exercise.course.policy.time_limit
             return same_for_every_answer(
@@ -119,8 +119,7 @@ class Grader:
             return {}
         try:
             with one_thread(), np.errstate(all="ignore"):
-                replies = run_together([code.job() for code in codes], worker, TOGETHER)
-                judges = [code.judge(reply) for code, reply in zip(codes, replies, strict=False)]
+                judges = run_together(codes, worker, TOGETHER)
                 results = [
                     code.without_room(judge.result())
                     for code, judge in zip(codes, judges, strict=False)

@@ -26,9 +26,9 @@ from grader.results import ExerciseResult, Status, exercise_from_json
 from grader.sandbox.isolation import Isolation
 from grader.sandbox.warm_process import Closing, states_below
 from grader.sandbox.worker import Worker, start_worker, worker_mode
+from grader.source.text import Content, Files
 
 from .lazy_grader import new_grader
-from .source_text import Content, Files
 
 if TYPE_CHECKING:
     from .grading import Grader

@@ -20,13 +20,15 @@ from grader.reference.trial import Trial
 from grader.reference.trials_of_run import with_some_repeated
 from grader.results import AnswerResult, ExerciseResult
 from grader.sandbox.checked_reply import Call, Observation, Raised
+from grader.source.autograd_use import autograd_use
+from grader.source.text import Source
 from grader.wording.evidence import both_shown, call_evidence, evidence_of
+from grader.wording.exceptions import TOO_DEEP, diagnose_autograd_use, diagnose_error
 from grader.wording.words import finding
 
-from . import autograd_lint, cost_checks, structure_checks
+from . import cost_checks, structure_checks
 from .examination import Examination
 from .given_answer import GivenAnswer, Pair
-from .source_text import Source
 from .verdicts import answer_result, same_for_every_answer
 
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
@@ -107,8 +109,8 @@ class Judge:
     @cached_property
     def _autograd_use(self) -> Verdict:
         """The rule and the line, where the function lets torch differentiate."""
-        use = autograd_lint.autograd_use(self.source.cells, self.exercise.id, self.observed.facts.ignored)
-        return None if use is None else structure_checks.diagnose_autograd_use(*use, self.source)
+        use = autograd_use(self.source.cells, self.exercise.id, self.observed.facts.ignored)
+        return None if use is None else diagnose_autograd_use(*use, self.source)
 
     def _check(self, answer: Answer) -> AnswerResult:
         """What was stored before an exception passes where it is right; it may be unfinished where it is wrong."""
@@ -150,8 +152,7 @@ class Judge:
 
         How far a recursion comes is a question of its own: what is wrong elsewhere is told first.
         """
-        deep = structure_checks.TOO_DEEP
-        ended = {id(trial) for trial, call in self._trial_calls if call.error and call.error.type == deep}
+        ended = {id(trial) for trial, call in self._trial_calls if call.error and call.error.type == TOO_DEEP}
         kept = [trial for trial in self.trials if id(trial) not in ended]
         if not ended or not kept:
             return None
@@ -168,7 +169,7 @@ class Judge:
         return next(((trial, call.error) for trial, call in self._trial_calls if call.error is not None), None)
 
     def _diagnose_raised(self, trial: Trial, error: Raised) -> Diagnosis:
-        return structure_checks.diagnose_error(error, self.source, trial, signature=self.exercise.signature)
+        return diagnose_error(error, self.source, trial, signature=self.exercise.signature)
 
     def _diagnose_error(self, given: GivenAnswer, trial: Trial, error: Raised) -> Diagnosis:
         """What an exception says; and in which trials it comes, where the answer is right in every other one."""

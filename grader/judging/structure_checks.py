@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Sequence
 
 from grader.child.learner_imports import is_passed_over
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.reference.compare import agrees
-from grader.reference.option_arguments import describe_options
 from grader.reference.trial import Trial
 from grader.sampling import Array
-from grader.sandbox.checked_reply import Call, Facts, Observation, Raised
-from grader.shapes import describe
+from grader.sandbox.checked_reply import Call, Facts, Observation
+from grader.source.text import Source
+from grader.wording.exceptions import diagnose_error
 from grader.wording.words import hints_when
 
-from .source_text import Source
-
-SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
-TOO_DEEP = "RecursionError"
-DEEP_SAYS = "a function calls itself too often: Python ends a recursion at a depth of about a thousand (RecursionError)"
 CELL_SHARE = 0.25  # of the time limit, for each cell of a notebook
-DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
 
 
 def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Diagnosis | None:
@@ -76,52 +69,6 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
     if near:
         return f"{source.file} defines {near[0]}, not {function}: give it the name {function}"
     return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
-
-
-def diagnose_error(
-    error: Raised, source: Source, trial: Trial | None = None, *, time_limit: float = 0, signature: str = ""
-) -> Diagnosis:
-    """An exception in learner code, with the line it came from."""
-    where = source.location(error.lines[-1], error.file) if error.lines else ""
-    read = "file" if error.file or source.file else "cell"
-    others = {
-        "timeout": ("timeout", f"it was still running after {time_limit:g} seconds{where}"),
-        "memory": ("memory", f"it asked for more memory than it may use{where}"),
-        "autograd": ("used-autograd", DIFFERENTIATES.format(where)),
-        "exit": ("crash", f"it ended the whole program ({error.type}){where}"),
-        "syntax": ("syntax-error", f"Python cannot read the {read}: {error.message}{where}"),
-        "absent": ("error", f"{_one_line(error.message)}{where}"),
-    }
-    if error.kind in others:
-        return Diagnosis(*others[error.kind])
-    if not error.lines and signature:
-        return Diagnosis("error", f"{error.message}; it is called as {signature}")
-    if error.type == TOO_DEEP:
-        return Diagnosis("error", f"{DEEP_SAYS}{where}", hints_when("too-deep"))
-    says = f"{error.type}: {_one_line(error.message)}{where}"
-    if trial is not None and SHAPE_ERROR.search(error.message):
-        return Diagnosis("error", f"{says}. Here {_shapes(trial)}", hints_when("shapes"))
-    if trial is not None and (chosen := describe_options(trial)):
-        says = f"{says}. Here {chosen}"
-    return Diagnosis("error", says, hints_when("unknown-name") if error.type == "NameError" else ())
-
-
-def diagnose_autograd_use(line: int, words: str, source: Source) -> Diagnosis:
-    """The function asks torch for the gradient, in this line with these words."""
-    return Diagnosis("used-autograd", DIFFERENTIATES.format(f", with `{words}`{source.location(line)}"))
-
-
-def _one_line(message: str) -> str:
-    return " ".join(message.split())[:300]
-
-
-def _shapes(trial: Trial) -> str:
-    parts = []
-    for name, value in trial.arguments.items():
-        if isinstance(value, Array):
-            both = f"{name} and {name}.g are" if value.g is not None else f"{name} is"
-            parts.append(f"{both} {describe(value.values.shape, value.axes)}")
-    return ", ".join(filter(None, [*parts, describe_options(trial)]))
 
 
 def check_inputs(

@@ -17,10 +17,10 @@ from grader.results import ExerciseResult
 from grader.sampling import Array, Dtype, Function
 from grader.sandbox.checked_reply import read
 from grader.sandbox.worker import Reply, Worker
+from grader.source.text import Source
 
 from . import cost_checks
 from .judge import Judge
-from .source_text import Source
 from .structure_checks import CELL_SHARE
 
 
@@ -33,18 +33,18 @@ class SubmissionCode:
     source: Source
     worker: Worker
 
-    def job(self) -> protocol.Frame:
-        """A job that runs the trials which are judged, and after them the one in which the code is watched."""
+    def run(self) -> Reply:
+        """Run the trials that are judged, and after them the one in which the code is watched."""
         arrays: list[np.ndarray] = []
+        return self._run(self.job(arrays), arrays)
+
+    def job(self, arrays: list[np.ndarray]) -> dict[str, Any]:
+        """What a child is asked to do so; the arrays that it takes are added to these."""
         calls = [self._call(trial, arrays) for trial in self.trials.asked]
         header = self._header(calls, self.exercise.course.policy.memory_limit)
         if self.trials.watched is not None:
             header["watched"] = {**self._call(self.trials.watched, arrays), "meter": False, "nudges": True}
-        return protocol.Frame(header, arrays)
-
-    def run(self, job: protocol.Frame) -> Reply:
-        """Run one job."""
-        return self.worker.run(protocol.pack(*job), job.header["time_limit"])
+        return header
 
     def judge(self, reply: protocol.Frame) -> Judge:
         """Who judges what the reply says."""
@@ -59,8 +59,11 @@ class SubmissionCode:
         if trial is None:
             return result
         call = {**self._call(trial, arrays), "meter": False, "after": False}
-        job = protocol.Frame({**self._header([call], ROOM), "tight_memory": True}, arrays)
-        return cost_checks.without_room(self.exercise, result, trial, self.run(job))
+        reply = self._run({**self._header([call], ROOM), "tight_memory": True}, arrays)
+        return cost_checks.without_room(self.exercise, result, trial, reply)
+
+    def _run(self, job: dict[str, Any], arrays: Sequence[np.ndarray]) -> Reply:
+        return self.worker.run(protocol.pack(job, arrays), job["time_limit"])
 
     def _call(self, trial: Trial, arrays: list[np.ndarray]) -> dict[str, Any]:
         """One call: its arguments, and what is to be reported of it."""
@@ -84,14 +87,17 @@ class SubmissionCode:
         }
 
 
-def run_together(jobs: Sequence[protocol.Frame], worker: Worker, seconds: float) -> list[protocol.Frame]:
-    """The replies to several jobs that share one child; none where it did not answer all in so many seconds."""
-    memory_limit = max(job.header["memory_limit"] for job in jobs)
-    parts = [{**job.header, "sent": len(job.arrays)} for job in jobs]
-    arrays = [array for job in jobs for array in job.arrays]
-    header = {"time_limit": seconds, "memory_limit": memory_limit, "together": parts}
-    reply = worker.run(protocol.pack(header, arrays), seconds)
-    return [] if reply.frame is None else protocol.taken_apart(reply.frame, len(jobs))
+def run_together(codes: Sequence[SubmissionCode], worker: Worker, seconds: float) -> list[Judge]:
+    """Who judges each of several codes that share one child; nobody where it did not answer all in so many seconds."""
+    arrays: list[np.ndarray] = []
+    jobs = [code.job(arrays) for code in codes]
+    memory_limit = max(job["memory_limit"] for job in jobs)
+    header = {"time_limit": seconds, "memory_limit": memory_limit, "together": jobs}
+    frame = worker.run(protocol.pack(header, arrays), seconds).frame
+    replies = [] if frame is None else frame.header.get("together")
+    if frame is None or not isinstance(replies, list) or len(replies) != len(codes):
+        return []
+    return [code.judge(protocol.Frame(reply, frame.arrays)) for code, reply in zip(codes, replies, strict=True)]
 
 
 def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
