@@ -21,9 +21,9 @@ def packages() -> Picture:
         900,
         520,
         "The packages of grader",
-        "Front ends ask judging. Judging asks wording, diagnosis, quiz, reference, source and sandbox. Sandbox sends a job of "
-        "bytes to child, in another process where learner code runs, and gets back arrays or an exception, never a "
-        "verdict.",
+        "Front ends ask judging. Judging asks wording, diagnosis, quiz, reference, source and sandbox. Sandbox sends a "
+        "job of bytes to child, in another process where learner code runs, and gets back arrays or an exception, "
+        "never a verdict.",
     )
     for row, boxes in enumerate(FRONT_ENDS):
         width = (RIGHT - LEFT + GAP) / len(boxes) - GAP
