@@ -12,6 +12,7 @@ _fork: Any = ctypes.PyDLL(None, use_errno=True).fork if os.name == "posix" else 
 
 MADV_COLLAPSE, MADV_POPULATE_WRITE = 25, 23
 PROCESS_MADVISE = 440  # the same number on every architecture
+PIDFD_SELF = -10000
 RUN, MOST_RUNS = 16, 1024  # bytes of a `struct iovec`, and how many the kernel takes at once: IOV_MAX
 MAP_FIXED = 0x10
 M_MMAP_THRESHOLD = -3
@@ -72,18 +73,14 @@ def huge_pages(first: int, end: int) -> None:
 
 
 def copy_pages(runs: bytes) -> None:
-    """Have this process own pages that it shares with another: all of them at once, where the kernel (6.13) can.
+    """Have this process own pages that it shares with another: all of them at once, where the kernel (6.14) can.
 
     Args:
         runs: the address and the size of each run of pages, as numbers of 8 bytes.
     """
-    handle = os.pidfd_open(os.getpid())
-    try:
-        for first in range(0, len(runs), MOST_RUNS * RUN):
-            part = runs[first : first + MOST_RUNS * RUN]
-            syscall(PROCESS_MADVISE, handle, part, len(part) // RUN, MADV_POPULATE_WRITE, 0)
-    finally:
-        os.close(handle)
+    for first in range(0, len(runs), MOST_RUNS * RUN):
+        part = runs[first : first + MOST_RUNS * RUN]
+        syscall(PROCESS_MADVISE, PIDFD_SELF, part, len(part) // RUN, MADV_POPULATE_WRITE, 0)
 
 
 def _checked(result: int, what: str) -> int:

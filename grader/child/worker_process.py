@@ -77,10 +77,8 @@ def serve_fork(control: socket.socket, null: int, confinement: Confinement | Non
         except OSError as error:
             pid, refusal = -1, REFUSED + ERROR.pack(error.errno)
         if pid == 0:
-            if copied:
-                copy_pages(copied)
             control.close()
-            _child(parent, job, result, confinement, in_use)
+            _child(parent, job, result, confinement, copied, in_use)
         os.close(job)
         os.close(result)
         if pid > 0:
@@ -119,13 +117,17 @@ def _kill_strays() -> None:
                         os.kill(int(child), signal.SIGKILL)
 
 
-def _child(parent: int, job: int, result: int, confinement: Confinement | None, in_use: Memory) -> NoReturn:
+def _child(
+    parent: int, job: int, result: int, confinement: Confinement | None, copied: bytes, in_use: Memory
+) -> NoReturn:
     code = 1
     try:
         os.setsid()
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             _exit(code)  # it died before its death could be heard of
+        with contextlib.suppress(OSError):  # each is copied all the same, when it is written to
+            copy_pages(copied)
         frame = mmap.mmap(job, 0, mmap.MAP_PRIVATE)  # arrays can be written to where they lie
         os.close(job)
         header, arrays = protocol.unpack(frame)
