@@ -120,7 +120,7 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, sent: Sent,
                        if not _is_same(arguments[name], was)}  # fmt: skip
     facts["work"], facts["peak"] = meter.work, meter.peak
     facts |= {"nudged": watch.counts} if watch else {}
-    facts["from_huge"] = [name for name in given if _storage(arguments[name]) in meter.from_huge]
+    facts["from_huge"] = [name for name in given if meter.from_huge and _storage(arguments[name]) in meter.from_huge]
     return facts
 
 

@@ -66,9 +66,10 @@ class _Beside:
         elif size and array.size // size <= MOST_POINTS and _ends_with(array.shape, size):
             steps = array.reshape(-1, size) - self.values
             lengths = np.abs(steps)
-            moved, longest = (lengths > 0).sum(1), lengths.max(1)
-            for row in ((moved == 1) | ((moved > 0) & (longest <= self.near))).nonzero()[0]:
-                self._count(steps[row], lengths[row])
+            if lengths.any():  # most arrays are arguments as they are
+                moved, longest = (lengths > 0).sum(1), lengths.max(1)
+                for row in ((moved == 1) | ((moved > 0) & (longest <= self.near))).nonzero()[0]:
+                    self._count(steps[row], lengths[row])
         elif array.ndim == 1:
             for lines in self.lines:
                 if lines.shape[1] == array.size >= LEAST:
