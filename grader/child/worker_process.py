@@ -32,7 +32,7 @@ from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, copy_pages, f
 if TYPE_CHECKING:
     from .confinement import Confinement
 
-SPECIALIZED = 24  # times that code runs before Python has specialized it
+SPECIALIZED = 12  # times that code runs before Python has specialized it
 
 
 def main() -> None:
