@@ -592,7 +592,7 @@ def test_a_bug_of_the_grader_is_one_sentence_and_exit_three(
         raise RuntimeError("something the grader did not foresee")
 
     write(course, "slope", SLOPE)
-    monkeypatch.setattr("grader.judging.judge.is_right", broken)
+    monkeypatch.setattr("grader.judging.given_answer.is_right", broken)
     done = here("check", "slope")
     assert done.returncode == 3
     assert "something the grader did not foresee" in done.stdout + done.stderr

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from grader.child import ipython_cells
-from grader.judging.source_text import LONGEST, Source
+from grader.source.text import LONGEST, Source
 
 DEEP = {
     "minus signs": "-" * 200_000 + "1",

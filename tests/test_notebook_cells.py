@@ -11,10 +11,10 @@ from conftest import codes, solution, with_policy
 
 from grader.course import Course
 from grader.judging.grading import Grader
-from grader.judging.source_text import LONGEST
 from grader.quiz.notebook_quiz import assignment_lines
 from grader.results import ExerciseResult
 from grader.sandbox.worker import Worker
+from grader.source.text import LONGEST
 
 RIGHT = textwrap.dedent("""
     def lin_grad(inp, out, w, b):

@@ -555,7 +555,7 @@ def test_a_bug_of_the_grader_is_exit_three_and_no_traceback(
         raise RuntimeError("something the grader did not foresee")
 
     write(course, "lin_grad", RIGHT)
-    monkeypatch.setattr("grader.judging.judge.is_right", broken)
+    monkeypatch.setattr("grader.judging.given_answer.is_right", broken)
     result = run(LIN)
     assert result.ret == 3
     text = str(result.stdout)

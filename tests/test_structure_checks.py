@@ -10,10 +10,10 @@ from conftest import HANGING, TIME_LIMIT, Grade, codes
 
 from grader.authoring.build import worked_text
 from grader.course import CourseExercise
-from grader.judging import structure_checks
-from grader.judging.source_text import Source
 from grader.results import ExerciseResult
 from grader.sandbox.checked_reply import Raised
+from grader.source.text import Source
+from grader.wording.exceptions import diagnose_error
 
 RIGHT = "inp.g = out.g @ w.t(); w.g = inp.t() @ out.g; b.g = out.g.sum(0)"
 
@@ -201,7 +201,7 @@ def test_a_long_message_of_many_lines_is_told_in_one(grade: Grade) -> None:
 def test_a_line_number_beyond_the_file_is_still_told() -> None:
     error = Raised(kind="raised", type="ValueError", message="no", lines=[99])
     source = Source.of(b"x = 1\n", "exercises/u/f.py")
-    assert structure_checks.diagnose_error(error, source).says == "ValueError: no (f.py, line 99)"
+    assert diagnose_error(error, source).says == "ValueError: no (f.py, line 99)"
 
 
 DEEP = """

@@ -21,9 +21,9 @@ def packages() -> Picture:
         900,
         520,
         "The packages of grader",
-        "Front ends ask judging. Judging asks wording, diagnosis, quiz, reference and sandbox. Sandbox sends a job of "
-        "bytes to child, in another process where learner code runs, and gets back arrays or an exception, never a "
-        "verdict.",
+        "Front ends ask judging. Judging asks wording, diagnosis, quiz, reference, source and sandbox. Sandbox sends a "
+        "job of bytes to child, in another process where learner code runs, and gets back arrays or an exception, "
+        "never a verdict.",
     )
     for row, boxes in enumerate(FRONT_ENDS):
         width = (RIGHT - LEFT + GAP) / len(boxes) - GAP
@@ -40,9 +40,11 @@ def packages() -> Picture:
     _package(picture, (598, 306), 278, "sandbox", "worker processes, isolation")
     for x in (123, 341, 630):
         picture.arrow((x, 260), (x, 302), "forward")
-    _package(picture, (LEFT, 406), 534, "reference", "trials, right answers, the traced forward pass")
+    _package(picture, (LEFT, 406), 336, "reference", "trials, right answers, the traced forward pass")
+    _package(picture, (LEFT + 356, 406), 178, "source", "what a file says")
     picture.arrow((123, 360), (123, 402), "forward")
-    picture.arrow((499, 260), (499, 402), "forward")
+    for x in (232, 499):
+        picture.arrow((x, 260), (x, 402), "forward")
     _other_process(picture)
     for number, place in STEPS:
         _step(picture, number, place)

@@ -12,8 +12,8 @@ import numpy as np
 from grader.course import CourseExercise
 from grader.diagnosis.search import Candidate, Problem, find_mistakes
 from grader.exercise import Answer, Declaration, Exercise, Misconception, Routine, is_differentiable
+from grader.judging.given_answer import is_right
 from grader.judging.grading import Grader
-from grader.judging.judge import is_right
 from grader.reference.compare import agrees
 from grader.reference.references import REDRAWS, agrees_with_finite_differences, confirm, gradcheck, make_trial
 from grader.reference.single_thread import one_thread

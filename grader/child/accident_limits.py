@@ -6,11 +6,13 @@ These stop slips, not attacks: what a graded run is confined by is in `confineme
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
 import types
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
 FORBIDDEN = frozenset(
     (
@@ -25,6 +27,26 @@ NO_THREAD = "can't start new thread"  # as Python says it where the system refus
 _learners = {"run": False}
 
 
+class Memory(NamedTuple):
+    """How many bytes a process uses, of addresses and of data."""
+
+    addresses: int = 0
+    data: int = 0
+
+    @classmethod
+    def in_use(cls) -> Memory:
+        """By this process, now; nothing is known of it but on Linux."""
+        if sys.platform != "linux":
+            return cls()
+        status = Path("/proc/self/status").read_text()
+        found = dict(re.findall(r"^(VmSize|VmData):\s*(\d+) kB", status, re.MULTILINE))
+        return cls(1024 * int(found["VmSize"]), 1024 * int(found["VmData"]))
+
+    def and_more(self, size: int) -> Memory:
+        """The same after so many bytes of data more."""
+        return Memory(self.addresses + size, self.data + size)
+
+
 def forget_inherited_signals() -> None:
     """Unblock every signal, and let none be ignored that a child's end or its clock is heard by."""
     if hasattr(signal, "pthread_sigmask"):
@@ -33,14 +55,14 @@ def forget_inherited_signals() -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-def limit(header: dict[str, Any]) -> None:
-    """Limits against accidents: processor time, memory beyond what is in use now, files and processes."""
+def limit(header: dict[str, Any], in_use: Memory) -> None:
+    """Limits against accidents: processor time, memory beyond what is in use, files and processes."""
     if sys.platform != "win32":  # there the wall clock limit remains
-        _set_limits(header)
+        _set_limits(header, in_use)
     _learners["run"] = True
 
 
-def _set_limits(header: dict[str, Any]) -> None:
+def _set_limits(header: dict[str, Any], in_use: Memory) -> None:
     import resource
 
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NPROC: 0, resource.RLIMIT_STACK: STACK}
@@ -48,8 +70,8 @@ def _set_limits(header: dict[str, Any]) -> None:
         limits[resource.RLIMIT_CPU] = int(header["time_limit"]) + 2
     if sys.platform == "linux":
         room = header["memory_limit"] << 20
-        limits[resource.RLIMIT_AS] = in_use("VmSize") + room
-        limits[resource.RLIMIT_DATA] = in_use("VmData") + room  # unmapping code makes no room for data
+        limits[resource.RLIMIT_AS] = in_use.addresses + room
+        limits[resource.RLIMIT_DATA] = in_use.data + room  # unmapping code makes no room for data
     for kind, value in limits.items():
         _, hard = resource.getrlimit(kind)
         lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -68,12 +90,6 @@ def _is_importing() -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def in_use(name: str) -> int:
-    """How many bytes this process uses of something now, by its name in `/proc/self/status` (`VmSize`, `VmData`)."""
-    with open("/proc/self/status") as status:
-        return 1024 * next(int(line.split()[1]) for line in status if line.startswith(f"{name}:"))
 
 
 def forbid_accidents() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import tracemalloc
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 
 class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -46,15 +46,15 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         tracemalloc.stop()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        known = {leaf.untyped_storage()._cdata for leaf in tree_leaves((args, kwargs)) if _is_dense(leaf)}
-        result = func(*args, **(kwargs or {}))
+        options = kwargs or {}
+        known = {tensor.untyped_storage()._cdata for tensor in _dense((*args, *options.values()))}
+        result = func(*args, **options)
         of_huge = not known.isdisjoint(self.from_huge)
-        for leaf in tree_leaves(result):
-            if _is_dense(leaf):
-                if leaf.untyped_storage()._cdata not in known:
-                    self._count(leaf)
-                if of_huge:
-                    self.from_huge.add(leaf.untyped_storage()._cdata)
+        for tensor in _dense(result):
+            if tensor.untyped_storage()._cdata not in known:
+                self._count(tensor)
+            if of_huge:
+                self.from_huge.add(tensor.untyped_storage()._cdata)
         return result
 
     def _count(self, tensor: torch.Tensor) -> None:
@@ -83,5 +83,10 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.from_huge.discard(storage)
 
 
-def _is_dense(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.layout is torch.strided
+def _dense(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in what an operation is given, or gives back, that have entries one after the other."""
+    if isinstance(value, (tuple, list)):
+        for one in value:
+            yield from _dense(one)
+    elif isinstance(value, torch.Tensor) and value.layout is torch.strided:
+        yield value

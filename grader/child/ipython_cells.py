@@ -55,7 +55,7 @@ def parse(cell: str, before: int, filename: str = "") -> Parsed:
                 error.lineno = error.lineno and error.lineno + before
                 raise
             text, ignored = blank_out(text, commands), [*ignored, *commands]
-    return Parsed(ast.increment_lineno(tree, before), tuple(line + before for line in ignored))
+    return Parsed(_below(tree, before), tuple(line + before for line in ignored))
 
 
 def parse_again(cell: str, before: int, ignored: Collection[int]) -> ast.Module:
@@ -65,7 +65,11 @@ def parse_again(cell: str, before: int, ignored: Collection[int]) -> ast.Module:
         SyntaxError, ValueError, RecursionError, MemoryError: it is no Python that can be read.
     """
     text = blank_out(_below_cell_command(cell)[0], [line - before for line in ignored])
-    return ast.increment_lineno(ast.parse("\n".join(text)), before)
+    return _below(ast.parse("\n".join(text)), before)
+
+
+def _below(tree: ast.Module, before: int) -> ast.Module:
+    return ast.increment_lineno(tree, before) if before else tree
 
 
 def _below_cell_command(cell: str) -> tuple[list[str], list[int]]:

@@ -35,47 +35,59 @@ Arrays = list[np.ndarray]
 Facts = dict[str, Any]
 
 
+class Sent:
+    """The arrays of a reply: copies of what was there when they were added, for what runs next may change them."""
+
+    def __init__(self) -> None:
+        self.arrays: Arrays = []
+        self.room = protocol.MAX_PAYLOAD
+
+    def has_room(self, shape: Sequence[int], size: int) -> bool:
+        """Whether there is room for an array of so many bytes, of which one is allowed no more than a part."""
+        sizes_fit = len(shape) <= protocol.MAX_RANK and max(shape, default=0) <= MAX_ARRAY
+        return sizes_fit and size <= min(MAX_ARRAY, self.room)
+
+    def add(self, array: Any) -> int:
+        """Its place among the arrays."""
+        self.arrays.append(np.array(array))
+        self.room -= self.arrays[-1].nbytes
+        return len(self.arrays) - 1
+
+
 def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview]:
     """The reply frame to one job, in parts.
 
-    Several jobs may be sent together, each with so many of the arrays: then so are their replies.
+    Several jobs may be sent together; what they take and what they leave are among the same arrays.
     """
+    sent = Sent()
     if "together" not in header:
-        results: Arrays = []
-        return protocol.parts(_answered(header, inputs, results), results)
-    replies, everything, first = [], [], 0
-    for job in header["together"]:
-        results = []
-        facts = _answered(job, inputs[first : first + job["sent"]], results)
-        replies.append({**facts, "sent": len(results)})
-        everything += results
-        first += job["sent"]
-    return protocol.parts({"together": replies}, everything)
+        return protocol.parts(_answered(header, inputs, sent), sent.arrays)
+    replies = [_answered(job, inputs, sent) for job in header["together"]]
+    return protocol.parts({"together": replies}, sent.arrays)
 
 
-def _answered(header: Mapping[str, Any], inputs: Arrays, results: Arrays) -> Facts:
+def _answered(header: Mapping[str, Any], inputs: Arrays, sent: Sent) -> Facts:
     if header.get("tight_memory"):  # memory: holes between what was used before may not count as used
         give_back_at_once(LARGE)
     folder = header["filename"].rpartition("/")[0]
     imports = learner_imports(header.get("modules", {}), f"{folder}/" if folder else "", run_text)
     with capture_output() as printed, imports, Clock(header["time_limit"]) as clock:
-        facts = _facts(header, inputs, results, printed, clock)
+        facts = _facts(header, inputs, sent, printed, clock)
     return {**facts, "printed": printed.text()}
 
 
-def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: CappedText, clock: Clock) -> Facts:
+def _facts(header: Mapping[str, Any], inputs: Arrays, sent: Sent, printed: CappedText, clock: Clock) -> Facts:
     facts: Facts = {"calls": []}
     try:
         function = load_function(header, facts, clock)
         if function is None:
             return facts
-        for call in header["calls"]:
-            first = len(results)
-            facts["calls"].append(_call(function, call, inputs, results, header["filename"]))
-            results[first:] = [array.copy() for array in results[first:]]  # what is next may change them
-            printed.stop_keeping()
-        if "watched" in header:
-            facts["nudged"] = _call(function, header["watched"], inputs, [], header["filename"])["nudged"]
+        with warnings.catch_warnings(), autograd_forbidden():
+            for call in header["calls"]:
+                facts["calls"].append(_call(function, call, inputs, sent, header["filename"]))
+                printed.stop_keeping()
+            if "watched" in header:
+                facts["nudged"] = _call(function, header["watched"], inputs, Sent(), header["filename"])["nudged"]
         announce_imports(header.get("modules", {}), facts)
     except BaseException as error:  # whatever learner code raises is a fact to report
         if len(facts["calls"]) < len(header["calls"]):  # what comes after them concerns no answer
@@ -83,7 +95,7 @@ def _facts(header: Mapping[str, Any], inputs: Arrays, results: Arrays, printed: 
     return facts
 
 
-def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Arrays, filename: str) -> Facts:
+def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, sent: Sent, filename: str) -> Facts:
     arguments = {name: _build(value, inputs) for name, value in call["arguments"]}
     given = {name: value["tensor"] for name, value in call["arguments"] if "tensor" in value}
     before = {name: inputs[index].copy() for name, index in given.items() if call.get("after", True)}
@@ -94,27 +106,21 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, results: Ar
     watch = NudgeWatch(before) if call.get("nudges") else None
     torch.set_default_dtype(_dtype_of(arguments.values()))
     try:
-        with (
-            warnings.catch_warnings(),
-            autograd_forbidden(),
-            meter if call["meter"] else nullcontext(),
-            watch or nullcontext(),
-            suppress(SeenEnough),
-        ):
-            warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")
+        with meter if call["meter"] else nullcontext(), watch or nullcontext(), suppress(SeenEnough):
             returned = function(*grouped(arguments).values())
     except BaseException as error:  # whatever learner code raises is a fact to report
         facts["error"] = error_facts(error, filename)
         if isinstance(error, OutOfTime):
             raise
-    facts["returned"] = _describe(returned, results)
-    facts["stored"] = {name: _attributes(arguments[name], results) for name in given}
-    facts["after"] = {name: now for name in before if (now := _changed(arguments[name], before[name], results))}
-    facts["after"] |= {name: _describe(arguments[name], results) for name, was in others.items()
+    facts["returned"] = _describe(returned, sent)
+    facts["stored"] = {name: _attributes(arguments[name], sent) for name in given}
+    facts["after"] = {name: now for name in before if (now := _changed(arguments[name], before[name], sent))}
+    facts["after"] |= {name: _describe(arguments[name], sent) for name, was in others.items()
                        if not _is_same(arguments[name], was)}  # fmt: skip
     facts["work"], facts["peak"] = meter.work, meter.peak
     facts |= {"nudged": watch.counts} if watch else {}
-    facts["from_huge"] = [name for name in given if _storage(arguments[name]) in meter.from_huge]
+    facts["from_huge"] = [name for name in given if meter.from_huge and _storage(arguments[name]) in meter.from_huge]
     return facts
 
 
@@ -160,15 +166,13 @@ def _writable(array: np.ndarray) -> np.ndarray:
     return array if array.flags.writeable else array.copy()
 
 
-def _changed(tensor: torch.Tensor, before: np.ndarray, results: Arrays) -> Facts | None:
+def _changed(tensor: torch.Tensor, before: np.ndarray, sent: Sent) -> Facts | None:
     """An argument as facts, if it is not what it was."""
-    facts = _describe(tensor, results)
-    if facts.get("array") is not None:
-        now = results[facts["array"]]
+    with suppress(Exception):  # what cannot be compared is not what it was
+        now = torch.Tensor.detach(tensor).numpy()
         if (now.dtype, now.shape, now.tobytes()) == (before.dtype, before.shape, before.tobytes()):
-            results.pop()
             return None
-    return facts
+    return _describe(tensor, sent)
 
 
 def _is_same(now: Any, was: Any) -> bool:
@@ -178,41 +182,41 @@ def _is_same(now: Any, was: Any) -> bool:
     return bool(now == was)
 
 
-def _attributes(tensor: torch.Tensor, results: Arrays) -> Facts:
+def _attributes(tensor: torch.Tensor, sent: Sent) -> Facts:
     """The attributes set on a tensor argument, `.grad` included: what `.g` is, and that the others are there."""
     found = dict(sorted(vars(tensor).items(), key=lambda item: item[0] != "g")[:MAX_ITEMS])
     if (grad := torch.Tensor.grad.__get__(tensor)) is not None:  # type: ignore[union-attr]
         found["grad"] = grad
     named = {name[:100]: value for name, value in found.items() if isinstance(name, str)}
     return {
-        name: _describe(value, results) if name == "g" or value is None or value is Ellipsis else _unknown(value)
+        name: _describe(value, sent) if name == "g" or value is None or value is Ellipsis else _unknown(value)
         for name, value in named.items()
     }
 
 
-def _describe(value: Any, results: Arrays, depth: int = 0) -> Facts:
-    """A value as facts; array contents go to `results`."""
+def _describe(value: Any, sent: Sent, depth: int = 0) -> Facts:
+    """A value as facts; array contents go to `sent`."""
     try:
-        return _described(value, results, depth)
+        return _described(value, sent, depth)
     except Exception as error:  # a lying or broken object is a fact too
         return _unknown(value) | {"why": str(error)[:200]}
 
 
-def _described(value: Any, results: Arrays, depth: int) -> Facts:
+def _described(value: Any, sent: Sent, depth: int) -> Facts:
     if value is None or value is Ellipsis:
         return {"kind": "none" if value is None else "ellipsis"}
     if isinstance(value, torch.Tensor):
         with torch._C.DisableTorchFunctionSubclass():
-            return _tensor(torch.Tensor.detach(value), results)
+            return _tensor(torch.Tensor.detach(value), sent)
     if isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, complex, np.complexfloating)):
-        return {"kind": "number", "type": type(value).__name__, "array": _add_array(np.float64(value), results)}
-    if isinstance(value, np.ndarray) and value.dtype in protocol.NAMES and _fits(value.shape, value.nbytes, results):
-        return {"kind": "ndarray", "type": "numpy array", "array": _add_array(value, results)}
+        return {"kind": "number", "type": type(value).__name__, "array": sent.add(np.float64(value))}
+    if isinstance(value, np.ndarray) and value.dtype in protocol.NAMES and sent.has_room(value.shape, value.nbytes):
+        return {"kind": "ndarray", "type": "numpy array", "array": sent.add(value)}
     if type(value) in (tuple, list) and depth < MAX_DEPTH:
-        items = [_describe(item, results, depth + 1) for item in value[:MAX_ITEMS]]
+        items = [_describe(item, sent, depth + 1) for item in value[:MAX_ITEMS]]
         numbers = _numbers(value) if depth == 0 else None
-        sent = numbers is not None and _fits(numbers.shape, numbers.nbytes, results)
-        array = _add_array(numbers, results) if sent else None
+        fits = numbers is not None and sent.has_room(numbers.shape, numbers.nbytes)
+        array = sent.add(numbers) if fits else None
         return {"kind": "items", "type": type(value).__name__, "items": items, "array": array}
     return _unknown(value)
 
@@ -230,24 +234,13 @@ def _numbers(values: Sequence[Any]) -> np.ndarray | None:
     return np.array(found, "float64") if all(type(value) in (int, float) for value in found) else None
 
 
-def _tensor(tensor: torch.Tensor, results: Arrays) -> Facts:
+def _tensor(tensor: torch.Tensor, sent: Sent) -> Facts:
     if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
         return {"kind": "other", "type": f"{str(tensor.layout).removeprefix('torch.')} {tensor.device.type} tensor"}
     array, dtype = None, str(tensor.dtype).removeprefix("torch.")
-    if _fits(tensor.shape, tensor.numel() * tensor.element_size(), results):
+    if sent.has_room(tensor.shape, tensor.numel() * tensor.element_size()):
         readable = tensor
         if dtype not in protocol.DTYPES:  # numpy has none such
             readable = tensor.to(torch.complex64 if tensor.is_complex() else torch.float32)
-        array = _add_array(readable.resolve_conj().resolve_neg().contiguous().numpy(), results)
+        array = sent.add(readable.resolve_conj().resolve_neg().numpy())
     return {"kind": "tensor", "dtype": dtype, "shape": list(tensor.shape), "array": array}
-
-
-def _fits(shape: Sequence[int], size: int, results: Arrays) -> bool:
-    """Whether there is room in the reply for an array of so many bytes, of which one is allowed no more than a part."""
-    room = protocol.MAX_PAYLOAD - sum(array.nbytes for array in results)
-    return len(shape) <= protocol.MAX_RANK and max(shape, default=0) <= MAX_ARRAY and size <= min(MAX_ARRAY, room)
-
-
-def _add_array(array: Any, results: Arrays) -> int:
-    results.append(np.asarray(array))
-    return len(results) - 1

@@ -8,8 +8,12 @@ import os
 from typing import Any
 
 _LIBC: Any = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+_fork: Any = ctypes.PyDLL(None, use_errno=True).fork if os.name == "posix" else None  # with the lock of the interpreter
 
-MADV_COLLAPSE = 25
+MADV_COLLAPSE, MADV_POPULATE_WRITE = 25, 23
+PROCESS_MADVISE = 440  # the same number on every architecture
+PIDFD_SELF = -10000
+RUN, MOST_RUNS = 16, 1024  # bytes of a `struct iovec`, and how many the kernel takes at once: IOV_MAX
 MAP_FIXED = 0x10
 M_MMAP_THRESHOLD = -3
 
@@ -34,7 +38,7 @@ def syscall(number: int, *arguments: object) -> int:
 
 def fork() -> int:
     """As `os.fork`, in a process of one thread: no library prepares the child for threads or draws it a new seed."""
-    return _checked(ctypes.PyDLL(None, use_errno=True).fork(), "fork")
+    return _checked(_fork(), "fork")
 
 
 def map_code(address: int, size: int, fd: int, offset: int) -> None:
@@ -55,14 +59,28 @@ def give_back_at_once(size: int) -> None:
     _LIBC.mallopt(M_MMAP_THRESHOLD, ctypes.c_int(size))
 
 
-def huge_pages() -> None:
-    """Gather this process's own memory into huge pages, where the kernel (6.1 or later) can; elsewhere do nothing."""
+def private_memory() -> list[tuple[int, int]]:
+    """First and last address of each piece of memory that is this process's own, and can be written to."""
     with open("/proc/self/maps") as maps:
-        for line in maps:
-            span, permissions, _offset, _device, inode, *_name = line.split()
-            first, end = (int(address, 16) for address in span.split("-"))
-            if permissions == "rw-p" and inode == "0":
-                _LIBC.madvise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), MADV_COLLAPSE)
+        lines = [line.split()[:5] for line in maps]
+    spans = [span.split("-") for span, permissions, _offset, _device, _inode in lines if permissions == "rw-p"]
+    return [(int(first, 16), int(end, 16)) for first, end in spans]
+
+
+def huge_pages(first: int, end: int) -> None:
+    """Gather memory into huge pages, where the kernel (6.1 or later) can; elsewhere do nothing."""
+    _LIBC.madvise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), MADV_COLLAPSE)
+
+
+def copy_pages(runs: bytes) -> None:
+    """Have this process own pages that it shares with another: all of them at once, where the kernel (6.14) can.
+
+    Args:
+        runs: the address and the size of each run of pages, as numbers of 8 bytes.
+    """
+    for first in range(0, len(runs), MOST_RUNS * RUN):
+        part = runs[first : first + MOST_RUNS * RUN]
+        syscall(PROCESS_MADVISE, PIDFD_SELF, part, len(part) // RUN, MADV_POPULATE_WRITE, 0)
 
 
 def _checked(result: int, what: str) -> int:

@@ -64,19 +64,22 @@ class _Beside:
             if 0 < abs(steps[place]) <= self.near:
                 self.scalars[_size(steps[place], SCALARS_ALIKE)].add(place)
         elif size and array.size // size <= MOST_POINTS and _ends_with(array.shape, size):
-            for step in array.reshape(-1, size) - self.values:
-                self._count(step)
+            steps = array.reshape(-1, size) - self.values
+            lengths = np.abs(steps)
+            if lengths.any():  # most arrays are arguments as they are
+                moved, longest = (lengths > 0).sum(1), lengths.max(1)
+                for row in ((moved == 1) | ((moved > 0) & (longest <= self.near))).nonzero()[0]:
+                    self._count(steps[row], lengths[row])
         elif array.ndim == 1:
             for lines in self.lines:
                 if lines.shape[1] == array.size >= LEAST:
                     self._count_lines(array - lines)
 
-    def _count(self, step: np.ndarray) -> None:
-        lengths = np.abs(step)
+    def _count(self, step: np.ndarray, lengths: np.ndarray) -> None:
         moved = np.flatnonzero(lengths)
         if len(moved) == 1:
             self.alone[_size(step[moved[0]], ALIKE)].add(int(moved[0]))
-        if len(moved) and lengths.max() <= self.near:
+        if lengths.max() <= self.near:
             self.points.add(step.tobytes())
             if lengths.max() <= (1 + ALIKE) * lengths[moved].min():
                 self.shifts.add(step.tobytes())

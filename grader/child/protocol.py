@@ -90,17 +90,6 @@ def unpack(frame: bytes | mmap, max_header: int = MAX_HEADER) -> Frame:
     return Frame(header, _arrays(header.pop("arrays", None), memoryview(frame)[PREFIX.size + head_size :]))
 
 
-def taken_apart(frame: Frame, jobs: int) -> list[Frame]:
-    """The replies to so many jobs that were sent together, which share the arrays among them."""
-    replies, arrays = frame.header.get("together"), iter(frame.arrays)
-    if not isinstance(replies, list) or len(replies) != jobs or not all(isinstance(reply, dict) for reply in replies):
-        raise ProtocolError("the replies are not those to what was sent together")
-    sent = [reply.pop("sent", None) for reply in replies]
-    if any(type(count) is not int or count < 0 for count in sent) or sum(sent) != len(frame.arrays):
-        raise ProtocolError("the replies do not share the arrays that came with them")
-    return [Frame(reply, list(islice(arrays, count))) for reply, count in zip(replies, sent, strict=True)]
-
-
 def read_frame(stream: BinaryIO) -> bytes | None:
     """The next whole frame of a stream, `None` at its end."""
     prefix = stream.read(PREFIX.size)

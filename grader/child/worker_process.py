@@ -24,15 +24,15 @@ import numpy as np
 import torch
 
 from . import plain_torch, protocol, warm_memory
-from .accident_limits import forbid_accidents, forget_inherited_signals, limit
+from .accident_limits import Memory, forbid_accidents, forget_inherited_signals, limit
 from .control_channel import ERROR, JOB, READY, REFUSED, STARTED, STATUS
 from .job_answer import answer
-from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, fork, prctl
+from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, copy_pages, fork, prctl
 
 if TYPE_CHECKING:
     from .confinement import Confinement
 
-SPECIALIZED = 24  # times that code runs before Python has specialized it
+SPECIALIZED = 12  # times that code runs before Python has specialized it
 
 
 def main() -> None:
@@ -44,23 +44,27 @@ def main() -> None:
     if sys.argv[1] == "pipe":
         serve_pipe(null)
         return
-    confinement = None
-    if isolation != "none":
-        from .confinement import prepare
+    control = socket.socket(fileno=int(sys.argv[2]))
+    if isolation == "none":
+        gc.freeze()
+        serve_fork(control, null)
+        return
+    from .confinement import prepare
 
-        confinement = prepare(with_landlock=isolation != "seccomp")
-    serve_fork(socket.socket(fileno=int(sys.argv[2])), confinement, null)
+    warm_memory.settle()
+    copied = warm_memory.pages_copied_by(lambda: _rehearse(1, metered=False))
+    serve_fork(control, null, prepare(with_landlock=isolation != "seccomp"), copied)
 
 
-def serve_fork(control: socket.socket, confinement: Confinement | None, null: int) -> None:
-    """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another."""
+def serve_fork(control: socket.socket, null: int, confinement: Confinement | None = None, copied: bytes = b"") -> None:
+    """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another.
+
+    Args:
+        copied: the pages that each child will copy, as `copy_pages` takes them.
+    """
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     forbid_accidents()
-    if confinement is None:
-        gc.freeze()
-    else:
-        warm_memory.settle()
-    parent = os.getpid()
+    parent, in_use = os.getpid(), Memory.in_use()
     _silence(null)  # until here, it has words for whatever keeps it from being ready
     control.sendall(READY)
     while True:
@@ -74,7 +78,7 @@ def serve_fork(control: socket.socket, confinement: Confinement | None, null: in
             pid, refusal = -1, REFUSED + ERROR.pack(error.errno)
         if pid == 0:
             control.close()
-            _child(parent, job, result, confinement)
+            _child(parent, job, result, confinement, copied, in_use)
         os.close(job)
         os.close(result)
         if pid > 0:
@@ -113,17 +117,21 @@ def _kill_strays() -> None:
                         os.kill(int(child), signal.SIGKILL)
 
 
-def _child(parent: int, job: int, result: int, confinement: Confinement | None) -> NoReturn:
+def _child(
+    parent: int, job: int, result: int, confinement: Confinement | None, copied: bytes, in_use: Memory
+) -> NoReturn:
     code = 1
     try:
         os.setsid()
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             _exit(code)  # it died before its death could be heard of
+        with contextlib.suppress(OSError):  # each is copied all the same, when it is written to
+            copy_pages(copied)
         frame = mmap.mmap(job, 0, mmap.MAP_PRIVATE)  # arrays can be written to where they lie
         os.close(job)
         header, arrays = protocol.unpack(frame)
-        limit(header)
+        limit(header, in_use.and_more(len(frame)))
         if confinement is not None:
             result = confinement.enter(result)
         gc.enable()
@@ -149,7 +157,7 @@ def serve_pipe(null: int) -> None:
     while (frame := protocol.read_frame(jobs)) is not None:
         header, arrays = protocol.unpack(frame)
         if not originals:
-            limit({**header, "time_limit": None})
+            limit({**header, "time_limit": None}, Memory.in_use())
             originals = [(owner, dict(vars(owner))) for owner in _patchable()]
             modules = dict(sys.modules)
         replies.writelines(answer(header, arrays))
@@ -186,16 +194,17 @@ def _settle(*, strict: bool) -> None:
     torch.backends.mkldnn.set_flags(False)  # type: ignore[no-untyped-call]  # which writes machine code
     preloaded_modules.load()
     autograd_removal.remove()
-    _rehearse(1, meter=True)
     _rehearse(SPECIALIZED)
 
 
-def _rehearse(times: int, *, meter: bool = False) -> None:
+def _rehearse(times: int, *, metered: bool = True) -> None:
     """Answer a job as a child does: what it loads, caches and specializes on the way is here before the fork."""
     array = np.ones((2, 2), np.float32)
-    call = {"arguments": [["x", {"tensor": 0, "g": 1}]], "meter": meter}
+    plain = {"arguments": [["x", {"tensor": 0, "g": 1}]], "meter": False}
+    calls = [plain, {**plain, "meter": metered}]
+    job = {**_REHEARSAL, "calls": calls, "watched": {**plain, "nudges": True}}
     for _ in range(times):
-        answer(*protocol.unpack(protocol.pack({**_REHEARSAL, "calls": [call]}, [array, array])))
+        answer(*protocol.unpack(protocol.pack(job, [array, array])))
 
 
 def _silence(null: int) -> None:

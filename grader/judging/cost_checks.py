@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,17 +14,16 @@ from grader.reference.compare import scaled_error
 from grader.reference.option_arguments import describe_options
 from grader.reference.trial import Trial, requested_gradients
 from grader.results import ExerciseResult
-from grader.sandbox.checked_reply import Call, Observation, read
+from grader.sandbox.checked_reply import Observation, read
 from grader.sandbox.worker import Reply
 from grader.shapes import axes_of, shape_of
 
-from . import structure_checks
+from .given_answer import GivenAnswer, TrialCalls
 from .verdicts import answer_result
 
 LARGEST_SHARE = 0.9
 SINGLE = 4  # bytes of a float32
 RTOL = 1e-2  # a loop may add up many float32 numbers one by one
-TrialCalls = Sequence[tuple[Trial, Call]]
 
 
 def forbidden_bytes(function: Declaration, trial: Trial) -> float:
@@ -100,15 +99,12 @@ def without_room(exercise: CourseExercise, result: ExerciseResult, trial: Trial,
     axes = ", ".join(axes_of(exercise.function.never_holds))
     finding = Diagnosis("memory", f"where there is no room for an array ({axes}), it ends without the right answer")
     answers = zip(exercise.function.answers, result.answers, strict=True)
-    wrong = [answer.name for answer, found in answers if found.code is None and not _is_right(answer, trial, observed)]
+    passed = [answer for answer, found in answers if found.code is None]
+    wrong = [each.name for each in passed if observed is None or not _is_right(exercise, each, trial, observed)]
     return _refused(exercise, result, dict.fromkeys(wrong, finding))
 
 
-def _is_right(answer: Answer, trial: Trial, observed: Observation | None) -> bool:
-    if observed is None or len(observed.facts.calls) != 1:
-        return False
-    call, right = observed.facts.calls[0], trial.expected[answer.name]
-    if structure_checks.check_value(answer, call, trial, "tensor"):
-        return False
-    array = observed.array(structure_checks.value_of(answer, call))
-    return array is not None and right is not None and scaled_error(array, right) <= RTOL
+def _is_right(exercise: CourseExercise, answer: Answer, trial: Trial, observed: Observation) -> bool:
+    given = GivenAnswer(exercise, answer, [trial], [(trial, call) for call in observed.facts.calls], observed)
+    sound = len(observed.facts.calls) == 1 and given.first_missing is None
+    return sound and any(scaled_error(array, trial.expected[answer.name]) <= RTOL for _, array in given.pairs)  # type: ignore[arg-type]

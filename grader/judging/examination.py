@@ -12,11 +12,10 @@ from grader.exercise import VERDICTS
 from grader.reference.trial import Trial
 from grader.sampling import BackwardPass
 from grader.sandbox.checked_reply import Call
+from grader.source.text import Source
 from grader.wording.evidence import body_shown
+from grader.wording.exceptions import diagnose_error
 from grader.wording.words import hints_when
-
-from . import structure_checks
-from .source_text import Source
 
 LONGEST_SHOWN = 160  # characters of a backward pass that is written out
 RETURNS = ". What it returns counts for nothing: only an exception rejects, as from an `assert`"
@@ -86,7 +85,7 @@ class Examination:
         for each in self._counted:
             for call in each.calls:
                 if not each.is_wrong and call.error is not None and call.error.type != "AssertionError":
-                    error = structure_checks.diagnose_error(call.error, self.source, signature=self.exercise.signature)
+                    error = diagnose_error(call.error, self.source, signature=self.exercise.signature)
                     says = f"called with a right backward pass, it stops with {error.says}"
                     return Diagnosis(error.code, says, error.hints), _shown("called with", each.given)
         if unsure := next((each for each in self._counted if len(each.fates) == 2), None):

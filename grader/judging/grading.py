@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from grader.child import protocol
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.errors import InfrastructureError, ProtocolError, SpecError
@@ -18,14 +16,13 @@ from grader.reference.trial import Trial
 from grader.reference.trials_of_run import TrialsOfRun
 from grader.results import LARGEST_SEED, ExerciseResult
 from grader.sandbox.worker import Worker
+from grader.source.text import NO_FILES, Content, Files, Source, UnreadableSource
 
 from .judge import Judge
-from .source_text import NO_FILES, Content, Files, Source, UnreadableSource
-from .submission_code import SubmissionCode, run_together
+from .submission_code import SubmissionCode, Together
 from .verdicts import not_handed_in, same_for_every_answer
 
 LONGEST_REASON = 200
-TOGETHER = 1.0  # seconds that the exercises of a submission have where they share a child; nothing fails for it
 OnJudged = Callable[[Judge], None]
 Part = tuple[CourseExercise, Content, Files]
 
@@ -95,7 +92,7 @@ class Grader:
         return SubmissionCode(exercise, self._of_run(exercise), source, worker)
 
     def _run_and_judge(self, code: SubmissionCode, on_judged: OnJudged | None) -> ExerciseResult:
-        exercise, reply = code.exercise, code.run(code.job())
+        exercise, reply = code.exercise, code.run()
         if reply.end == "timeout":
             limit = exercise.course.policy.time_limit
             return same_for_every_answer(
@@ -111,43 +108,18 @@ class Grader:
             on_judged(judge)
         return result
 
-    def passed_together(self, submission: Sequence[Part], worker: Worker) -> dict[str, ExerciseResult]:
-        """What passes where the exercises of a submission share one child; whatever does not is to be asked alone."""
+    def settled_together(self, submission: Iterable[Part], worker: Worker) -> dict[str, ExerciseResult]:
+        """What is plain where the exercises of a submission share one child; whatever is not is to be asked alone."""
         together = self.together(submission, worker)
         return together.settled(together.run())
 
     def together(self, submission: Iterable[Part], worker: Worker) -> Together:
-        """The exercises of a submission that can share one child."""
+        """The exercises of a submission that can share one child; none where some trials cannot be made."""
         codes = []
         for exercise, content, beside in submission:
             if not exercise.is_quiz:
-                with contextlib.suppress(UnreadableSource, SpecError), one_thread():
-                    code = self._code(exercise, content, beside, worker)
-                    codes.append((code, code.job()))
-        return Together(codes, worker)
-
-
-@dataclass(frozen=True)
-class Together:
-    """Code that shares a child where nothing goes wrong, and the job of each."""
-
-    codes: Sequence[tuple[SubmissionCode, protocol.Frame]]
-    worker: Worker
-
-    def run(self) -> list[protocol.Frame]:
-        """The replies; none where something went wrong, and where there is but one to ask."""
-        try:
-            return run_together([job for _, job in self.codes], self.worker, TOGETHER) if len(self.codes) > 1 else []
-        except Exception:  # whatever it is, whoever is asked alone says so
-            return []
-
-    def settled(self, replies: Sequence[protocol.Frame]) -> dict[str, ExerciseResult]:
-        """Who passes, and who has not begun; any other is to be asked alone."""
-        found = {}
-        with contextlib.suppress(Exception), one_thread(), np.errstate(all="ignore"):
-            for (code, _), reply in zip(self.codes, replies, strict=False):
-                judge = code.judge(reply)
-                if judge.is_plain():  # which is seen at once
-                    result = code.without_room(judge.result())
-                    found[result.id] = result
-        return {name: result for name, result in found.items() if result.status in ("passed", "todo")}
+                with contextlib.suppress(UnreadableSource):
+                    codes.append(self._code(exercise, content, beside, worker))
+        with contextlib.suppress(SpecError), one_thread():
+            return Together.of(codes)
+        return Together.of([])

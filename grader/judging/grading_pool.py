@@ -19,16 +19,16 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
-from grader.child.accident_limits import in_use
+from grader.child.accident_limits import Memory
 from grader.child.linux_calls import PR_SET_PDEATHSIG, prctl
 from grader.course import Course, CourseExercise
 from grader.results import ExerciseResult, Status, exercise_from_json
 from grader.sandbox.isolation import Isolation
 from grader.sandbox.warm_process import Closing, states_below
 from grader.sandbox.worker import Worker, start_worker, worker_mode
+from grader.source.text import Content, Files
 
 from .lazy_grader import new_grader
-from .source_text import Content, Files
 
 if TYPE_CHECKING:
     from .grading import Grader
@@ -232,7 +232,7 @@ def _serve(
             submission = [(course.find(part.exercise), part.content, part.beside) for part in connection.recv()]
             with _budget(course.policy.time_limit):
                 worker = worker or stack.enter_context(start_worker(isolation))
-                passed = grader.passed_together(submission, worker)
+                passed = grader.settled_together(submission, worker)
             for exercise, content, beside in submission:
                 with _budget(course.policy.time_limit):
                     result = passed.get(exercise.id) or _grade(grader, exercise, content, worker, beside)
@@ -267,4 +267,4 @@ def _limit_itself() -> None:
     import resource
 
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    resource.setrlimit(resource.RLIMIT_AS, (in_use("VmSize") + MEMORY, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_AS, (Memory.in_use().addresses + MEMORY, resource.RLIM_INFINITY))

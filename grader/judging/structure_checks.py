@@ -1,43 +1,22 @@
-"""Checks before any number is compared: is the function there, does it run, is its answer an array at all?"""
+"""Checks before any number is compared: is the function there, does it run, does it leave its arguments alone?"""
 
 from __future__ import annotations
 
 import difflib
-import math
-import re
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
-import numpy as np
-
-from grader.child import protocol
 from grader.child.learner_imports import is_passed_over
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
-from grader.exercise import RETURN, Answer
 from grader.reference.compare import agrees
-from grader.reference.option_arguments import describe_options, requested
 from grader.reference.trial import Trial
 from grader.sampling import Array
-from grader.sandbox.checked_reply import Call, Facts, Observation, Raised, Value
-from grader.shapes import describe
+from grader.sandbox.checked_reply import Call, Facts, Observation
+from grader.source.text import Source
+from grader.wording.exceptions import diagnose_error
 from grader.wording.words import hints_when
 
-from .source_text import Source
-
-SHAPE_ERROR = re.compile(r"shape|size|dimension|mat1|mat2|must match|broadcast|operands", re.IGNORECASE)
-TOO_DEEP = "RecursionError"
-DEEP_SAYS = "a function calls itself too often: Python ends a recursion at a depth of about a thousand (RecursionError)"
-TYPES = {
-    "ndarray": "numpy array that holds no numbers, or far too many",
-    "int": "int too large for a float",
-    "NoneType": "None",
-} | dict.fromkeys(("function", "method", "builtin_function_or_method"), "function that was not called")
-NOTHING = Value(kind="none")
-Wanted = Literal["tensor", "number", "list of numbers"]
 CELL_SHARE = 0.25  # of the time limit, for each cell of a notebook
-LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mistake there is
-DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
 
 
 def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Diagnosis | None:
@@ -92,162 +71,6 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
     return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
 
 
-def diagnose_error(
-    error: Raised, source: Source, trial: Trial | None = None, *, time_limit: float = 0, signature: str = ""
-) -> Diagnosis:
-    """An exception in learner code, with the line it came from."""
-    where = source.location(error.lines[-1], error.file) if error.lines else ""
-    read = "file" if error.file or source.file else "cell"
-    others = {
-        "timeout": ("timeout", f"it was still running after {time_limit:g} seconds{where}"),
-        "memory": ("memory", f"it asked for more memory than it may use{where}"),
-        "autograd": ("used-autograd", DIFFERENTIATES.format(where)),
-        "exit": ("crash", f"it ended the whole program ({error.type}){where}"),
-        "syntax": ("syntax-error", f"Python cannot read the {read}: {error.message}{where}"),
-        "absent": ("error", f"{_one_line(error.message)}{where}"),
-    }
-    if error.kind in others:
-        return Diagnosis(*others[error.kind])
-    if not error.lines and signature:
-        return Diagnosis("error", f"{error.message}; it is called as {signature}")
-    if error.type == TOO_DEEP:
-        return Diagnosis("error", f"{DEEP_SAYS}{where}", hints_when("too-deep"))
-    says = f"{error.type}: {_one_line(error.message)}{where}"
-    if trial is not None and SHAPE_ERROR.search(error.message):
-        return Diagnosis("error", f"{says}. Here {_shapes(trial)}", hints_when("shapes"))
-    if trial is not None and (chosen := describe_options(trial)):
-        says = f"{says}. Here {chosen}"
-    return Diagnosis("error", says, hints_when("unknown-name") if error.type == "NameError" else ())
-
-
-def diagnose_autograd_use(line: int, words: str, source: Source) -> Diagnosis:
-    """The function asks torch for the gradient, in this line with these words."""
-    return Diagnosis("used-autograd", DIFFERENTIATES.format(f", with `{words}`{source.location(line)}"))
-
-
-def _one_line(message: str) -> str:
-    return " ".join(message.split())[:300]
-
-
-def _shapes(trial: Trial) -> str:
-    parts = []
-    for name, value in trial.arguments.items():
-        if isinstance(value, Array):
-            both = f"{name} and {name}.g are" if value.g is not None else f"{name} is"
-            parts.append(f"{both} {describe(value.values.shape, value.axes)}")
-    return ", ".join(filter(None, [*parts, describe_options(trial)]))
-
-
-def value_of(answer: Answer, call: Call) -> Value:
-    """What a call left as this answer."""
-    if not answer.stored:
-        return call.returned if answer.place is None else _part(call.returned, answer.place)
-    return call.stored.get(answer.wrt, {}).get("g", NOTHING)
-
-
-def _part(returned: Value, place: int) -> Value:
-    """One of several returned values; what stands for all of them where there are not several."""
-    return returned.items[place] if place < len(returned.items) else returned
-
-
-def _check_count(answer: Answer, call: Call, trial: Trial) -> Diagnosis | None:
-    """Several arrays are to be returned, and something else is."""
-    returned, wanted = call.returned, len(trial.expected)
-    if answer.place is None or returned.kind in {"none", "ellipsis"} or len(returned.items) == wanted:
-        return None
-    found = f"{len(returned.items)} values" if returned.kind == "items" else f"one {returned.type or returned.kind}"
-    expected = trial.expected[answer.name]
-    what = "numbers" if expected is not None and expected.ndim == 0 else "tensors in a list"
-    return Diagnosis("wrong-type", f"the function returns {found}; it must return {wanted} {what}")
-
-
-def check_value(answer: Answer, call: Call, trial: Trial, wanted: Wanted) -> Diagnosis | None:
-    """What is wrong with one answer as an object: not set, or neither a tensor nor a numpy array.
-
-    Args:
-        wanted: for a plain number a 0-d array will do as well, and for a list of numbers any array.
-    """
-    if wrong := _check_count(answer, call, trial):
-        return wrong
-    value = value_of(answer, call)
-    if trial.expected[answer.name] is None:
-        return _unwanted_answer(value, trial)
-    if value.kind == "ellipsis":
-        return Diagnosis("todo", "not attempted yet")
-    if value.kind == "none":
-        return _missing_answer(answer, call, trial)
-    listed = wanted == "list of numbers" and value.kind == "items" and value.array is not None
-    if value.kind not in ("tensor", "ndarray") and not listed and not _is_number(value, of_python=wanted == "number"):
-        return _wrong_type(value, wanted)
-    expected = trial.expected[answer.name]
-    if value.array is None or (expected is not None and math.prod(value.shape) > max(expected.size, LARGEST_WRONG)):
-        return Diagnosis("wrong-shape", f"its shape is {describe(value.shape)}, far too large")
-    return None
-
-
-def _is_number(value: Value, *, of_python: bool) -> bool:
-    """A number of numpy's, which is an array without axes, or one of Python's."""
-    return value.kind == "number" and (of_python or value.type in protocol.DTYPES)
-
-
-def _wrong_type(value: Value, wanted: str) -> Diagnosis:
-    kind = TYPES.get(value.type, value.type) if value.kind == "other" else value.type
-    if wanted == "list of numbers" and value.kind == "items":
-        return Diagnosis("wrong-type", f"it is a {kind} with something else than numbers in it")
-    article = "an" if kind[:1] in "aeiou" else "a"
-    return Diagnosis("wrong-type", f"it is {article} {kind}, not a {wanted}", hints_when(f"a {kind}"))
-
-
-def _unwanted_answer(value: Value, trial: Trial) -> Diagnosis | None:
-    if value.kind in {"none", "ellipsis"}:
-        return None
-    return Diagnosis("extra-work", f"it is not asked for{_where(trial)}, and the function stores it all the same")
-
-
-def _where(trial: Trial) -> str:
-    """Which gradients are asked for, where it is not always all of them."""
-    return "".join(f" where {name} is {value}" for name, value in requested(trial).items())
-
-
-def _missing_answer(answer: Answer, call: Call, trial: Trial) -> Diagnosis:
-    if answer.place is not None and call.returned.kind == "items":
-        expected = trial.expected[answer.name]
-        zero = expected is not None and not expected.any()
-        says = "it is None, where zeros are right" if zero else "it is None"
-        return Diagnosis("missing-answer", says, hints_when("none-among-several"))
-    if not answer.stored:
-        kept = [f"{name}.{key}" for name, found in call.stored.items() for key in found]
-        elsewhere = [name for name in kept if name not in trial.expected]
-        stored = f"; it stored {elsewhere[0]} instead" if elsewhere else ""
-        says = f"the function returned nothing{stored}: no `return ...` was on the way that it took"
-        return Diagnosis("missing-answer", says, hints_when("nothing-returned"))
-    others = [key for key, value in call.stored.get(answer.wrt, {}).items() if key != "g" and value.kind != "none"]
-    if others:
-        return Diagnosis(
-            "wrong-attribute", f"you stored {answer.wrt}.{others[0]}; the gradient belongs in {answer.name}"
-        )
-    if RETURN not in trial.expected and call.returned.kind in {"tensor", "items", "ndarray"}:
-        return Diagnosis("returned-not-stored", f"the function returns something, but it must store {answer.name}")
-    return Diagnosis("missing-answer", f"nothing was stored in {answer.name}{_where(trial)}")
-
-
-def check_dtype(answer: Answer, value: Value, array: np.ndarray | None, expected: str | None) -> Diagnosis | None:
-    """A dtype other than the owner's; any floating dtype will do where `expected` is `None`."""
-    dtype = _dtype(value, array)
-    if not dtype or dtype in ({"float32", "float64"} if expected is None else {expected}):
-        return None
-    what = dtype if value.kind == "tensor" else f"a numpy array of {dtype}"
-    owner = answer.wrt or "the output"
-    return Diagnosis("wrong-dtype", f"it is {what}; {owner} is {expected or 'a floating-point tensor'}")
-
-
-def _dtype(value: Value, array: np.ndarray | None) -> str:
-    """The dtype of a tensor, an array or a number of numpy's; empty for a number of Python's, which has none."""
-    if value.kind == "number":
-        return value.type if value.type in protocol.DTYPES else ""
-    return protocol.NAMES[array.dtype] if value.kind == "ndarray" and array is not None else value.dtype
-
-
 def check_inputs(
     trial_calls: Sequence[tuple[Trial, Call]], observed: Observation, *, exactly: bool
 ) -> Diagnosis | None:
@@ -262,9 +85,9 @@ def _changed_input(call: Call, trial: Trial, observed: Observation, exactly: boo
             if name in call.after:
                 return Diagnosis("mutated-input", f"{name} is not what it was before the call")
             continue
-        watched = [(name, call.after[name], argument.values)] if name in call.after else []
+        watched = [(name, call.after.get(name), argument.values)] if name in call.after else []
         if argument.g is not None and f"{name}.g" not in trial.expected:
-            watched.append((f"{name}.g", call.stored.get(name, {}).get("g", NOTHING), argument.g))
+            watched.append((f"{name}.g", call.stored.get(name, {}).get("g"), argument.g))
         for part, value, before in watched:
             after = observed.array(value)
             if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from grader.child import protocol
 from grader.course import CourseExercise
+from grader.errors import InfrastructureError
+from grader.reference.single_thread import one_thread
 from grader.reference.tight_memory import ROOM
 from grader.reference.trial import Trial, requested_gradients
 from grader.reference.trials_of_run import TrialsOfRun
@@ -17,11 +20,13 @@ from grader.results import ExerciseResult
 from grader.sampling import Array, Dtype, Function
 from grader.sandbox.checked_reply import read
 from grader.sandbox.worker import Reply, Worker
+from grader.source.text import Source
 
 from . import cost_checks
 from .judge import Judge
-from .source_text import Source
 from .structure_checks import CELL_SHARE
+
+TOGETHER = 1.0  # seconds that exercises have which share a child; nothing fails for it
 
 
 @dataclass(frozen=True)
@@ -33,18 +38,18 @@ class SubmissionCode:
     source: Source
     worker: Worker
 
-    def job(self) -> protocol.Frame:
-        """A job that runs the trials which are judged, and after them the one in which the code is watched."""
+    def run(self) -> Reply:
+        """Run the trials that are judged, and after them the one in which the code is watched."""
         arrays: list[np.ndarray] = []
+        return self._run(self.job(arrays), arrays)
+
+    def job(self, arrays: list[np.ndarray]) -> dict[str, Any]:
+        """What a child is asked to do so; the arrays that it takes are added to these."""
         calls = [self._call(trial, arrays) for trial in self.trials.asked]
         header = self._header(calls, self.exercise.course.policy.memory_limit)
         if self.trials.watched is not None:
-            header["watched"] = {**self._call(self.trials.watched, arrays), "nudges": True}
-        return protocol.Frame(header, arrays)
-
-    def run(self, job: protocol.Frame) -> Reply:
-        """Run one job."""
-        return self.worker.run(protocol.pack(*job), job.header["time_limit"])
+            header["watched"] = {**self._call(self.trials.watched, arrays), "meter": False, "nudges": True}
+        return header
 
     def judge(self, reply: protocol.Frame) -> Judge:
         """Who judges what the reply says."""
@@ -59,8 +64,11 @@ class SubmissionCode:
         if trial is None:
             return result
         call = {**self._call(trial, arrays), "meter": False, "after": False}
-        job = protocol.Frame({**self._header([call], ROOM), "tight_memory": True}, arrays)
-        return cost_checks.without_room(self.exercise, result, trial, self.run(job))
+        reply = self._run({**self._header([call], ROOM), "tight_memory": True}, arrays)
+        return cost_checks.without_room(self.exercise, result, trial, reply)
+
+    def _run(self, job: dict[str, Any], arrays: Sequence[np.ndarray]) -> Reply:
+        return self.worker.run(protocol.pack(job, arrays), job["time_limit"])
 
     def _call(self, trial: Trial, arrays: list[np.ndarray]) -> dict[str, Any]:
         """One call: its arguments, and what is to be reported of it."""
@@ -84,14 +92,40 @@ class SubmissionCode:
         }
 
 
-def run_together(jobs: Sequence[protocol.Frame], worker: Worker, seconds: float) -> list[protocol.Frame]:
-    """The replies to several jobs that share one child; none where it did not answer all in so many seconds."""
-    memory_limit = max(job.header["memory_limit"] for job in jobs)
-    parts = [{**job.header, "sent": len(job.arrays)} for job in jobs]
-    arrays = [array for job in jobs for array in job.arrays]
-    header = {"time_limit": seconds, "memory_limit": memory_limit, "together": parts}
-    reply = worker.run(protocol.pack(header, arrays), seconds)
-    return [] if reply.frame is None else protocol.taken_apart(reply.frame, len(jobs))
+@dataclass(frozen=True)
+class Together:
+    """Code for several exercises, which shares a child where nothing goes wrong, and its job: any thread may run it."""
+
+    codes: Sequence[SubmissionCode]
+    job: bytes
+
+    @classmethod
+    def of(cls, codes: Sequence[SubmissionCode]) -> Self:
+        """With the trials of all of them."""
+        arrays: list[np.ndarray] = []
+        jobs = [code.job(arrays) for code in codes]
+        memory_limit = max((job["memory_limit"] for job in jobs), default=0)
+        header = {"time_limit": TOGETHER, "memory_limit": memory_limit, "together": jobs}
+        return cls(codes, protocol.pack(header, arrays))
+
+    def run(self) -> protocol.Frame | None:
+        """The reply; none where the child did not come to its end in time, and where there are not two to share it."""
+        with suppress(InfrastructureError):
+            return self.codes[0].worker.run(self.job, TOGETHER).frame if len(self.codes) > 1 else None
+        return None
+
+    def settled(self, reply: protocol.Frame | None) -> dict[str, ExerciseResult]:
+        """Who passes, and who has not begun; whoever else is asked alone says why."""
+        replies = None if reply is None else reply.header.get("together")
+        if reply is None or not isinstance(replies, list) or len(replies) != len(self.codes):
+            return {}
+        found = {}
+        with suppress(Exception), one_thread(), np.errstate(all="ignore"):
+            for code, each in zip(self.codes, replies, strict=True):
+                judge = code.judge(protocol.Frame(each, reply.arrays))
+                if judge.is_plain():  # which is seen at once
+                    found[code.exercise.id] = code.without_room(judge.result())
+        return {name: result for name, result in found.items() if result.status in ("passed", "todo")}
 
 
 def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:

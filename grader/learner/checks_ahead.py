@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.course import CourseExercise
-from grader.judging.source_text import files_beside
 from grader.results import ExerciseResult
+from grader.source.text import files_beside
 
 if TYPE_CHECKING:
     from grader.child.protocol import Frame
-    from grader.judging.grading import Part, Together
+    from grader.judging.grading import Part
+    from grader.judging.submission_code import Together
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Started:
     exercises: Sequence[CourseExercise]
     contents: dict[str, bytes]
     together: Together
-    replies: Future[list[Frame]]
+    reply: Future[Frame | None]
 
 
 class ChecksAhead:
@@ -50,7 +51,7 @@ class ChecksAhead:
         while exercise.id in self._coming:
             unit = next(self._units)
             self._coming -= {each.id for each in unit.exercises}
-            found = unit.together.settled(unit.replies.result())
+            found = unit.together.settled(unit.reply.result())
             self._found |= {name: result.of(unit.contents[name]) for name, result in found.items()}
         return self._found.pop(exercise.id, None)
 

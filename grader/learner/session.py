@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from grader.course import Course, CourseExercise
 from grader.errors import HandgradError, InfrastructureError, SpecError
 from grader.judging.lazy_grader import new_grader
-from grader.judging.source_text import Content, files_beside
 from grader.picture.picture_data import ExercisePictures, Picture, no_pictures
 from grader.results import ExerciseResult
 from grader.sandbox.warm_process import Closing
 from grader.sandbox.worker import Worker, start_worker
+from grader.source.text import Content, files_beside
 
 from .checks_ahead import ChecksAhead
 from .progress import Progress

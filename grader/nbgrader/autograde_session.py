@@ -10,9 +10,9 @@ from dataclasses import replace
 from grader.course import Course, CourseExercise
 from grader.errors import InfrastructureError
 from grader.judging.grading_pool import GradingPool, Part
-from grader.judging.source_text import Files
 from grader.results import ExerciseResult
 from grader.sandbox.isolation import Isolation
+from grader.source.text import Files
 
 
 class AutogradeSession:

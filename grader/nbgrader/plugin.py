@@ -22,10 +22,10 @@ from traitlets import Enum, Integer, Unicode
 
 from grader.course import CourseExercise, load_course, notebook_course
 from grader.errors import HandgradError
-from grader.judging.source_text import files_beside
 from grader.notebook.source_notebook import answer_id, solution_id
 from grader.safe_text import as_markdown
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
+from grader.source.text import files_beside
 
 from .autograde_session import AutogradeSession
 from .cell_outputs import points_output, write_outputs

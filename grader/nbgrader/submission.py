@@ -15,8 +15,8 @@ from traitlets.log import get_logger
 
 from grader.atomic_files import write_atomically
 from grader.batch.notebook_code import MOST_CELLS, has_too_many_parts, lists_of_cells, text_of
-from grader.judging.source_text import LONGEST
 from grader.safe_text import as_code, plain
+from grader.source.text import LONGEST
 
 from .submission_files import remove_traps, why_unread
 

@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 
 from grader.course import CourseExercise, notebook_course
 from grader.errors import InfrastructureError, UsageError
-from grader.judging.source_text import files_beside
 from grader.learner.session import Session
 from grader.picture.picture_data import ExercisePictures
 from grader.results import ExerciseResult
+from grader.source.text import files_beside
 
 NO_NOTEBOOK = "check and score work in a notebook, on the cells that were run; for files use: handgrad check"
 T = TypeVar("T")

@@ -13,7 +13,8 @@ import numpy as np
 from grader.course import CourseExercise
 from grader.diagnosis.search import Problem, Search, places
 from grader.exercise import Answer, Exercise
-from grader.judging.judge import Judge, is_right
+from grader.judging.given_answer import is_right
+from grader.judging.judge import Judge
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL
 from grader.reference.operation_recorder import trace_of
 from grader.reference.option_arguments import describe_options
@@ -52,7 +53,7 @@ def make_pictures(exercise: CourseExercise, result: ExerciseResult, judge: Judge
 def _picture(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
     wrong = _first_wrong_trial(judge, answer)
     if wrong is None:
-        return Picture(answer.name, note=RIGHT if judge.arrays(answer) else why_no_picture(result))
+        return Picture(answer.name, note=RIGHT if judge.given[answer.name].pairs else why_no_picture(result))
     trial, array = wrong
     grids, note = _grids(judge, answer, trial, array.real.astype("float64"))
     return Picture(answer.name, _describe_trial(trial), grids, note)
@@ -60,7 +61,7 @@ def _picture(judge: Judge, answer: Answer, result: AnswerResult) -> Picture:
 
 def _first_wrong_trial(judge: Judge, answer: Answer) -> tuple[Trial, np.ndarray] | None:
     """The first trial in which the answer is not right, and the learner's array in it."""
-    found = judge.arrays(answer)
+    found = judge.given[answer.name].pairs
     return next(((trial, array) for trial, array in found if not _is_right(judge, answer, trial, array)), None)
 
 
@@ -164,5 +165,5 @@ def _places(judge: Judge, answer: Answer, first: Trial) -> tuple[Place, ...]:
     mistake = judge.mistakes.get(answer.name)
     if mistake is None or mistake.at:
         return () if mistake is None else mistake.at
-    pairs = [(trial, array.real.astype("float64")) for trial, array in judge.arrays(answer)]
+    pairs = [(trial, array.real.astype("float64")) for trial, array in judge.given[answer.name].pairs]
     return places(Search(Problem(judge.exercise.function, answer, first), pairs), mistake.code)

@@ -18,8 +18,8 @@ def scaled_error(array: np.ndarray, reference: np.ndarray) -> float:
     if array.size == 0:
         return 0.0
     with np.errstate(all="ignore"):
-        difference = np.abs(_double(array) - _double(reference)).max()
-        scale = np.abs(_double(reference)).max()
+        right = _double(reference)
+        difference, scale = np.abs(_double(array) - right).max(), np.abs(right).max()
     if not np.isfinite(difference):
         return float("inf")
     return float(difference / scale) if scale > 0 else float(difference)
@@ -27,7 +27,7 @@ def scaled_error(array: np.ndarray, reference: np.ndarray) -> float:
 
 def agrees(array: np.ndarray, reference: np.ndarray, precision: str = "float32") -> bool:
     """The scaled error is within the tolerance of `precision`."""
-    bound = RTOL[precision] if np.any(reference) else ATOL_FOR_ZERO[precision]
+    bound = RTOL[precision] if reference.any() else ATOL_FOR_ZERO[precision]
     return scaled_error(array, reference) <= bound
 
 
@@ -46,4 +46,4 @@ def share_wrong(array: np.ndarray, reference: np.ndarray, precision: str = "floa
 
 
 def _double(array: np.ndarray) -> np.ndarray:
-    return np.asarray(array, dtype=np.complex128 if array.dtype.kind == "c" else np.float64)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64, copy=False)

@@ -51,7 +51,7 @@ def is_error(name: str) -> bool:
 
 
 def _what_failed(message: str) -> str:
-    """From the words of `judging.structure_checks.diagnose_error`; empty where no exception is named in them."""
+    """From the words of `wording.exceptions.diagnose_error`; empty where no exception is named in them."""
     if "; it is called as " in message:
         return "arguments"
     raised = RAISED.match(message)

@@ -18,9 +18,13 @@ MOST = 160  # entries of anything in a reply; an honest worker sends fewer
 
 def _readable(longest: int) -> BeforeValidator:
     """Text as it may be shown and stored: no control characters, no lone surrogates, not too long."""
-    return BeforeValidator(
-        lambda text: plain(text[:longest].encode("utf-8", "replace").decode()) if isinstance(text, str) else text
-    )
+
+    def read(text: object) -> object:
+        if not isinstance(text, str) or (len(text) <= longest and text.isascii() and text.isprintable()):
+            return text
+        return plain(text[:longest].encode("utf-8", "replace").decode())
+
+    return BeforeValidator(read)
 
 
 def _few(entries: object) -> object:

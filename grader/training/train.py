@@ -13,11 +13,11 @@ from grader.authoring.build import worked_text
 from grader.child import protocol
 from grader.course import Course, CourseExercise
 from grader.errors import ProtocolError, UsageError
-from grader.judging.source_text import Source, UnreadableSource, files_beside
 from grader.reference.single_thread import one_thread
 from grader.results import ExerciseResult
 from grader.sandbox import checked_reply
 from grader.sandbox.worker import Worker
+from grader.source.text import Source, UnreadableSource, files_beside
 
 from . import training_loop
 from .trained import FILE, Curve, Trained, load_training

@@ -13,12 +13,12 @@ from nbgrader_class import UNIT, answered, comments, hand_in, nbgrader, released
 from grader.batch.class_grading import grade_folder
 from grader.course import Course
 from grader.judging.grading import Grader
-from grader.judging.source_text import LONGEST_MODULES, MOST_MODULES, Source, files_beside
 from grader.learner.session import Session
 from grader.learner.watch_checks import Checks
 from grader.notebook.cells import Verdicts
 from grader.results import ExerciseResult
 from grader.sandbox.worker import Worker
+from grader.source.text import LONGEST_MODULES, MOST_MODULES, Source, files_beside
 
 LIN = """
 {}

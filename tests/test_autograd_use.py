@@ -7,7 +7,7 @@ import pytest
 from conftest import Grade, codes, solution
 
 from grader.course import Course
-from grader.judging.autograd_lint import autograd_use
+from grader.source.autograd_use import autograd_use
 
 USES = {
     "backward": ("import torch\ndef f(x):\n    y = g(x)\n    y.sum().backward()\n", 4, "y.sum().backward()"),

@@ -1,0 +1,285 @@
+"""What a file gave as one answer, in every call: an array, of the right shape and dtype, and the right one?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from grader.child import protocol
+from grader.course import CourseExercise
+from grader.diagnosis.mistake import Diagnosis
+from grader.exercise import RETURN, Answer, Exercise, Routine
+from grader.reference.compare import agrees, scaled_error
+from grader.reference.option_arguments import requested
+from grader.reference.references import rounding
+from grader.reference.trial import Trial
+from grader.sampling import Array
+from grader.sandbox.checked_reply import Call, Observation, Value
+from grader.shapes import describe
+from grader.trial_sizes import LARGE_UPSTREAM_KIND
+from grader.wording.words import hints_when
+
+MOST_ROUNDING = 0.1
+LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mistake there is
+NOTHING = Value(kind="none")
+TYPES = {
+    "ndarray": "numpy array that holds no numbers, or far too many",
+    "int": "int too large for a float",
+    "NoneType": "None",
+} | dict.fromkeys(("function", "method", "builtin_function_or_method"), "function that was not called")
+Pair = tuple[Trial, np.ndarray]  # a trial with the learner's array in it
+TrialCalls = Sequence[tuple[Trial, Call]]
+
+
+def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
+    """The array is a right answer in this trial, whatever it took to compute it."""
+    declaration, expected = exercise.function, trial.expected[answer.name]
+    if array.dtype.kind == "c":
+        return False
+    if isinstance(declaration, Routine) and declaration.accepts is not None:
+        given = array if array.ndim else float(array)
+        return bool(np.isfinite(array).all()) and bool(declaration.accepts(given, **trial.inputs))
+    if expected is None:
+        return False
+    precise = isinstance(declaration, Routine) and array.dtype == np.float64
+    if agrees(array, expected, "float64" if precise else "float32"):
+        return True
+    if not isinstance(declaration, Exercise) or answer.kind != "gradient":
+        return False
+    error = scaled_error(array, expected)
+    return error <= MOST_ROUNDING and error <= rounding(declaration, answer, trial)
+
+
+class Left(NamedTuple):
+    """What one call left as an answer, and what was expected; the array is there if it was sent."""
+
+    trial: Trial
+    call: Call
+    expected: np.ndarray | None
+    value: Value
+    array: np.ndarray | None
+
+    @property
+    def dtype(self) -> str:
+        """Of a tensor, an array or a number of numpy's; empty for a number of Python's, which has none."""
+        if self.value.kind == "number":
+            return self.value.type if self.value.type in protocol.DTYPES else ""
+        of_numpy = self.value.kind == "ndarray" and self.array is not None
+        return protocol.NAMES[self.array.dtype] if of_numpy else self.value.dtype  # type: ignore[union-attr]
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """One answer of a file; whatever is asked of it is worked out once.
+
+    Args:
+        trials: those that are judged.
+        trial_calls: each of them with its call, and some of them again.
+    """
+
+    exercise: CourseExercise
+    answer: Answer
+    trials: Sequence[Trial]
+    trial_calls: TrialCalls
+    observed: Observation
+
+    @cached_property
+    def left(self) -> list[Left]:
+        """What each call left; where one of several values is wanted and not there, what stands for all of them."""
+        answer, found = self.answer, []
+        stored, place = answer.stored, answer.place
+        for trial, call in self.trial_calls:
+            if stored:
+                value = call.stored.get(answer.wrt, {}).get("g", NOTHING)
+            else:
+                items = call.returned.items
+                value = items[place] if place is not None and place < len(items) else call.returned
+            found.append(Left(trial, call, trial.expected[answer.name], value, self.observed.array(value)))
+        return found
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Each trial in which an array was left where one is expected, with that array."""
+        judged = self.left[: len(self.trials)]
+        return [(left.trial, left.array) for left in judged if left.expected is not None and left.array is not None]
+
+    @cached_property
+    def first_missing(self) -> tuple[Left, Diagnosis] | None:
+        """The first call that left no array, or something where nothing is wanted; what is wrong with that."""
+        found = ((left, self._check(left)) for left in self.left)
+        return next(((left, wrong) for left, wrong in found if wrong is not None), None)
+
+    @cached_property
+    def wrong(self) -> list[Pair]:
+        """The trials in which the array is not right."""
+        return [pair for pair in self.pairs if not is_right(self.exercise, self.answer, *pair)]
+
+    @cached_property
+    def lost(self) -> list[Pair]:
+        """The trials in which the array is not finite."""
+        return [(trial, array) for trial, array in self.pairs if not np.isfinite(array).all()]
+
+    @cached_property
+    def is_misshapen(self) -> bool:
+        """Its shape is wrong somewhere; where more than one answer is right, that looks at the sizes as well."""
+        compared = [(array, trial.expected[self.answer.name]) for trial, array in self.pairs]
+        if getattr(self.exercise.function, "accepts", None) is not None:
+            return any(array.ndim != expected.ndim for array, expected in compared)  # type: ignore[union-attr]
+        return any(array.shape != expected.shape for array, expected in compared)  # type: ignore[union-attr]
+
+    @cached_property
+    def to_explain(self) -> list[Pair]:
+        """The trials that tell which mistake a wrong answer is; none where it is right, or no array of numbers.
+
+        An answer that is not finite only where the upstream gradient is large, and is wrong elsewhere too, is told by
+        the trials in which it is finite.
+        """
+        if self.first_missing is not None:
+            return []
+        if self.is_misshapen:
+            return self.pairs
+        if {trial.setting.kind for trial, _ in self.lost} - {LARGE_UPSTREAM_KIND}:
+            return []
+        finite = [(trial, array) for trial, array in self.pairs if np.isfinite(array).all()]
+        return finite if len(self.wrong) > len(self.lost) else []
+
+    @cached_property
+    def is_right_elsewhere(self) -> bool:
+        """It is right in every call that no exception ended, and there are some."""
+        sound = [left for left in self.left if left.call.error is None]
+        return bool(sound) and all(
+            left.array is not None and is_right(self.exercise, self.answer, left.trial, left.array)
+            for left in sound
+            if left.expected is not None
+        )
+
+    def check_dtype(self) -> Diagnosis | None:
+        """A dtype other than the owner's; any floating dtype will do where there is none."""
+        for left in self.left:
+            dtype, expected = left.dtype, self._expected_dtype(left.trial)
+            any_will_do = self._is_listed and left.array is not None and left.array.dtype.kind != "c"
+            fits = dtype in ({"float32", "float64"} if expected is None else {expected})
+            if dtype and not fits and not any_will_do and left.expected is not None:
+                what = dtype if left.value.kind == "tensor" else f"a numpy array of {dtype}"
+                owner = self.answer.wrt or "the output"
+                return Diagnosis("wrong-dtype", f"it is {what}; {owner} is {expected or 'a floating-point tensor'}")
+        return None
+
+    def check_finite(self) -> Diagnosis | None:
+        """Entries that are inf or nan."""
+        if not self.lost:
+            return None
+        trial, array = self.lost[0]
+        where = f" in {trial.setting.kind}" if len(self.lost) < len(self.pairs) else ""
+        says = f"{int((~np.isfinite(array)).sum())} of {array.size} entries are inf or nan{where}"
+        return Diagnosis("not-finite", says)
+
+    def check_again(self) -> Diagnosis | None:
+        """Another answer when called again with the same arguments."""
+        first = {id(left.trial): left.array for left in reversed(self.left)}
+        for left in self.left[len(self.trials) :]:
+            before = first[id(left.trial)]
+            if before is not None and left.array is not None and not agrees(left.array, before):
+                return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
+        return None
+
+    def check_kept(self) -> Diagnosis | None:
+        """Right in every trial but the last, whose sizes were there before: something is kept from an earlier call."""
+        *others, (trial, array) = self.pairs
+        if trial is not self.trials[-1] or any(wrong is not trial for wrong, _ in self.wrong):
+            return None
+        again = any(agrees(array, earlier) for _, earlier in others if earlier.shape == array.shape)
+        what = "the earlier answer again" if again else "a wrong answer, while it is right in every other trial"
+        return Diagnosis(
+            "not-repeatable", f"called with other numbers of the same sizes, it gives {what}", hints_when("kept")
+        )
+
+    def _expected_dtype(self, trial: Trial) -> str | None:
+        """The dtype of the owner, or of the first array argument for a value."""
+        owner = trial.arguments.get(self.answer.wrt)
+        arrays = (value for value in (owner, *trial.arguments.values()) if isinstance(value, Array))
+        return next((protocol.NAMES[array.values.dtype] for array in arrays), None)
+
+    @cached_property
+    def _is_listed(self) -> bool:
+        """A list of numbers will do for the array."""
+        return isinstance(self.exercise.function, Routine) and self.exercise.function.listed
+
+    @cached_property
+    def _wanted(self) -> str:
+        """A plain number, where a routine returns one; a list of them, where it says so."""
+        if self._is_listed:
+            return "list of numbers"
+        expected = self.trials[0].expected[self.answer.name]
+        of_numbers = isinstance(self.exercise.function, Routine) and expected is not None and expected.ndim == 0
+        return "number" if of_numbers else "tensor"
+
+    def _check(self, left: Left) -> Diagnosis | None:
+        """What is wrong with what one call left, as an object: not set, or neither a tensor nor a numpy array.
+
+        For a plain number a 0-d array will do as well, and for a list of numbers any array.
+        """
+        if wrong := self._check_count(left):
+            return wrong
+        value, expected = left.value, left.expected
+        if expected is None:
+            says = f"it is not asked for{_where(left.trial)}, and the function stores it all the same"
+            return None if value.kind in {"none", "ellipsis"} else Diagnosis("extra-work", says)
+        if value.kind == "ellipsis":
+            return Diagnosis("todo", "not attempted yet")
+        if value.kind == "none":
+            return self._diagnose_nothing(left)
+        listed = self._is_listed and value.kind == "items" and value.array is not None
+        number = value.kind == "number" and (self._wanted == "number" or value.type in protocol.DTYPES)
+        if value.kind not in ("tensor", "ndarray") and not listed and not number:
+            return self._diagnose_type(value)
+        if value.array is None or math.prod(value.shape) > max(expected.size, LARGEST_WRONG):
+            return Diagnosis("wrong-shape", f"its shape is {describe(value.shape)}, far too large")
+        return None
+
+    def _check_count(self, left: Left) -> Diagnosis | None:
+        """Several arrays are to be returned, and something else is."""
+        returned, wanted = left.call.returned, len(left.trial.expected)
+        if self.answer.place is None or returned.kind in {"none", "ellipsis"} or len(returned.items) == wanted:
+            return None
+        found = f"{len(returned.items)} values" if returned.kind == "items" else f"one {returned.type or returned.kind}"
+        what = "numbers" if left.expected is not None and left.expected.ndim == 0 else "tensors in a list"
+        return Diagnosis("wrong-type", f"the function returns {found}; it must return {wanted} {what}")
+
+    def _diagnose_type(self, value: Value) -> Diagnosis:
+        kind = TYPES.get(value.type, value.type) if value.kind == "other" else value.type
+        if self._is_listed and value.kind == "items":
+            return Diagnosis("wrong-type", f"it is a {kind} with something else than numbers in it")
+        article = "an" if kind[:1] in "aeiou" else "a"
+        return Diagnosis("wrong-type", f"it is {article} {kind}, not a {self._wanted}", hints_when(f"a {kind}"))
+
+    def _diagnose_nothing(self, left: Left) -> Diagnosis:
+        """Where the answer should be there is nothing; perhaps it is elsewhere."""
+        answer, trial, call = self.answer, left.trial, left.call
+        if answer.place is not None and call.returned.kind == "items":
+            zero = left.expected is not None and not left.expected.any()
+            says = "it is None, where zeros are right" if zero else "it is None"
+            return Diagnosis("missing-answer", says, hints_when("none-among-several"))
+        if not answer.stored:
+            kept = (f"{name}.{key}" for name, found in call.stored.items() for key in found)
+            elsewhere = next((name for name in kept if name not in trial.expected), None)
+            stored = f"; it stored {elsewhere} instead" if elsewhere else ""
+            says = f"the function returned nothing{stored}: no `return ...` was on the way that it took"
+            return Diagnosis("missing-answer", says, hints_when("nothing-returned"))
+        others = [key for key, value in call.stored.get(answer.wrt, {}).items() if key != "g" and value.kind != "none"]
+        if others:
+            says = f"you stored {answer.wrt}.{others[0]}; the gradient belongs in {answer.name}"
+            return Diagnosis("wrong-attribute", says)
+        if RETURN not in trial.expected and call.returned.kind in {"tensor", "items", "ndarray"}:
+            return Diagnosis("returned-not-stored", f"the function returns something, but it must store {answer.name}")
+        return Diagnosis("missing-answer", f"nothing was stored in {answer.name}{_where(trial)}")
+
+
+def _where(trial: Trial) -> str:
+    """Which gradients are asked for, where it is not always all of them."""
+    return "".join(f" where {name} is {value}" for name, value in requested(trial).items())
