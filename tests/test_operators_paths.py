@@ -202,7 +202,7 @@ def gated(k: dict[str, Any]) -> Any:
     ("exercise", "rule", "name"),
     [
         (MOMENTS, decaying((1.0, 1.0)), "missing-local: derivative-missing"),
-        (MOMENTS, decaying((0.8, 0.6)), "wrong-operand: numbers-exchanged-back"),
+        (MOMENTS, decaying((0.8, 0.6)), "wrong-operand: numbers-exchanged"),
         (MOMENTS, decaying(turns=1), "missing-path: nothing-between-turns"),
         (GATED, gated, "missing-path: no-gradient-through-loop"),
     ],

@@ -94,7 +94,7 @@ def picked(v: dict[str, Any]) -> Any:
          "missing-path: upstream-of-output-on-one-side"),
         (JOINED, lambda v: torch.cat((v["y"], v["x"]), -1).T @ v["out_g"], "wrong-operand: parts-of-partner-exchanged"),
         (SCORES, scored(keys, keys), "wrong-factor: number-of-another-size"),
-        (SCORES, scored(width, keys), "wrong-factor: number-of-another-size-back"),
+        (SCORES, scored(width, keys), "wrong-factor: number-of-another-size"),
         (TURNED, turned_back(torch.sin, torch.cos), "wrong-operand: functions-exchanged"),
         (TURNED, turned_back(torch.cos, torch.sin, 1), "wrong-operand: places-from-one"),
         (PICKED, picked, "reshape-for-transpose: input-rearranged"),

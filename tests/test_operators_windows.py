@@ -93,8 +93,8 @@ def windows_replaced(k: dict[str, Any]) -> Any:
 @pytest.mark.parametrize(
     ("exercise", "rule", "name"),
     [
-        (SPLIT, split(1, 0, 2), "wrong-operand: parts-of-value-exchanged"),
-        (SPLIT, split(0, 2, 1), "wrong-operand: parts-of-value-exchanged"),
+        (SPLIT, split(1, 0, 2), "wrong-operand: parts-taken-for-each-other"),
+        (SPLIT, split(0, 2, 1), "wrong-operand: parts-taken-for-each-other"),
         (HOLES, written(0, 2, 4), "overwritten: slices-overwritten"),
         (HOLES, written(0, 1, 2, add=True), "wrong-operand: slices-at-other-places"),
         (DILATED, without_dilation, "wrong-operand: geometry-ignored"),

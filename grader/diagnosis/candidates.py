@@ -279,9 +279,7 @@ class Problem:
         for skip in dict.fromkeys((idle_edges(trace, self.wrt), ())):
             yield from (
                 Candidate((edit,), skip)
-                for edit in self._local(
-                    trace, (*ARRIVING, *NORMS, *CUTTING, *ADDED_LATE, *forward.BACKWARDS), family_of
-                )
+                for edit in self._local(trace, (*ARRIVING, *NORMS, *CUTTING, *ADDED_LATE), family_of)
             )
             yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
         for step, spot in _spots(trace, trace.depends(self.wrt)):
@@ -343,8 +341,8 @@ class Problem:
                 continue
             at = At(trace, step)
             if not plain and spot.turns == EVERY:
-                yield from (Candidate((edit,)) for edit in _edits_at(at, (*forward.TRACES, *PLACES, *READ), spot))
-            operators = forward.STEPS if plain else (*forward.STEPS, *forward.RARER_STEPS)
+                yield from (Candidate((edit,)) for edit in _edits_at(at, forward.TRACES, spot))
+            operators = (*forward.STEPS, *PLACES, *(() if plain else (*forward.RARER_STEPS, *READ)))
             for operator in operators if spot.turns == EVERY else filter(_forgets, operators):
                 for way in forward.ways(operator, plain=plain, differentiated=step.key in relevant):
                     if way is Way.FORWARD and (not self.wrt or (plain and at.is_last)):

@@ -46,11 +46,10 @@ from grader.reference.other_steps import (
     with_option,
 )
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace
+from grader.reference.trace import Line, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
-from .operator import Kind, Operator, Parameters, Way
-from .paths import bypassed
+from .operator import Changes, Kind, Operator, Parameters, Way
 from .pointwise import is_pointwise, shaped
 from .rearranging import PERMUTATIONS, SELECTIONS
 
@@ -73,11 +72,15 @@ def _other_numbers(at: At) -> Iterator[Parameters]:
             yield {"line": line}
 
 
-def _exchanged_numbers(trace: Trace, spot: Any, line: Line) -> dict[int, float]:
+def _with_number(number: float) -> Callable[[Step], Step]:
+    return lambda step: with_constant(step, lambda _: number)
+
+
+def _exchanged_numbers(trace: Trace, spot: Any, line: Line) -> Changes:
     """The steps of two lines, each with the number of the other."""
     mine, others = spot.steps(trace), trace.turns[line]
     own, other = (next(iter(trace.steps[steps[0]].constants.values())) for steps in (mine, others))
-    return {**dict.fromkeys(mine, other), **dict.fromkeys(others, own)}
+    return {**dict.fromkeys(mine, _with_number(other)), **dict.fromkeys(others, _with_number(own))}
 
 
 SIZES: Mapping[str, Callable[[float], float]] = {"{}": float, "sqrt({})": math.sqrt}
@@ -99,37 +102,11 @@ def _other_sizes(at: At) -> Iterator[Parameters]:
                 yield {"form": form, "here": here, "there": there}
 
 
-def _another_size(trace: Trace, spot: Any, form: str, here: str, there: str) -> dict[int, float]:
+def _another_size(trace: Trace, spot: Any, form: str, here: str, there: str) -> Changes:
     sizes, steps = _sizes(trace), spot.steps(trace)
     if any(not math.isclose(SIZES[form](sizes[here]), *trace.steps[i].constants.values()) for i in steps):
         raise ValueError("the number is made of something else in this trial")
-    return dict.fromkeys(steps, SIZES[form](sizes[there]))
-
-
-def _numbers_forward(numbers_of: Callable[..., dict[int, float]]) -> Callable[..., Trace]:
-    """Other numbers in some steps of the forward pass."""
-
-    def rule(trace: Trace, spot: Any, **chosen: Any) -> Trace:
-        numbers = numbers_of(trace, spot, **chosen)
-        return trace.with_steps(dict.fromkeys(numbers, lambda step: with_constant(step, lambda _: numbers[step.index])))
-
-    return rule
-
-
-def _numbers_back(numbers_of: Callable[..., dict[int, float]]) -> Callable[..., Rules]:
-    """The same on the way back alone."""
-
-    def rule(trace: Trace, spot: Any, **chosen: Any) -> Rules:
-        numbers = numbers_of(trace, spot, **chosen)
-
-        def back(_trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
-            ((where, _),) = step.operands
-            other = with_constant(step, lambda _: numbers[step.index])
-            return other.vjp(where, g, {where: step.operand(where)})
-
-        return {(i, trace.steps[i].operands[0][0]): back for i in numbers}
-
-    return rule
+    return dict.fromkeys(steps, _with_number(SIZES[form](sizes[there])))
 
 
 def _sizes_told(at: At, form: str, here: str, there: str) -> Parameters:
@@ -139,20 +116,6 @@ def _sizes_told(at: At, form: str, here: str, there: str) -> Parameters:
 def _numbers_told(at: At, line: Line) -> Parameters:
     other = at.trace.steps[at.trace.turns[line][-1]]
     return {"there": step_name(replace(other, nth=0)), "here": step_name(replace(at.step, nth=0))}
-
-
-NUMBERS = (
-    Operator("number-of-another-size", "wrong-factor", _numbers_forward(_another_size), each=_other_sizes,
-             tell=_sizes_told, kind=Kind.TRACE),
-    Operator("numbers-exchanged", "wrong-operand", _numbers_forward(_exchanged_numbers), each=_other_numbers,
-             tell=_numbers_told, kind=Kind.TRACE),
-)  # fmt: skip
-NUMBERS_BACK = (
-    Operator("number-of-another-size-back", "wrong-factor", _numbers_back(_another_size), each=_other_sizes,
-             tell=_sizes_told, kind=Kind.RULES),
-    Operator("numbers-exchanged-back", "wrong-operand", _numbers_back(_exchanged_numbers), each=_other_numbers,
-             tell=_numbers_told, kind=Kind.RULES),
-)  # fmt: skip
 
 
 TURNED: Mapping[str, Change] = {"add": torch.sub, "sub": torch.add, "__rsub__": lambda x, constant: constant + x}
@@ -276,9 +239,9 @@ def _indices(at: At) -> Iterator[Parameters]:
                 yield {"where": where, "key": key}
 
 
-def _with_index(trace: Trace, spot: Any, where: Position, key: str) -> Trace:
+def _with_index(trace: Trace, spot: Any, where: Position, key: str) -> Changes:
     value = trace.values()[key]
-    return trace.with_steps({i: lambda step: step.with_operands({where: value}) for i in spot.steps(trace)})
+    return dict.fromkeys(spot.steps(trace), lambda step: step.with_operands({where: value}))
 
 
 def _beside(at: At) -> Iterator[Parameters]:
@@ -287,18 +250,60 @@ def _beside(at: At) -> Iterator[Parameters]:
     return ({"name": b if at.name == a else a} for a, b in KIN if at.name in (a, b) and {a, b} <= names)
 
 
-def _functions_exchanged(trace: Trace, spot: Any, name: str) -> Trace:
+def _functions_exchanged(trace: Trace, spot: Any, name: str) -> Changes:
     mine = trace.steps[spot.steps(trace)[-1]]
     alike = {step.index: step for step in trace.steps if step.sources == mine.sources}
     funcs = {step.name: step.func for step in alike.values()}
     other = {mine.name: funcs[name], name: funcs[mine.name]}
     taken = [index for index, step in alike.items() if step.name in other]
-    return trace.with_steps(dict.fromkeys(taken, lambda step: replace(step, func=other[step.name])))
+    return dict.fromkeys(taken, lambda step: replace(step, func=other[step.name]))
 
 
-def _step(name: str, code: str, rule: Callable[..., Step], when: Callable[[At], bool], **more: Any) -> Operator:
+def _step(name: str, code: str, change: Callable[..., Step], when: Callable[[At], bool], **more: Any) -> Operator:
     """Another step, told with the parameters as they are."""
+
+    def rule(trace: Trace, spot: Any, **chosen: Any) -> Changes:
+        return dict.fromkeys(spot.steps(trace), partial(change, **chosen))
+
     return Operator(name, code, rule, when, kind=Kind.FORWARD, **{"tell": lambda at, **chosen: chosen, **more})
+
+
+NUMBERS = (
+    Operator("number-of-another-size", "wrong-factor", _another_size, each=_other_sizes, tell=_sizes_told,
+             kind=Kind.FORWARD),
+    Operator("numbers-exchanged", "wrong-operand", _exchanged_numbers, each=_other_numbers, tell=_numbers_told,
+             kind=Kind.FORWARD),
+)  # fmt: skip
+
+
+LOSSES: Mapping[str, Change] = {
+    "the square": torch.square, "half the square": lambda x: x * x / 2, "the absolute value": torch.abs,
+}  # fmt: skip
+
+
+def _is_of_difference(at: At) -> bool:
+    made = at.trace.steps[int(at.source[1:])] if at.step.operands and at.source.startswith("%") else None
+    return made is not None and made.name == "sub" and not at.others and is_pointwise(at)
+
+
+def _of_another_loss(trace: Trace, spot: Any, what: str) -> Changes:
+    """Another function in the place of those that are applied to a difference, one after the other."""
+    changes: dict[int, Callable[[Step], Step]] = {}
+    for first in spot.steps(trace):
+        changes[first] = lambda step: replace(step, func=LOSSES[what])
+        while len(uses := trace.uses(f"%{first}")) == 1:
+            after = At(trace, trace.steps[uses[0][0]], uses[0][1])
+            if after.others or not is_pointwise(after):
+                break
+            first = after.step.index
+            changes[first] = identity
+    return changes
+
+
+def _is_product_of_two(at: At) -> bool:
+    """Of two different values of one shape."""
+    shapes = {at.step.operand(where).shape for where, _ in at.step.operands}
+    return at.name == "mul" and len({key for _, key in at.step.operands}) == 2 and len(shapes) == 1
 
 
 # The likeliest first; `FORWARD_ONLY` and `BACK_ONLY` of them may change one direction alone.
@@ -365,70 +370,12 @@ STEPS = (
           lambda at: at.name == "sub" and len(at.others) == 1),
     _step("parts-exchanged", "wrong-operand", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
           lambda at: at.name == "div" and len(at.others) == 1),
-)  # fmt: skip
-LOSSES: Mapping[str, Change] = {
-    "the square": lambda x: 2 * x, "half the square": lambda x: x, "the absolute value": torch.sign,
-}  # fmt: skip
-
-
-def _chain_end(at: At) -> Step:
-    """The last of the functions that are applied to a difference one after the other, entry by entry."""
-    while len(uses := at.trace.uses(at.step.key)) == 1:
-        after = At(at.trace, at.trace.steps[uses[0][0]], uses[0][1])
-        if after.others or not is_pointwise(after):
-            break
-        at = after
-    return at.step
-
-
-def _of_another_loss(trace: Trace, spot: Any, what: str) -> Rules:
-    rules: dict[Place, Rule] = {}
-    for first in (trace.steps[i] for i in spot.steps(trace)):
-        ((where, key),), last = first.operands, _chain_end(At(trace, first)).index
-        slope = LOSSES[what](first.operand(where))
-        rules |= bypassed(trace, key, last, lambda g, slope=slope: g * slope)  # type: ignore[misc]
-    return rules
-
-
-def _is_of_difference(at: At) -> bool:
-    made = at.trace.steps[int(at.source[1:])] if at.step.operands and at.source.startswith("%") else None
-    return made is not None and made.name == "sub" and not at.others and is_pointwise(at)
-
-
-def _by_themselves(trace: Trace, spot: Any) -> Rules:
-    """Each factor of a product gets itself, and not its partner, as the derivative."""
-    rules: dict[Any, Rule] = {}
-    for step in (trace.steps[i] for i in spot.steps(trace)):
-        (one, _), (two, _) = step.operands
-        for own, other in ((one, two), (two, one)):
-            rules[step.index, own] = lambda _, step, g, own=own, other=other: (  # type: ignore[misc]
-                step.vjp(own, g, {other: step.operand(own)}))  # fmt: skip
-    return rules
-
-
-def _is_product_of_two(at: At) -> bool:
-    """Of two different values of one shape."""
-    shapes = {at.step.operand(where).shape for where, _ in at.step.operands}
-    return at.name == "mul" and len({key for _, key in at.step.operands}) == 2 and len(shapes) == 1
-
-
-BACKWARDS = (
-    *NUMBERS_BACK,
-    Operator("factors-by-themselves", "wrong-operand", _by_themselves, _is_product_of_two, kind=Kind.RULES),
+    _step("factors-by-themselves", "wrong-operand",  # whose derivatives are the factors themselves
+          lambda step: replace(step, func=lambda a, b: (a * a + b * b) / 2), _is_product_of_two),
     Operator("of-another-loss", "wrong-local", _of_another_loss, _is_of_difference,
              lambda at: ({"what": what} for what in LOSSES),
-             lambda at, what: {"what": what, "value": at.named(at.source)}, Kind.RULES),
-)  # fmt: skip
-FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
-                "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
-                "mean-less-one", "mask-filled-with-zero", "factor-left-out"}  # fmt: skip
-BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "another-option", "another-exponent",
-             "another-constant", "first-ones-selected", "other-end-selected", "first-places-picked"}  # fmt: skip
-RARER_STEPS = (
-    _step("function-applied-as-well", "wrong-local",
-          lambda step, function: then(step, lambda value: function.apply({function.operands[0][0]: value})),
-          lambda at: at.name in CONTRACTIONS | SUMS, each=_activations,
-          tell=lambda at, function: {"function": step_name(function), "value": at.named(at.step.key)}),
+             lambda at, what: {"what": what, "value": at.named(at.source)}, Kind.FORWARD),
+    *NUMBERS,
 )  # fmt: skip
 
 
@@ -451,15 +398,11 @@ def _next(at: At) -> Step:
     return after
 
 
-def _later(name: str, code: str, change: Callable[[At, torch.Tensor], Any], when: Callable[[At], bool]) -> Operator:
-    """The step left out, and something done to what the next one gives."""
-
-    def rule(trace: Trace, spot: Any) -> Trace:
-        at = _at(trace, spot)
-        do = partial(change, at)
-        return trace.with_steps({at.step.index: identity, _next(at).index: lambda after: then(after, do)})
-
-    return Operator(name, code, rule, when, tell=lambda at: {"after": step_name(_next(at))}, kind=Kind.TRACE)
+def _masked_later(trace: Trace, spot: Any) -> Changes:
+    """0 behind the next step, and not -inf in front of it."""
+    at = _at(trace, spot)
+    mask = at.step.args[1]
+    return {at.step.index: identity, _next(at).index: lambda after: then(after, lambda y: y.masked_fill(mask, 0.0))}
 
 
 SAVED: Mapping[str, Callable[[Step], torch.Tensor]] = {
@@ -468,31 +411,38 @@ SAVED: Mapping[str, Callable[[Step], torch.Tensor]] = {
 }  # fmt: skip
 
 
-def _with_saved(trace: Trace, spot: Any, how: str) -> Trace:
-    """On the way back alone the steps that use a value have another one in its place."""
+def _with_saved(trace: Trace, spot: Any, how: str) -> Changes:
+    """The steps that use a value have another one in its place."""
     others = {trace.steps[i].key: SAVED[how](trace.steps[i]) for i in spot.steps(trace)}
     if any(other.shape != trace.values()[key].shape for key, other in others.items()):
         raise ValueError("the values have different shapes in this trial")
-    taken = ({where: others[key] for where, key in step.operands if key in others} for step in trace.steps)
-    steps = tuple(step.with_operands(other) for step, other in zip(trace.steps, taken, strict=True))
-    return replace(trace, steps=steps, memo={})
+
+    def change(step: Step) -> Step:
+        return step.with_operands({where: others[key] for where, key in step.operands if key in others})
+
+    return {step.index: change for step in trace.steps if set(others) & {key for _, key in step.operands}}
 
 
-TRACES = (
-    *NUMBERS,
-    Operator("functions-exchanged", "wrong-operand", _functions_exchanged, each=_beside, kind=Kind.TRACE,
+RARER_STEPS = (
+    _step("function-applied-as-well", "wrong-local",
+          lambda step, function: then(step, lambda value: function.apply({function.operands[0][0]: value})),
+          lambda at: at.name in CONTRACTIONS | SUMS, each=_activations,
+          tell=lambda at, function: {"function": step_name(function), "value": at.named(at.step.key)}),
+    Operator("functions-exchanged", "wrong-operand", _functions_exchanged, each=_beside, kind=Kind.FORWARD,
              tell=lambda at, name: {"there": at.name, "name": name, "value": at.named(at.step.sources[0][1])}),
-    Operator("summed-along-an-axis", "summed-wrong-axis", _row_counts, _is_count,
-             lambda at: ({"axis": axis} for axis in range(at.step.args[0].dim())), lambda at, axis: {"axis": axis},
-             Kind.TRACE),
-    Operator("another-index", "wrong-operand", _with_index, each=_indices, kind=Kind.TRACE,
+    Operator("another-index", "wrong-operand", _with_index, each=_indices, kind=Kind.FORWARD,
              tell=lambda at, where, key: {"there": at.named(key), "here": at.named(dict(at.step.sources)[where])}),
     Operator("saved-value", "wrong-operand", _with_saved,
              lambda at: not at.others and at.y.dim() > 0 and at.name not in RESHAPES and not at.is_last,
              lambda at: ({"how": how} for how in SAVED),
-             lambda at, how: {"how": how, "value": at.named(at.step.key)}, Kind.TRACE),
-    _later("masked-later", "wrong-local",  # 0 behind the softmax, and not -inf in front of it
-           lambda at, value: value.masked_fill(at.step.args[1], 0.0), lambda at: _fills(at) and bool(_next(at))),
+             lambda at, how: {"how": how, "value": at.named(at.step.key)}, Kind.FORWARD),
+    Operator("masked-later", "wrong-local", _masked_later, lambda at: _fills(at) and bool(_next(at)),
+             tell=lambda at: {"after": step_name(_next(at))}, kind=Kind.FORWARD),
+)  # fmt: skip
+TRACES = (
+    Operator("summed-along-an-axis", "summed-wrong-axis", _row_counts, _is_count,
+             lambda at: ({"axis": axis} for axis in range(at.step.args[0].dim())), lambda at, axis: {"axis": axis},
+             Kind.TRACE),
 )  # fmt: skip
 
 
@@ -533,11 +483,18 @@ def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Step, P
                     yield replace(TAKEN_OF_ANOTHER, code=code), step, where, key, told
 
 
+FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
+                "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
+                "mean-less-one", "mask-filled-with-zero", "factor-left-out"}  # fmt: skip
+BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "another-option", "another-exponent",
+             "another-constant", "first-ones-selected", "other-end-selected", "first-places-picked"}  # fmt: skip
+NEVER_BOTH = {"factors-by-themselves", "of-another-loss", "saved-value"}
 # The ways in which a step is more often another one; the other ways are rarer.
 PLAIN_WAYS: Mapping[str, tuple[Way, ...]] = {
     "constant-missing": (Way.BOTH, Way.FORWARD), "sign-turned": (Way.BOTH,), "sum-of-mean": (Way.FORWARD,),
     "mean-of-sum": (Way.FORWARD,), "operation-left-out": (Way.BOTH,), "shapes-not-in-line": (Way.BOTH,),
-    "reduced-along-another-axis": (Way.BOTH,),
+    "reduced-along-another-axis": (Way.BOTH,), "number-of-another-size": (Way.BACK,), "numbers-exchanged": (Way.BACK,),
+    "factors-by-themselves": (Way.BACK,), "of-another-loss": (Way.BACK,), "parts-taken-for-each-other": (Way.BACK,),
 }  # fmt: skip
 
 
@@ -547,7 +504,10 @@ def ways(operator: Operator, *, plain: bool, differentiated: bool) -> tuple[Way,
     Args:
         differentiated: the way back goes through it; otherwise what is wrong there may still be a partner's value.
     """
-    own = PLAIN_WAYS.get(operator.name, ())
-    forward, back = operator.name in FORWARD_ONLY, operator.name in BACK_ONLY or not differentiated
-    rarer = (Way.BOTH, *(Way.FORWARD,) * forward, *(Way.BACK,) * back)
-    return own if plain else tuple(way for way in rarer if way not in own)
+    own, name = PLAIN_WAYS.get(operator.name, ()), operator.name
+    every = {
+        Way.BOTH: name not in NEVER_BOTH,
+        Way.FORWARD: name in FORWARD_ONLY,
+        Way.BACK: name in BACK_ONLY | NEVER_BOTH or not differentiated,
+    }
+    return own if plain else tuple(way for way, fits in every.items() if fits and way not in own)

@@ -12,7 +12,7 @@ from grader.reference.operations import JOINS, axis_of
 from grader.reference.other_steps import then
 from grader.reference.trace import Step, Trace
 
-from .operator import Kind, Operator, Parameters, Spot
+from .operator import Changes, Kind, Operator, Parameters, Spot
 from .pointwise import Axes
 
 SELECTIONS = {"__getitem__", "gather", "index_select", "select", "take_along_dim", "embedding"}
@@ -136,7 +136,7 @@ def _dealt(x: torch.Tensor, axis: int, count: int) -> torch.Tensor:
     return x.index_select(axis, order)
 
 
-def _in_turns(trace: Trace, spot: Spot) -> Trace:
+def _in_turns(trace: Trace, spot: Spot) -> Changes:
     """Where an axis is read as two, and where these become one again, the second of them counts slowest."""
     cut = _split(trace.steps[spot.steps(trace)[0]])
     if cut is None:
@@ -148,12 +148,12 @@ def _in_turns(trace: Trace, spot: Spot) -> Trace:
             return then(step, lambda y: _dealt(y, axis, y.shape[axis] // size))
         return replace(step, func=lambda x, *args, **kwargs: step.func(_dealt(x, axis, size), *args, **kwargs))
 
-    return trace.with_steps({step.index: change for step in trace.steps if _split(step) == cut})
+    return {step.index: change for step in trace.steps if _split(step) == cut}
 
 
 READ = (
     Operator("axis-read-in-turns", "reshape-for-transpose", _in_turns,
-             lambda at: bool(at.step.operands) and _split(at.step) is not None, kind=Kind.TRACE),
+             lambda at: bool(at.step.operands) and _split(at.step) is not None, kind=Kind.FORWARD),
 )  # fmt: skip
 
 # What may happen to an array along some axes, besides being summed.

@@ -13,7 +13,7 @@ from grader.reference.cuts import CUTS, PARTS, at_another_place, is_slice, sibli
 from grader.reference.operand_view import At
 from grader.reference.trace import Line, Place, Rule, Rules, Step, Trace
 
-from .operator import Kind, Operator, Parameters, Spot
+from .operator import Changes, Kind, Operator, Parameters, Spot
 
 CONVOLUTIONS = {"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"}
 INPUT, KERNEL = (0,), (1,)
@@ -153,18 +153,8 @@ def _two(trace: Trace, spot: Spot, line: Line) -> list[tuple[Step, Step]]:
     return [(trace.steps[i], trace.steps[j]) for i, j in pairs]
 
 
-def _exchanged_back(trace: Trace, spot: Spot, line: Line) -> Rules:
-    """What comes back from each of two lines goes where that of the other belongs."""
-    rules: dict[Place, Rule] = {}
-    pairs = _two(trace, spot, line)
-    for one, two in (*pairs, *((two, one) for one, two in pairs)):
-        ((where, _),) = one.operands
-        rules[one.index, where] = lambda trace, step, g, two=two: two.vjp(two.operands[0][0], g)  # type: ignore[misc]
-    return rules
-
-
-def _exchanged(trace: Trace, spot: Spot, line: Line) -> Trace:
-    """Two lines exchanged on the way forward and back."""
+def _exchanged(trace: Trace, spot: Spot, line: Line) -> Changes:
+    """Two lines exchanged."""
     pairs = _two(trace, spot, line)
     taken = {one.index: two for one, two in (*pairs, *((two, one) for one, two in pairs))}
 
@@ -173,7 +163,7 @@ def _exchanged(trace: Trace, spot: Spot, line: Line) -> Trace:
         own = {where: step.operand(where) for where, _ in step.operands}
         return replace(two, index=step.index).with_operands(own)
 
-    return trace.with_steps(dict.fromkeys(taken, change))
+    return dict.fromkeys(taken, change)
 
 
 def _line_told(at: At, line: Line) -> Parameters:
@@ -184,7 +174,7 @@ def _line_told(at: At, line: Line) -> Parameters:
     return {"there": f"part {there} of {at.named(at.source)}", "here": f"part {here}"}
 
 
-def _other_places(trace: Trace, spot: Spot, by: str) -> Trace:
+def _other_places(trace: Trace, spot: Spot, by: str) -> Changes:
     """All slices of one value taken elsewhere: beside each other, or in the other order."""
     (step, *_) = (trace.steps[i] for i in spot.steps(trace))
     found = {one.index: slice_of(one)[1] for one in siblings(trace, step)}
@@ -192,7 +182,7 @@ def _other_places(trace: Trace, spot: Spot, by: str) -> Trace:
     to = {"side-by-side": [places[0] + i for i in range(len(places))], "in-other-order": places[::-1],
           "at-one-place": places[:1] * len(places)}[by]  # fmt: skip
     moved = {index: to[places.index(begin)] for index, begin in found.items()}
-    return trace.with_steps({index: lambda step: at_another_place(step, moved[step.index]) for index in moved})
+    return dict.fromkeys(moved, lambda step: at_another_place(step, moved[step.index]))
 
 
 def _with_places(at: At) -> bool:
@@ -224,17 +214,16 @@ def _overlap(at: At) -> bool:
 
 
 CUTTING = (
-    Operator("parts-of-value-exchanged", "wrong-operand", _exchanged_back, _is_cut, _others_alike, _line_told,
-             Kind.RULES),
     Operator("slices-overwritten", "overwritten", _one_stays, _overlap,
              lambda at: ({"order": "last"}, {"order": "first"}),
              lambda at, order: {"order": order, "value": at.named(at.source)}, Kind.RULES),
 )  # fmt: skip
 PLACES = (
-    Operator("parts-taken-for-each-other", "wrong-operand", _exchanged, _is_cut, _others_alike, _line_told, Kind.TRACE),
+    Operator("parts-taken-for-each-other", "wrong-operand", _exchanged, _is_cut, _others_alike, _line_told,
+             Kind.FORWARD),
     Operator("slices-at-other-places", "wrong-operand", _other_places, _with_places,
              lambda at: ({"by": by} for by in ("side-by-side", "in-other-order", "at-one-place")),
-             lambda at, by: {"how": by, "value": at.named(at.source)}, Kind.TRACE),
+             lambda at, by: {"how": by, "value": at.named(at.source)}, Kind.FORWARD),
 )  # fmt: skip
 
 
