@@ -68,7 +68,6 @@ def differences(g: torch.Tensor, dim: int) -> torch.Tensor:
         (MAX, wide, "missing-local: picked-mask-missing"),
         (MAX, lambda v: wide(v) * ~picked(v), "inverted-mask: picked-mask-inverted"),
         (MAX, lambda v: wide(v) * picked(v) * v["x"], "extra-factor: times-input"),
-        (MAX, lambda v: wide(v) * v["x"], "wrong-local: values-for-mask"),
         (MAX, lambda v: wide(v) / n(v), "wrong-local: pick-as-mean"),
         (MAX, lambda v: wide(v) * (v["x"] == v["x"].max()), "summed-wrong-axis: picked-of-all"),
         (
@@ -95,9 +94,7 @@ def differences(g: torch.Tensor, dim: int) -> torch.Tensor:
             "inverse-for-transpose: differences-of-neighbours",
         ),
         (LENGTH, lambda v: wide(v) * v["x"], "missing-local: norm-not-divided"),
-        (LENGTH, lambda v: wide(v) * v["x"] / v["out"].unsqueeze(v["dim"]) ** 2, "extra-factor: norm-divided-twice"),
         (LENGTH, lambda v: wide(v), "missing-local: derivative-missing"),
-        (LENGTH, lambda v: 2 * wide(v) * v["x"], "wrong-local: norm-squared"),
         # softmax keeps the shape, yet every output depends on every input along the axis
         (SOFTMAX, lambda v: v["out_g"] * v["out"] * (1 - v["out"]), "diagonal-only: only-diagonal-of-softmax"),
         (SOFTMAX, lambda v: v["out_g"].softmax(v["dim"]), "wrong-local: forward-of-upstream"),

@@ -98,8 +98,6 @@ def picked(v: dict[str, Any]) -> Any:
         (TURNED, turned_back(torch.sin, torch.cos), "wrong-operand: functions-exchanged"),
         (TURNED, turned_back(torch.cos, torch.sin, 1), "wrong-operand: places-from-one"),
         (PICKED, picked, "reshape-for-transpose: input-rearranged"),
-        (GROUPS, lambda v: (v["out_g"] * (1 - v["out"] ** 2)).reshape(len(v["b"]), -1).sum(1),
-         "reshape-for-transpose: cut-in-rows-and-summed"),
     ],
 )  # fmt: skip
 def test_each_slip_has_its_name(exercise: Exercise, rule: Rule, name: str) -> None:

@@ -67,11 +67,6 @@ BS, M = ["bs", 3], ["m", 4]
          "u is used in every turn of the loop, by `@`, and only the last counts"),
         ("only-last-turns", {"value": "u", "step": "`@`", "turns": 2},
          "u is used in every turn of the loop, by `@`, and only the last 2 count"),
-        ("truncated", {"step": "`@`", "turns": 3},
-         "no gradient goes back further than 3 times through `@`, from one turn of the loop to the one before"),
-        ("value-of-another-turn", {"step": "`@`", "value": "%`tanh`", "by": -1},
-         "in the derivative of `@`, the result of `tanh` is taken from the previous turn of the loop"),
-        ("mean-of-sum", {"step": "`sum`", "way": "forward"}, "`sum` is taken as a mean, in the forward pass alone"),
         ("along-another-axis", {"step": "`softmax`", "axis": [BS], "way": "back"},
          "`softmax` is taken along bs, not along the axis that it is given, on the way back alone"),
         # what is used in place of an input
@@ -80,8 +75,6 @@ BS, M = ["bs", 3], ["m", 4]
         ("upstream-rearranged", {"upstream": "out.g", "how": "sign"},
          "the sign of out.g alone is used in place of out.g"),
         ("biases-missing", {"names": ["b", "c"]}, "b and c are left out in the forward pass: none of them is added"),
-        ("shifted", {"axis": 1, "by": 1}, "along axis 1 each entry has the right number of the one before it"),
-        ("shifted", {"axis": 0, "by": -1}, "along axis 0 each entry has the right number of the one behind it"),
         # rows
         ("rows-in-pattern", {"pattern": "first-half", "axes": [BS]}, "of bs (3 here), only the first half is counted"),
         ("rows-once", {"axes": [BS], "once": [0, 2]}, "of bs (3 here), only those numbered 0 and 2 counted"),

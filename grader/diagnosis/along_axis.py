@@ -97,8 +97,6 @@ REDUCING = (
 NORM_NAMES = {"norm", "vector_norm", "linalg_norm", "linalg_vector_norm", "matrix_norm"}
 OF_NORM = (
     Operator("norm-not-divided", "missing-local", lambda at: at.back(at.g * at.y)),
-    Operator("norm-divided-twice", "extra-factor", lambda at: at.back(at.g / at.y)),
-    Operator("norm-squared", "wrong-local", lambda at: at.back(2 * at.g * at.y)),
     Operator("derivative-missing", "missing-local", lambda at: _wide(at)),
 )
 
@@ -131,7 +129,6 @@ PICKING = (
     _masked("picked-mask-missing", "missing-local", lambda at: torch.ones_like(at.x)),
     _masked("picked-mask-inverted", "inverted-mask", lambda at: 1 - _picked(at)),
     _masked("pick-as-mean", "wrong-local", lambda at: torch.full_like(at.x, 1 / at.n), tell=lambda at: {"n": at.n}),
-    _masked("values-for-mask", "wrong-local", lambda at: at.x),
     _masked("other-end-picked", "wrong-local", lambda at: at.back(at.ones, {at.where: -at.x}),
             tell=lambda at: {"found": "smallest" if "max" in at.name else "largest",
                              "wanted": "largest" if "max" in at.name else "smallest"}),
@@ -181,25 +178,4 @@ RUNNING = (
              lambda at: ({"axis": axis} for axis in range(at.x.dim())), lambda at, axis: {"axis": axis}),
     Operator("differences-of-neighbours", "inverse-for-transpose", _differences, lambda at: at.name == "cumsum",
              lambda at: ({"backwards": False}, {"backwards": True})),
-)  # fmt: skip
-
-
-def _late(terms: torch.Tensor, axis: int) -> torch.Tensor:
-    """Running sums from the end."""
-    return terms.flip(axis).cumsum(axis).flip(axis)
-
-
-def _closed(name: str, code: str, rule: Callable[..., torch.Tensor]) -> Operator:
-    """From operand, value, upstream gradient and axis."""
-    return Operator(name, code, lambda at: rule(at.x, at.y, at.g, _axis(at)), lambda at: at.name == "cumprod")
-
-
-# The closed form of cumprod is sum(g y) / x, the sum from the end.
-CLOSED_FORMS = (
-    _closed("sum-not-reversed", "wrong-local", lambda x, y, g, i: (g * y).cumsum(i) / x),
-    _closed("summed-before-multiplied", "sum-of-products", lambda x, y, g, i: _late(g, i) * y / x),
-    _closed("factors-summed-apart", "sum-of-products", lambda x, y, g, i: _late(g, i) * _late(y, i) / x),
-    _closed("divided-by-output", "wrong-operand", lambda x, y, g, i: _late(g * y, i) / y),
-    _closed("output-missing", "missing-local", lambda x, y, g, i: _late(g, i) / x),
-    _closed("not-divided-by-operand", "missing-local", lambda x, y, g, i: _late(g * y, i)),
 )  # fmt: skip

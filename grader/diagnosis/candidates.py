@@ -25,7 +25,7 @@ from grader.reference.trace import Place, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
 from . import difference, forward, paths, right_answer, rows, turns
-from .along_axis import CLOSED_FORMS, NORM_NAMES, OF_NORM, PICKING, REDUCING, RUNNING, is_picking, is_running
+from .along_axis import NORM_NAMES, OF_NORM, PICKING, REDUCING, RUNNING, is_picking, is_running
 from .contraction import INVERTING, PRODUCT, SUMMING, is_contraction, is_inverting
 from .mistake import Fact, Mistake
 from .normalising import NORMS, SOFTMAX
@@ -34,7 +34,7 @@ from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
 from .rearranging import MOVING, READ, REARRANGING, UPSTREAM_MOVED
 from .turns import ADDED_LATE, TURNS
 from .upstream import ARRIVING, EXCHANGED, NEXT_FOR_UPSTREAM, ONE_SIDE, THROUGH
-from .windows import CONVOLUTION, CUTTING, GEOMETRY, PLACES, is_convolution
+from .windows import CONVOLUTION, CUTTING, PLACES, is_convolution
 
 FAITHFUL = 1e-6
 MOST, MOST_PAIRS, MOST_CHANGES = 500, 4000, 600
@@ -340,8 +340,6 @@ class Problem:
             if plain and not all(f"%{i}" in varying for i in spot.steps(trace)):
                 continue
             at = At(trace, step)
-            if not plain and spot.turns == EVERY:
-                yield from (Candidate((edit,)) for edit in _edits_at(at, forward.TRACES, spot))
             operators = (*forward.STEPS, *PLACES, *(() if plain else (*forward.RARER_STEPS, *READ)))
             for operator in operators if spot.turns == EVERY else filter(_forgets, operators):
                 for way in forward.ways(operator, plain=plain, differentiated=step.key in relevant):
@@ -501,9 +499,9 @@ def family_of(at: At) -> Iterator[Operator]:
     elif is_picking(at):
         yield from PICKING
     elif is_running(at):
-        yield from (*RUNNING, *CLOSED_FORMS)
+        yield from RUNNING
     else:
-        yield from (*CONVOLUTION, *GEOMETRY) if is_convolution(at) else REARRANGING
+        yield from CONVOLUTION if is_convolution(at) else REARRANGING
     yield from (*ONE_SIDE, *EXCHANGED, *TURNS)
 
 

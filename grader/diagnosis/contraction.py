@@ -85,14 +85,14 @@ def _part(at: At, axes: Axes, part: str) -> torch.Tensor:
     return _terms(at)[tuple(PARTS[part] if axis in axes else slice(None) for axis in range(len(shape)))].sum(summed)
 
 
-def _sum(name: str, code: str, choice: Callable[[set[int], set[int], bool], bool]) -> Operator:
-    """A sum over other axes, those of which `choice` is true: these, the right ones, whether the batch is gone."""
+def _sum(name: str, code: str, choice: Callable[[set[int], set[int]], bool]) -> Operator:
+    """A sum over other axes, those of which `choice` is true, beside the right ones."""
 
     def each(at: At) -> Iterator[Parameters]:
         shape, summed = _shape(at)
         right = set(summed)
         for axes in subsets(tuple(range(len(shape)))):
-            if set(axes) != right and choice(set(axes), right, 0 in set(axes) - right):
+            if set(axes) != right and choice(set(axes), right):
                 yield {"axes": axes}
 
     def tell(at: At, axes: Axes) -> Parameters:
@@ -107,10 +107,9 @@ def _sum(name: str, code: str, choice: Callable[[set[int], set[int], bool], bool
 SUMMING = (
     Operator("axes-not-summed", "missing-batch-sum", lambda at: at.g * at.d,
              lambda at: _is_sum(at) and not is_contraction(at), tell=_named),
-    _sum("axes-not-summed-part", "missing-batch-sum", lambda axes, right, batch: axes < right),
-    _sum("summed-over-batch-too", "extra-batch-sum", lambda axes, right, batch: axes > right and batch),
-    _sum("summed-over-too-much", "summed-wrong-axis", lambda axes, right, batch: axes > right and not batch),
-    _sum("summed-over-others", "summed-wrong-axis", lambda axes, right, batch: not (axes < right or axes > right)),
+    _sum("axes-not-summed-part", "missing-batch-sum", lambda axes, right: axes < right),
+    _sum("summed-over-too-much", "summed-wrong-axis", lambda axes, right: axes > right),
+    _sum("summed-over-others", "summed-wrong-axis", lambda axes, right: not (axes < right or axes > right)),
     Operator("only-largest-term", "partial-batch", lambda at: _terms(at).amax(_shape(at)[1]), _is_sum, tell=_named),
     Operator("only-some-terms", "partial-batch", _part, _is_sum, _parts, _named),
     Operator("mean-of-terms", "mean-for-sum", lambda at, axes: _terms(at).sum(_shape(at)[1]) / _count(at, axes),
@@ -170,11 +169,9 @@ PRODUCT = (
              lambda q: q.reshape(q.shape[1], q.shape[0], *q.shape[2:]).transpose(0, 1), 3),
     _partner("factor-not-transposed", "transposed", transposed),
     _partner("factor-of-first-example", "partial-batch", lambda q: q[:1].expand(q.shape), 3),
-    _partner("factor-of-last-example", "partial-batch", lambda q: q[-1:].expand(q.shape), 3),
     _partner("factor-averaged", "wrong-operand", lambda q: q.mean(0, keepdim=True).expand(q.shape), 3),
     _partner("inverse-for-transpose", "inverse-for-transpose", _inverted),
     Operator("product-left-out", "missing-local", lambda at: at.g, lambda at: at.y.shape == at.x.shape),
-    Operator("gradient-transposed", "transposed", lambda at: transposed(at.back()), lambda at: at.x.dim() > 1),
     UPSTREAM_TRANSPOSED,
 )  # fmt: skip
 

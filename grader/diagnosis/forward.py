@@ -18,7 +18,6 @@ from grader.reference.operand_view import At
 from grader.reference.operations import (
     ALONG_AN_AXIS,
     AVERAGES,
-    CONTRACTIONS,
     PRODUCTS,
     REDUCTIONS,
     RESHAPES,
@@ -34,14 +33,11 @@ from grader.reference.other_steps import (
     identity,
     less_one,
     mask_at,
-    not_asked,
     only_factor,
     only_summand,
-    other_end,
     other_mask,
     shifted_mask,
     then,
-    with_argument,
     with_constant,
     with_option,
 )
@@ -51,7 +47,7 @@ from grader.reference.trial import IMPOSSIBLE
 
 from .operator import Changes, Kind, Operator, Parameters, Way
 from .pointwise import is_pointwise, shaped
-from .rearranging import PERMUTATIONS, SELECTIONS
+from .rearranging import PERMUTATIONS
 
 
 def has_number(at: At) -> bool:
@@ -180,10 +176,6 @@ def _kin(at: At) -> Iterator[Parameters]:
     return ({"name": two if own == one else one} for one, two in KIN if own in (one, two))
 
 
-def _is_power(at: At) -> bool:
-    return at.name == "pow" and not at.others and isinstance(at.step.args[1], (int, float))
-
-
 def _fills(at: At) -> bool:
     return at.name in {"masked_fill", "masked_fill_"} and len(at.step.args) == 3
 
@@ -193,40 +185,12 @@ def _masks(at: At, rank: int = 0) -> bool:
     return isinstance(mask, torch.Tensor) and mask.dim() >= rank
 
 
-def _activations(at: At) -> Iterator[Parameters]:
-    """The functions that the pass applies entry by entry, elsewhere."""
-    for one in (At(at.trace, step) for step in at.trace.steps if step.operands and step.index != at.step.index):
-        if one.source != at.step.key and _is_function(one) and one.name != "pow" and is_pointwise(one):
-            yield {"function": one.step}
-
-
 def _options(at: At) -> Iterator[Parameters]:
     for name, value in at.step.kwargs.items():
         if type(value) is bool and name != "keepdim":
             yield {"name": name, "value": not value}
     if at.name in {"var", "std", "var_mean"}:
         yield {"name": "correction", "value": 0 if at.step.kwargs.get("correction", 1) else 1}
-
-
-def _row_counts(trace: Trace, spot: Any, axis: int) -> Trace:
-    """A sum along one axis, where nothing is there 1, so that it can be divided by; what comes of it is added up."""
-
-    def summed(x: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
-        found = x.sum(axis, keepdim=True)
-        return torch.where(found == 0, torch.ones_like(found), found)
-
-    other = trace.with_steps(dict.fromkeys(spot.steps(trace), lambda step: replace(step, func=summed)))
-    return replace(other, out_g=trace.out_g.expand(other.values()[other.out].shape), memo={})
-
-
-def _count_of_all(step: Step) -> Step:
-    return replace(step, func=lambda x, *_, **__: x.new_tensor(x.numel()))
-
-
-def _is_count(at: At) -> bool:
-    """The sum of an input that is no variable, such as a mask."""
-    (_, source), *_ = (*at.step.sources, ((), ""))
-    return at.name == "sum" and at.y.dim() == 0 and source in at.trace.inputs and at.step.args[0].dim() > 1
 
 
 def _indices(at: At) -> Iterator[Parameters]:
@@ -316,8 +280,6 @@ STEPS = (
           lambda at: at.name in TURNED),
     _step("sum-of-mean", "sum-for-mean", lambda step: replace(step, func=torch.sum),
           lambda at: at.name in AVERAGES and not at.is_last),
-    _step("mean-of-sum", "mean-for-sum", lambda step: replace(step, func=torch.mean),
-          lambda at: at.name == "sum" and not at.is_last),
     _step("reduced-along-another-axis", "summed-wrong-axis", along_or_all,
           lambda at: at.name in REDUCTIONS and at.y.dim() > 0 and bool(at.step.operands),
           each=lambda at: (*_other_axes(at), {"axis": None}),
@@ -339,14 +301,10 @@ STEPS = (
     _step("reshaped-in-forward", "reshape-for-transpose",  # to the shape that the permutation would give
           lambda step: replace(step, func=lambda x, *args, **kwargs: x.reshape(step.func(x, *args, **kwargs).shape)),
           lambda at: at.name in PERMUTATIONS),
-    _step("other-end-selected", "wrong-operand", other_end,
-          lambda at: at.name in {"topk", "sort", "argsort", "max", "min", "amax", "amin"}),
     _step("first-ones-selected", "wrong-operand", first_ones, lambda at: at.name == "topk"),
     _step("another-function", "wrong-local",
           lambda step, name: replace(step, func=lambda value, *_, **__: FUNCTIONS[name](value)),
           lambda at: at.y.dim() > 0 and not at.others, each=_kin),
-    _step("another-exponent", "wrong-local", lambda step: with_argument(step, 1, step.args[1] - 1), _is_power),
-    _step("another-exponent", "wrong-local", lambda step: with_argument(step, 1, step.args[1] + 1), _is_power),
     _step("summand-left-out", "missing-path", only_summand,
           lambda at: at.name in {"add", "sub"} and len(at.others) == 1,
           each=lambda at: ({"where": where} for where, _ in at.step.operands),
@@ -354,11 +312,8 @@ STEPS = (
     _step("factor-left-out", "missing-local", only_factor, lambda at: at.name in {"mul", "div"},
           each=lambda at: ({"where": where} for where, _ in at.step.sources if at.name == "mul" or where == (1,)),
           tell=lambda at, where: {"operand": at.named(dict(at.step.sources)[where])}),
-    _step("all-counted", "wrong-factor", _count_of_all, _is_count),
     _step("places-from-one", "wrong-operand", lambda step: then(step, lambda places: places + 1),
           lambda at: at.name == "arange"),
-    _step("first-places-picked", "wrong-operand", not_asked, lambda at: at.name in SELECTIONS),
-    _step("mask-filled-with-zero", "wrong-local", lambda step: with_argument(step, 2, 0.0), _fills),
     _step("mask-turned-round", "inverted-mask", other_mask(torch.logical_not), _masks),
     _step("mask-shifted", "wrong-local", other_mask(shifted_mask(1)), lambda at: _masks(at, rank=2)),
     _step("mask-shifted", "wrong-local", other_mask(shifted_mask(-1)), lambda at: _masks(at, rank=2)),
@@ -366,10 +321,6 @@ STEPS = (
     _step("another-option", "wrong-local", with_option, lambda at: True, each=_options),
     _step("another-option", "broadcast-accident", with_option, lambda at: at.step.kwargs.get("keepdim") is True,
           each=lambda at: ({"name": "keepdim", "value": False},)),
-    _step("parts-exchanged", "wrong-sign", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
-          lambda at: at.name == "sub" and len(at.others) == 1),
-    _step("parts-exchanged", "wrong-operand", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
-          lambda at: at.name == "div" and len(at.others) == 1),
     _step("factors-by-themselves", "wrong-operand",  # whose derivatives are the factors themselves
           lambda step: replace(step, func=lambda a, b: (a * a + b * b) / 2), _is_product_of_two),
     Operator("of-another-loss", "wrong-local", _of_another_loss, _is_of_difference,
@@ -424,10 +375,6 @@ def _with_saved(trace: Trace, spot: Any, how: str) -> Changes:
 
 
 RARER_STEPS = (
-    _step("function-applied-as-well", "wrong-local",
-          lambda step, function: then(step, lambda value: function.apply({function.operands[0][0]: value})),
-          lambda at: at.name in CONTRACTIONS | SUMS, each=_activations,
-          tell=lambda at, function: {"function": step_name(function), "value": at.named(at.step.key)}),
     Operator("functions-exchanged", "wrong-operand", _functions_exchanged, each=_beside, kind=Kind.FORWARD,
              tell=lambda at, name: {"there": at.name, "name": name, "value": at.named(at.step.sources[0][1])}),
     Operator("another-index", "wrong-operand", _with_index, each=_indices, kind=Kind.FORWARD,
@@ -438,11 +385,6 @@ RARER_STEPS = (
              lambda at, how: {"how": how, "value": at.named(at.step.key)}, Kind.FORWARD),
     Operator("masked-later", "wrong-local", _masked_later, lambda at: _fills(at) and bool(_next(at)),
              tell=lambda at: {"after": step_name(_next(at))}, kind=Kind.FORWARD),
-)  # fmt: skip
-TRACES = (
-    Operator("summed-along-an-axis", "summed-wrong-axis", _row_counts, _is_count,
-             lambda at: ({"axis": axis} for axis in range(at.step.args[0].dim())), lambda at, axis: {"axis": axis},
-             Kind.TRACE),
 )  # fmt: skip
 
 
@@ -483,16 +425,16 @@ def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Step, P
                     yield replace(TAKEN_OF_ANOTHER, code=code), step, where, key, told
 
 
-FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
+FORWARD_ONLY = {"constant-missing", "sum-of-mean", "along-another-axis", "reduced-along-another-axis",
                 "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
-                "mean-less-one", "mask-filled-with-zero", "factor-left-out"}  # fmt: skip
-BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "another-option", "another-exponent",
-             "another-constant", "first-ones-selected", "other-end-selected", "first-places-picked"}  # fmt: skip
+                "mean-less-one", "factor-left-out"}  # fmt: skip
+BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "another-option",
+             "another-constant", "first-ones-selected"}  # fmt: skip
 NEVER_BOTH = {"factors-by-themselves", "of-another-loss", "saved-value"}
 # The ways in which a step is more often another one; the other ways are rarer.
 PLAIN_WAYS: Mapping[str, tuple[Way, ...]] = {
     "constant-missing": (Way.BOTH, Way.FORWARD), "sign-turned": (Way.BOTH,), "sum-of-mean": (Way.FORWARD,),
-    "mean-of-sum": (Way.FORWARD,), "operation-left-out": (Way.BOTH,), "shapes-not-in-line": (Way.BOTH,),
+    "operation-left-out": (Way.BOTH,), "shapes-not-in-line": (Way.BOTH,),
     "reduced-along-another-axis": (Way.BOTH,), "number-of-another-size": (Way.BACK,), "numbers-exchanged": (Way.BACK,),
     "factors-by-themselves": (Way.BACK,), "of-another-loss": (Way.BACK,), "parts-taken-for-each-other": (Way.BACK,),
 }  # fmt: skip

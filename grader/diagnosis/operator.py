@@ -32,7 +32,6 @@ class Kind(Enum):
     RULES = "the contributions of several steps"
     FORWARD = "steps of the forward pass"
     INPUTS = "the inputs of the forward pass"
-    TRACE = "the forward pass"
     SWEEP = "the whole gradient, by a way of its own"
     END = "the right answer"
 
@@ -189,8 +188,6 @@ class Pass:
             case Kind.INPUTS:
                 other = self.trace.again(operator.rule(self.trace, **chosen))
                 return replace(self, trace=replace(other, out_g=self.trace.out_g), guarded=True, run_again=True)
-            case Kind.TRACE:
-                return replace(self, trace=operator.rule(self.trace, edit.spot, **chosen), guarded=True)
             case Kind.SWEEP:
                 return replace(self, sweep=lambda trace, wrt: operator.rule(trace, wrt, **chosen))
             case Kind.END:

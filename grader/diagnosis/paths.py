@@ -34,20 +34,6 @@ def _turned_off(trace: Trace, _: object, edges: tuple[Edge, ...], keep: slice) -
     return frozenset(found)
 
 
-def _truncated(trace: Trace, wrt: str, edges: tuple[Edge, ...], exits: tuple[Edge, ...], turns: int) -> torch.Tensor:
-    """What each turn gives to the output goes back through the last few turns only, and no further."""
-    carried, found = edges[0].uses(trace), torch.zeros_like(trace.inputs[wrt])
-    leaving = [use for one in exits for use in one.uses(trace)]
-    if not leaving or len(carried) < 2:
-        raise ValueError("there is no loop at these sizes")
-    for index, where in leaving:
-        reached = trace.reaches(dict(trace.steps[index].operands)[where])
-        before = [use for use in carried if trace.steps[use[0]].key in reached]
-        cut = frozenset(before[: max(len(before) - turns, 0)])
-        found = found + trace.backward(wrt, skip=frozenset(leaving) - {(index, where)} | cut)
-    return found
-
-
 def _own_turn_missing(trace: Trace, wrt: str, edges: tuple[Edge, ...]) -> torch.Tensor:
     """What a turn gives to the output itself does not arrive where it uses anything but what the turn before gave."""
     return trace.backward(wrt) - trace.backward(wrt, skip=_turned_off(trace, None, edges, NO_TURN))
@@ -57,12 +43,10 @@ MISSING_ALIKE = Operator("paths-alike-missing", "missing-path", lambda trace, _,
                          kind=Kind.EDGES)  # fmt: skip
 OWN_TURN_MISSING = Operator("own-turn-missing", "missing-path", _own_turn_missing, kind=Kind.SWEEP)
 MISSING = Operator("path-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges), kind=Kind.EDGES)
-BETWEEN_TURNS = Operator("nothing-between-turns", "missing-path", _turned_off, kind=Kind.EDGES)
-TRUNCATED = Operator("truncated", "missing-path", _truncated, kind=Kind.SWEEP)
 TURNS_KEPT = tuple(
     (Operator(name, "missing-path", _turned_off, kind=Kind.EDGES), turns) for name, turns in (
         ("no-gradient-through-loop", NO_TURN), *(("only-last-turns", slice(-turns, None)) for turns in LAST_TURNS),
-        ("only-first-turn", slice(0, 1)), ("last-turn-missing", slice(0, -1)), ("first-turn-missing", slice(1, None)),
+        ("only-first-turn", slice(0, 1)), ("first-turn-missing", slice(1, None)),
     )
 )  # fmt: skip
 
@@ -75,17 +59,12 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
                 told = {"value": name, "count": len(edges), "missing": through(trace, dropped)}
                 if count > 1 or not is_carried(trace, dropped[0]):
                     yield MISSING, {"edges": dropped}, told, dropped
-    carried: list[Edge] = []
     handed_out: list[Edge] = []
     for edge, exits in in_loops(trace, wrt):
-        if len(edge.uses(trace)) > 1 and is_carried(trace, edge):
-            carried.append(edge)
-            handed_out += [edge] if exits else []
+        if exits and len(edge.uses(trace)) > 1 and is_carried(trace, edge):
+            handed_out.append(edge)
         for operator, chosen, turns in _loop_choices(trace, edge, exits):
             yield operator, {"edges": (edge,), **chosen}, {"step": through(trace, (edge,))[0], **turns}, (edge,)
-    for back in (0, *LAST_TURNS) if len(carried) > 1 else ():
-        keep = slice(-back, None) if back else NO_TURN
-        yield BETWEEN_TURNS, {"edges": tuple(carried), "keep": keep}, {"turns": back + 1}, tuple(carried)
     if handed_out:
         yield OWN_TURN_MISSING, {"edges": tuple(handed_out)}, {}, tuple(handed_out)
     yield from _alike(trace, wrt)
@@ -112,8 +91,6 @@ def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator
         if keep != NO_TURN or (exits and is_carried(trace, edge)):
             turns = len(range(*keep.indices(99)))
             yield operator, {"keep": keep}, {"value": value_of(trace, edge), "turns": turns}
-    if exits:
-        yield from ((TRUNCATED, {"exits": exits, "turns": turns}, {"turns": turns}) for turns in LAST_TURNS)
 
 
 def _derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:

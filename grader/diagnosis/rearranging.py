@@ -80,15 +80,7 @@ def _one_write(name: str, order: Callable[[torch.Tensor], torch.Tensor]) -> Oper
     return Operator(name, "overwritten", rule, _moves_copies, lambda at: ({"zeros": True}, {"zeros": False}))
 
 
-def _in_order(at: At) -> torch.Tensor:
-    """What comes back of a sort put in the order that sorts, and not back from it."""
-    axis = axis_of(at.step)
-    order = at.x.argsort(-1 if axis is None else axis, descending=bool(at.step.kwargs.get("descending", False)))
-    return at.g.gather(-1 if axis is None else axis, order)
-
-
 REARRANGING = (
-    Operator("order-for-its-inverse", "transposed", _in_order, lambda at: at.name == "sort"),
     Operator("permuted-again", "transposed", lambda at: at.step.apply({at.where: at.g}),
              lambda at: at.name in PERMUTATIONS or (at.name in SELECTIONS and at.y.shape == at.x.shape)),
     Operator("reshaped-for-permuted", "reshape-for-transpose", lambda at: at.g.reshape(at.x.shape),
@@ -100,7 +92,6 @@ REARRANGING = (
     Operator("cut-into-equal-parts", "shape-special", _equal_parts, lambda at: at.name in JOINS,
              lambda at: ({"first_is_larger": True}, {"first_is_larger": False})),
     Operator("cut-too-early", "wrong-operand", lambda at: _cut_beside(at, -1), lambda at: at.name in JOINS),
-    Operator("cut-too-late", "wrong-operand", lambda at: _cut_beside(at, 1), lambda at: at.name in JOINS),
     _carries("carries-one-over-values", lambda value: 1 / value),
     _carries("carries-exponentials", lambda value: value.exp()),
     _carries("carries-one-over-exponentials", lambda value: (-value).exp()),
@@ -190,14 +181,8 @@ MOVING = (
                                         **_moved(at, at.step.operand(where), **move)}),
     Operator("contribution-moved", "wrong-operand", lambda at, how, axes: MOVED[how](at.back(), axes),
              each=lambda at: _moves(at.x), tell=lambda at, **move: _moved(at, at.x, **move)),
-    Operator("upstream-reshaped", "reshape-for-transpose", lambda at: at.back(at.g.reshape(at.g.mT.shape).mT),
-             lambda at: at.y.dim() > 1 and at.y.shape[-1] != at.y.shape[-2]),
-    Operator("upstream-reshaped", "reshape-for-transpose", lambda at: at.back(at.g.mT.reshape(at.g.shape)),
-             lambda at: at.y.dim() > 1 and bool(at.others)),
 )  # fmt: skip
 UPSTREAM_MOVED = (
-    Operator("upstream-reshaped", "reshape-for-transpose", lambda at: at.g.reshape(at.g.mT.shape).mT,
-             lambda at: at.y.dim() > 1 and at.y.shape[-1] != at.y.shape[-2], kind=Kind.UPSTREAM),
     Operator("only-diagonal-of-upstream", "diagonal-only",
              lambda at: at.g * torch.eye(at.g.shape[-1], dtype=at.g.dtype),
              lambda at: at.y.dim() > 1 and at.y.shape[-1] == at.y.shape[-2] > 1, tell=lambda at: {

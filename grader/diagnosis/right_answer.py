@@ -42,11 +42,9 @@ def _onto_variable(end: End) -> Any:
 
 PRIOR = (
     _stored("prior-lost", "overwritten", lambda end: end.new),
-    _stored("added-to-itself", "overwritten", lambda end: 2 * end.new),
     _stored("prior-kept", "overwritten", lambda end: end.prior),
     _stored("prior-subtracted", "wrong-sign", lambda end: end.new - end.prior),
     _stored("mean-with-prior", "mean-for-sum", lambda end: (end.new + end.prior) / 2),
-    _stored("new-twice-with-prior", "wrong-factor", lambda end: 2 * end.new + end.prior),
     _stored("prior-twice", "wrong-factor", lambda end: end.new + 2 * end.prior),
     _stored("added-to-variable", "overwritten", _onto_variable, _onto_variable),
     _stored("new-twice-without-prior", "wrong-factor", lambda end: end.right, lambda end: 2 * end.right),
@@ -126,7 +124,6 @@ RIGHT_ANSWER = (
                            for how, axis, kept in itertools.product(SUMMED, (0, None), KEPT))),
     _end("only-some-examples", "partial-batch", _rows_only, _several_rows,
          each=lambda end: ({"part": part} for part in PARTS)),
-    _right("first-example-alone", "partial-batch", lambda r: r[0], _several_rows),
     _end("one-example-for-all", "partial-batch",
          lambda end, which: np.broadcast_to(end.right[:1] if which == "first" else end.right[-1:], end.right.shape),
          _several_rows, each=lambda end: ({"which": "first"}, {"which": "last"})),
@@ -177,7 +174,6 @@ def _together(name: str, code: str, change: Callable[[Any, Any], Any]) -> Operat
 # Of a derivative, which other numbers may be mixed with.
 STRAYS = (
     _together("value-added", "wrong-local", lambda r, v: r + v),
-    _together("value-subtracted", "wrong-local", lambda r, v: r - v),
     _together("step-downhill", "wrong-local", lambda r, v: v - r),
     _together("times-value", "extra-factor", lambda r, v: r * v),
     _together("divided-by-value", "extra-factor", lambda r, v: r / v),
@@ -233,8 +229,6 @@ MOVED = (
                            for axis, size in enumerate(end.right.shape) if size > 2 and not size % 2)),
     _end("turned-round", "wrong-operand", lambda end, axis: np.flip(end.right, axis),
          each=lambda end: ({"axis": axis} for axis in range(end.right.ndim))),
-    _end("shifted", "wrong-operand", lambda end, axis, by: np.roll(end.right, by, axis),
-         each=lambda end: ({"axis": axis, "by": by} for axis in range(end.right.ndim) for by in (1, -1))),
 )  # fmt: skip
 
 MATRIX_PRODUCTS: Mapping[str, Callable[[Any, Any], Any]] = {

@@ -32,7 +32,7 @@ TINY, ZERO, MOST_ROUNDING, MOST_APART = 1e-9, 1e-5, 0.1, 60
 MOST_STEPS = 120_000  # a second or two, for all the answers of a function
 OF_A_CANDIDATE = 5  # what one costs besides its steps
 LEAST_TOLD = 5  # how many entries must agree about a factor that one of them would have to be asked for
-SHARED = (Kind.OPERAND, Kind.UPSTREAM, Kind.FORWARD, Kind.TRACE, Kind.INPUTS, Kind.RULES)
+SHARED = (Kind.OPERAND, Kind.UPSTREAM, Kind.FORWARD, Kind.INPUTS, Kind.RULES)
 
 
 @dataclass
@@ -150,7 +150,7 @@ class Search:
 
     def _cost(self, candidate: Candidate) -> int:
         """How many steps a candidate takes in a trial: back from the first one that is wrong, or forwards and back."""
-        if any(edit.operator.kind in (Kind.FORWARD, Kind.TRACE, Kind.INPUTS) for edit in candidate.edits):
+        if any(edit.operator.kind in (Kind.FORWARD, Kind.INPUTS) for edit in candidate.edits):
             return 2 * self._steps
         places = [index for edit in candidate.edits for index, _ in edit.at]
         plain = all(edit.operator.kind in (Kind.OPERAND, Kind.UPSTREAM) for edit in candidate.edits)

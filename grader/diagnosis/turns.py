@@ -136,12 +136,8 @@ TURNS = (
     Operator("derivative-from-state-before", "wrong-point", _state_before,
              lambda at: len(at.trace.turns[at.step.line]) > 1 and at.name in BY_VALUE,
              tell=lambda at: {"value": at.named(at.step.key)}),
-    Operator("value-of-another-turn", "wrong-point", _of_another_turn, each=lambda at: _turns(at, [at.where]),
-             tell=_told_turn),
     Operator("partner-of-another-turn", "wrong-operand", _of_another_turn, each=lambda at: _turns(at, at.others),
              tell=_told_turn),
-    Operator("derivative-at-own-output", "wrong-point", lambda at: at.back(replaced={at.where: at.y}),
-             lambda at: len(at.trace.turns[at.step.line]) > 1 and at.x.shape == at.y.shape and not at.others),
 )  # fmt: skip
 
 

@@ -86,9 +86,6 @@ ARRIVING = (
              kind=Kind.UPSTREAM),
     Operator("upstream-of-output", "wrong-operand", lambda at: at.trace.out_g, _is_like_output, tell=_arriving,
              kind=Kind.UPSTREAM),
-    Operator("parts-of-upstream-exchanged", "wrong-operand",
-             lambda at: torch.cat(at.g.chunk(len(at.step.args[0]), axis_of(at.step) or 0)[::-1], axis_of(at.step) or 0),
-             _joins_alike, kind=Kind.UPSTREAM),
     Operator("parts-of-upstream-interleaved", "reshape-for-transpose", _in_turns, _joins_alike, kind=Kind.UPSTREAM),
     Operator("upstream-twice", "extra-factor", lambda at: at.g * at.g, lambda at: at.is_given_last, kind=Kind.UPSTREAM),
 )  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import torch
 
@@ -63,17 +62,10 @@ def _windows_overwritten(at: At, g: torch.Tensor) -> torch.Tensor:
     return found
 
 
-def _last_filter_stays(at: At) -> torch.Tensor:
-    """The same, where each filter's windows replace those of the filters before it, too."""
+def _last_window_alone(at: At) -> torch.Tensor:
+    """What the last window of each example contributes to the kernel."""
     g = torch.zeros_like(at.g)
-    g[:, -1] = at.g[:, -1]
-    return _windows_overwritten(at, g)
-
-
-def _last_window_alone(at: At, examples: slice) -> torch.Tensor:
-    """What the last window of some examples contributes to the kernel."""
-    g = torch.zeros_like(at.g)
-    g.flatten(2)[examples, :, -1] = at.g.flatten(2)[examples, :, -1]
+    g.flatten(2)[..., -1] = at.g.flatten(2)[..., -1]
     return at.back(g)
 
 
@@ -124,13 +116,11 @@ CONVOLUTION = (
     _some_taps("one-tap-missing", lambda taps, one: [tap for tap in taps if tap != one]),
     Operator("taps-overwritten", "overwritten", _overwritten, lambda at: _of_input(at) and len(_taps(at)) <= MOST_TAPS),
     _windows("windows-overwritten", lambda at: _windows_overwritten(at, at.g), _has_few_windows),
-    _windows("windows-and-filters-overwritten", _last_filter_stays, _has_few_windows),
-    _windows("last-window-of-each-example", lambda at: _last_window_alone(at, slice(None)), _of_kernel),
+    _windows("last-window-of-each-example", _last_window_alone, _of_kernel),
     Operator("averaged-over-windows", "mean-for-sum", lambda at: at.back() / at.y[0, 0].numel(), _is_shared,
              tell=lambda at: {"operand": at.named(at.source)}),
     Operator("windows-summed-first", "sum-of-products", _summed_first, _of_kernel,
              lambda at: ({"first": first} for first in (2, 0))),
-    _windows("last-window-alone", lambda at: _last_window_alone(at, slice(-1, None)), _of_kernel),
     _kernel("channels-reshaped", "reshape-for-transpose",  # the two channel axes reshaped where they must be exchanged
             lambda kernel: kernel.reshape(kernel.shape[1], kernel.shape[0], *kernel.shape[2:]).transpose(0, 1)),
 )  # fmt: skip
@@ -224,34 +214,4 @@ PLACES = (
     Operator("slices-at-other-places", "wrong-operand", _other_places, _with_places,
              lambda at: ({"by": by} for by in ("side-by-side", "in-other-order", "at-one-place")),
              lambda at, by: {"how": by, "value": at.named(at.source)}, Kind.FORWARD),
-)  # fmt: skip
-
-
-def _geometry(step: Step) -> dict[str, Any]:
-    """The stride, padding and dilation of a convolution, by name or by place; those that are not the plain ones."""
-    names = ("stride", "padding", "dilation")
-    given = {**dict(zip(names, step.args[3:6], strict=False)), **{k: v for k, v in step.kwargs.items() if k in names}}
-    return {name: value for name, value in given.items() if value not in (PLAIN[name], (PLAIN[name],), [PLAIN[name]])}
-
-
-PLAIN = {"stride": 1, "padding": 0, "dilation": 1}
-
-
-def _with_plain(at: At, name: str) -> torch.Tensor:
-    """The way back as if a stride, a padding or a dilation were not there: cut to what both have in common."""
-    step = at.step
-    args = [PLAIN[name] if i == 3 + list(PLAIN).index(name) else arg for i, arg in enumerate(step.args)]
-    kwargs = {key: PLAIN[name] if key == name else value for key, value in step.kwargs.items()}
-    other = replace(step, args=tuple(args), kwargs=kwargs)
-    value = other.apply({})
-    common = tuple(slice(0, min(a, b)) for a, b in zip(value.shape, at.g.shape, strict=True))
-    g = torch.zeros_like(value)
-    g[common] = at.g[common]
-    return replace(other, value=value).vjp(at.where, g)
-
-
-GEOMETRY = (
-    Operator("geometry-ignored", "wrong-operand", _with_plain,
-             lambda at: "transpose" not in at.name and bool(_geometry(at.step)),
-             lambda at: ({"name": name} for name in _geometry(at.step)), lambda at, name: {"name": name}),
 )  # fmt: skip
