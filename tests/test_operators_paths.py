@@ -130,8 +130,6 @@ def test_the_gradient_by_hand_is_right() -> None:
         ("w.g", swept("w", state=lambda s, i: s[i + 1]), "wrong-operand: partner-of-another-turn", {"by": 1}),
         ("w.g", swept("w", slope=lambda h, a, s: 1 + 0 * h), "missing-local: derivative-missing", {"turn": "every"}),
         ("x.g", swept("x", slope=lambda h, a, s: 1 + 0 * h), "missing-local: derivative-missing", {"turn": "every"}),
-        ("w.g", swept("w", hands_on=lambda before, behind: behind), "missing-local: function-left-out-between-turns",
-         {"function": "`tanh`"}),
         ("x.g", swept("x", slope=lambda h, a, s: 1 - s * s), "wrong-point: derivative-from-state-before", {}),
     ],
 )  # fmt: skip

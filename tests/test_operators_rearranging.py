@@ -53,12 +53,6 @@ def times(v: dict[str, Any]) -> torch.Tensor:
     ("exercise", "rule", "name"),
     [
         (PERMUTED, lambda v: v["out_g"].permute(v["order"]), "transposed: permuted-again"),
-        (PERMUTED, lambda v: v["out_g"].reshape(v["x"].shape), "reshape-for-transpose: reshaped-for-permuted"),
-        (
-            PERMUTED,
-            lambda v: v["out_g"].permute(v["order"]).reshape(v["x"].shape),
-            "reshape-for-transpose: permuted-again-and-reshaped",
-        ),
         (PERMUTED, lambda v: v["out_g"].mT, "hard-coded: right-only-where"),
         (PICKED, assigned, "overwritten: last-write-stays"),
         (PICKED, lambda v: assigned(v, turned=True), "overwritten: first-write-stays"),
@@ -87,7 +81,6 @@ def test_each_slip_in_cutting_what_was_joined_is_told_apart(part: Rule, name: st
 @pytest.mark.parametrize(
     ("answer", "rule", "name"),
     [
-        ("w.g", lambda v: v["x"].flip(1).T @ v["out_g"], "wrong-operand: turned-round"),
         ("x.g", lambda v: v["out_g"] @ v["w"].flip(1).T, "wrong-operand: upstream-moved"),
     ],
 )

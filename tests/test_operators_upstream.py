@@ -41,8 +41,6 @@ SCORES = Exercise("scores", lambda x, y: (x @ y.T / x.shape[1] ** 0.5).softmax(-
 TURNED = Exercise("turned", _turned, ROWS, stored("x.g"))
 PICKED = Exercise("rows", lambda t, w: w[t], {"t": indices("bs s", "n"), "w": normal("n m"), "out": output()},
                   stored("w.g"))  # fmt: skip
-GROUPS = Exercise("a bias", lambda x, b: (x + b.unsqueeze(-1)).tanh(),
-                  {"x": normal("bs c l"), "b": normal("c"), "out": output()}, stored("b.g"))  # fmt: skip
 
 
 def by_themselves(v: dict[str, Any]) -> Any:
@@ -95,7 +93,6 @@ def picked(v: dict[str, Any]) -> Any:
         (JOINED, lambda v: torch.cat((v["y"], v["x"]), -1).T @ v["out_g"], "wrong-operand: parts-of-partner-exchanged"),
         (SCORES, scored(keys, keys), "wrong-factor: number-of-another-size"),
         (SCORES, scored(width, keys), "wrong-factor: number-of-another-size"),
-        (TURNED, turned_back(torch.sin, torch.cos), "wrong-operand: functions-exchanged"),
         (TURNED, turned_back(torch.cos, torch.sin, 1), "wrong-operand: places-from-one"),
         (PICKED, picked, "reshape-for-transpose: input-rearranged"),
     ],

@@ -50,8 +50,6 @@ BS, M = ["bs", 3], ["m", 4]
          "its shape is (bs=3, 1); it should be the shape of w, (bs=3,), where dim is 0"),
         ("broadcast", {"a": "x", "b": "t", "shape": [BS, BS], "expected": [BS]},
          "its shape is (bs=3, bs=3): x and t were broadcast against each other; it should be (bs=3,)"),
-        ("sum-divided-by-a-count", {"step": "`sum`", "count": "all", "size": 72},
-         "it is divided by the number of all entries (72 here), and `sum` does not average"),
         # paths and loops
         ("path-missing", {"value": "x", "count": 2, "missing": ["`sin`"]},
          "1 of the 2 paths from x is missing: through `sin`"),
@@ -142,9 +140,11 @@ def test_a_finding_keeps_the_mistake_that_it_is_made_from() -> None:
 
 
 def test_the_hints_of_an_operator_come_before_those_of_its_code() -> None:
-    moved = finding(Mistake("wrong-operand", (Fact("turned-round", {"axis": 0}),)))
-    assert moved.hints == tuple(words()["hints_of"]["turned-round"])
-    own = finding(Mistake("wrong-operand", (Fact("turned-round", {"axis": 0}),), hints=("Its own.",)))
+    moved = finding(Mistake("wrong-operand", (Fact("only-first-turn", {"step": "`@`", "value": "u"}),)))
+    assert moved.hints == tuple(words()["hints_of"]["only-first-turn"])
+    own = finding(
+        Mistake("wrong-operand", (Fact("only-first-turn", {"step": "`@`", "value": "u"}),), hints=("Its own.",))
+    )
     assert own.hints == ("Its own.",)
     assert finding(Mistake("wrong-sign", (Fact("negated", {}),))).hints == ()
 

@@ -83,14 +83,10 @@ REDUCING = (
              tell=lambda at: {"n": at.n}),
     Operator("only-first-reduced", "partial-batch", lambda at, some: _only_one(at, some, 0), each=_of_reduced,
              tell=_axes_told),
-    Operator("only-last-reduced", "partial-batch", lambda at, some: _only_one(at, some, -1), each=_of_reduced,
-             tell=_axes_told),
     Operator("terms-squared", "wrong-local", lambda at: at.back() * 2 * at.x),
     Operator("root-of-reduction", "wrong-local", lambda at: at.back(at.g / (2 * _root(at.y)))),
     Operator("divided-by-another-count", "wrong-factor", lambda at, count: at.back() * at.n / COUNTS[count](at),
              _averages, _counts, _counted),
-    Operator("sum-divided-by-a-count", "mean-for-sum", lambda at, count: at.back() / COUNTS[count](at),
-             lambda at: not _averages(at) and at.y.numel() > 1, _counts, _counted),
 )  # fmt: skip
 
 
@@ -145,13 +141,6 @@ def is_running(at: At) -> bool:
     return not at.others and at.y.shape == at.x.shape
 
 
-def _differences(at: At, backwards: bool) -> torch.Tensor:
-    """Each upstream gradient less that of its neighbour: the one before it, or the one behind."""
-    g = at.g.flip(_axis(at)) if backwards else at.g
-    found = g.diff(dim=_axis(at), prepend=torch.zeros_like(g.narrow(_axis(at), 0, 1)))
-    return found.flip(_axis(at)) if backwards else found
-
-
 def _diagonal(at: At) -> torch.Tensor:
     """How each entry of the value reacts to the operand's entry in the same place; shape: that of both."""
     axis, diagonal = _axis(at), torch.zeros_like(at.y)
@@ -164,7 +153,6 @@ def _diagonal(at: At) -> torch.Tensor:
 
 RUNNING = (
     Operator("operation-ignored", "missing-local", lambda at: at.g),
-    Operator("operation-of-gradient", "wrong-local", lambda at: at.step.apply({at.where: at.g})),
     Operator("value-for-derivative", "wrong-local", lambda at: at.g * at.y),
     Operator("times-operation-of-ones", "wrong-local", lambda at: at.g * at.back(torch.ones_like(at.g))),
     Operator("only-own-output", "diagonal-only", lambda at: at.g * _diagonal(at), _has_axis),
@@ -173,9 +161,4 @@ RUNNING = (
     Operator("upstream-turned-round", "wrong-local", lambda at: at.back(at.g.flip(_axis(at))), _has_axis),
     Operator("sum-over-whole-axis", "wrong-local", lambda at: at.g.sum(_axis(at), keepdim=True).expand_as(at.g),
              _has_axis),
-    Operator("runs-along-another-axis", "summed-wrong-axis",
-             lambda at, axis: At(at.trace, along(at.step, axis), at.position, at.g).back(), _has_axis,
-             lambda at: ({"axis": axis} for axis in range(at.x.dim())), lambda at, axis: {"axis": axis}),
-    Operator("differences-of-neighbours", "inverse-for-transpose", _differences, lambda at: at.name == "cumsum",
-             lambda at: ({"backwards": False}, {"backwards": True})),
 )  # fmt: skip

@@ -34,7 +34,7 @@ from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
 from .rearranging import MOVING, READ, REARRANGING, UPSTREAM_MOVED
 from .turns import ADDED_LATE, TURNS
 from .upstream import ARRIVING, EXCHANGED, NEXT_FOR_UPSTREAM, ONE_SIDE, THROUGH
-from .windows import CONVOLUTION, CUTTING, PLACES, is_convolution
+from .windows import CONVOLUTION, PLACES, is_convolution
 
 FAITHFUL = 1e-6
 MOST, MOST_PAIRS, MOST_CHANGES = 500, 4000, 600
@@ -278,8 +278,7 @@ class Problem:
             return
         for skip in dict.fromkeys((idle_edges(trace, self.wrt), ())):
             yield from (
-                Candidate((edit,), skip)
-                for edit in self._local(trace, (*ARRIVING, *NORMS, *CUTTING, *ADDED_LATE), family_of)
+                Candidate((edit,), skip) for edit in self._local(trace, (*ARRIVING, *NORMS, *ADDED_LATE), family_of)
             )
             yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
         for step, spot in _spots(trace, trace.depends(self.wrt)):
@@ -349,9 +348,6 @@ class Problem:
                     for edit in _edits_at(at, (operator,), spot):
                         aside = bool(self.wrt) and step.key not in relevant
                         yield Candidate((replace(edit, way=way, aside=aside, told={**edit.told, **told}),))
-            if plain and self.wrt:
-                for edit in _edits_at(at, (forward.ADDED_UP,), spot):
-                    yield Candidate((replace(edit, parameters={"spot": edit.spot}),))
 
     def _along_paths(self, trace: Trace) -> Iterator[Candidate]:
         """A value used several times, followed along only some of its uses, or without upstream on some."""

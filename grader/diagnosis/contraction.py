@@ -131,12 +131,6 @@ def _products(code: str, when: Callable[[At], bool]) -> Operator:
                     lambda at, order: _named(at))  # fmt: skip
 
 
-def _factors_first(name: str, power: int) -> Operator:
-    """The factors summed each on its own, and divided by the number of summands to some power."""
-    return Operator(name, "sum-of-products", each=_of_summed, tell=_named, rule=lambda at, axes:
-                    Contraction.of(at).summed_first(axes) / _count(at, axes) ** power)  # fmt: skip
-
-
 def _partner(name: str, code: str, change: Callable[[torch.Tensor], torch.Tensor], rank: int = 2) -> Operator:
     """The rule with a changed partner, a matrix or, by its rank, a stack of them."""
     return Operator(name, code, lambda at: at.back(replaced={at.others[0]: change(at.partner)}),
@@ -157,10 +151,8 @@ UPSTREAM_TRANSPOSED = Operator(
 PRODUCT = (
     _products("missing-batch-sum", _is_over_batch),
     _products("elementwise-for-matmul", lambda at: not _is_over_batch(at)),
-    _factors_first("factors-summed-first", 0),
-    _factors_first("factors-reduced-first", 1),
-    _factors_first("factors-averaged-first", 2),
-    _partner("factor-reshaped", "reshape-for-transpose", lambda q: q.mT.reshape(q.shape)),
+    Operator("factors-summed-first", "sum-of-products", lambda at, axes: Contraction.of(at).summed_first(axes),
+             each=_of_summed, tell=_named),
     _partner("factor-reshaped", "reshape-for-transpose", lambda q: q.reshape(q.mT.shape).mT),
     _partner("factor-reshaped", "reshape-for-transpose",
              lambda q: q.reshape(q.shape[-1], *q.shape[:-1]).movedim(0, -1)),
@@ -168,7 +160,6 @@ PRODUCT = (
     _partner("rows-in-another-order", "reshape-for-transpose",
              lambda q: q.reshape(q.shape[1], q.shape[0], *q.shape[2:]).transpose(0, 1), 3),
     _partner("factor-not-transposed", "transposed", transposed),
-    _partner("factor-of-first-example", "partial-batch", lambda q: q[:1].expand(q.shape), 3),
     _partner("factor-averaged", "wrong-operand", lambda q: q.mean(0, keepdim=True).expand(q.shape), 3),
     _partner("inverse-for-transpose", "inverse-for-transpose", _inverted),
     Operator("product-left-out", "missing-local", lambda at: at.g, lambda at: at.y.shape == at.x.shape),
@@ -219,7 +210,6 @@ INVERTING = (
              ("right", lambda y: (None, y.mT @ y.mT))),
     _inverse("inverse-entry-by-entry", "elementwise-for-matmul", lambda at: -at.g * at.y**2),
     _inverse("inverse-entry-by-entry", "elementwise-for-matmul", lambda at: -at.g / at.x**2),
-    _inverse("inverse-entry-by-entry", "elementwise-for-matmul", lambda at: -at.g * at.y.mT**2),
     _determinant("determinant-entry-by-entry", "elementwise-for-matmul", torch.reciprocal),
     _determinant("determinant-as-of-diagonal", "wrong-local", lambda x: (1 / x.diagonal(0, -2, -1)).diag_embed()),
     _determinant("determinant-without-inverse", "inverse-for-transpose", lambda x: x.mT),

@@ -52,14 +52,11 @@ ALWAYS = (
     _slip("one-subtracted-everywhere", "wrong-local", lambda d: d.p - 1),
     _slip("factor-on-belief-only", "missing-local", lambda d: d.p - d.t / d.factor),
     _slip("factor-on-truth-only", "missing-local", lambda d: d.p / d.factor - d.t),
-    _slip("truth-complemented", "wrong-operand", lambda d: d.p - (1 - d.t)),
     _slip("belief-decided", "wrong-local", lambda d: d.decided - d.t),
 )
 WHERE_MADE = (
-    _slip("variable-for-belief", "wrong-point", lambda d: d.x - d.t),
     _slip("function-twice", "wrong-point", lambda d: d.made(d.p) - d.t),
     _slip("function-of-truth", "wrong-operand", lambda d: d.p - d.made(d.t)),
-    _slip("function-differentiated-too", "extra-factor", lambda d: d.through(d.p - d.t)),
     _slip("squared-error-behind-function", "wrong-local", lambda d: d.through(2 * (d.p - d.t))),
 )
 WHERE_ONE_HOT = (
@@ -68,15 +65,14 @@ WHERE_ONE_HOT = (
     _slip("numbers-for-marks", "wrong-operand", lambda d: d.p - d.numbers),
     _slip("largest-for-marked", "wrong-operand", lambda d: d.p - d.decided),
     _slip("gradient-of-belief", "missing-local", lambda d: -d.t / d.p),
-    _slip("loss-of-each-row", "forward-value", lambda d: -d.t * d.p.log()),
 )
 OF_KIN, BESIDE_TRUTH = (
     _slip(name, "wrong-local", lambda d, name: KIN[name](d.x) - d.t)
     for name in ("another-function-of-variable", "function-beside-truth")
 )
 WITHOUT_BELIEF = {"only-sign-of-difference", "times-belief",
-                  "factor-on-belief-only", "factor-on-truth-only", "belief-decided", "variable-for-belief",
-                  "function-differentiated-too", "largest-for-marked", "gradient-of-belief"}  # fmt: skip
+                  "factor-on-belief-only", "factor-on-truth-only", "belief-decided",
+                  "largest-for-marked", "gradient-of-belief"}  # fmt: skip
 
 
 def difference_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
@@ -121,14 +117,11 @@ QUOTIENTS = (
     _quotient("sign-of-rise-lost", "wrong-sign", lambda q: abs(q.right_rise()) / q.run),
     _quotient("divided-by-x-and-h", "wrong-operand", lambda q: q.right_rise() / (np.asarray(q.x) + q.h)),
     _quotient("only-first-divided", "wrong-operand", lambda q: q.height(q.ahead) / q.run - q.height(q.behind)),
-    _quotient("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / q.h),
     _quotient("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / q.h**2),
     _quotient("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / (2 * q.h)),
-    _quotient("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / (2 * q.h**2)),
     _quotient("step-never-set-back", "wrong-point", lambda q: replace(q, together=True).right_rise() / q.run),
     OWN_STEP,
     _quotient("step-times-x", "wrong-point", lambda q: q.right_rise(q.h * q.x) / q.run),
-    _quotient("step-times-x", "wrong-point", lambda q: q.right_rise(q.h * q.x) / (q.run * np.asarray(q.x))),
     _quotient("weighted-twice", "extra-factor", lambda q: q.right_rise() / q.run * q.weights),
     _quotient("function-itself", "forward-value", lambda q: np.asarray(q.f(q.x), dtype="float64")),
 )  # fmt: skip

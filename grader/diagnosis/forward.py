@@ -36,7 +36,6 @@ from grader.reference.other_steps import (
     only_factor,
     only_summand,
     other_mask,
-    shifted_mask,
     then,
     with_constant,
     with_option,
@@ -46,7 +45,7 @@ from grader.reference.trace import Line, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
 from .operator import Changes, Kind, Operator, Parameters, Way
-from .pointwise import is_pointwise, shaped
+from .pointwise import shaped
 from .rearranging import PERMUTATIONS
 
 
@@ -115,16 +114,6 @@ def _numbers_told(at: At, line: Line) -> Parameters:
 
 
 TURNED: Mapping[str, Change] = {"add": torch.sub, "sub": torch.add, "__rsub__": lambda x, constant: constant + x}
-# Functions that may be taken for one another.
-KIN: tuple[tuple[str, str], ...] = (
-    ("sigmoid", "tanh"), ("softmax", "sigmoid"), ("exp", "sigmoid"), ("relu", "sigmoid"), ("tanh", "relu"),
-    ("log_softmax", "softmax"), ("softmax", "log_softmax"), ("sqrt", "square"), ("abs", "square"), ("sin", "cos"),
-    ("elu", "relu"), ("gelu", "relu"), ("silu", "relu"), ("leaky_relu", "relu"), ("softplus", "relu"), ("relu", "abs"),
-)  # fmt: skip
-FUNCTIONS: Mapping[str, Change] = {
-    "sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu, "square": torch.square, "exp": torch.exp,
-    "cos": torch.cos, "sin": torch.sin, "softmax": lambda x: x.softmax(-1), "log_softmax": lambda x: x.log_softmax(-1),
-}  # fmt: skip
 OTHER_CONSTANTS: Mapping[str, Callable[[float], float]] = {  # the constant itself, where it has no other
     "rooted": lambda c: math.sqrt(c) if c > 0 else c, "squared": lambda c: c * c,
     "inverted": lambda c: 1 / c if c else c, "negated": lambda c: -c,
@@ -171,11 +160,6 @@ def _other_axes(at: At) -> Iterator[Parameters]:
     return ({"axis": other} for other in range(at.x.dim()) if axis is None or other != axis % at.x.dim())
 
 
-def _kin(at: At) -> Iterator[Parameters]:
-    own = "relu" if at.name == "clamp_min" and at.step.args[1:] == (0,) else at.name
-    return ({"name": two if own == one else one} for one, two in KIN if own in (one, two))
-
-
 def _fills(at: At) -> bool:
     return at.name in {"masked_fill", "masked_fill_"} and len(at.step.args) == 3
 
@@ -208,21 +192,6 @@ def _with_index(trace: Trace, spot: Any, where: Position, key: str) -> Changes:
     return dict.fromkeys(spot.steps(trace), lambda step: step.with_operands({where: value}))
 
 
-def _beside(at: At) -> Iterator[Parameters]:
-    """Another function that is applied to the same value, and may be taken for it."""
-    names = {step.name for step in at.trace.steps if step.sources == at.step.sources}
-    return ({"name": b if at.name == a else a} for a, b in KIN if at.name in (a, b) and {a, b} <= names)
-
-
-def _functions_exchanged(trace: Trace, spot: Any, name: str) -> Changes:
-    mine = trace.steps[spot.steps(trace)[-1]]
-    alike = {step.index: step for step in trace.steps if step.sources == mine.sources}
-    funcs = {step.name: step.func for step in alike.values()}
-    other = {mine.name: funcs[name], name: funcs[mine.name]}
-    taken = [index for index, step in alike.items() if step.name in other]
-    return dict.fromkeys(taken, lambda step: replace(step, func=other[step.name]))
-
-
 def _step(name: str, code: str, change: Callable[..., Step], when: Callable[[At], bool], **more: Any) -> Operator:
     """Another step, told with the parameters as they are."""
 
@@ -238,30 +207,6 @@ NUMBERS = (
     Operator("numbers-exchanged", "wrong-operand", _exchanged_numbers, each=_other_numbers, tell=_numbers_told,
              kind=Kind.FORWARD),
 )  # fmt: skip
-
-
-LOSSES: Mapping[str, Change] = {
-    "the square": torch.square, "half the square": lambda x: x * x / 2, "the absolute value": torch.abs,
-}  # fmt: skip
-
-
-def _is_of_difference(at: At) -> bool:
-    made = at.trace.steps[int(at.source[1:])] if at.step.operands and at.source.startswith("%") else None
-    return made is not None and made.name == "sub" and not at.others and is_pointwise(at)
-
-
-def _of_another_loss(trace: Trace, spot: Any, what: str) -> Changes:
-    """Another function in the place of those that are applied to a difference, one after the other."""
-    changes: dict[int, Callable[[Step], Step]] = {}
-    for first in spot.steps(trace):
-        changes[first] = lambda step: replace(step, func=LOSSES[what])
-        while len(uses := trace.uses(f"%{first}")) == 1:
-            after = At(trace, trace.steps[uses[0][0]], uses[0][1])
-            if after.others or not is_pointwise(after):
-                break
-            first = after.step.index
-            changes[first] = identity
-    return changes
 
 
 def _is_product_of_two(at: At) -> bool:
@@ -302,9 +247,6 @@ STEPS = (
           lambda step: replace(step, func=lambda x, *args, **kwargs: x.reshape(step.func(x, *args, **kwargs).shape)),
           lambda at: at.name in PERMUTATIONS),
     _step("first-ones-selected", "wrong-operand", first_ones, lambda at: at.name == "topk"),
-    _step("another-function", "wrong-local",
-          lambda step, name: replace(step, func=lambda value, *_, **__: FUNCTIONS[name](value)),
-          lambda at: at.y.dim() > 0 and not at.others, each=_kin),
     _step("summand-left-out", "missing-path", only_summand,
           lambda at: at.name in {"add", "sub"} and len(at.others) == 1,
           each=lambda at: ({"where": where} for where, _ in at.step.operands),
@@ -315,17 +257,12 @@ STEPS = (
     _step("places-from-one", "wrong-operand", lambda step: then(step, lambda places: places + 1),
           lambda at: at.name == "arange"),
     _step("mask-turned-round", "inverted-mask", other_mask(torch.logical_not), _masks),
-    _step("mask-shifted", "wrong-local", other_mask(shifted_mask(1)), lambda at: _masks(at, rank=2)),
-    _step("mask-shifted", "wrong-local", other_mask(shifted_mask(-1)), lambda at: _masks(at, rank=2)),
     _step("mask-transposed", "inverted-mask", other_mask(lambda mask: mask.mT), lambda at: _masks(at, rank=2)),
     _step("another-option", "wrong-local", with_option, lambda at: True, each=_options),
     _step("another-option", "broadcast-accident", with_option, lambda at: at.step.kwargs.get("keepdim") is True,
           each=lambda at: ({"name": "keepdim", "value": False},)),
     _step("factors-by-themselves", "wrong-operand",  # whose derivatives are the factors themselves
           lambda step: replace(step, func=lambda a, b: (a * a + b * b) / 2), _is_product_of_two),
-    Operator("of-another-loss", "wrong-local", _of_another_loss, _is_of_difference,
-             lambda at: ({"what": what} for what in LOSSES),
-             lambda at, what: {"what": what, "value": at.named(at.source)}, Kind.FORWARD),
     *NUMBERS,
 )  # fmt: skip
 
@@ -356,49 +293,12 @@ def _masked_later(trace: Trace, spot: Any) -> Changes:
     return {at.step.index: identity, _next(at).index: lambda after: then(after, lambda y: y.masked_fill(mask, 0.0))}
 
 
-SAVED: Mapping[str, Callable[[Step], torch.Tensor]] = {
-    "complement": lambda step: 1 - step.value, "operand": lambda step: step.operand(step.operands[0][0]),
-    "negated": lambda step: -step.value, "squared": lambda step: step.value**2,
-}  # fmt: skip
-
-
-def _with_saved(trace: Trace, spot: Any, how: str) -> Changes:
-    """The steps that use a value have another one in its place."""
-    others = {trace.steps[i].key: SAVED[how](trace.steps[i]) for i in spot.steps(trace)}
-    if any(other.shape != trace.values()[key].shape for key, other in others.items()):
-        raise ValueError("the values have different shapes in this trial")
-
-    def change(step: Step) -> Step:
-        return step.with_operands({where: others[key] for where, key in step.operands if key in others})
-
-    return {step.index: change for step in trace.steps if set(others) & {key for _, key in step.operands}}
-
-
 RARER_STEPS = (
-    Operator("functions-exchanged", "wrong-operand", _functions_exchanged, each=_beside, kind=Kind.FORWARD,
-             tell=lambda at, name: {"there": at.name, "name": name, "value": at.named(at.step.sources[0][1])}),
     Operator("another-index", "wrong-operand", _with_index, each=_indices, kind=Kind.FORWARD,
              tell=lambda at, where, key: {"there": at.named(key), "here": at.named(dict(at.step.sources)[where])}),
-    Operator("saved-value", "wrong-operand", _with_saved,
-             lambda at: not at.others and at.y.dim() > 0 and at.name not in RESHAPES and not at.is_last,
-             lambda at: ({"how": how} for how in SAVED),
-             lambda at, how: {"how": how, "value": at.named(at.step.key)}, Kind.FORWARD),
     Operator("masked-later", "wrong-local", _masked_later, lambda at: _fills(at) and bool(_next(at)),
              tell=lambda at: {"after": step_name(_next(at))}, kind=Kind.FORWARD),
 )  # fmt: skip
-
-
-def _added_up(trace: Trace, wrt: str, spot: Any) -> torch.Tensor:
-    """Where the forward pass averages, it still divides by the right count, not by that of the broadcast entries."""
-    other, times = trace.with_steps({_at(trace, spot).step.index: identity}), 1.0
-    for here, there in zip(trace.steps, other.steps, strict=True):
-        if here.name in AVERAGES:
-            times *= At(other, there).x.numel() / At(trace, here).x.numel()
-    return other.backward(wrt) * times
-
-
-ADDED_UP = Operator("broadcast-and-added-up", "broadcast-accident", _added_up, _broadcasts_unless_reshaped,
-                    kind=Kind.SWEEP)  # fmt: skip
 
 
 def _of_another(trace: Trace, wrt: str, spot: Any, key: str) -> torch.Tensor:
@@ -426,17 +326,17 @@ def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Step, P
 
 
 FORWARD_ONLY = {"constant-missing", "sum-of-mean", "along-another-axis", "reduced-along-another-axis",
-                "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
+                "another-constant", "another-option", "operation-left-out", "sign-turned",
                 "mean-less-one", "factor-left-out"}  # fmt: skip
-BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "another-option",
+BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-option",
              "another-constant", "first-ones-selected"}  # fmt: skip
-NEVER_BOTH = {"factors-by-themselves", "of-another-loss", "saved-value"}
+NEVER_BOTH = {"factors-by-themselves"}
 # The ways in which a step is more often another one; the other ways are rarer.
 PLAIN_WAYS: Mapping[str, tuple[Way, ...]] = {
     "constant-missing": (Way.BOTH, Way.FORWARD), "sign-turned": (Way.BOTH,), "sum-of-mean": (Way.FORWARD,),
     "operation-left-out": (Way.BOTH,), "shapes-not-in-line": (Way.BOTH,),
     "reduced-along-another-axis": (Way.BOTH,), "number-of-another-size": (Way.BACK,), "numbers-exchanged": (Way.BACK,),
-    "factors-by-themselves": (Way.BACK,), "of-another-loss": (Way.BACK,), "parts-taken-for-each-other": (Way.BACK,),
+    "factors-by-themselves": (Way.BACK,), "parts-taken-for-each-other": (Way.BACK,),
 }  # fmt: skip
 
 

@@ -98,7 +98,6 @@ SOFTMAX = (
     _mixed("only-own-part", "missing-path", lambda r: r.own),
     _mixed("only-row-sum", "missing-path", lambda r: -r.p * r.total(r.own)),
     _mixed("row-sum-added", "wrong-sign", lambda r: r.own + r.p * r.total(r.own)),
-    _mixed("row-mean-for-sum", "mean-for-sum", lambda r: r.own - r.p * r.own.mean(r.axes, keepdim=True)),
     _mixed("row-mean-for-sum", "mean-for-sum", lambda r: r.own - r.p * r.total(r.own) / r.total((r.p > 0).to(r.p))),
     _mixed("only-diagonal-of-softmax", "diagonal-only", lambda r: r.own - r.p * r.own),
     _mixed("own-effect-missing", "missing-path", lambda r: -r.p * (r.total(r.own) - r.own)),
@@ -120,8 +119,6 @@ SOFTMAX = (
     Operator("row-summed-over-other-axes", "summed-wrong-axis",
              lambda at, axes: _in_two(Row.of(at), Row.of(at, axes=axes)),
              lambda at: at.x.dim() > 0 and at.name != "logsumexp", _other_axes, _there_and_here),
-    Operator("upstream-missing-in-sum", "missing-upstream", lambda at: _in_two(Row.of(at), Row.of(at, at.ones)),
-             _is_given_upstream),
     Operator("upstream-only-in-sum", "missing-upstream", lambda at: _in_two(Row.of(at, at.ones), Row.of(at)),
              _is_given_upstream),
     Operator("value-for-upstream-in-sum", "value-for-gradient", lambda at: _in_two(Row.of(at), Row.of(at, at.y)),
@@ -235,11 +232,6 @@ NORMS = (
     _norm("norm-held-constant", "missing-path", lambda d, g: d.r * g),
     _norm("scale-of-norm-missing", "missing-local", lambda d, g: d.right(g) / d.r),
     _norm("scale-of-norm-twice", "extra-factor", lambda d, g: d.right(g) * d.r),
-    _norm("scale-of-norm-upside-down", "wrong-local", lambda d, g: d.right(g) / d.r**2),
-    _norm("projection-added", "wrong-sign", lambda d, g: d.r * (g - d.mean(g) + d.h * d.share(g * d.h))),
-    _norm("centring-added", "wrong-sign", lambda d, g: d.right(g) + 2 * d.r * d.mean(g), lambda d: d.centred),
-    _norm("sums-for-means", "sum-for-mean", lambda d, g: d.r * (
-          g - d.mean(g) * d.total(torch.ones_like(g)) - d.h * d.total(g * d.h)), lambda d: d.count > 1),
     _norm("sum-for-projection", "sum-for-mean", lambda d, g: d.r * (g - d.mean(g) - d.h * d.total(g * d.h)),
           lambda d: d.count > 1 and d.centred),
     _norm("normalised-missing-outside", "missing-local", lambda d, g: d.r * (g - d.mean(g) - d.share(g * d.h))),
@@ -249,12 +241,8 @@ NORMS = (
           lambda d, g: d.r * (g - d.mean(g) - d.h / d.r * d.share(g * d.h / d.r)), lambda d: d.centred),
     _norm("normed-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
           g - d.mean(g, axes) - d.h * _scaled(d, d.total(g * d.h, axes), axes)), each=_over_others),
-    _norm("normed-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
-          g - d.mean(g, axes) - d.h * d.r * _scaled(d, d.total(g * d.h / d.r, axes), axes)), each=_over_others),
     _norm("centred-over-other-axes", "summed-wrong-axis",
           lambda d, g, axes: d.right(g) + d.r * (d.mean(g) - d.mean(g, axes)), lambda d: d.centred, _over_others),
-    _norm("projected-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
-          g - d.mean(g) - d.h * _scaled(d, d.total(g * d.h, axes), axes)), lambda d: d.centred, _over_others),
     _norm("means-in-shape-before", "summed-wrong-axis", _normed_before, each=_over_parts),
     _norm("centring-missing-in-normalised", "wrong-operand",
           lambda d, g: d.r * (g - d.mean(g) - d.x * d.r * d.share(g * d.x * d.r)), lambda d: d.centred),

@@ -251,7 +251,6 @@ def _function(name: str, code: str, change: Callable[..., torch.Tensor]) -> Oper
 
 FUNCTIONS = (
     _function("function-left-out", "missing-local", lambda steps, source, y, g: g),
-    _function("value-of-function", "wrong-local", lambda steps, source, y, g: g * y),
     _function("function-at-own-value", "wrong-point", lambda steps, source, y, g: _derivative(steps, source, y, g)),
     _function("function-of-its-gradient", "wrong-local", lambda steps, source, y, g: _value(steps, source, g)),
 )

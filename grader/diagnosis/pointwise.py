@@ -52,13 +52,6 @@ def _is_denominator(at: At) -> bool:
     return at.name in QUOTIENTS and at.where == ((1,) if at.name == "div" else (0,))
 
 
-def _edges(at: At) -> Sequence[float]:
-    """The lower and the upper edge of a clamp; nothing where one of them is missing."""
-    low, high, *_ = (*at.step.args[1:], None, None)
-    edges = at.step.kwargs.get("min", low), at.step.kwargs.get("max", high)
-    return edges if at.name in {"clamp", "clip"} and all(isinstance(edge, (int, float)) for edge in edges) else ()
-
-
 def _slope(name: str, code: str, slope: Callable[[At], Any], when: Callable[[At], bool] = lambda at: True) -> Operator:
     """The upstream gradient times a wrong derivative."""
     return Operator(name, code, lambda at: at.fitted(at.g * slope(at)), when)
@@ -99,8 +92,6 @@ POINTWISE = (
     _function("sqrt-in-numerator", "wrong-local", "sqrt", lambda x, y: y / 2),
     _function("closed-entries-negative", "wrong-local", "clamp_min relu", lambda x, y: x.sign()),
     _function("sigmoid-for-silu", "wrong-local", "silu", lambda x, y: x.sigmoid() * (1 - x.sigmoid())),
-    _function("only-sign-in-power", "wrong-local", "square", lambda x, y: 2 * x.sign()),
-    _function("cos-for-sin", "wrong-local", "sin", lambda x, y: y),
     _function("sigmoid-part-only", "missing-path", "silu", lambda x, y: x.sigmoid()),
     _power("factor-of-power-missing", "missing-local", lambda x, n: x ** (n - 1)),
     _power("only-factor-of-power", "missing-local", lambda x, n: n + 0 * x),
@@ -109,22 +100,10 @@ POINTWISE = (
     _power("next-higher-power", "wrong-local", lambda x, n: (n + 1) * x**n),
     _power("factor-raised-too", "wrong-local", lambda x, n: (n * x) ** (n - 1)),
     Operator("brackets-of-exponent-missing", "wrong-local", lambda at: at.step.args[1] * at.y - at.g, _is_power),
-    Operator("brackets-of-exponent-missing", "wrong-local", lambda at: at.step.args[1] * at.y * at.g - 1, _is_power),
-    Operator("brackets-of-exponent-missing", "wrong-local", lambda at: (at.step.args[1] * at.y - 1) * at.g, _is_power),
     _power("factor-of-power-twice", "extra-factor", lambda x, n: n * n * x ** (n - 1)),
-    _power("absolute-value-for-power", "wrong-local", lambda x, n: x.sign()),
     _power("sign-lost-in-power", "wrong-local", lambda x, n: n * x.abs() ** (n - 1)),
-    _power("only-sign-in-power", "wrong-local", lambda x, n: n * x.sign()),
     _slope("denominator-not-squared", "wrong-local", lambda at: at.d * at.x, _is_denominator),
     Operator("quotient-as-product", "wrong-local", lambda at: at.g * (at.partner if at.others else 1), _is_denominator),
-    _slope("logarithm-for-quotient", "wrong-local", lambda at: at.x.abs().log(), _is_denominator),
-    _slope("sum-as-product", "wrong-local", lambda at: at.partner, lambda at: at.name in SUMS and len(at.others) == 1),
-    _slope("quotient-upside-down", "wrong-local", lambda at: 1 / at.step.vjp((0,), at.ones),
-           lambda at: at.name == "div" and at.where == (0,) and len(at.others) == 1),
-    _slope("only-lower-edge", "wrong-local", lambda at: torch.heaviside(at.x - _edges(at)[0], at.d),
-           lambda at: bool(_edges(at))),
-    _slope("only-upper-edge", "wrong-local", lambda at: torch.heaviside(_edges(at)[1] - at.x, at.d),
-           lambda at: bool(_edges(at))),
     Operator("function-of-gradient", "wrong-local",
              lambda at: unbroadcast(at.step.apply({at.where: at.g}), at.g.shape)),
     _slope("value-for-derivative", "wrong-local", lambda at: at.y),
@@ -137,8 +116,6 @@ POINTWISE = (
              lambda at: at.name == "div" and at.where == (0,) and isinstance(at.step.args[1], torch.Tensor),
              lambda at: ({"name": name} for name in at.trace.sizes), lambda at, name: {
              "name": name, "size": at.trace.sizes[name], "there": at.named(dict(at.step.sources)[(1,)])}),
-    _slope("derivative-at-upstream", "wrong-point", lambda at: at.derivative_at(at.g),
-           lambda at: at.is_given_last and len(_slopes(at)) > 1 and at.x.shape == at.y.shape),
 )  # fmt: skip
 
 
@@ -263,8 +240,6 @@ BROADCASTING = (
     _undone("stretched-axes-not-summed", "missing-batch-sum",
             lambda at, terms: unbroadcast(terms, terms.shape[terms.dim() - at.x.dim() :])),
     _undone("axes-in-front-not-summed", "missing-batch-sum", _sum_stretched),
-    _undone("last-axes-summed", "summed-wrong-axis",
-            lambda at, terms: _sum_stretched(at, terms.reshape(*terms.shape[: at.x.dim()], -1).sum(-1))),
     _undone("cut-and-summed", "summed-wrong-axis",
             lambda at, terms: terms.reshape(-1, at.x.numel()).sum(0).reshape(at.x.shape)),
     _undone("broadcast-axes-averaged", "mean-for-sum",
@@ -274,7 +249,6 @@ BROADCASTING = (
     _undone("only-largest-copy", "partial-batch",
             lambda at, terms: (terms.amax(axes) if (axes := broadcast_axes(at)) else terms).reshape(at.x.shape)),
     _one_copy("only-first-in-front", 0, lambda at: summed_axes(at.x.shape, at.y.shape)[0]),
-    _one_copy("only-last-in-front", -1, lambda at: summed_axes(at.x.shape, at.y.shape)[0]),
     _one_copy("only-first-stretched", 0, lambda at: summed_axes(at.x.shape, at.y.shape)[1]),
     Operator("factors-summed-apart", "sum-of-products", lambda at: at.fitted(at.g) * at.fitted(at.d),
              lambda at: at.x.shape != at.y.shape and at.name not in SUMS and bool(at.others)),

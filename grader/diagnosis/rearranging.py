@@ -83,10 +83,6 @@ def _one_write(name: str, order: Callable[[torch.Tensor], torch.Tensor]) -> Oper
 REARRANGING = (
     Operator("permuted-again", "transposed", lambda at: at.step.apply({at.where: at.g}),
              lambda at: at.name in PERMUTATIONS or (at.name in SELECTIONS and at.y.shape == at.x.shape)),
-    Operator("reshaped-for-permuted", "reshape-for-transpose", lambda at: at.g.reshape(at.x.shape),
-             lambda at: at.name in PERMUTATIONS),
-    Operator("permuted-again-and-reshaped", "reshape-for-transpose",
-             lambda at: at.step.apply({at.where: at.g}).reshape(at.x.shape), lambda at: at.name in PERMUTATIONS),
     Operator("cut-from-other-end", "wrong-operand", _from_the_other_end, lambda at: at.name in JOINS),
     Operator("cut-from-other-end", "wrong-operand", _padded_at_the_other_end, lambda at: at.name == "pad"),
     Operator("cut-into-equal-parts", "shape-special", _equal_parts, lambda at: at.name in JOINS,

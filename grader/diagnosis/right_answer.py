@@ -45,7 +45,6 @@ PRIOR = (
     _stored("prior-kept", "overwritten", lambda end: end.prior),
     _stored("prior-subtracted", "wrong-sign", lambda end: end.new - end.prior),
     _stored("mean-with-prior", "mean-for-sum", lambda end: (end.new + end.prior) / 2),
-    _stored("prior-twice", "wrong-factor", lambda end: end.new + 2 * end.prior),
     _stored("added-to-variable", "overwritten", _onto_variable, _onto_variable),
     _stored("new-twice-without-prior", "wrong-factor", lambda end: end.right, lambda end: 2 * end.right),
 )  # fmt: skip
@@ -218,7 +217,6 @@ MOVED = (
          each=lambda end: ({"axes": pair} for pair in itertools.combinations(range(end.right.ndim), 2)
                            if end.right.shape[pair[0]] == end.right.shape[pair[1]] > 1), tell=lambda end, axes: {}),
     _right("averaged-with-transpose", "wrong-local", lambda r: (r + r.swapaxes(-1, -2)) / 2, _is_square),
-    _right("off-diagonal-twice", "wrong-local", lambda r: r * (2 - np.eye(r.shape[-1])), _is_square),
     _right("off-diagonal-twice", "wrong-local", lambda r: r.swapaxes(-1, -2) * (2 - np.eye(r.shape[-1])), _is_square),
     _end("axes-in-another-order", "reshape-for-transpose", _read_otherwise, lambda end: 2 < end.right.ndim < 5,
          each=lambda end: ({"order": order, "back": back} for back in (False, True)
@@ -227,8 +225,6 @@ MOVED = (
     _end("halves-in-turns", "reshape-for-transpose", _dealt,
          each=lambda end: ({"axis": axis, "back": back} for back in (True, False)
                            for axis, size in enumerate(end.right.shape) if size > 2 and not size % 2)),
-    _end("turned-round", "wrong-operand", lambda end, axis: np.flip(end.right, axis),
-         each=lambda end: ({"axis": axis} for axis in range(end.right.ndim))),
 )  # fmt: skip
 
 MATRIX_PRODUCTS: Mapping[str, Callable[[Any, Any], Any]] = {

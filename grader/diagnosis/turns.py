@@ -16,8 +16,6 @@ from .operator import BY_VALUE, Kind, Operator, Parameters, Spot
 from .pointwise import is_pointwise
 from .upstream import counts, maker
 
-SUMS_OF_TWO = {"add", "sub"}
-
 
 def _turns(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
     """In a loop: the same value one turn before or after its own."""
@@ -38,37 +36,6 @@ def _of_another_turn(at: At, where: Position, by: int | str) -> torch.Tensor:
         taken.append(at.trace.steps[at.trace.turns[maker(last, where).step.line][-1]].value)
     turn = steps.index(at.step.index) + by if isinstance(by, int) else len(taken)
     return at.back(replaced={where: taken[max(0, min(turn, len(taken) - 1))]})
-
-
-def _next_function(at: At) -> At | None:
-    """The function of one value that the result goes through next, alone or added to something."""
-    uses = [(step, where) for step in at.trace.steps for where, key in step.operands if key == at.step.key]
-    if len(uses) != 1 or uses[0][0].value.shape != at.y.shape:
-        return None
-    found = At(at.trace, *uses[0])
-    if found.name in SUMS_OF_TWO:
-        return _next_function(found)
-    return found if not found.others and is_pointwise(found) else None
-
-
-def _passed_over(at: At) -> torch.Tensor:
-    """The contribution as if what arrives had not gone through the next function."""
-    after = _next_function(at)
-    if after is None or not bool((after.d != 0).all()):
-        raise ValueError("nothing can be divided out there")
-    return at.back(at.g / after.d)
-
-
-def _hands_on(at: At) -> bool:
-    """The operand is what the turn before it in a loop has made, and the result goes through a function."""
-    looped = len(at.trace.turns[at.step.line]) > 1 and at.source.startswith("%")
-    return looped and len(at.trace.turns[maker(at, at.where).step.line]) > 1 and _next_function(at) is not None
-
-
-def _told_next(at: At) -> Parameters:
-    after = _next_function(at)
-    assert after is not None
-    return {"function": f"`{after.step.label}`"}
 
 
 def _came_in(trace: Trace, made: int) -> Iterator[torch.Tensor]:
@@ -132,7 +99,6 @@ def _told_turn(at: At, where: Position, by: int | str) -> Parameters:
 
 
 TURNS = (
-    Operator("function-left-out-between-turns", "missing-local", _passed_over, _hands_on, tell=_told_next),
     Operator("derivative-from-state-before", "wrong-point", _state_before,
              lambda at: len(at.trace.turns[at.step.line]) > 1 and at.name in BY_VALUE,
              tell=lambda at: {"value": at.named(at.step.key)}),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import torch
 
 from grader.reference.operand_view import At
-from grader.reference.operations import CONTRACTIONS, JOINS, PRODUCTS, RESHAPES, SUMS, axis_of, step_name
+from grader.reference.operations import CONTRACTIONS, JOINS, PRODUCTS, RESHAPES, SUMS, step_name
 from grader.reference.trace import Line, Position, Trace
 
 from .operator import Kind, Operator, Parameters
@@ -31,14 +31,6 @@ def _arriving(at: At) -> Parameters:
     return {"gradient": gradient, "value": at.named(at.step.key)}
 
 
-def _other_values(at: At, *, inputs: bool) -> Iterator[Parameters]:
-    """Values of the shape of a product's upstream gradient, or of that of the whole: inputs, or results."""
-    if at.is_given_last or at.name in CONTRACTIONS:
-        for one in values_beside(at, at.trace.values(), at.y):
-            if one["key"] != at.step.key and (one["key"] in at.trace.inputs) is inputs:
-                yield one
-
-
 def _value_instead(at: At, key: str, line: Line | None = None) -> torch.Tensor:
     return value_at(at, key, line).expand(at.g.shape)
 
@@ -53,19 +45,6 @@ def _next_values(at: At) -> Iterator[Parameters]:
     return ({"key": step.key} for step in after if step.value.shape == at.y.shape)
 
 
-def _joins_alike(at: At) -> bool:
-    """It puts several arrays of one shape behind one another."""
-    parts = at.step.args[0] if at.name in JOINS - {"stack"} else ()
-    return len(parts) > 1 and len({part.shape for part in parts}) == 1
-
-
-def _in_turns(at: At) -> torch.Tensor:
-    """The first part made of every other entry, and so on."""
-    axis, count = axis_of(at.step) or 0, len(at.step.args[0])
-    size = at.g.shape[axis] // count
-    return at.g.index_select(axis, torch.arange(size * count).view(size, count).t().flatten())
-
-
 def _is_like_output(at: At) -> bool:
     """The upstream gradient of the output fits here, and something else arrives."""
     return at.given and not at.is_last and at.y.shape == at.trace.out_g.shape
@@ -76,17 +55,12 @@ ARRIVING = (
              tell=_arriving, kind=Kind.UPSTREAM),
     Operator("upstream-missing", "missing-local", lambda at: torch.ones_like(at.g),
              lambda at: not at.given and not at.is_last, tell=_arriving, kind=Kind.UPSTREAM),
-    Operator("input-for-upstream", "wrong-operand", _value_instead, _usable, lambda at: _other_values(at, inputs=True),
-             _there, Kind.UPSTREAM),
-    Operator("result-for-upstream", "value-for-gradient", _value_instead, _usable,
-             lambda at: _other_values(at, inputs=False), _there, Kind.UPSTREAM),
     Operator("value-for-gradient", "value-for-gradient", lambda at: at.y, _usable, tell=_arriving, kind=Kind.UPSTREAM),
     Operator("upstream-again", "extra-factor", lambda at: at.g + (0 if at.is_last else at.trace.out_g),
              lambda at: at.given and len(at.trace.turns[at.step.line]) > 1 and at.y.shape == at.trace.out_g.shape,
              kind=Kind.UPSTREAM),
     Operator("upstream-of-output", "wrong-operand", lambda at: at.trace.out_g, _is_like_output, tell=_arriving,
              kind=Kind.UPSTREAM),
-    Operator("parts-of-upstream-interleaved", "reshape-for-transpose", _in_turns, _joins_alike, kind=Kind.UPSTREAM),
     Operator("upstream-twice", "extra-factor", lambda at: at.g * at.g, lambda at: at.is_given_last, kind=Kind.UPSTREAM),
 )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ import torch
 
 from grader.reference.cuts import CUTS, PARTS, at_another_place, is_slice, siblings, slice_of
 from grader.reference.operand_view import At
-from grader.reference.trace import Line, Place, Rule, Rules, Step, Trace
+from grader.reference.trace import Line, Step, Trace
 
 from .operator import Changes, Kind, Operator, Parameters, Spot
 
@@ -62,13 +61,6 @@ def _windows_overwritten(at: At, g: torch.Tensor) -> torch.Tensor:
     return found
 
 
-def _last_window_alone(at: At) -> torch.Tensor:
-    """What the last window of each example contributes to the kernel."""
-    g = torch.zeros_like(at.g)
-    g.flatten(2)[..., -1] = at.g.flatten(2)[..., -1]
-    return at.back(g)
-
-
 def _summed_first(at: At, first: int) -> torch.Tensor:
     """What arrives is summed over the places, or over these and the examples, and so is the input."""
     axes = (0, *range(2, at.g.dim())) if first == 0 else tuple(range(2, at.g.dim()))
@@ -116,7 +108,6 @@ CONVOLUTION = (
     _some_taps("one-tap-missing", lambda taps, one: [tap for tap in taps if tap != one]),
     Operator("taps-overwritten", "overwritten", _overwritten, lambda at: _of_input(at) and len(_taps(at)) <= MOST_TAPS),
     _windows("windows-overwritten", lambda at: _windows_overwritten(at, at.g), _has_few_windows),
-    _windows("last-window-of-each-example", _last_window_alone, _of_kernel),
     Operator("averaged-over-windows", "mean-for-sum", lambda at: at.back() / at.y[0, 0].numel(), _is_shared,
              tell=lambda at: {"operand": at.named(at.source)}),
     Operator("windows-summed-first", "sum-of-products", _summed_first, _of_kernel,
@@ -181,33 +172,6 @@ def _with_places(at: At) -> bool:
     )  # fmt: skip
 
 
-def _one_stays(trace: Trace, spot: Spot, order: str) -> Rules:
-    """Of the contributions to one entry the last that is written stays, or the first that is there."""
-    rules: dict[Place, Rule] = {}
-    for step in (trace.steps[i] for i in spot.steps(trace)):
-        ((where, _),), same = step.operands, siblings(trace, step)
-        for i, one in enumerate(same):
-            over = same[i + 1 :] if order == "last" else same[:i]
-            free = torch.ones_like(one.operand(where))
-            for other in over:
-                free = free * (other.vjp(where, torch.ones_like(other.value)) == 0)
-            rules[one.index, where] = lambda trace, step, g, where=where, free=free: free * step.vjp(where, g)  # type: ignore[misc]
-    return rules
-
-
-def _overlap(at: At) -> bool:
-    """Its siblings have some entries in common, not all, and it is the last of them."""
-    same = siblings(at.trace, at.step) if _is_cut(at) else []
-    reached = [one.vjp(one.operands[0][0], torch.ones_like(one.value)) != 0 for one in same]
-    different = any(bool((a & b).any()) and bool((a != b).any()) for a, b in itertools.combinations(reached, 2))
-    return different and same[-1].line == at.step.line
-
-
-CUTTING = (
-    Operator("slices-overwritten", "overwritten", _one_stays, _overlap,
-             lambda at: ({"order": "last"}, {"order": "first"}),
-             lambda at, order: {"order": order, "value": at.named(at.source)}, Kind.RULES),
-)  # fmt: skip
 PLACES = (
     Operator("parts-taken-for-each-other", "wrong-operand", _exchanged, _is_cut, _others_alike, _line_told,
              Kind.FORWARD),

@@ -218,7 +218,7 @@ def test_the_codes_are_ranked_once_each() -> None:
 # No forward pass has them here: they need a difference quotient, or an exercise's own plain number.
 ELSEWHERE = {
     "function-at-other-places", "own-step", "second-at-h", "h-added-to-value", "first-at-h", "step-multiplied",
-    "heights-added", "sign-of-rise-lost", "divided-by-x", "divided-by-x-and-h", "only-second-divided",
+    "heights-added", "sign-of-rise-lost", "divided-by-x-and-h",
     "only-first-divided", "change-of-slope", "step-never-set-back", "step-times-x", "weighted-twice", "function-itself",
 }  # fmt: skip
 
