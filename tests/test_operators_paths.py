@@ -195,7 +195,6 @@ def gated(k: dict[str, Any]) -> Any:
     ("exercise", "rule", "name"),
     [
         (MOMENTS, decaying((1.0, 1.0)), "missing-local: derivative-missing"),
-        (MOMENTS, decaying((0.8, 0.6)), "wrong-operand: numbers-exchanged"),
         (GATED, gated, "missing-path: no-gradient-through-loop"),
     ],
 )

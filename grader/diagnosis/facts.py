@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -227,28 +227,21 @@ def not_zero(given: Given) -> Mistake | None:
     return fact("wrong-local", "not-zero", wrong=wrong, zeros=zeros)
 
 
-def another_mask(answer: Answer, given: Given, closed: Iterator[Callable[[Trial], np.ndarray]]) -> Mistake | None:
+def another_mask(answer: Answer, given: Given, closed: Iterable[Sequence[np.ndarray]]) -> Mistake | None:
     """Each entry is either 0 or has its gradient in full, as it should be, but not the right ones.
 
     Args:
-        closed: ways to compute what the entries have that must be 0.
+        closed: what the entries may have that must be 0, in each trial.
     """
-    for compute in closed if any(np.any(one.array) for one in given) else ():
-        if all(_is_masked(one.array, one.right + compute(one.trial)) for one in given):
-            return _first_gate(answer, given)
-    return None
-
-
-def _is_masked(array: np.ndarray, full: np.ndarray) -> bool:
-    return array.shape == full.shape and not bool((off(array, full) & (array != 0)).any())
-
-
-def _first_gate(answer: Answer, given: Given) -> Mistake | None:
-    """The first entry whose gate is wrong, with the input it belongs to."""
-    for trial, array, right in given:
-        for index in np.argwhere(off(array, right))[:1]:
-            place = tuple(int(i) for i in index)
-            return fact("wrong-local", "another-mask", passes=bool(array[place]), **_entry(answer, trial, place))
+    first = next((one for one in given if one.has_shape and off(one.array, one.right).any()), None)
+    if first is None or not any(np.any(one.array) for one in given):
+        return None
+    for arrays in closed:
+        opened = [(one.array, one.right + more) for one, more in zip(given, arrays, strict=True)]
+        if all(array.shape == full.shape and not (off(array, full) & (array != 0)).any() for array, full in opened):
+            place = tuple(int(i) for i in np.argwhere(off(first.array, first.right))[0])
+            told = {"passes": bool(first.array[place]), **_entry(answer, first.trial, place)}
+            return fact("wrong-local", "another-mask", **told)
     return None
 
 

@@ -41,7 +41,7 @@ from grader.reference.other_steps import (
     with_option,
 )
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Line, Position, Step, Trace
+from grader.reference.trace import Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
 from .operator import Changes, Kind, Operator, Parameters, Way
@@ -56,26 +56,6 @@ def has_number(at: At) -> bool:
         and len(at.step.constants) == 1
         and at.name not in RESHAPES | ALONG_AN_AXIS | REDUCTIONS | {"pow"}
     )
-
-
-def _other_numbers(at: At) -> Iterator[Parameters]:
-    """Other lines in front of it that do the same with another number."""
-    for line in dict.fromkeys(step.line for step in at.trace.steps[: at.step.index] if step.name == at.name):
-        other = At(at.trace, at.trace.steps[at.trace.turns[line][-1]])
-        plain = all(has_number(one) and not one.others for one in (at, other))
-        if plain and other.step.constants != at.step.constants:
-            yield {"line": line}
-
-
-def _with_number(number: float) -> Callable[[Step], Step]:
-    return lambda step: with_constant(step, lambda _: number)
-
-
-def _exchanged_numbers(trace: Trace, spot: Any, line: Line) -> Changes:
-    """The steps of two lines, each with the number of the other."""
-    mine, others = spot.steps(trace), trace.turns[line]
-    own, other = (next(iter(trace.steps[steps[0]].constants.values())) for steps in (mine, others))
-    return {**dict.fromkeys(mine, _with_number(other)), **dict.fromkeys(others, _with_number(own))}
 
 
 SIZES: Mapping[str, Callable[[float], float]] = {"{}": float, "sqrt({})": math.sqrt}
@@ -101,16 +81,7 @@ def _another_size(trace: Trace, spot: Any, form: str, here: str, there: str) -> 
     sizes, steps = _sizes(trace), spot.steps(trace)
     if any(not math.isclose(SIZES[form](sizes[here]), *trace.steps[i].constants.values()) for i in steps):
         raise ValueError("the number is made of something else in this trial")
-    return dict.fromkeys(steps, _with_number(SIZES[form](sizes[there])))
-
-
-def _sizes_told(at: At, form: str, here: str, there: str) -> Parameters:
-    return {"here": form.format(here), "there": form.format(there)}
-
-
-def _numbers_told(at: At, line: Line) -> Parameters:
-    other = at.trace.steps[at.trace.turns[line][-1]]
-    return {"there": step_name(replace(other, nth=0)), "here": step_name(replace(at.step, nth=0))}
+    return dict.fromkeys(steps, lambda step: with_constant(step, lambda _: SIZES[form](sizes[there])))
 
 
 TURNED: Mapping[str, Change] = {"add": torch.sub, "sub": torch.add, "__rsub__": lambda x, constant: constant + x}
@@ -136,11 +107,6 @@ def _number(at: At, **chosen: Any) -> Parameters:
 def _other_constants(at: At) -> Iterator[Parameters]:
     (constant,) = at.step.constants.values()
     return ({"how": how} for how, change in OTHER_CONSTANTS.items() if not math.isclose(change(constant), constant))
-
-
-def _is_function(at: At) -> bool:
-    """Of one value, and more than a sum or a product with a number."""
-    return not at.others and at.name not in RESHAPES | SUMS | PRODUCTS and at.y.dim() > 0
 
 
 def _broadcasts_unless_reshaped(at: At) -> bool:
@@ -187,11 +153,6 @@ def _indices(at: At) -> Iterator[Parameters]:
                 yield {"where": where, "key": key}
 
 
-def _with_index(trace: Trace, spot: Any, where: Position, key: str) -> Changes:
-    value = trace.values()[key]
-    return dict.fromkeys(spot.steps(trace), lambda step: step.with_operands({where: value}))
-
-
 def _step(name: str, code: str, change: Callable[..., Step], when: Callable[[At], bool], **more: Any) -> Operator:
     """Another step, told with the parameters as they are."""
 
@@ -201,21 +162,13 @@ def _step(name: str, code: str, change: Callable[..., Step], when: Callable[[At]
     return Operator(name, code, rule, when, kind=Kind.FORWARD, **{"tell": lambda at, **chosen: chosen, **more})
 
 
-NUMBERS = (
-    Operator("number-of-another-size", "wrong-factor", _another_size, each=_other_sizes, tell=_sizes_told,
-             kind=Kind.FORWARD),
-    Operator("numbers-exchanged", "wrong-operand", _exchanged_numbers, each=_other_numbers, tell=_numbers_told,
-             kind=Kind.FORWARD),
-)  # fmt: skip
-
-
 def _is_product_of_two(at: At) -> bool:
     """Of two different values of one shape."""
     shapes = {at.step.operand(where).shape for where, _ in at.step.operands}
     return at.name == "mul" and len({key for _, key in at.step.operands}) == 2 and len(shapes) == 1
 
 
-# The likeliest first; `FORWARD_ONLY` and `BACK_ONLY` of them may change one direction alone.
+# The likeliest first.
 STEPS = (
     _step("constant-missing", "wrong-point", lambda step: with_constant(step, lambda c: 0.0),
           lambda at: _is_with_number(at, SUMS), tell=_number),
@@ -230,7 +183,8 @@ STEPS = (
           each=lambda at: (*_other_axes(at), {"axis": None}),
           tell=lambda at, axis: {"axis": "all" if axis is None else axis}),
     _step("operation-left-out", "missing-local", identity,
-          lambda at: _is_function(at) and not _fills(at) and at.y.shape == at.x.shape and len(at.trace.steps) > 1),
+          lambda at: at.name not in RESHAPES | SUMS | PRODUCTS and not at.others and not _fills(at)
+          and at.y.shape == at.x.shape and at.y.dim() > 0 and len(at.trace.steps) > 1),
     _step("operation-left-out", "wrong-point", identity, lambda at: _fills(at) and at.y.shape == at.x.shape),
     _step("operation-left-out", "transposed", identity,
           lambda at: at.name in PERMUTATIONS and at.y.shape == at.x.shape),
@@ -263,7 +217,8 @@ STEPS = (
           each=lambda at: ({"name": "keepdim", "value": False},)),
     _step("factors-by-themselves", "wrong-operand",  # whose derivatives are the factors themselves
           lambda step: replace(step, func=lambda a, b: (a * a + b * b) / 2), _is_product_of_two),
-    *NUMBERS,
+    Operator("number-of-another-size", "wrong-factor", _another_size, each=_other_sizes, kind=Kind.FORWARD,
+             tell=lambda at, form, here, there: {"here": form.format(here), "there": form.format(there)}),
 )  # fmt: skip
 
 
@@ -294,7 +249,9 @@ def _masked_later(trace: Trace, spot: Any) -> Changes:
 
 
 RARER_STEPS = (
-    Operator("another-index", "wrong-operand", _with_index, each=_indices, kind=Kind.FORWARD,
+    Operator("another-index", "wrong-operand", lambda trace, spot, where, key: dict.fromkeys(
+             spot.steps(trace), lambda step: step.with_operands({where: trace.values()[key]})),
+             each=_indices, kind=Kind.FORWARD,
              tell=lambda at, where, key: {"there": at.named(key), "here": at.named(dict(at.step.sources)[where])}),
     Operator("masked-later", "wrong-local", _masked_later, lambda at: _fills(at) and bool(_next(at)),
              tell=lambda at: {"after": step_name(_next(at))}, kind=Kind.FORWARD),
@@ -325,31 +282,26 @@ def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Step, P
                     yield replace(TAKEN_OF_ANOTHER, code=code), step, where, key, told
 
 
-FORWARD_ONLY = {"constant-missing", "sum-of-mean", "along-another-axis", "reduced-along-another-axis",
-                "another-constant", "another-option", "operation-left-out", "sign-turned",
-                "mean-less-one", "factor-left-out"}  # fmt: skip
-BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-option",
-             "another-constant", "first-ones-selected"}  # fmt: skip
-NEVER_BOTH = {"factors-by-themselves"}
-# The ways in which a step is more often another one; the other ways are rarer.
-PLAIN_WAYS: Mapping[str, tuple[Way, ...]] = {
-    "constant-missing": (Way.BOTH, Way.FORWARD), "sign-turned": (Way.BOTH,), "sum-of-mean": (Way.FORWARD,),
-    "operation-left-out": (Way.BOTH,), "shapes-not-in-line": (Way.BOTH,),
-    "reduced-along-another-axis": (Way.BOTH,), "number-of-another-size": (Way.BACK,), "numbers-exchanged": (Way.BACK,),
-    "factors-by-themselves": (Way.BACK,), "parts-taken-for-each-other": (Way.BACK,),
+# The ways in which a step may be another one, the likelier and the rarer ones; of any other operator it is both, rarely.
+WAYS: Mapping[str, tuple[str, str]] = {
+    "constant-missing": ("both forward", ""), "sign-turned": ("both", "forward"), "sum-of-mean": ("forward", "both"),
+    "operation-left-out": ("both", "forward"), "reduced-along-another-axis": ("both", "forward"),
+    "shapes-not-in-line": ("both", ""), "number-of-another-size": ("back", "both"),
+    "factors-by-themselves": ("back", ""), "parts-taken-for-each-other": ("back", "both"),
+    "along-another-axis": ("", "both forward back"), "another-constant": ("", "both forward back"),
+    "another-option": ("", "both forward back"), "mean-less-one": ("", "both forward"),
+    "factor-left-out": ("", "both forward"), "reshaped-in-forward": ("", "both back"),
+    "first-ones-selected": ("", "both back"),
 }  # fmt: skip
 
 
-def ways(operator: Operator, *, plain: bool, differentiated: bool) -> tuple[Way, ...]:
+def ways(operator: Operator, *, plain: bool, differentiated: bool) -> list[Way]:
     """How a step may be another one: what follows and the way back, or one of these alone.
 
     Args:
         differentiated: the way back goes through it; otherwise what is wrong there may still be a partner's value.
     """
-    own, name = PLAIN_WAYS.get(operator.name, ()), operator.name
-    every = {
-        Way.BOTH: name not in NEVER_BOTH,
-        Way.FORWARD: name in FORWARD_ONLY,
-        Way.BACK: name in BACK_ONLY | NEVER_BOTH or not differentiated,
-    }
-    return own if plain else tuple(way for way, fits in every.items() if fits and way not in own)
+    likelier, rarer = (names.split() for names in WAYS.get(operator.name, ("", "both")))
+    if not differentiated and "back" not in (*likelier, *rarer):
+        rarer.append("back")
+    return [Way(name) for name in (likelier if plain else rarer)]

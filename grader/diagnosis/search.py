@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -185,9 +185,8 @@ class Search:
     @cached_property
     def _changes(self) -> tuple[list[Candidate], np.ndarray]:
         """What edits of the way back change; it costs every file the same, also where another one has asked before."""
-        if not self.budget.allows(MOST_CHANGES * (self._steps + OF_A_CANDIDATE)):
-            return [], np.empty((0, 0))
-        return self.problem.changes()
+        cost = MOST_CHANGES * (self._steps + OF_A_CANDIDATE)
+        return self.problem.changes() if self.budget.allows(cost) else ([], np.empty((0, 0)))
 
     @cached_property
     def _steps(self) -> int:
@@ -273,21 +272,19 @@ class Search:
         both = zip(found, self._given, strict=True)
         return found if all(one.has_shape and made.shape == one.right.shape for made, one in both) else None
 
-    def _closed(self) -> Iterator[Callable[[Trial], np.ndarray]]:
-        """What the entries have that a mask must close, where there is one."""
+    def _closed(self) -> Iterator[list[np.ndarray]]:
+        """What the entries have that a mask must close, in each trial, where there is one; 0 where nothing is left."""
         for one in (one for one in self._plain if one.code == "inverted-mask"):
-            try:
-                found = {id(trial): self._or_nothing(one, trial) for trial, _ in self.pairs}
-            except IMPOSSIBLE:
-                continue
-            yield lambda trial, found=found: found[id(trial)]  # type: ignore[misc]
-
-    def _or_nothing(self, candidate: Candidate, trial: Trial) -> np.ndarray:
-        """What a candidate gives; zeros where it leaves nothing."""
-        try:
-            return self._compute(candidate, trial)
-        except Vague:
-            return np.zeros_like(self.problem.end(trial).right)
+            found = []
+            for trial, _, right in self._given:
+                try:
+                    found.append(self._compute(one, trial))
+                except Vague:
+                    found.append(np.zeros_like(right))
+                except IMPOSSIBLE:
+                    break
+            else:
+                yield found
 
     def _by_factor(self) -> Mistake | None:
         """Nothing at all, nearly right, or right but for a factor or a summand."""
@@ -310,11 +307,8 @@ class Search:
     def _part_factor(self) -> Mistake | None:
         """One part has a factor of its own, and the rest is right."""
         for one, lines in self._lacking:
-            found = [(line.trial, factors.one_ratio(line.array - line.rest, line.part)) for line in lines]
-            if any(factor is None and np.any(line.part) for (_, factor), line in zip(found, lines, strict=True)):
-                continue
-            known = [(trial, factor) for trial, factor in found if factor is not None]
-            if factor := factors.decoded(known, self._averages):
+            alone = [Wrong(line.trial, line.array - line.rest, line.part) for line in lines]
+            if factor := factors.decoded(facts.ratios(alone), self._averages):
                 told = {**factor.parameters, "part": _part(one)}
                 return Mistake(factor.code, (Fact(factor.name, told),), one.mistake().at)
         return None
@@ -326,9 +320,9 @@ class Search:
             if any(replaced) and None not in replaced:
                 return Mistake("overwritten", (Fact("path-replaces", {"part": _part(one)}),), one.mistake().at)
         for one, lines in self._lacking:
-            counted = [line.rows for line in lines]
-            uneven = [row for row in counted if row is not None and not row.all()]
-            if uneven and all(row is not None for row in counted) and any(row.any() for row in uneven):
+            counted = [row for line in lines if (row := line.rows) is not None]
+            uneven = [row for row in counted if not row.all()]
+            if uneven and len(counted) == len(lines) and any(row.any() for row in uneven):
                 told = {"part": _part(one), "rows": [int(row) for row in np.flatnonzero(~uneven[0])]}
                 return Mistake("partial-batch", (Fact("path-for-some-rows", told),), one.mistake().at)
         return None
