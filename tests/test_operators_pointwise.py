@@ -9,9 +9,9 @@ import pytest
 import torch
 from verdicts import Rule, named, problem_of, told, verdict
 
-from grader.diagnosis.pointwise import FORMS, is_pointwise
+from grader.diagnosis.pointwise import FORMS
 from grader.exercise import Exercise, returned, stored
-from grader.reference.operand_view import At
+from grader.reference.operand_view import At, is_pointwise
 from grader.reference.operation_recorder import record
 from grader.sampling import away_from, normal, number, output, positive, shape, upstream, withheld
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from grader.reference.operand_view import At
 from grader.reference.operations import AVERAGES, along, axis_of, sole_axis
 
 from .contraction import subsets
-from .operator import Operator, Parameters
+from .operator import Operator, Parameters, as_chosen
 
 PICKS = {"max", "min", "amax", "amin"}
 COUNTS: dict[str, Callable[[At], int]] = {
@@ -19,10 +19,6 @@ COUNTS: dict[str, Callable[[At], int]] = {
     "first": lambda at: at.x.shape[0], "last": lambda at: at.x.shape[-1],
     "less-one": lambda at: max(at.n - 1, 1),
 }  # fmt: skip
-
-
-def _axis(at: At) -> int:
-    return sole_axis(at.step)
 
 
 def _has_axis(at: At) -> bool:
@@ -33,15 +29,6 @@ def _averages(at: At) -> bool:
     return at.name in AVERAGES
 
 
-def _counts(at: At) -> Iterator[Parameters]:
-    fits = {"less-one": _averages(at)}
-    return ({"count": count} for count in COUNTS if fits.get(count, at.y.numel() > 1))
-
-
-def _counted(at: At, count: str) -> Parameters:
-    return {"count": count, "size": COUNTS[count](at), "n": at.n}
-
-
 def _reduced(at: At) -> tuple[int, ...]:
     """The axes that it runs over."""
     axes = at.step.kwargs.get("dim", at.step.kwargs.get("axis", at.step.args[1] if len(at.step.args) > 1 else None))
@@ -49,17 +36,13 @@ def _reduced(at: At) -> tuple[int, ...]:
     return tuple(axis % at.x.dim() for axis in several)
 
 
-def _only_one(at: At, some: tuple[int, ...], which: int) -> torch.Tensor:
-    """The contribution at one place of some of the axes that it runs over; at the others there is none."""
+def _only_first(at: At, some: tuple[int, ...]) -> torch.Tensor:
+    """The contribution at the first place of some of the axes that it runs over; at the others there is none."""
     axes = [_reduced(at)[i] for i in some]
-    kept = tuple(which % size if axis in axes else slice(None) for axis, size in enumerate(at.x.shape))
+    kept = tuple(0 if axis in axes else slice(None) for axis in range(at.x.dim()))
     found, part = torch.zeros_like(at.x), at.back()
     found[kept] = part[kept]
     return found
-
-
-def _of_reduced(at: At) -> Iterator[Parameters]:
-    return ({"some": some} for some in subsets(tuple(range(len(_reduced(at))))))
 
 
 def _axes_told(at: At, some: tuple[int, ...]) -> Parameters:
@@ -81,12 +64,13 @@ REDUCING = (
     Operator("mean-divided-twice", "extra-factor", lambda at: at.back() / at.n, _averages, tell=lambda at: {"n": at.n}),
     Operator("sum-divided", "mean-for-sum", lambda at: at.back() / at.n, lambda at: not _averages(at),
              tell=lambda at: {"n": at.n}),
-    Operator("only-first-reduced", "partial-batch", lambda at, some: _only_one(at, some, 0), each=_of_reduced,
-             tell=_axes_told),
+    Operator("only-first-reduced", "partial-batch", _only_first, tell=_axes_told,
+             each=lambda at: ({"some": some} for some in subsets(tuple(range(len(_reduced(at))))))),
     Operator("terms-squared", "wrong-local", lambda at: at.back() * 2 * at.x),
     Operator("root-of-reduction", "wrong-local", lambda at: at.back(at.g / (2 * _root(at.y)))),
     Operator("divided-by-another-count", "wrong-factor", lambda at, count: at.back() * at.n / COUNTS[count](at),
-             _averages, _counts, _counted),
+             _averages, lambda at: ({"count": count} for count in COUNTS if count == "less-one" or at.y.numel() > 1),
+             lambda at, count: {"count": count, "size": COUNTS[count](at), "n": at.n}),
 )  # fmt: skip
 
 
@@ -130,7 +114,7 @@ PICKING = (
                              "wanted": "largest" if "max" in at.name else "smallest"}),
     _masked("picked-along-another-axis", "summed-wrong-axis",
             lambda at, axis: _picked(At(at.trace, along(at.step, axis), at.position)),
-            each=lambda at: ({"axis": axis} for axis in range(at.x.dim())), tell=lambda at, axis: {"axis": axis}),
+            each=lambda at: ({"axis": axis} for axis in range(at.x.dim())), tell=as_chosen),
     _masked("picked-of-all", "summed-wrong-axis",
             lambda at: (at.x == (at.x.max() if "max" in at.name else at.x.min())).to(at.x.dtype)),
 )  # fmt: skip
@@ -143,7 +127,7 @@ def is_running(at: At) -> bool:
 
 def _diagonal(at: At) -> torch.Tensor:
     """How each entry of the value reacts to the operand's entry in the same place; shape: that of both."""
-    axis, diagonal = _axis(at), torch.zeros_like(at.y)
+    axis, diagonal = sole_axis(at.step), torch.zeros_like(at.y)
     for i in range(at.y.shape[axis]):
         here = torch.zeros_like(at.y)
         here.select(axis, i).fill_(1)
@@ -157,8 +141,8 @@ RUNNING = (
     Operator("times-operation-of-ones", "wrong-local", lambda at: at.g * at.back(torch.ones_like(at.g))),
     Operator("only-own-output", "diagonal-only", lambda at: at.g * _diagonal(at), _has_axis),
     Operator("own-output-missing", "missing-path", lambda at: at.back() - at.g * _diagonal(at), _has_axis),
-    Operator("result-turned-round", "wrong-local", lambda at: at.back().flip(_axis(at)), _has_axis),
-    Operator("upstream-turned-round", "wrong-local", lambda at: at.back(at.g.flip(_axis(at))), _has_axis),
-    Operator("sum-over-whole-axis", "wrong-local", lambda at: at.g.sum(_axis(at), keepdim=True).expand_as(at.g),
-             _has_axis),
+    Operator("result-turned-round", "wrong-local", lambda at: at.back().flip(sole_axis(at.step)), _has_axis),
+    Operator("upstream-turned-round", "wrong-local", lambda at: at.back(at.g.flip(sole_axis(at.step))), _has_axis),
+    Operator("sum-over-whole-axis", "wrong-local",
+             lambda at: at.g.sum(sole_axis(at.step), keepdim=True).expand_as(at.g), _has_axis),
 )  # fmt: skip

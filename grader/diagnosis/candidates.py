@@ -17,7 +17,7 @@ from grader.exercise import Answer, Declaration, Exercise, Misconception
 from grader.reference.answer_view import End
 from grader.reference.compare import scaled_error
 from grader.reference.edges import Edge, idle_edges, through, used_often, uses_of
-from grader.reference.operand_view import At
+from grader.reference.operand_view import At, is_pointwise
 from grader.reference.operation_recorder import trace_of
 from grader.reference.operations import EXPANSIONS, JOINS, NORMALISING, REDUCTIONS, RESHAPES, of_any_turn, step_name
 from grader.reference.references import right_answer as right_array
@@ -30,7 +30,7 @@ from .contraction import INVERTING, PRODUCT, SUMMING, is_contraction, is_inverti
 from .mistake import Fact, Mistake
 from .normalising import NORMS, SOFTMAX
 from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
-from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
+from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE
 from .rearranging import MOVING, READ, REARRANGING, UPSTREAM_MOVED
 from .turns import ADDED_LATE, TURNS
 from .upstream import ARRIVING, EXCHANGED, NEXT_FOR_UPSTREAM, ONE_SIDE, THROUGH

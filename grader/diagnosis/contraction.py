@@ -17,7 +17,7 @@ from grader.reference.sums_of_products import Contraction
 from grader.reference.trial import Vague
 from grader.shapes import PARTS
 
-from .operator import Operator, Parameters
+from .operator import Operator, Parameters, as_chosen, one_of
 from .pointwise import Axes, broadcast_axes
 
 NEARLY_SINGULAR = 100.0
@@ -187,8 +187,8 @@ def _between(name: str, code: str, *sides: tuple[str, Sides]) -> Operator:
         found = at.g if left is None else left @ at.g
         return -(found if right is None else found @ right)
 
-    return Operator(name, code, rule, lambda at: at.name in INVERSES, lambda at: ({"side": side} for side in by_side),
-                    lambda at, side: {"side": side})  # fmt: skip
+    return Operator(name, code, rule, lambda at: at.name in INVERSES, one_of("side", by_side),
+                    as_chosen)  # fmt: skip
 
 
 def _inverse(name: str, code: str, rule: Callable[[At], torch.Tensor]) -> Operator:

@@ -64,6 +64,7 @@ WHERE_ONE_HOT = (
     _slip("marks-of-all-rows", "broadcast-accident", lambda d: d.p - d.t.amax(0)),
     _slip("numbers-for-marks", "wrong-operand", lambda d: d.p - d.numbers),
     _slip("largest-for-marked", "wrong-operand", lambda d: d.p - d.decided),
+    _slip("loss-of-each-row", "forward-value", lambda d: -d.t * d.p.log()),
     _slip("gradient-of-belief", "missing-local", lambda d: -d.t / d.p),
 )
 OF_KIN, BESIDE_TRUTH = (

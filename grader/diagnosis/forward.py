@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from grader.reference.operand_view import At
+from grader.reference.operand_view import At, shaped
 from grader.reference.operations import (
     ALONG_AN_AXIS,
     AVERAGES,
@@ -45,7 +45,6 @@ from grader.reference.trace import Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
 from .operator import Changes, Kind, Operator, Parameters, Way
-from .pointwise import shaped
 from .rearranging import PERMUTATIONS
 
 
@@ -282,7 +281,7 @@ def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Step, P
                     yield replace(TAKEN_OF_ANOTHER, code=code), step, where, key, told
 
 
-# The ways in which a step may be another one, the likelier and the rarer ones; of any other operator it is both, rarely.
+# The ways in which a step may be another one, the likelier and the rarer ones; any other operator is rarely both.
 WAYS: Mapping[str, tuple[str, str]] = {
     "constant-missing": ("both forward", ""), "sign-turned": ("both", "forward"), "sum-of-mean": ("forward", "both"),
     "operation-left-out": ("both", "forward"), "reduced-along-another-axis": ("both", "forward"),

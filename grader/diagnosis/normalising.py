@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from grader.reference.edges import bypassed
 from grader.reference.norms import Norm, Row, applied, axes_of, norm_at, softmax
 from grader.reference.operand_view import At
 from grader.reference.operations import RESHAPES, step_name
@@ -20,7 +21,6 @@ from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Tra
 
 from .contraction import subsets
 from .operator import Kind, Operator, Parameters, Spot
-from .paths import bypassed
 from .pointwise import Axes
 
 VIEWS = {"reshape", "view", "flatten"}
@@ -232,6 +232,7 @@ NORMS = (
     _norm("norm-held-constant", "missing-path", lambda d, g: d.r * g),
     _norm("scale-of-norm-missing", "missing-local", lambda d, g: d.right(g) / d.r),
     _norm("scale-of-norm-twice", "extra-factor", lambda d, g: d.right(g) * d.r),
+    _norm("scale-of-norm-upside-down", "wrong-local", lambda d, g: d.right(g) / d.r**2),
     _norm("sum-for-projection", "sum-for-mean", lambda d, g: d.r * (g - d.mean(g) - d.h * d.total(g * d.h)),
           lambda d: d.count > 1 and d.centred),
     _norm("normalised-missing-outside", "missing-local", lambda d, g: d.r * (g - d.mean(g) - d.share(g * d.h))),

@@ -36,16 +36,14 @@ class Kind(Enum):
     END = "the right answer"
 
 
-def _always(_: Any) -> bool:
-    return True
+def one_of(name: str, values: Iterable[Any]) -> Callable[[Any], Iterable[Parameters]]:
+    """Each of these values for one parameter, wherever it is."""
+    return lambda _: ({name: value} for value in values)
 
 
-def _once(_: Any) -> Iterable[Parameters]:
-    return ({},)
-
-
-def _no_more(_: Any, **__: Any) -> Parameters:
-    return {}
+def as_chosen(_: Any, **chosen: Any) -> Parameters:
+    """The words speak of the parameters as they are."""
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -64,9 +62,9 @@ class Operator:
     name: str
     code: str
     rule: Callable[..., Any]
-    when: Callable[[Any], bool] = _always
-    each: Callable[[Any], Iterable[Parameters]] = _once
-    tell: Callable[..., Parameters] = _no_more
+    when: Callable[[Any], bool] = lambda _: True
+    each: Callable[[Any], Iterable[Parameters]] = lambda _: ({},)
+    tell: Callable[..., Parameters] = lambda _, **__: {}
     kind: Kind = Kind.OPERAND
 
 

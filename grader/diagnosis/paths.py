@@ -13,7 +13,18 @@ from typing import Any
 
 import torch
 
-from grader.reference.edges import Edge, Uses, in_loops, is_carried, through, used_often, uses_of, value_of
+from grader.reference.edges import (
+    Edge,
+    Uses,
+    bypassed,
+    in_loops,
+    is_carried,
+    steps_between,
+    through,
+    used_often,
+    uses_of,
+    value_of,
+)
 from grader.reference.operand_view import At
 from grader.reference.operations import AVERAGES, step_name, value_name
 from grader.reference.trace import Line, Place, Rule, Rules, Step, Trace, Use
@@ -170,43 +181,12 @@ def averages(trace: Trace) -> bool:
     return any(step.name in AVERAGES for step in trace.steps)
 
 
-MOST_OPERATIONS = 8
-
-
-def bypassed(trace: Trace, source: str, index: int, change: Callable[[torch.Tensor], torch.Tensor]) -> Rules:
-    """A value gets what `change` makes of the gradient that arrives at a step, and nothing else on its way there."""
-    inside, arrived = trace.reaches(trace.steps[index].key), [torch.empty(0)]
-    value = trace.values()[source]
-
-    def arrives(_: Trace, __: Step, g: torch.Tensor) -> torch.Tensor:
-        arrived[0] = g
-        return g
-
-    uses = [use for use in trace.uses(source) if trace.steps[use[0]].key in inside]
-    rules: dict[Place, Rule] = {(index, None): arrives}
-    rules |= dict.fromkeys(uses, lambda _, step, g: torch.zeros_like(value))
-    rules[uses[0]] = lambda _, step, g: change(arrived[0])
-    return rules
-
-
-def _between(trace: Trace, source: str, index: int) -> list[Step]:
-    """The steps that make the value of a step from another value and what has nothing to do with that."""
-    inside = (trace.reaches(trace.steps[index].key) & trace.depends(source)) - {source}
-    steps = [step for step in trace.steps[: index + 1] if step.key in inside]
-    closed = all(key in inside for step in steps[:-1] for key in (trace.steps[i].key for i, _ in trace.uses(step.key)))
-    own = trace.reaches(source)
-    alone = not any(
-        own & trace.reaches(key) for step in steps for _, key in step.operands if key not in {source, *inside}
-    )
-    return steps if closed and alone and 2 <= len(steps) <= MOST_OPERATIONS else []
-
-
 def _sources(at: At) -> Iterator[Parameters]:
     """The values of its shape that the value of a step is a function of, by several operations: the nearest first."""
     values = at.trace.values() if at.step.operands and len(at.trace.turns[at.step.line]) == 1 else {}
     reached = at.trace.reaches(at.step.key) - {at.step.key} if values else set()
     for key in (key for key in reversed(values) if key in reached and values[key].shape == at.y.shape):
-        if _between(at.trace, key, at.step.index):
+        if steps_between(at.trace, key, at.step.index):
             yield {"source": at.trace.steps[int(key[1:])].line if key.startswith("%") else key}
 
 
@@ -237,7 +217,7 @@ def _function(name: str, code: str, change: Callable[..., torch.Tensor]) -> Oper
         rules: dict[Place, Rule] = {}
         for index in spot.steps(trace):
             key = _key(trace, source)
-            if not (steps := _between(trace, key, index)):
+            if not (steps := steps_between(trace, key, index)):
                 raise ValueError("this is no function of that value in this trial")
             y = trace.steps[index].value
             rules |= bypassed(trace, key, index, lambda g, steps=steps, key=key, y=y: change(steps, key, y, g))  # type: ignore[misc]

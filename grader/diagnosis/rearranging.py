@@ -12,7 +12,7 @@ from grader.reference.operations import JOINS, axis_of
 from grader.reference.other_steps import then
 from grader.reference.trace import Step, Trace
 
-from .operator import Changes, Kind, Operator, Parameters, Spot
+from .operator import Changes, Kind, Operator, Parameters, Spot, one_of
 from .pointwise import Axes
 
 SELECTIONS = {"__getitem__", "gather", "index_select", "select", "take_along_dim", "embedding"}
@@ -77,7 +77,7 @@ def _one_write(name: str, order: Callable[[torch.Tensor], torch.Tensor]) -> Oper
         written[sources[kept].numpy()] = g[kept].numpy()  # the last of several writes to one place stays
         return torch.from_numpy(written).reshape(at.x.shape)
 
-    return Operator(name, "overwritten", rule, _moves_copies, lambda at: ({"zeros": True}, {"zeros": False}))
+    return Operator(name, "overwritten", rule, _moves_copies, one_of("zeros", (True, False)))
 
 
 REARRANGING = (
@@ -86,7 +86,7 @@ REARRANGING = (
     Operator("cut-from-other-end", "wrong-operand", _from_the_other_end, lambda at: at.name in JOINS),
     Operator("cut-from-other-end", "wrong-operand", _padded_at_the_other_end, lambda at: at.name == "pad"),
     Operator("cut-into-equal-parts", "shape-special", _equal_parts, lambda at: at.name in JOINS,
-             lambda at: ({"first_is_larger": True}, {"first_is_larger": False})),
+             one_of("first_is_larger", (True, False))),
     Operator("cut-too-early", "wrong-operand", lambda at: _cut_beside(at, -1), lambda at: at.name in JOINS),
     _carries("carries-one-over-values", lambda value: 1 / value),
     _carries("carries-exponentials", lambda value: value.exp()),

@@ -12,7 +12,7 @@ from grader.reference.answer_view import End
 from grader.reference.trial import Vague
 from grader.shapes import BATCH, FIRST_OF_ANY, PARTS
 
-from .operator import Kind, Operator, Parameters
+from .operator import Kind, Operator, Parameters, one_of
 
 MATCH = 1e-4
 Change = Callable[[np.ndarray], Any]
@@ -116,24 +116,24 @@ RIGHT_ANSWER = (
     _right("only-diagonal", "diagonal-only", np.diagonal, lambda end: end.answer.kind == "jacobian"),
     _end("first-line-everywhere", "wrong-operand",
          lambda end, line: np.broadcast_to(end.right[:1] if line == "row" else end.right[:, :1], end.right.shape),
-         lambda end: end.answer.kind == "jacobian", each=lambda end: ({"line": "row"}, {"line": "column"})),
+         lambda end: end.answer.kind == "jacobian", each=one_of("line", ("row", "column"))),
     _end("summed-over-batch", "extra-batch-sum", _summed,
          lambda end: 0 < end.right.ndim == len(end.axes) and end.axes[0] in (BATCH, FIRST_OF_ANY), tell=_axis_told,
          each=lambda end: ({"how": how, "axis": axis, "kept": kept}
                            for how, axis, kept in itertools.product(SUMMED, (0, None), KEPT))),
     _end("only-some-examples", "partial-batch", _rows_only, _several_rows,
-         each=lambda end: ({"part": part} for part in PARTS)),
+         each=one_of("part", PARTS)),
     _end("one-example-for-all", "partial-batch",
          lambda end, which: np.broadcast_to(end.right[:1] if which == "first" else end.right[-1:], end.right.shape),
-         _several_rows, each=lambda end: ({"which": "first"}, {"which": "last"})),
+         _several_rows, each=one_of("which", ("first", "last"))),
     _end("summed-over-own-axis", "summed-wrong-axis", _summed,
          lambda end: end.is_gradient and not {BATCH, FIRST_OF_ANY} & set(end.axes), tell=_axis_told,
          each=lambda end: ({"how": how, "axis": axis, "kept": "filled"}
                            for axis, how in itertools.product((*range(end.right.ndim), None), SUMMED))),
     _end("entry-missing", "partial-batch", _without_entry, lambda end: end.right.size > len(PARTS),
-         each=lambda end: ({"which": "first"}, {"which": "last"})),
+         each=one_of("which", ("first", "last"))),
     _end("entry-alone", "partial-batch", lambda end, which: end.right - _without_entry(end, which),
-         lambda end: end.right.size > len(PARTS), each=lambda end: ({"which": "first"}, {"which": "last"})),
+         lambda end: end.right.size > len(PARTS), each=one_of("which", ("first", "last"))),
     _end("upstream-itself", "missing-local", lambda end: end.trial.out_g,
          lambda end: end.is_gradient and end.trial.out_g is not None,
          tell=lambda end: {"upstream": end.upstream_name or "1"}),
@@ -283,5 +283,5 @@ OF_VALUES: Mapping[str, Change] = {
 }  # fmt: skip
 VALUES = (
     _end("function-of-value", "wrong-local", lambda end, what: OF_VALUES[what](end.right),
-         each=lambda end: ({"what": what} for what in OF_VALUES)),
+         each=one_of("what", OF_VALUES)),
 )  # fmt: skip

@@ -8,12 +8,11 @@ from functools import partial
 
 import torch
 
-from grader.reference.operand_view import At
+from grader.reference.operand_view import At, is_pointwise
 from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
 from grader.reference.trial import Vague
 
 from .operator import BY_VALUE, Kind, Operator, Parameters, Spot
-from .pointwise import is_pointwise
 from .upstream import counts, maker
 
 

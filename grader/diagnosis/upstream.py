@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import torch
 
-from grader.reference.operand_view import At
+from grader.reference.operand_view import At, is_pointwise, keys_like, shaped, turn_of, values_beside
 from grader.reference.operations import CONTRACTIONS, JOINS, PRODUCTS, RESHAPES, SUMS, step_name
 from grader.reference.trace import Line, Position, Trace
 
 from .operator import Kind, Operator, Parameters
-from .pointwise import is_pointwise, keys_like, shaped, turn_of, value_at, values_beside
 
 UPSTREAM = "out_g"
 
@@ -29,14 +28,6 @@ def _usable(at: At) -> bool:
 def _arriving(at: At) -> Parameters:
     gradient = at.trace.upstream_name if at.is_given_last else f"^{at.named(at.step.key)[1:]}"
     return {"gradient": gradient, "value": at.named(at.step.key)}
-
-
-def _value_instead(at: At, key: str, line: Line | None = None) -> torch.Tensor:
-    return value_at(at, key, line).expand(at.g.shape)
-
-
-def _there(at: At, key: str, line: Line | None = None) -> Parameters:
-    return {"there": at.named(key), **_arriving(at)}
 
 
 def _next_values(at: At) -> Iterator[Parameters]:
@@ -77,18 +68,13 @@ def _factors_beside(at: At) -> Iterator[Parameters]:
             yield from ({"where": where, "inner": one} for one in inner)
 
 
-def _is_summand_of_output(at: At) -> bool:
-    """It is added to something, and the sum to something else, until that is the output."""
-    while not at.is_last:
-        sums = (At(at.trace, at.trace.steps[i]) for i, _ in at.trace.uses(at.step.key))
-        if (after := next((one for one in sums if one.name == "add"), None)) is None:
-            return False
-        at = after
-    return True
-
-
 def _past_what_follows(at: At) -> torch.Tensor:
-    if not _is_summand_of_output(at):
+    """It is added to something, and the sum to something else, until that is the output."""
+    last: At | None = at
+    while last is not None and not last.is_last:
+        sums = (At(at.trace, at.trace.steps[i]) for i, _ in at.trace.uses(last.step.key))
+        last = next((one for one in sums if one.name == "add"), None)
+    if last is None:
         raise ValueError("more than sums is missing there")
     return at.back(at.trace.out_g)
 
@@ -229,8 +215,10 @@ def _other_order(at: At, where: Position) -> torch.Tensor:
     return at.back(replaced={where: made.func(made.args[0][::-1], *made.args[1:], **made.kwargs)})
 
 
-NEXT_FOR_UPSTREAM = Operator("result-for-upstream", "value-for-gradient", _value_instead, _usable, _next_values, _there,
-                             Kind.UPSTREAM)  # fmt: skip
+NEXT_FOR_UPSTREAM = Operator(
+    "result-for-upstream", "value-for-gradient", lambda at, key: at.trace.values()[key].expand(at.g.shape), _usable,
+    _next_values, lambda at, key: {"there": at.named(key), **_arriving(at)}, Kind.UPSTREAM,
+)  # fmt: skip
 THROUGH = (
     Operator("parts-of-partner-exchanged", "wrong-operand", _other_order, each=_joined, tell=_partner),
     Operator("another-partner", "wrong-operand", lambda at, where, key: at.back(replaced={

@@ -11,7 +11,7 @@ from grader.reference.cuts import CUTS, PARTS, at_another_place, is_slice, sibli
 from grader.reference.operand_view import At
 from grader.reference.trace import Line, Step, Trace
 
-from .operator import Changes, Kind, Operator, Parameters, Spot
+from .operator import Changes, Kind, Operator, Parameters, Spot, as_chosen, one_of
 
 CONVOLUTIONS = {"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"}
 INPUT, KERNEL = (0,), (1,)
@@ -24,10 +24,6 @@ def is_convolution(at: At) -> bool:
 
 def _of_input(at: At) -> bool:
     return at.where == INPUT and KERNEL in at.others
-
-
-def _of_kernel(at: At) -> bool:
-    return is_convolution(at) and at.where == KERNEL
 
 
 def _taps(at: At) -> list[int]:
@@ -52,34 +48,19 @@ def _overwritten(at: At) -> torch.Tensor:
     return found
 
 
-def _windows_overwritten(at: At, g: torch.Tensor) -> torch.Tensor:
+def _windows_overwritten(at: At) -> torch.Tensor:
     """The contribution of each window replaces those of the windows before it."""
     found, whole = torch.zeros_like(at.x), torch.ones_like(at.step.operand(KERNEL))
-    for place in torch.eye(at.y[0, 0].numel(), dtype=g.dtype):
+    for place in torch.eye(at.y[0, 0].numel(), dtype=at.g.dtype):
         here = place.view(at.y.shape[2:])
-        found = torch.where(at.back(at.ones * here, {KERNEL: whole}) != 0, at.back(g * here), found)
+        found = torch.where(at.back(at.ones * here, {KERNEL: whole}) != 0, at.back(at.g * here), found)
     return found
 
 
 def _summed_first(at: At, first: int) -> torch.Tensor:
     """What arrives is summed over the places, or over these and the examples, and so is the input."""
-    axes = (0, *range(2, at.g.dim())) if first == 0 else tuple(range(2, at.g.dim()))
-    found = at.g.sum(axes, keepdim=True).expand(at.g.shape)
-    return at.back(found)
-
-
-def _is_shared(at: At) -> bool:
-    """The kernel or the bias, which every window uses."""
-    return is_convolution(at) and at.where != INPUT
-
-
-def _has_few_windows(at: At) -> bool:
-    return _of_input(at) and at.y[0, 0].numel() <= MOST_WINDOWS
-
-
-def _windows(name: str, rule: Callable[[At], torch.Tensor], when: Callable[[At], bool]) -> Operator:
-    """Assigned window by window, where they must be added up."""
-    return Operator(name, "overwritten", rule, when)
+    axes = (*((0,) if first == 0 else ()), *range(2, at.g.dim()))
+    return at.back(at.g.sum(axes, keepdim=True).expand(at.g.shape))
 
 
 def _kernel(name: str, code: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
@@ -98,8 +79,7 @@ def _some_taps(name: str, kept: Callable[[list[int], int], list[int]]) -> Operat
         return at.back(replaced={KERNEL: _only(kept(taps, one), at.step.operand(KERNEL))})
 
     return Operator(name, "missing-path", rule, lambda at: _of_input(at) and len(_taps(at)) > 1,
-                    lambda at: ({"which": which} for which in ("first", "middle", "last")),
-                    lambda at, which: {"which": which})  # fmt: skip
+                    one_of("which", ("first", "middle", "last")), as_chosen)  # fmt: skip
 
 
 CONVOLUTION = (
@@ -107,11 +87,13 @@ CONVOLUTION = (
     _some_taps("only-one-tap", lambda taps, one: [one]),
     _some_taps("one-tap-missing", lambda taps, one: [tap for tap in taps if tap != one]),
     Operator("taps-overwritten", "overwritten", _overwritten, lambda at: _of_input(at) and len(_taps(at)) <= MOST_TAPS),
-    _windows("windows-overwritten", lambda at: _windows_overwritten(at, at.g), _has_few_windows),
-    Operator("averaged-over-windows", "mean-for-sum", lambda at: at.back() / at.y[0, 0].numel(), _is_shared,
+    Operator("windows-overwritten", "overwritten", _windows_overwritten,
+             lambda at: _of_input(at) and at.y[0, 0].numel() <= MOST_WINDOWS),
+    Operator("averaged-over-windows", "mean-for-sum", lambda at: at.back() / at.y[0, 0].numel(),
+             lambda at: is_convolution(at) and at.where != INPUT,  # the kernel or the bias, which every window uses
              tell=lambda at: {"operand": at.named(at.source)}),
-    Operator("windows-summed-first", "sum-of-products", _summed_first, _of_kernel,
-             lambda at: ({"first": first} for first in (2, 0))),
+    Operator("windows-summed-first", "sum-of-products", _summed_first, lambda at: at.where == KERNEL,
+             one_of("first", (2, 0))),
     _kernel("channels-reshaped", "reshape-for-transpose",  # the two channel axes reshaped where they must be exchanged
             lambda kernel: kernel.reshape(kernel.shape[1], kernel.shape[0], *kernel.shape[2:]).transpose(0, 1)),
 )  # fmt: skip
@@ -128,15 +110,10 @@ def _others_alike(at: At) -> Iterator[Parameters]:
     return ({"line": line} for line in lines)
 
 
-def _two(trace: Trace, spot: Spot, line: Line) -> list[tuple[Step, Step]]:
-    """Each step at the spot with the one that the other line takes in the same turn."""
-    pairs = zip(spot.steps(trace), Spot(line).steps(trace), strict=True)
-    return [(trace.steps[i], trace.steps[j]) for i, j in pairs]
-
-
 def _exchanged(trace: Trace, spot: Spot, line: Line) -> Changes:
-    """Two lines exchanged."""
-    pairs = _two(trace, spot, line)
+    """What two lines take in the same turn, exchanged."""
+    both = zip(spot.steps(trace), Spot(line).steps(trace), strict=True)
+    pairs = [(trace.steps[i], trace.steps[j]) for i, j in both]
     taken = {one.index: two for one, two in (*pairs, *((two, one) for one, two in pairs))}
 
     def change(step: Step) -> Step:
@@ -176,6 +153,6 @@ PLACES = (
     Operator("parts-taken-for-each-other", "wrong-operand", _exchanged, _is_cut, _others_alike, _line_told,
              Kind.FORWARD),
     Operator("slices-at-other-places", "wrong-operand", _other_places, _with_places,
-             lambda at: ({"by": by} for by in ("side-by-side", "in-other-order", "at-one-place")),
+             one_of("by", ("side-by-side", "in-other-order", "at-one-place")),
              lambda at, by: {"how": by, "value": at.named(at.source)}, Kind.FORWARD),
 )  # fmt: skip
