@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from verdicts import Rule, named, problem_of, told, trials_of, verdict
+from verdicts import Rule, named, told, trials_of, verdict
 
-from grader.diagnosis.paths import averages
 from grader.exercise import Exercise, returned, stored
 from grader.sampling import normal, output, upstream
 
@@ -40,15 +39,6 @@ def test_a_slip_on_one_of_several_paths_is_named(
     assert named(exercise, rule) == name
     parameters = told(verdict(exercise, rule))
     assert parameters.get("missing", parameters.get("path")) == path
-
-
-@pytest.mark.parametrize(
-    ("forward", "expected"),
-    [(lambda x: x.mean(), True), (lambda x: x.sum(), False), (lambda x: (x.sum(0) * 2).mean(), True)],
-)
-def test_a_forward_pass_that_averages_is_known(forward: Callable[..., Any], expected: bool) -> None:
-    problem = problem_of(Exercise("", forward, {"x": normal("n m")}, returned("x")))
-    assert averages(problem.trace(problem.first)) is expected
 
 
 # --- a loop, which takes another number of turns in each trial --------------------------------------------------

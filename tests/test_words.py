@@ -76,9 +76,6 @@ BS, M = ["bs", 3], ["m", 4]
         # rows
         ("rows-in-pattern", {"pattern": "first-half", "axes": [BS]}, "of bs (3 here), only the first half is counted"),
         ("rows-once", {"axes": [BS], "once": [0, 2]}, "of bs (3 here), only those numbered 0 and 2 counted"),
-        ("rows-twice", {"axes": [BS], "twice": [1], "never": []}, "of bs (3 here), number 1 counted twice"),
-        ("rows-twice", {"axes": [BS], "twice": [1], "never": [0]},
-         "of bs (3 here), number 1 counted twice, and number 0 not at all"),
         ("path-for-some-rows", {"part": MISSING, "rows": [2]},
          "the path through `sin` and `*` does not count for row 2"),
         ("path-for-some-rows", {"part": {"operator": "only-own-part", "step": "`softmax`"}, "rows": [0, 2]},

@@ -473,39 +473,30 @@ def _in_every_turn(trace: Trace, told: Parameters) -> Parameters:
     return {**told, **plain} if len(set(plain.values())) == len(set(values.values())) else told
 
 
+FAMILIES: Sequence[tuple[Callable[[At], bool], Sequence[Operator]]] = (
+    (lambda at: at.name in NORMALISING, SOFTMAX),
+    (is_contraction, (*SUMMING, *PRODUCT)),
+    (lambda at: at.name in REDUCTIONS, REDUCING),
+    (lambda at: at.name in EXPANSIONS, (*SUMMING, *BROADCASTING)),
+    (lambda at: at.name in RESHAPES | JOINS, REARRANGING),
+    (is_inverting, INVERTING),
+    (is_pointwise, (*POINTWISE, *SUMMING, *BROADCASTING)),
+    (lambda at: at.name in NORM_NAMES, OF_NORM),
+    (is_picking, PICKING),
+    (is_running, RUNNING),
+    (is_convolution, CONVOLUTION),
+)
+
+
 def family_of(at: At) -> Iterator[Operator]:
     """What can go wrong in the contribution of a step to one of its operands."""
-    yield from OUTPUT_FORMS
-    if at.step.name in NORMALISING:
-        yield from SOFTMAX
-    elif is_contraction(at):
-        yield from (*SUMMING, *PRODUCT)
-    elif at.step.name in REDUCTIONS:
-        yield from REDUCING
-    elif at.step.name in EXPANSIONS:
-        yield from (*SUMMING, *BROADCASTING)
-    elif at.step.name in RESHAPES | JOINS:
-        yield from REARRANGING
-    elif is_inverting(at):
-        yield from INVERTING
-    elif is_pointwise(at):
-        yield from (*POINTWISE, *SUMMING, *BROADCASTING)
-    elif at.step.name in NORM_NAMES:
-        yield from OF_NORM
-    elif is_picking(at):
-        yield from PICKING
-    elif is_running(at):
-        yield from RUNNING
-    else:
-        yield from CONVOLUTION if is_convolution(at) else REARRANGING
-    yield from (*ONE_SIDE, *EXCHANGED, *TURNS)
+    own = next((operators for fits, operators in FAMILIES if fits(at)), REARRANGING)
+    return itertools.chain(OUTPUT_FORMS, own, ONE_SIDE, EXCHANGED, TURNS)
 
 
 def rare_family_of(at: At) -> Iterator[Operator]:
     """What goes wrong there more rarely."""
-    yield from (*THROUGH, *MOVING)
-    if at.step.name not in RESHAPES:
-        yield from REARRANGING
+    return itertools.chain(THROUGH, MOVING, () if at.name in RESHAPES else REARRANGING)
 
 
 def _whole(

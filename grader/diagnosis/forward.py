@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from grader.reference import other_steps
 from grader.reference.operand_view import At, shaped
 from grader.reference.operations import (
     ALONG_AN_AXIS,
@@ -24,21 +25,6 @@ from grader.reference.operations import (
     SUMS,
     axis_of,
     step_name,
-    value_name,
-)
-from grader.reference.other_steps import (
-    Change,
-    along_or_all,
-    first_ones,
-    identity,
-    less_one,
-    mask_at,
-    only_factor,
-    only_summand,
-    other_mask,
-    then,
-    with_constant,
-    with_option,
 )
 from grader.reference.symbolic_numbers import spelling
 from grader.reference.trace import Position, Step, Trace
@@ -80,10 +66,14 @@ def _another_size(trace: Trace, spot: Any, form: str, here: str, there: str) -> 
     sizes, steps = _sizes(trace), spot.steps(trace)
     if any(not math.isclose(SIZES[form](sizes[here]), *trace.steps[i].constants.values()) for i in steps):
         raise ValueError("the number is made of something else in this trial")
-    return dict.fromkeys(steps, lambda step: with_constant(step, lambda _: SIZES[form](sizes[there])))
+    return dict.fromkeys(steps, lambda step: other_steps.with_constant(step, lambda _: SIZES[form](sizes[there])))
 
 
-TURNED: Mapping[str, Change] = {"add": torch.sub, "sub": torch.add, "__rsub__": lambda x, constant: constant + x}
+TURNED: Mapping[str, other_steps.Change] = {
+    "add": torch.sub,
+    "sub": torch.add,
+    "__rsub__": lambda x, constant: constant + x,
+}
 OTHER_CONSTANTS: Mapping[str, Callable[[float], float]] = {  # the constant itself, where it has no other
     "rooted": lambda c: math.sqrt(c) if c > 0 else c, "squared": lambda c: c * c,
     "inverted": lambda c: 1 / c if c else c, "negated": lambda c: -c,
@@ -113,7 +103,7 @@ def _broadcasts_unless_reshaped(at: At) -> bool:
     if at.name not in RESHAPES or at.others:
         return False
     try:
-        other = at.trace.with_steps({at.step.index: identity})
+        other = at.trace.with_steps({at.step.index: other_steps.identity})
     except IMPOSSIBLE:
         return False
     later = zip(at.trace.steps[at.step.index + 1 :], other.steps[at.step.index + 1 :], strict=True)
@@ -130,7 +120,7 @@ def _fills(at: At) -> bool:
 
 
 def _masks(at: At, rank: int = 0) -> bool:
-    mask = at.step.args[mask_at(at.step)] if at.name in {"masked_fill", "masked_fill_", "where"} else None
+    mask = at.step.args[other_steps.mask_at(at.step)] if at.name in {"masked_fill", "masked_fill_", "where"} else None
     return isinstance(mask, torch.Tensor) and mask.dim() >= rank
 
 
@@ -169,51 +159,53 @@ def _is_product_of_two(at: At) -> bool:
 
 # The likeliest first.
 STEPS = (
-    _step("constant-missing", "wrong-point", lambda step: with_constant(step, lambda c: 0.0),
+    _step("constant-missing", "wrong-point", lambda step: other_steps.with_constant(step, lambda c: 0.0),
           lambda at: _is_with_number(at, SUMS), tell=_number),
-    _step("constant-missing", "missing-local", lambda step: with_constant(step, lambda c: 1.0),
+    _step("constant-missing", "missing-local", lambda step: other_steps.with_constant(step, lambda c: 1.0),
           lambda at: _is_with_number(at, PRODUCTS), tell=_number),
     _step("sign-turned", "wrong-sign", lambda step: replace(step, func=TURNED[step.name]),
           lambda at: at.name in TURNED),
     _step("sum-of-mean", "sum-for-mean", lambda step: replace(step, func=torch.sum),
           lambda at: at.name in AVERAGES and not at.is_last),
-    _step("reduced-along-another-axis", "summed-wrong-axis", along_or_all,
+    _step("reduced-along-another-axis", "summed-wrong-axis", other_steps.along_or_all,
           lambda at: at.name in REDUCTIONS and at.y.dim() > 0 and bool(at.step.operands),
           each=lambda at: (*_other_axes(at), {"axis": None}),
           tell=lambda at, axis: {"axis": "all" if axis is None else axis}),
-    _step("operation-left-out", "missing-local", identity,
+    _step("operation-left-out", "missing-local", other_steps.identity,
           lambda at: at.name not in RESHAPES | SUMS | PRODUCTS and not at.others and not _fills(at)
           and at.y.shape == at.x.shape and at.y.dim() > 0 and len(at.trace.steps) > 1),
-    _step("operation-left-out", "wrong-point", identity, lambda at: _fills(at) and at.y.shape == at.x.shape),
-    _step("operation-left-out", "transposed", identity,
+    _step("operation-left-out", "wrong-point", other_steps.identity,
+          lambda at: _fills(at) and at.y.shape == at.x.shape),
+    _step("operation-left-out", "transposed", other_steps.identity,
           lambda at: at.name in PERMUTATIONS and at.y.shape == at.x.shape),
-    _step("along-another-axis", "summed-wrong-axis", along_or_all,  # of an operation that keeps the shape
+    _step("along-another-axis", "summed-wrong-axis", other_steps.along_or_all,  # of an operation that keeps the shape
           lambda at: axis_of(at.step) is not None and at.y.shape == at.x.shape and at.x.dim() > 1 and not at.others,
           each=_other_axes),
-    _step("shapes-not-in-line", "broadcast-accident", identity, _broadcasts_unless_reshaped),
-    _step("another-constant", "wrong-point", lambda step, how: with_constant(step, OTHER_CONSTANTS[how]),
+    _step("shapes-not-in-line", "broadcast-accident", other_steps.identity, _broadcasts_unless_reshaped),
+    _step("another-constant", "wrong-point", lambda step, how: other_steps.with_constant(step, OTHER_CONSTANTS[how]),
           lambda at: has_number(at) and at.name not in PRODUCTS, each=_other_constants, tell=_number),
-    _step("another-constant", "wrong-factor", lambda step, how: with_constant(step, OTHER_CONSTANTS[how]),
+    _step("another-constant", "wrong-factor", lambda step, how: other_steps.with_constant(step, OTHER_CONSTANTS[how]),
           lambda at: has_number(at) and at.name in PRODUCTS, each=_other_constants, tell=_number),
-    _step("mean-less-one", "wrong-factor", less_one, lambda at: at.name in AVERAGES),
+    _step("mean-less-one", "wrong-factor", other_steps.less_one, lambda at: at.name in AVERAGES),
     _step("reshaped-in-forward", "reshape-for-transpose",  # to the shape that the permutation would give
           lambda step: replace(step, func=lambda x, *args, **kwargs: x.reshape(step.func(x, *args, **kwargs).shape)),
           lambda at: at.name in PERMUTATIONS),
-    _step("first-ones-selected", "wrong-operand", first_ones, lambda at: at.name == "topk"),
-    _step("summand-left-out", "missing-path", only_summand,
+    _step("first-ones-selected", "wrong-operand", other_steps.first_ones, lambda at: at.name == "topk"),
+    _step("summand-left-out", "missing-path", other_steps.only_summand,
           lambda at: at.name in {"add", "sub"} and len(at.others) == 1,
           each=lambda at: ({"where": where} for where, _ in at.step.operands),
           tell=lambda at, where: {"operand": at.named(at.key(where))}),
-    _step("factor-left-out", "missing-local", only_factor, lambda at: at.name in {"mul", "div"},
+    _step("factor-left-out", "missing-local", other_steps.only_factor, lambda at: at.name in {"mul", "div"},
           each=lambda at: ({"where": where} for where, _ in at.step.sources if at.name == "mul" or where == (1,)),
           tell=lambda at, where: {"operand": at.named(dict(at.step.sources)[where])}),
-    _step("places-from-one", "wrong-operand", lambda step: then(step, lambda places: places + 1),
+    _step("places-from-one", "wrong-operand", lambda step: other_steps.then(step, lambda places: places + 1),
           lambda at: at.name == "arange"),
-    _step("mask-turned-round", "inverted-mask", other_mask(torch.logical_not), _masks),
-    _step("mask-transposed", "inverted-mask", other_mask(lambda mask: mask.mT), lambda at: _masks(at, rank=2)),
-    _step("another-option", "wrong-local", with_option, lambda at: True, each=_options),
-    _step("another-option", "broadcast-accident", with_option, lambda at: at.step.kwargs.get("keepdim") is True,
-          each=lambda at: ({"name": "keepdim", "value": False},)),
+    _step("mask-turned-round", "inverted-mask", other_steps.other_mask(torch.logical_not), _masks),
+    _step("mask-transposed", "inverted-mask", other_steps.other_mask(lambda mask: mask.mT),
+          lambda at: _masks(at, rank=2)),
+    _step("another-option", "wrong-local", other_steps.with_option, lambda at: True, each=_options),
+    _step("another-option", "broadcast-accident", other_steps.with_option,
+          lambda at: at.step.kwargs.get("keepdim") is True, each=lambda at: ({"name": "keepdim", "value": False},)),
     _step("factors-by-themselves", "wrong-operand",  # whose derivatives are the factors themselves
           lambda step: replace(step, func=lambda a, b: (a * a + b * b) / 2), _is_product_of_two),
     Operator("number-of-another-size", "wrong-factor", _another_size, each=_other_sizes, kind=Kind.FORWARD,
@@ -244,7 +236,10 @@ def _masked_later(trace: Trace, spot: Any) -> Changes:
     """0 behind the next step, and not -inf in front of it."""
     at = _at(trace, spot)
     mask = at.step.args[1]
-    return {at.step.index: identity, _next(at).index: lambda after: then(after, lambda y: y.masked_fill(mask, 0.0))}
+    return {
+        at.step.index: other_steps.identity,
+        _next(at).index: lambda after: other_steps.then(after, lambda y: y.masked_fill(mask, 0.0)),
+    }
 
 
 RARER_STEPS = (
@@ -277,7 +272,7 @@ def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Step, P
                 like = step.operand(where)
                 if key != source and values[key].shape == like.shape and values[key].dtype == like.dtype:
                     code = "wrong-point" if len(step.sources) == 1 and step.key in relevant else "wrong-operand"
-                    told = {"there": value_name(trace, key), "here": value_name(trace, source)}
+                    told = {"there": At(trace, step).named(key), "here": At(trace, step).named(source)}
                     yield replace(TAKEN_OF_ANOTHER, code=code), step, where, key, told
 
 

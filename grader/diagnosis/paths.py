@@ -13,30 +13,18 @@ from typing import Any
 
 import torch
 
-from grader.reference.edges import (
-    Edge,
-    Uses,
-    bypassed,
-    in_loops,
-    is_carried,
-    steps_between,
-    through,
-    used_often,
-    uses_of,
-    value_of,
-)
+from grader.reference.edges import Edge, between, bypassed, in_loops, is_carried, through, used_often, uses_of, value_of
 from grader.reference.operand_view import At
-from grader.reference.operations import AVERAGES, step_name, value_name
+from grader.reference.operations import step_name, value_name
 from grader.reference.trace import Line, Place, Rule, Rules, Step, Trace, Use
 
 from .operator import Kind, Operator, Parameters, Spot
 
 LAST_TURNS, NO_TURN = (1, 2, 3), slice(0, 0)
-Choice = tuple[Operator, Parameters, Parameters]  # with what is told
-ChoiceAt = tuple[*Choice, Step | None]  # and the step that it is about
+ChoiceAt = tuple[Operator, Parameters, Parameters, Step | None]  # with what is told, and the step that it is about
 
 
-def _turned_off(trace: Trace, _: object, edges: tuple[Edge, ...], keep: slice) -> Uses:
+def _turned_off(trace: Trace, _: object, edges: tuple[Edge, ...], keep: slice) -> frozenset[Use]:
     found: set[Use] = set()
     for uses in (edge.uses(trace) for edge in edges):
         if not uses[keep] and keep != NO_TURN:
@@ -50,10 +38,11 @@ def _own_turn_missing(trace: Trace, wrt: str, edges: tuple[Edge, ...]) -> torch.
     return trace.backward(wrt) - trace.backward(wrt, skip=_turned_off(trace, None, edges, NO_TURN))
 
 
-MISSING_ALIKE = Operator("paths-alike-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges),
-                         kind=Kind.EDGES)  # fmt: skip
 OWN_TURN_MISSING = Operator("own-turn-missing", "missing-path", _own_turn_missing, kind=Kind.SWEEP)
-MISSING = Operator("path-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges), kind=Kind.EDGES)
+MISSING, MISSING_ALIKE = (
+    Operator(name, "missing-path", lambda trace, _, edges: uses_of(trace, edges), kind=Kind.EDGES)
+    for name in ("path-missing", "paths-alike-missing")
+)
 TURNS_KEPT = tuple(
     (Operator(name, "missing-path", _turned_off, kind=Kind.EDGES), turns) for name, turns in (
         ("no-gradient-through-loop", NO_TURN), *(("only-last-turns", slice(-turns, None)) for turns in LAST_TURNS),
@@ -71,11 +60,16 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
                 if count > 1 or not is_carried(trace, dropped[0]):
                     yield MISSING, {"edges": dropped}, told, dropped
     handed_out: list[Edge] = []
-    for edge, exits in in_loops(trace, wrt):
-        if exits and len(edge.uses(trace)) > 1 and is_carried(trace, edge):
-            handed_out.append(edge)
-        for operator, chosen, turns in _loop_choices(trace, edge, exits):
-            yield operator, {"edges": (edge,), **chosen}, {"step": through(trace, (edge,))[0], **turns}, (edge,)
+    for edge, exits in (pair for pair in in_loops(trace, wrt) if len(pair[0].uses(trace)) > 1):
+        carried = bool(exits) and is_carried(
+            trace, edge
+        )  # where nothing leaves the loop, it cannot go without all of it
+        handed_out += [edge] if carried else []
+        told = {"step": through(trace, (edge,))[0], "value": value_of(trace, edge)}
+        for operator, keep in TURNS_KEPT:
+            if keep != NO_TURN or carried:
+                turns = len(range(*keep.indices(99)))
+                yield operator, {"edges": (edge,), "keep": keep}, {**told, "turns": turns}, (edge,)
     if handed_out:
         yield OWN_TURN_MISSING, {"edges": tuple(handed_out)}, {}, tuple(handed_out)
     yield from _alike(trace, wrt)
@@ -91,17 +85,6 @@ def _alike(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Param
         if len({edge.source for edge in alike}) == len(alike) > 1:
             step = replace(trace.steps[trace.turns[alike[0].line][0]], nth=0)
             yield MISSING_ALIKE, {"edges": alike}, {"step": step_name(step)}, alike
-
-
-def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator[Choice]:
-    """Of an edge that a loop goes through; where nothing leaves the loop, it cannot go without all of it."""
-    count = len(edge.uses(trace))
-    if count < 2:
-        return
-    for operator, keep in TURNS_KEPT:
-        if keep != NO_TURN or (exits and is_carried(trace, edge)):
-            turns = len(range(*keep.indices(99)))
-            yield operator, {"keep": keep}, {"value": value_of(trace, edge), "turns": turns}
 
 
 def _derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
@@ -146,14 +129,10 @@ def _forward_of_upstream(trace: Trace, wrt: str, linear: bool) -> torch.Tensor:
 FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local", _forward_of_upstream)
 
 
-def _once(trace: Trace) -> list[Step]:
-    """The steps whose line is taken once."""
-    return [step for step in trace.steps if len(trace.turns[step.line]) == 1]
-
-
 def whole_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
     """Ways of their own to the gradient."""
-    relevant, variable, single = trace.depends(wrt), trace.inputs[wrt], _once(trace)
+    relevant, variable = trace.depends(wrt), trace.inputs[wrt]
+    single = [step for step in trace.steps if len(trace.turns[step.line]) == 1]
     for step in single:
         within = [key for _, key in step.operands if key in relevant]
         if step.name == "mul" and len(within) == 2 and step.value.shape == variable.shape:
@@ -176,17 +155,12 @@ def value_choices(trace: Trace) -> Iterator[ChoiceAt]:
         yield FORWARD_VALUE, {"at": step.line}, {"value": value_name(trace, step.key)}, step
 
 
-def averages(trace: Trace) -> bool:
-    """The forward pass takes a mean."""
-    return any(step.name in AVERAGES for step in trace.steps)
-
-
 def _sources(at: At) -> Iterator[Parameters]:
     """The values of its shape that the value of a step is a function of, by several operations: the nearest first."""
     values = at.trace.values() if at.step.operands and len(at.trace.turns[at.step.line]) == 1 else {}
     reached = at.trace.reaches(at.step.key) - {at.step.key} if values else set()
     for key in (key for key in reversed(values) if key in reached and values[key].shape == at.y.shape):
-        if steps_between(at.trace, key, at.step.index):
+        if between(at.trace, key, at.step.index):
             yield {"source": at.trace.steps[int(key[1:])].line if key.startswith("%") else key}
 
 
@@ -217,7 +191,7 @@ def _function(name: str, code: str, change: Callable[..., torch.Tensor]) -> Oper
         rules: dict[Place, Rule] = {}
         for index in spot.steps(trace):
             key = _key(trace, source)
-            if not (steps := steps_between(trace, key, index)):
+            if not (steps := between(trace, key, index)):
                 raise ValueError("this is no function of that value in this trial")
             y = trace.steps[index].value
             rules |= bypassed(trace, key, index, lambda g, steps=steps, key=key, y=y: change(steps, key, y, g))  # type: ignore[misc]

@@ -17,11 +17,12 @@ import numpy as np
 from grader.exercise import RETURN, Declaration, Exercise, Routine
 from grader.reference.compare import agrees, scaled_error
 from grader.reference.operation_recorder import trace_of
+from grader.reference.operations import AVERAGES
 from grader.reference.references import rounding
 from grader.reference.trace import Place
 from grader.reference.trial import IMPOSSIBLE, Trial, Vague
 
-from . import factors, facts, paths, rows
+from . import factors, facts, rows
 from .candidates import MOST_CHANGES, Candidate, Problem, both, rank
 from .facts import Pair, Wrong, off
 from .mistake import Fact, Mistake
@@ -221,7 +222,7 @@ class Search:
     @cached_property
     def _averages(self) -> bool:
         traced = isinstance(self.problem.exercise, Exercise) and (self.problem.has_graph or not self.problem.wrt)
-        return traced and paths.averages(self.problem.trace(self.problem.first))
+        return traced and any(step.name in AVERAGES for step in self.problem.trace(self.problem.first).steps)
 
     def _first(self, candidates: Iterable[Candidate]) -> Candidate | None:
         left = (one for one in candidates if one.is_of_end or not self.budget.is_spent)

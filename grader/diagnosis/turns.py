@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -16,10 +16,10 @@ from .operator import BY_VALUE, Kind, Operator, Parameters, Spot
 from .upstream import counts, maker
 
 
-def _turns(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
-    """In a loop: the same value one turn before or after its own."""
+def _turns(at: At) -> Iterator[Parameters]:
+    """In a loop: a partner one turn before or after its own, or in the last."""
     steps = at.trace.turns[at.step.line]
-    for where in (where for where in places if counts(at, where)) if len(steps) > 1 else ():
+    for where in (where for where in at.others if counts(at, where)) if len(steps) > 1 else ():
         if len({dict(at.trace.steps[i].operands).get(where) for i in steps}) == len(steps):
             yield from ({"where": where, "by": by} for by in (-1, 1, "last"))
 
@@ -101,8 +101,7 @@ TURNS = (
     Operator("derivative-from-state-before", "wrong-point", _state_before,
              lambda at: len(at.trace.turns[at.step.line]) > 1 and at.name in BY_VALUE,
              tell=lambda at: {"value": at.named(at.step.key)}),
-    Operator("partner-of-another-turn", "wrong-operand", _of_another_turn, each=lambda at: _turns(at, at.others),
-             tell=_told_turn),
+    Operator("partner-of-another-turn", "wrong-operand", _of_another_turn, each=_turns, tell=_told_turn),
 )  # fmt: skip
 
 
@@ -126,16 +125,6 @@ def _vjp_of(other: Step, where: Position, _: Trace, __: Step, g: torch.Tensor) -
     return other.vjp(where, g)
 
 
-def _loop_values(trace: Trace) -> Iterator[tuple[Step, Position]]:
-    """Where a loop takes what came in, and from its second turn on what the turn before has made."""
-    for step in trace.steps:
-        taken = [trace.steps[i] for i in trace.turns[step.line]]
-        for where, key in step.operands if step is taken[0] and len(taken) > 1 else ():
-            later = [dict(one.operands).get(where, "") for one in taken[1:]]
-            if key not in later and all(one.startswith("%") and int(one[1:]) > step.index for one in later):
-                yield step, where
-
-
 def _gone_back_once(trace: Trace, wrt: str, line: Line, where: Position) -> torch.Tensor:
     """What arrives where the last turn begins goes straight to what came into the loop."""
     first, *_, last = (trace.steps[i] for i in (*trace.turns[line], trace.turns[line][-1]))
@@ -153,9 +142,13 @@ GONE_BACK_ONCE = Operator("gone-back-once", "missing-path", _gone_back_once, kin
 def loop_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
     """Loops gone back through otherwise: operator, parameters, what is told."""
     relevant, found = trace.depends(wrt), dict[str, tuple[Line, Position]]()
-    for step, where in _loop_values(trace):
-        if (key := dict(step.operands)[where]) in relevant and step.key in relevant:
-            found.setdefault(key, (step.line, where))
+    for step in trace.steps:
+        taken = [trace.steps[i] for i in trace.turns[step.line]]
+        for where, key in step.operands if step is taken[0] and len(taken) > 1 and step.key in relevant else ():
+            later = [dict(one.operands).get(where, "") for one in taken[1:]]
+            made = all(one.startswith("%") and int(one[1:]) > step.index for one in later)
+            if made and key in relevant and key not in later:  # what came in, and then what the turn before has made
+                found.setdefault(key, (step.line, where))
     if found:
         yield MIRRORED, {}, {}
     for line, where in found.values():

@@ -142,7 +142,7 @@ def bypassed(trace: Trace, source: str, index: int, change: Callable[[torch.Tens
     return rules
 
 
-def steps_between(trace: Trace, source: str, index: int) -> list[Step]:
+def between(trace: Trace, source: str, index: int) -> list[Step]:
     """The steps that make the value of a step from another value and what has nothing to do with that."""
     inside = (trace.reaches(trace.steps[index].key) & trace.depends(source)) - {source}
     steps = [step for step in trace.steps[: index + 1] if step.key in inside]
