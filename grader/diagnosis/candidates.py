@@ -219,11 +219,7 @@ class Problem:
 
     def on_one_path(self) -> list[Candidate]:
         """A slip on one of several paths only."""
-        every = (
-            self._on_paths(self.trace(self.first), lambda edit: edit.code != "inverted-mask", most=40)
-            if self.has_graph
-            else ()
-        )
+        every = self._on_paths(self.trace(self.first), lambda edit: edit.code != "inverted-mask", most=40)
         return self.remembered("on one path", lambda: itertools.islice(every, MOST))
 
     def pairs(self) -> list[Candidate]:
@@ -251,9 +247,8 @@ class Problem:
 
     def _changes(self) -> tuple[list[Candidate], np.ndarray]:
         right, found = self.end(self.first).right, dict[bytes, tuple[Candidate, np.ndarray]]()
-        single = [
-            one for one in (*self.plain(), *self.rarer()) if one.is_single and one.edits[0].operator.kind in WAY_BACK
-        ]
+        every = (one for one in (*self.plain(), *self.rarer()) if one.is_single)
+        single = (one for one in every if one.edits[0].operator.kind in WAY_BACK)
         for one in sorted(single, key=lambda one: -COUNTS.get(one.edits[0].operator.name, 0))[:MOST_CHANGES]:
             try:
                 computed = self.compute(one, self.first)
@@ -277,9 +272,8 @@ class Problem:
             yield from self._in_forward(trace, plain=True)
             return
         for skip in dict.fromkeys((idle_edges(trace, self.wrt), ())):
-            yield from (
-                Candidate((edit,), skip) for edit in self._local(trace, (*ARRIVING, *NORMS, *ADDED_LATE), family_of)
-            )
+            local = self._local(trace, (*ARRIVING, *NORMS, *ADDED_LATE), family_of)
+            yield from (Candidate((edit,), skip) for edit in local)
             yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
         for step, spot in _spots(trace, trace.depends(self.wrt)):
             yield from (Candidate((edit,)) for edit in _edits_at(At(trace, step), paths.FUNCTIONS, spot))
@@ -288,10 +282,8 @@ class Problem:
         yield from itertools.starmap(_whole, paths.value_choices(trace))
         yield from self._along_paths(trace)
         yield from self._on_paths(trace, lambda edit: edit.code in LEFT_OUT, most=2)
-        yield from itertools.starmap(_whole, paths.whole_choices(trace, self.wrt))
-        yield from itertools.starmap(_whole, turns.loop_choices(trace, self.wrt))
-        if not trace.upstream_name:
-            yield from itertools.starmap(_whole, difference.difference_choices(trace, self.wrt))
+        for choices in (paths.whole_choices, turns.loop_choices, difference.difference_choices):
+            yield from itertools.starmap(_whole, choices(trace, self.wrt))
 
     def _rarer(self) -> Iterator[Candidate]:
         if not isinstance(self.exercise, Exercise):
@@ -308,12 +300,10 @@ class Problem:
         if self.answer.kind == "gradient":
             yield from itertools.starmap(_whole, rows.rarer_input_choices(trace, self.wrt))
             yield from self._options()
-            yield from itertools.starmap(_whole, rows.exchanged_inputs(trace, self.wrt))
-            yield from itertools.starmap(_whole, rows.rarer_upstream_choices(trace, self.wrt))
-            yield from itertools.starmap(_whole, rows.row_choices(trace, self.wrt))
-        yield from (
-            Candidate((edit,)) for edit in self._local(trace, (NEXT_FOR_UPSTREAM, *UPSTREAM_MOVED), rare_family_of)
-        )
+            for choices in (rows.exchanged_inputs, rows.rarer_upstream_choices, rows.row_choices):
+                yield from itertools.starmap(_whole, choices(trace, self.wrt))
+        local = self._local(trace, (NEXT_FOR_UPSTREAM, *UPSTREAM_MOVED), rare_family_of)
+        yield from (Candidate((edit,)) for edit in local)
 
     def _at_end(self, operators: Iterable[Operator]) -> Iterator[Candidate]:
         end = self.end(self.first)

@@ -78,7 +78,7 @@ WITHOUT_BELIEF = {"only-sign-of-difference", "times-belief",
 
 def difference_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
     """Operator, parameters, what is told; nothing where the right gradient is no such difference."""
-    beliefs, truths = beliefs_of(trace, wrt), truths_of(trace, wrt)
+    beliefs, truths = ({}, {}) if trace.upstream_name else (beliefs_of(trace, wrt), truths_of(trace, wrt))
     pairs = ((b, t) for b in beliefs for t in truths if difference_of(trace, wrt, beliefs[b], truths[t]) is not None)
     form = next(pairs, None) if trace.inputs[wrt].numel() >= LEAST else None
     if form is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -227,11 +228,6 @@ MOVED = (
                            for axis, size in enumerate(end.right.shape) if size > 2 and not size % 2)),
 )  # fmt: skip
 
-MATRIX_PRODUCTS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "a @ b": lambda a, b: a @ b, "a.T @ b": lambda a, b: a.T @ b,
-    "a @ b.T": lambda a, b: a @ b.T, "(b @ a).T": lambda a, b: (b @ a).T,
-}  # fmt: skip
-
 
 def _all_arrays(end: End) -> dict[str, np.ndarray]:
     """What is at hand, the other answers of the exercise among it."""
@@ -239,42 +235,27 @@ def _all_arrays(end: End) -> dict[str, np.ndarray]:
     return {name: value for name, value in {**end.arrays, **others}.items() if value is not None and value.ndim}
 
 
-def _multiplications(end: End) -> Iterator[Parameters]:
-    arrays, shape = _all_arrays(end), end.right.shape
-    for a, b in itertools.combinations_with_replacement(arrays, 2):
-        wide = _shape(np.multiply, arrays[a], arrays[b])
-        if wide == shape:
-            yield {"a": a, "b": b, "summed": False}
-        elif wide and len(wide) == len(shape) + 1 and wide[1:] == shape:
-            yield {"a": a, "b": b, "summed": True}
+FORMULAS: Mapping[str, Callable[..., Any]] = {
+    "{} * {}": np.multiply, "({} * {}).sum(0)": lambda a, b: (a * b).sum(0),
+    **{f"{{}}.{how}({axis})": partial(reduce, axis=axis) for axis in range(3) for how, reduce in SUMMED.items()},
+    "{} @ {}": np.matmul, "{}.T @ {}": lambda a, b: a.T @ b,
+    "{} @ {}.T": lambda a, b: a @ b.T, "({1} @ {0}).T": lambda a, b: (b @ a).T,
+}  # fmt: skip
 
 
-def _reductions(end: End) -> Iterator[Parameters]:
-    for name, array in _all_arrays(end).items():
-        for axis in range(array.ndim):
-            if array.shape[:axis] + array.shape[axis + 1 :] == end.right.shape:
-                yield from ({"name": name, "axis": axis, "how": how} for how in SUMMED)
-
-
-def _matrix_products(end: End) -> Iterator[Parameters]:
-    matrices = {name: array for name, array in _all_arrays(end).items() if array.ndim == 2}
-    for a, b in itertools.product(matrices, repeat=2):
-        for product, compute in MATRIX_PRODUCTS.items():
-            if _shape(compute, matrices[a], matrices[b]) == end.right.shape:
-                yield {"a": a, "b": b, "product": product}
+def _products(end: End) -> Iterator[Parameters]:
+    arrays = _all_arrays(end)
+    for formula, compute in FORMULAS.items():
+        for names in itertools.product(arrays, repeat=formula.count("{")):
+            in_order = "*" not in formula or list(names) == sorted(names, key=list(arrays).index)
+            if in_order and _shape(compute, *(arrays[name] for name in names)) == end.right.shape:
+                yield {"formula": formula, "names": names}
 
 
 PRODUCTS = (
     _end("a-product", "wrong-operand",
-         lambda end, a, b, summed: (_all_arrays(end)[a] * _all_arrays(end)[b]).sum(axis=0 if summed else ()),
-         each=_multiplications,
-         tell=lambda end, a, b, summed: {"formula": f"({a} * {b}).sum(0)" if summed else f"{a} * {b}"}),
-    _end("a-product", "wrong-operand", lambda end, name, axis, how: SUMMED[how](_all_arrays(end)[name], axis=axis),
-         each=_reductions, tell=lambda end, name, axis, how: {"formula": f"{name}.{how}({axis})"}),
-    _end("a-product", "wrong-operand",
-         lambda end, a, b, product: MATRIX_PRODUCTS[product](_all_arrays(end)[a], _all_arrays(end)[b]),
-         each=_matrix_products,
-         tell=lambda end, a, b, product: {"formula": product.replace("a", "\0").replace("b", b).replace("\0", a)}),
+         lambda end, formula, names: FORMULAS[formula](*(_all_arrays(end)[name] for name in names)),
+         each=_products, tell=lambda end, formula, names: {"formula": formula.format(*names)}),
 )  # fmt: skip
 
 OF_VALUES: Mapping[str, Change] = {
