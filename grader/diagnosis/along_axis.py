@@ -25,7 +25,7 @@ def _has_axis(at: At) -> bool:
     return axis_of(at.step) is not None
 
 
-def _averages(at: At) -> bool:
+def averages(at: At) -> bool:
     return at.name in AVERAGES
 
 
@@ -60,16 +60,16 @@ def _root(value: torch.Tensor) -> torch.Tensor:
 
 
 REDUCING = (
-    Operator("mean-not-divided", "sum-for-mean", lambda at: at.back() * at.n, _averages, tell=lambda at: {"n": at.n}),
-    Operator("mean-divided-twice", "extra-factor", lambda at: at.back() / at.n, _averages, tell=lambda at: {"n": at.n}),
-    Operator("sum-divided", "mean-for-sum", lambda at: at.back() / at.n, lambda at: not _averages(at),
+    Operator("mean-not-divided", "sum-for-mean", lambda at: at.back() * at.n, averages, tell=lambda at: {"n": at.n}),
+    Operator("mean-divided-twice", "extra-factor", lambda at: at.back() / at.n, averages, tell=lambda at: {"n": at.n}),
+    Operator("sum-divided", "mean-for-sum", lambda at: at.back() / at.n, lambda at: not averages(at),
              tell=lambda at: {"n": at.n}),
     Operator("only-first-reduced", "partial-batch", _only_first, tell=_axes_told,
              each=lambda at: ({"some": some} for some in subsets(tuple(range(len(_reduced(at))))))),
     Operator("terms-squared", "wrong-local", lambda at: at.back() * 2 * at.x),
     Operator("root-of-reduction", "wrong-local", lambda at: at.back(at.g / (2 * _root(at.y)))),
     Operator("divided-by-another-count", "wrong-factor", lambda at, count: at.back() * at.n / COUNTS[count](at),
-             _averages, lambda at: ({"count": count} for count in COUNTS if count == "less-one" or at.y.numel() > 1),
+             averages, lambda at: ({"count": count} for count in COUNTS if count == "less-one" or at.y.numel() > 1),
              lambda at, count: {"count": count, "size": COUNTS[count](at), "n": at.n}),
 )  # fmt: skip
 

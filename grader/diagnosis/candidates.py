@@ -94,11 +94,6 @@ class Candidate:
         return bool(self.edits) and all(edit.operator.kind is Kind.END for edit in self.edits)
 
     @property
-    def says_where(self) -> bool:
-        """It says in which term something is wrong, and not in what way: less than another name does."""
-        return bool(self.edits) and self.edits[0].operator.name == "part-negated"
-
-    @property
     def is_single(self) -> bool:
         """One edit that goes with another one; a single sum over the batch goes with anything."""
         return len(self.edits) == 1 and not (self.only or self.skip) and self.code != "extra-batch-sum"
@@ -211,7 +206,10 @@ class Problem:
 
     def plain(self) -> list[Candidate]:
         """Every mistake that can be computed without the exercise's help, the most specific first."""
-        return self.remembered("plain", lambda: sorted(self._plain(), key=lambda one: (rank(one), one.says_where)))
+        by_place = "part-negated"  # says in which term something is wrong, and not in what way: less than another name
+        return self.remembered(
+            "plain", lambda: sorted(self._plain(), key=lambda one: (rank(one), one.edits[0].operator.name == by_place))
+        )
 
     def rarer(self) -> list[Candidate]:
         """More of them, for which a plain relation to the right answer is a likelier explanation."""
@@ -373,11 +371,10 @@ class Problem:
                 yield Candidate((Edit(operator, None, chosen, chosen),))
 
     def _with_option(self, end: End, name: str, value: int) -> np.ndarray:
-        trial = end.trial
+        trial, inputs = end.trial, {**end.trial.inputs, name: value}
         assert isinstance(self.exercise, Exercise)
         assert trial.out_g is not None
         assert trial.out is not None
-        inputs = {**trial.inputs, name: value}
         found = right_array(self.exercise, self.answer, trial.arguments, inputs, trial.out_g, trial.out)
         return end.right if found is None else found
 
@@ -444,9 +441,8 @@ def _edits_at(at: At, operators: Iterable[Operator], spot: Spot | None = None) -
             told["step"] = f"`{at.step.label}`"
     for operator in operators:
         try:
-            choices = (
-                [(chosen, operator.tell(at, **chosen)) for chosen in operator.each(at)] if operator.when(at) else []
-            )
+            every = operator.each(at) if operator.when(at) else ()
+            choices = [(chosen, operator.tell(at, **chosen)) for chosen in every]
         except IMPOSSIBLE:
             continue
         position = at.position if operator.kind is Kind.OPERAND else None

@@ -125,7 +125,6 @@ def _is_over_batch(at: At) -> bool:
 
 
 def _products(code: str, when: Callable[[At], bool]) -> Operator:
-    """The products in any order of their axes."""
     return Operator("products-not-summed", code, lambda at, order: _terms(at).permute(order), when,
                     lambda at: ({"order": order} for order in itertools.permutations(range(len(_shape(at)[0])))),
                     lambda at, order: _named(at))  # fmt: skip

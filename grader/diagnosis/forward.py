@@ -16,31 +16,20 @@ import torch
 
 from grader.reference import other_steps
 from grader.reference.operand_view import At, shaped
-from grader.reference.operations import (
-    ALONG_AN_AXIS,
-    AVERAGES,
-    PRODUCTS,
-    REDUCTIONS,
-    RESHAPES,
-    SUMS,
-    axis_of,
-    step_name,
-)
+from grader.reference.operations import ALONG_AN_AXIS, PRODUCTS, REDUCTIONS, RESHAPES, SUMS, axis_of, step_name
 from grader.reference.symbolic_numbers import spelling
 from grader.reference.trace import Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
+from .along_axis import averages
 from .operator import Changes, Kind, Operator, Parameters, Way
 from .rearranging import PERMUTATIONS
 
 
 def has_number(at: At) -> bool:
     """A plain number that is no axis and no exponent, and is taken together with an array."""
-    return (
-        bool(at.step.sources)
-        and len(at.step.constants) == 1
-        and at.name not in RESHAPES | ALONG_AN_AXIS | REDUCTIONS | {"pow"}
-    )
+    others = RESHAPES | ALONG_AN_AXIS | REDUCTIONS | {"pow"}
+    return bool(at.step.sources) and len(at.step.constants) == 1 and at.name not in others
 
 
 SIZES: Mapping[str, Callable[[float], float]] = {"{}": float, "sqrt({})": math.sqrt}
@@ -84,7 +73,6 @@ OTHER_CONSTANTS: Mapping[str, Callable[[float], float]] = {  # the constant itse
 
 
 def _is_with_number(at: At, names: set[str]) -> bool:
-    """A sum or product with a plain number."""
     return at.name in names and not at.others and len(at.step.constants) == 1
 
 
@@ -166,7 +154,7 @@ STEPS = (
     _step("sign-turned", "wrong-sign", lambda step: replace(step, func=TURNED[step.name]),
           lambda at: at.name in TURNED),
     _step("sum-of-mean", "sum-for-mean", lambda step: replace(step, func=torch.sum),
-          lambda at: at.name in AVERAGES and not at.is_last),
+          lambda at: averages(at) and not at.is_last),
     _step("reduced-along-another-axis", "summed-wrong-axis", other_steps.along_or_all,
           lambda at: at.name in REDUCTIONS and at.y.dim() > 0 and bool(at.step.operands),
           each=lambda at: (*_other_axes(at), {"axis": None}),
@@ -186,7 +174,7 @@ STEPS = (
           lambda at: has_number(at) and at.name not in PRODUCTS, each=_other_constants, tell=_number),
     _step("another-constant", "wrong-factor", lambda step, how: other_steps.with_constant(step, OTHER_CONSTANTS[how]),
           lambda at: has_number(at) and at.name in PRODUCTS, each=_other_constants, tell=_number),
-    _step("mean-less-one", "wrong-factor", other_steps.less_one, lambda at: at.name in AVERAGES),
+    _step("mean-less-one", "wrong-factor", other_steps.less_one, averages),
     _step("reshaped-in-forward", "reshape-for-transpose",  # to the shape that the permutation would give
           lambda step: replace(step, func=lambda x, *args, **kwargs: x.reshape(step.func(x, *args, **kwargs).shape)),
           lambda at: at.name in PERMUTATIONS),

@@ -27,13 +27,11 @@ VIEWS = {"reshape", "view", "flatten"}
 
 
 def _shares(name: str, code: str, shares: Callable[[torch.Tensor, Axes], torch.Tensor]) -> Operator:
-    """Other shares, from the operand."""
     return Operator(name, code, lambda at: applied(at, shares(at.x, axes_of(at)), axes_of(at)),
                     lambda at: at.x.dim() > 0, tell=lambda at: {"operand": at.named(at.source)})  # fmt: skip
 
 
 def _mixed(name: str, code: str, mixed: Callable[[Row], torch.Tensor], of: str = "softmax log_softmax") -> Operator:
-    """Another mixture of a row's entries."""
     return Operator(name, code, lambda at: mixed(Row.of(at)), lambda at: at.x.dim() > 0 and at.name in of.split())
 
 

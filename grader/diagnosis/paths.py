@@ -169,7 +169,6 @@ def _key(trace: Trace, source: str | Line) -> str:
 
 
 def _value(steps: list[Step], source: str, x: torch.Tensor) -> torch.Tensor:
-    """The function's value at another place."""
     values = {source: x}
     for step in steps:
         values[step.key] = step.apply({where: values[key] for where, key in step.operands if key in values})
@@ -177,7 +176,6 @@ def _value(steps: list[Step], source: str, x: torch.Tensor) -> torch.Tensor:
 
 
 def _derivative(steps: list[Step], source: str, x: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
-    """The contribution of the function, its derivative taken at another place."""
     leaf = x.detach().clone().requires_grad_()
     with torch.enable_grad():
         (found,) = torch.autograd.grad(_value(steps, source, leaf), leaf, g)

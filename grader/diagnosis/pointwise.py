@@ -21,7 +21,6 @@ Axes = tuple[int, ...]
 
 
 def _slopes(at: At) -> set[float]:
-    """Every number that the derivative is somewhere."""
     return set(at.slopes.flatten().tolist())
 
 
@@ -34,12 +33,10 @@ def _is_denominator(at: At) -> bool:
 
 
 def _slope(name: str, code: str, slope: Callable[[At], Any], when: Callable[[At], bool] = lambda at: True) -> Operator:
-    """The upstream gradient times a wrong derivative."""
     return Operator(name, code, lambda at: at.fitted(at.g * slope(at)), when)
 
 
 def _function(name: str, code: str, function: str, slope: Callable[[torch.Tensor, torch.Tensor], Any]) -> Operator:
-    """A wrong derivative of one function, from its operand and its value."""
     return _slope(name, code, lambda at: slope(at.x, at.y), lambda at: at.name in function.split())
 
 

@@ -21,7 +21,6 @@ MOST_OUTPUTS = 400
 
 
 def _place(at: At) -> int:
-    """Which of the joined parts the operand is."""
     return int(at.where[-1])
 
 
@@ -164,14 +163,10 @@ def _moved(at: At, array: torch.Tensor, how: str, axes: Axes) -> Parameters:
     return {"how": how, "axes": at.axes(array.shape[axis] for axis in axes)}
 
 
-def _mixes(at: At) -> bool:
-    """Several operands, of which one is moved against the others: a product, a convolution."""
-    return bool(at.others) and at.name not in {"add", "sub", *JOINS}
-
-
 MOVING = (
     Operator("partner-moved", "wrong-operand",
-             lambda at, where, how, axes: at.back(replaced={where: MOVED[how](at.step.operand(where), axes)}), _mixes,
+             lambda at, where, how, axes: at.back(replaced={where: MOVED[how](at.step.operand(where), axes)}),
+             lambda at: bool(at.others) and at.name not in {"add", "sub", *JOINS},  # one is moved against the others
              lambda at: ({"where": where, **move} for where in at.others for move in _moves(at.step.operand(where))),
              lambda at, where, **move: {"there": at.named(at.key(where)),
                                         **_moved(at, at.step.operand(where), **move)}),

@@ -26,7 +26,6 @@ def _end(name: str, code: str, rule: Callable[..., Any], *when: Callable[[End], 
 
 
 def _right(name: str, code: str, change: Change, *when: Callable[[End], bool]) -> Operator:
-    """The right answer, changed."""
     return _end(name, code, lambda end: change(end.right), *when)
 
 
@@ -84,16 +83,11 @@ def _without_entry(end: End, which: str) -> np.ndarray:
     return entries.reshape(end.right.shape)
 
 
-def _one_number(right: np.ndarray) -> float:
-    """The one number that an array has beside 0; 0 if there are others, or none."""
-    numbers = np.unique(right[right != 0])
-    return float(numbers[0]) if numbers.size and np.ptp(numbers) <= MATCH * abs(numbers[0]) else 0.0
-
-
 def _marks_inverted(right: np.ndarray) -> np.ndarray:
-    if not _one_number(right):
-        raise ValueError("the right answer has other numbers as well")
-    return np.where(right == 0, _one_number(right), 0.0)
+    numbers = np.unique(right[right != 0])
+    if not numbers.size or np.ptp(numbers) > MATCH * abs(numbers[0]):
+        raise ValueError("the right answer has other numbers as well, or none")
+    return np.where(right == 0, numbers[0], 0.0)
 
 
 def _other_answer(end: End, other: str) -> np.ndarray:
@@ -140,8 +134,7 @@ RIGHT_ANSWER = (
          tell=lambda end: {"upstream": end.upstream_name or "1"}),
     _end("output-everywhere", "forward-value", lambda end: np.broadcast_to(np.asarray(end.trial.out), end.right.shape),
          lambda end: end.is_gradient and end.trial.out_g is not None, tell=lambda end: {"output": end.output_name}),
-    _right("marks-inverted", "inverted-mask", _marks_inverted,
-           lambda end: bool(_one_number(end.right)) and not end.right.all()),
+    _right("marks-inverted", "inverted-mask", _marks_inverted, lambda end: not end.right.all()),
     _end("summand-for-factor", "wrong-operand",
          lambda end, name, sign: end.right / (factor := end.trial.inputs[name]) + sign * factor,
          lambda end: end.is_gradient,

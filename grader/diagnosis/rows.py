@@ -174,7 +174,6 @@ CODES = {
 
 
 def _input(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
-    """Some inputs changed."""
     return Operator(name, code, lambda trace, names, **how: {key: change(trace.inputs[key], **how) for key in names},
                     kind=Kind.INPUTS)  # fmt: skip
 

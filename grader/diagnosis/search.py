@@ -64,11 +64,7 @@ class Lacking(NamedTuple):
     array: np.ndarray
     right: np.ndarray
     rest: np.ndarray
-
-    @property
-    def part(self) -> np.ndarray:
-        found: np.ndarray = self.right - self.rest
-        return found
+    part: np.ndarray
 
     @property
     def replaces(self) -> bool | None:
@@ -191,7 +187,6 @@ class Search:
 
     @cached_property
     def _steps(self) -> int:
-        """How many steps there are to take for one candidate, in one trial."""
         return len(self.problem.trace(self.problem.first).steps) if self.problem.has_graph else 1
 
     @property
@@ -300,7 +295,7 @@ class Search:
         """Candidates that lack a part of the right answer, and what that is in each trial."""
         made = ((one, self._computed(one)) for one in self._plain if one.lacks)
         return [
-            (one, [Lacking(*line, rest) for line, rest in zip(self._given, rests, strict=True)])
+            (one, [Lacking(*line, rest, line.right - rest) for line, rest in zip(self._given, rests, strict=True)])
             for one, rests in made
             if rests is not None
         ]
@@ -330,7 +325,7 @@ class Search:
 
     def _spread_out(self) -> Mistake | None:
         """A share of one part, or of all of it, is divided evenly among the entries of a row."""
-        every = [Lacking(*one, np.zeros_like(one.right)) for one in self._given]
+        every = [Lacking(*one, 0 * one.right, one.right) for one in self._given]
         for named, lines in (*((_part(one), lines) for one, lines in self._lacking), ({}, every)):
             if any(line.part.ndim < 2 or line.part.shape != line.array.shape for line in lines):
                 continue

@@ -160,7 +160,6 @@ def _partner(at: At, where: Position) -> Parameters:
 
 
 def _functions(at: At) -> Iterator[Parameters]:
-    """The functions of one value that the forward pass applies."""
     plain = [At(at.trace, step) for step in at.trace.steps if len(step.operands) == 1 and step.name not in RESHAPES]
     return ({"where": where, "index": one.step.index} for where in at.others for one in plain if is_pointwise(one))
 
@@ -205,11 +204,6 @@ def _own_through(at: At) -> Iterator[Parameters]:
                 yield {"where": where, "inner": inner}
 
 
-def _joined(at: At) -> Iterator[Parameters]:
-    """Partners that are made of several parts, one behind the other."""
-    return ({"where": where} for where in at.others if at.key(where).startswith("%") and maker(at, where).name in JOINS)
-
-
 def _other_order(at: At, where: Position) -> torch.Tensor:
     made = maker(at, where).step
     return at.back(replaced={where: made.func(made.args[0][::-1], *made.args[1:], **made.kwargs)})
@@ -220,7 +214,8 @@ NEXT_FOR_UPSTREAM = Operator(
     _next_values, lambda at, key: {"there": at.named(key), **_arriving(at)}, Kind.UPSTREAM,
 )  # fmt: skip
 THROUGH = (
-    Operator("parts-of-partner-exchanged", "wrong-operand", _other_order, each=_joined, tell=_partner),
+    Operator("parts-of-partner-exchanged", "wrong-operand", _other_order, tell=_partner, each=lambda at: (
+             {"where": where} for where in at.others if at.key(where)[0] == "%" and maker(at, where).name in JOINS)),
     Operator("another-partner", "wrong-operand", lambda at, where, key: at.back(replaced={
              where: (made := maker(at, where)).step.apply({made.where: shaped(at.trace.values()[key], made.x)})}),
              each=_through_same,

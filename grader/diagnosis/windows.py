@@ -32,7 +32,6 @@ def _taps(at: At) -> list[int]:
 
 
 def _only(taps: list[int], kernel: torch.Tensor) -> torch.Tensor:
-    """The kernel with all other taps 0."""
     kept = torch.zeros_like(kernel.flatten(2))
     kept[:, :, taps] = kernel.flatten(2)[:, :, taps]
     return kept.view(kernel.shape)
@@ -64,7 +63,6 @@ def _summed_first(at: At, first: int) -> torch.Tensor:
 
 
 def _kernel(name: str, code: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
-    """Another kernel."""
     return Operator(name, code, lambda at: at.back(replaced={KERNEL: change(at.step.operand(KERNEL))}), _of_input)
 
 
