@@ -53,12 +53,6 @@ def _axes_told(at: At, some: tuple[int, ...]) -> Parameters:
                      for i in (_reduced(at)[k] for k in some)]}  # fmt: skip
 
 
-def _root(value: torch.Tensor) -> torch.Tensor:
-    if not bool((value > 0).all()):
-        raise ValueError("there is no root of this value")
-    return value.sqrt()
-
-
 REDUCING = (
     Operator("mean-not-divided", "sum-for-mean", lambda at: at.back() * at.n, averages, tell=lambda at: {"n": at.n}),
     Operator("mean-divided-twice", "extra-factor", lambda at: at.back() / at.n, averages, tell=lambda at: {"n": at.n}),
@@ -67,7 +61,7 @@ REDUCING = (
     Operator("only-first-reduced", "partial-batch", _only_first, tell=_axes_told,
              each=lambda at: ({"some": some} for some in subsets(tuple(range(len(_reduced(at))))))),
     Operator("terms-squared", "wrong-local", lambda at: at.back() * 2 * at.x),
-    Operator("root-of-reduction", "wrong-local", lambda at: at.back(at.g / (2 * _root(at.y)))),
+    Operator("root-of-reduction", "wrong-local", lambda at: at.back(at.g / (2 * at.y.sqrt()))),
     Operator("divided-by-another-count", "wrong-factor", lambda at, count: at.back() * at.n / COUNTS[count](at),
              averages, lambda at: ({"count": count} for count in COUNTS if count == "less-one" or at.y.numel() > 1),
              lambda at, count: {"count": count, "size": COUNTS[count](at), "n": at.n}),

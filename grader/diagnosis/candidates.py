@@ -39,7 +39,6 @@ from .windows import CONVOLUTION, PLACES, is_convolution
 FAITHFUL = 1e-6
 MOST, MOST_PAIRS, MOST_CHANGES = 500, 4000, 600
 LEFT_OUT = {"missing-local", "sum-for-mean"}
-Family = Callable[[At], Iterable[Operator]]
 
 SPECIFIC = (
     "inverted-mask overwritten transposed missing-path missing-upstream sum-for-mean mean-for-sum missing-batch-sum "
@@ -277,7 +276,6 @@ class Problem:
             yield from (Candidate((edit,)) for edit in _edits_at(At(trace, step), paths.FUNCTIONS, spot))
         for operator, step, where, key, told in forward.taken_of_another(trace, self.wrt):
             yield _whole(operator, {"spot": Spot(step.line, EVERY, where), "key": key}, told, step, where)
-        yield from itertools.starmap(_whole, paths.value_choices(trace))
         yield from self._along_paths(trace)
         yield from self._on_paths(trace, lambda edit: edit.code in LEFT_OUT, most=2)
         for choices in (paths.whole_choices, turns.loop_choices, difference.difference_choices):
@@ -310,7 +308,9 @@ class Problem:
                 told = {"answer": self.answer.name, **operator.tell(end, **chosen)}
                 yield Candidate((Edit(operator, None, chosen, told),))
 
-    def _local(self, trace: Trace, arriving: Iterable[Operator], family: Family) -> Iterator[Edit]:
+    def _local(
+        self, trace: Trace, arriving: Iterable[Operator], family: Callable[[At], Iterable[Operator]]
+    ) -> Iterator[Edit]:
         """Every wrong rule at every place on the way back."""
         relevant = trace.depends(self.wrt)
         for step, spot in _spots(trace, relevant):

@@ -75,11 +75,6 @@ def _count(at: At, axes: Axes) -> int:
     return math.prod(_shape(at)[0][axis] for axis in axes)
 
 
-def _parts(at: At) -> Iterator[Parameters]:
-    several = (axes for axes in subsets(_shape(at)[1]) if _count(at, axes) > 1)
-    return ({"axes": axes, "part": part} for axes in several for part in PARTS)
-
-
 def _part(at: At, axes: Axes, part: str) -> torch.Tensor:
     shape, summed = _shape(at)
     return _terms(at)[tuple(PARTS[part] if axis in axes else slice(None) for axis in range(len(shape)))].sum(summed)
@@ -111,7 +106,8 @@ SUMMING = (
     _sum("summed-over-too-much", "summed-wrong-axis", lambda axes, right: axes > right),
     _sum("summed-over-others", "summed-wrong-axis", lambda axes, right: not (axes < right or axes > right)),
     Operator("only-largest-term", "partial-batch", lambda at: _terms(at).amax(_shape(at)[1]), _is_sum, tell=_named),
-    Operator("only-some-terms", "partial-batch", _part, _is_sum, _parts, _named),
+    Operator("only-some-terms", "partial-batch", _part, _is_sum, lambda at: ({"axes": axes, "part": part}
+             for axes in subsets(_shape(at)[1]) if _count(at, axes) > 1 for part in PARTS), _named),
     Operator("mean-of-terms", "mean-for-sum", lambda at, axes: _terms(at).sum(_shape(at)[1]) / _count(at, axes),
              _is_sum, _of_summed, _named),
 )  # fmt: skip
@@ -190,10 +186,6 @@ def _between(name: str, code: str, *sides: tuple[str, Sides]) -> Operator:
                     as_chosen)  # fmt: skip
 
 
-def _inverse(name: str, code: str, rule: Callable[[At], torch.Tensor]) -> Operator:
-    return Operator(name, code, rule, lambda at: at.name in INVERSES)
-
-
 def _determinant(name: str, code: str, factor: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
     """The upstream gradient and the determinant, times something else than the inverse turned round."""
     return Operator(name, code, lambda at: (at.g * at.y)[..., None, None] * factor(at.x),
@@ -207,8 +199,8 @@ INVERTING = (
              ("right", lambda y: (None, y.mT))),
     _between("inverse-twice-on-one-side", "wrong-operand", ("left", lambda y: (y.mT @ y.mT, None)),
              ("right", lambda y: (None, y.mT @ y.mT))),
-    _inverse("inverse-entry-by-entry", "elementwise-for-matmul", lambda at: -at.g * at.y**2),
-    _inverse("inverse-entry-by-entry", "elementwise-for-matmul", lambda at: -at.g / at.x**2),
+    *(Operator("inverse-entry-by-entry", "elementwise-for-matmul", rule, lambda at: at.name in INVERSES)
+      for rule in (lambda at: -at.g * at.y**2, lambda at: -at.g / at.x**2)),
     _determinant("determinant-entry-by-entry", "elementwise-for-matmul", torch.reciprocal),
     _determinant("determinant-as-of-diagonal", "wrong-local", lambda x: (1 / x.diagonal(0, -2, -1)).diag_embed()),
     _determinant("determinant-without-inverse", "inverse-for-transpose", lambda x: x.mT),

@@ -180,7 +180,7 @@ def passes_where(answer: Answer, given: Given) -> Mistake | None:
                 return fact("shape-special", name, kinds=_kinds(trials))
     if kinds[1] == {LARGE_UPSTREAM_KIND}:
         return fact("not-linear", "right-for-small-upstream")
-    if (where := right_where(answer, right, wrong)) and not _sizes_tell(right, wrong):
+    if where := right_where(answer, right, wrong):
         return fact("hard-coded", "right-only-where", where=where)
     ranks = [{trial.setting.rank for trial in trials} for trials in (right, wrong)]
     any_rank = any(axis.startswith("_") for axis in right[0].setting.sizes)
@@ -199,12 +199,6 @@ def wrong_with(given: Given) -> Mistake | None:
     name, parts = told_by(*_apart(given))
     spelled = " or ".join(f"`{part}`" for part in parts)
     return fact("wrong-local", "wrong-with", name=name, parts=spelled) if parts else None
-
-
-def _sizes_tell(right: Sequence[Trial], wrong: Sequence[Trial]) -> bool:
-    """A trial with the options of a right one is wrong: it is not the options that decide."""
-    chosen = [[tuple(options(trial).items()) for trial in trials] for trials in (right, wrong)]
-    return any(one in chosen[1] for one in chosen[0])
 
 
 def _kinds(trials: Sequence[Trial]) -> list[list[Any]]:

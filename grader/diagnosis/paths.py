@@ -130,7 +130,9 @@ FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local", _forward_of_u
 
 
 def whole_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
-    """Ways of their own to the gradient."""
+    """Ways of their own to the gradient, and values of the forward pass, which are none."""
+    for step in trace.steps:
+        yield FORWARD_VALUE, {"at": step.line}, {"value": value_name(trace, step.key)}, step
     relevant, variable = trace.depends(wrt), trace.inputs[wrt]
     single = [step for step in trace.steps if len(trace.turns[step.line]) == 1]
     for step in single:
@@ -147,12 +149,6 @@ def whole_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
     if trace.upstream_name and trace.out_g.shape == variable.shape:
         told = {"variable": wrt, "upstream": trace.upstream_name}
         yield from ((FORWARD_OF_UPSTREAM, {"linear": linear}, told, None) for linear in (False, True))
-
-
-def value_choices(trace: Trace) -> Iterator[ChoiceAt]:
-    """Values of the forward pass, which are no gradients."""
-    for step in trace.steps:
-        yield FORWARD_VALUE, {"at": step.line}, {"value": value_name(trace, step.key)}, step
 
 
 def _sources(at: At) -> Iterator[Parameters]:

@@ -23,7 +23,7 @@ from grader.reference.trace import Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
 from .along_axis import PICKS
-from .mistake import Fact
+from .mistake import Fact, Mistake
 from .operator import Kind, Operator, Parameters
 from .right_answer import MATCH
 
@@ -78,8 +78,8 @@ class Counted:
     array: np.ndarray  # the learner's, flat, without what was stored before
 
 
-def counted(end: End, traced: Traced, pairs: Sequence[Pair]) -> tuple[str, Fact] | None:
-    """Code and fact where some rows count and others do not, or otherwise, in no pattern with a name."""
+def counted(end: End, traced: Traced, pairs: Sequence[Pair]) -> Mistake | None:
+    """Where some rows count and others do not, or otherwise, in no pattern with a name."""
     for split in _splits(traced(pairs[0][0]), end.answer.wrt):
         known = [one for pair in pairs if (one := _counted(end, traced, split, *pair))]
         if found := _in_counts(known) or _in_weights(known):
@@ -100,7 +100,7 @@ def _counted(end: End, traced: Traced, split: Split, trial: Trial, array: np.nda
     return Counted(split.axes(trace), parts, (array if here.prior is None else array - here.prior).flatten())
 
 
-def _in_counts(known: Sequence[Counted]) -> tuple[str, Fact] | None:
+def _in_counts(known: Sequence[Counted]) -> Mistake | None:
     """Each row counts or not."""
     found = [(one, told) for one in known if (told := _counts(one)) is not None]
     uneven = [(one, told) for one, told in found if told.any() and not told.all()]
@@ -108,7 +108,8 @@ def _in_counts(known: Sequence[Counted]) -> tuple[str, Fact] | None:
     if len(found) < len(known) or not enough:
         return None
     one, told = uneven[0]
-    return "partial-batch", Fact("rows-once", {"axes": one.axes, "once": [int(i) for i in np.flatnonzero(told)]})
+    once = [int(i) for i in np.flatnonzero(told)]
+    return Mistake("partial-batch", (Fact("rows-once", {"axes": one.axes, "once": once}),))
 
 
 def _counts(one: Counted) -> np.ndarray | None:
@@ -124,7 +125,7 @@ def _ways(rows: int) -> np.ndarray:
     return np.array(sorted(itertools.product((0, 1), repeat=rows), key=lambda way: -sum(way)))
 
 
-def _in_weights(known: Sequence[Counted]) -> tuple[str, Fact] | None:
+def _in_weights(known: Sequence[Counted]) -> Mistake | None:
     """Each row has a weight of its own, where the answer has entries enough to tell."""
     several = [one for one in known if 1 < len(one.parts) <= one.array.size - SPARE]
     if len(several) < LEAST_TRIALS:
@@ -134,7 +135,7 @@ def _in_weights(known: Sequence[Counted]) -> tuple[str, Fact] | None:
         return None
     facts = {"axes": several[0].axes, "first": float(found[0][0]), "last": float(found[0][-1])}
     apart = any(((np.abs(one.parts) > 0).sum(axis=0) <= 1).all() for one in several)  # each row has its own entries
-    return "wrong-factor", Fact("rows-scaled" if apart else "rows-weighed", facts)
+    return Mistake("wrong-factor", (Fact("rows-scaled" if apart else "rows-weighed", facts),))
 
 
 def _weights(one: Counted) -> np.ndarray | None:

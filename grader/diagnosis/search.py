@@ -403,8 +403,7 @@ class Search:
 
     def _counted(self) -> Mistake | None:
         traced = self.problem.has_graph and self.problem.answer.kind == "gradient"
-        found = rows.counted(self._end, self.problem.trace, self.pairs) if traced else None
-        return None if found is None else Mistake(found[0], (found[1],))
+        return rows.counted(self._end, self.problem.trace, self.pairs) if traced else None
 
     @property
     def can_share(self) -> bool:

@@ -92,16 +92,13 @@ ADDED_LATE = tuple(
 )  # fmt: skip
 
 
-def _told_turn(at: At, where: Position, by: int | str) -> Parameters:
-    last = At(at.trace, at.trace.steps[at.trace.turns[at.step.line][-1]])
-    return {"value": at.named(last.key(where)), "by": by}
-
-
 TURNS = (
     Operator("derivative-from-state-before", "wrong-point", _state_before,
              lambda at: len(at.trace.turns[at.step.line]) > 1 and at.name in BY_VALUE,
              tell=lambda at: {"value": at.named(at.step.key)}),
-    Operator("partner-of-another-turn", "wrong-operand", _of_another_turn, each=_turns, tell=_told_turn),
+    Operator("partner-of-another-turn", "wrong-operand", _of_another_turn, each=_turns,
+             tell=lambda at, where, by: {"by": by, "value": at.named(
+                 At(at.trace, at.trace.steps[at.trace.turns[at.step.line][-1]]).key(where))}),
 )  # fmt: skip
 
 
