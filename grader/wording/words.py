@@ -255,13 +255,9 @@ def _instead(of: str) -> Callable[[Any, Mapping[str, Any]], str]:
 STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "numbered": _numbered,
     "rows": lambda rows, told: f"row {rows[0]}" if len(rows) == 1 else f"rows {listed(rows)}",
-    "beside": lambda by, told: "before" if by > 0 else "behind",
-    "times": lambda turns, told: "once" if turns == 1 else "twice" if turns == 2 else f"{turns} times",
-    "turns": lambda turns, told: "turn" if turns == 1 else f"{turns} turns together",
     "last": lambda turns, told: "the last counts" if turns == 1 else f"the last {turns} count",
     "share": _share,
     "mask": _mask,
-    "saved": lambda _, told: words()["names"]["saved"][told["how"]].format(spoken(told["value"])),
     "name": _instead("name"),
     "upstream": _instead("upstream"),
 }
