@@ -148,6 +148,7 @@ PRODUCT = (
     _products("elementwise-for-matmul", lambda at: not _is_over_batch(at)),
     Operator("factors-summed-first", "sum-of-products", lambda at, axes: Contraction.of(at).summed_first(axes),
              each=_of_summed, tell=_named),
+    _partner("factor-reshaped", "reshape-for-transpose", lambda q: q.mT.reshape(q.shape)),
     _partner("factor-reshaped", "reshape-for-transpose", lambda q: q.reshape(q.mT.shape).mT),
     _partner("factor-reshaped", "reshape-for-transpose",
              lambda q: q.reshape(q.shape[-1], *q.shape[:-1]).movedim(0, -1)),

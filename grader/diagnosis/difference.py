@@ -20,8 +20,6 @@ from grader.reference.trial import Trial
 
 from .operator import Kind, Operator, Parameters
 
-LEAST = 2
-
 # Functions that may be taken for one another.
 KIN: Mapping[str, Function] = {
     "sigmoid": torch.sigmoid, "tanh": torch.tanh, "exp": torch.exp,
@@ -80,7 +78,7 @@ def difference_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Param
     """Operator, parameters, what is told; nothing where the right gradient is no such difference."""
     beliefs, truths = ({}, {}) if trace.upstream_name else (beliefs_of(trace, wrt), truths_of(trace, wrt))
     pairs = ((b, t) for b in beliefs for t in truths if difference_of(trace, wrt, beliefs[b], truths[t]) is not None)
-    form = next(pairs, None) if trace.inputs[wrt].numel() >= LEAST else None
+    form = next(pairs, None) if trace.inputs[wrt].numel() > 1 else None
     if form is None:
         return
     belief, truth = beliefs[form[0]], truths[form[1]]

@@ -18,7 +18,7 @@ from grader.reference.trial import Trial
 from grader.shapes import guess_axes
 from grader.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
 
-from .factors import Known, one_ratio, spelt
+from .factors import CLOSE, Known, one_ratio, spelt
 from .mistake import Fact, Mistake
 from .right_answer import MATCH
 
@@ -265,7 +265,7 @@ def by_upstream(end: End, given: Given) -> Mistake | None:
         if not _entry_by_entry(*arrays, *upstream) or one_ratio(one.array, one.right) is not None:
             continue
         if _entry_by_entry(*rights, *upstream):
-            return _slopes(end, one, upstream[0])
+            return _slope_typed_in(end, given) or _slopes(end, one, upstream[0])
         return fact("diagonal-only", "own-upstream-only", upstream=upstream_name)
     return None
 
@@ -273,6 +273,14 @@ def by_upstream(end: End, given: Given) -> Mistake | None:
 def _entry_by_entry(array: np.ndarray, changed: np.ndarray, g: np.ndarray, other: np.ndarray) -> bool:
     """Each entry is its own upstream gradient, times something that does not depend on any."""
     return array.shape == g.shape == changed.shape and not bool(off(array * other, changed * g).any())
+
+
+def _slope_typed_in(end: End, given: Given) -> Mistake | None:
+    slopes = [one_ratio(one.array, np.asarray(one.trial.out_g)) or 0.0 for one in given]
+    if not slopes[0] or np.ptp(slopes) > CLOSE * abs(slopes[0]):
+        return None
+    told = {"upstream": end.upstream_name or "1", "variable": end.answer.wrt}
+    return fact("hard-coded", "slope-typed-in", number=spelt(slopes[0]), **told)
 
 
 def _slopes(end: End, one: Wrong, g: np.ndarray) -> Mistake:

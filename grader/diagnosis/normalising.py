@@ -23,8 +23,6 @@ from .contraction import subsets
 from .operator import Kind, Operator, Parameters, Spot
 from .pointwise import Axes
 
-VIEWS = {"reshape", "view", "flatten"}
-
 
 def _shares(name: str, code: str, shares: Callable[[torch.Tensor, Axes], torch.Tensor]) -> Operator:
     return Operator(name, code, lambda at: applied(at, shares(at.x, axes_of(at)), axes_of(at)),
@@ -166,7 +164,7 @@ def _later_factors(at: At) -> Iterator[Parameters]:
         step = at.trace.steps[index]
         if step.name == "mul" and len(step.operands) == 2:
             yield {"where": (step.line, where)}
-        elif step.name in VIEWS:
+        elif step.name in {"reshape", "view", "flatten"}:
             yield from _later_factors(At(at.trace, step))
 
 

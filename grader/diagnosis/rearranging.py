@@ -54,7 +54,6 @@ def _padded_at_the_other_end(at: At) -> torch.Tensor:
 
 
 def _carries(name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
-    """What is selected comes back multiplied."""
     return Operator(name, "wrong-local", lambda at: at.back(at.g * change(at.y)), lambda at: at.name in SELECTIONS)
 
 

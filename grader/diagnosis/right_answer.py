@@ -158,7 +158,6 @@ def _shape(compute: Callable[..., Any], *arguments: Any) -> tuple[int, ...] | No
 
 
 def _together(name: str, code: str, change: Callable[[Any, Any], Any]) -> Operator:
-    """The right answer and a value that fits it."""
     return _end(name, code, lambda end, name: change(end.right, np.broadcast_to(end.arrays[name], end.right.shape)),
                 each=lambda end: ({"name": name} for name, value in end.arrays.items()
                                   if value.ndim and _shape(np.broadcast_to, value, end.right.shape)))  # fmt: skip
