@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.diagnosis.facts import Pair
+from grader.diagnosis.facts import Pair, Wrong, wrong_in
 from grader.exercise import Answer
 from grader.reference.trial import Trial
 from grader.sampling import Array
@@ -44,3 +44,8 @@ def pairs(change: Change, axes: tuple[str, ...] = ("bs", "n"), right: Right = la
         assert numbers is not None
         found.append((other, np.asarray(change(other, numbers))))
     return found
+
+
+def wrong_of(change: Change, axes: tuple[str, ...] = ("bs", "n"), **extra: Any) -> list[Wrong]:
+    """The same, next to the right answers."""
+    return wrong_in(ANSWER, pairs(change, axes, **extra))

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hand_made import ANSWER, Change, pairs
+from hand_made import ANSWER, Change, pairs, wrong_of
 from verdicts import Rule, named, told, verdict
 
 from grader.diagnosis.factors import Factor, decoded
-from grader.diagnosis.facts import Pair, ratios, varying_ratio
+from grader.diagnosis.facts import Pair, ratios, varying_ratio, wrong_in
 from grader.diagnosis.mistake import Fact
 from grader.exercise import Exercise, returned, stored
 from grader.reference.trial import Trial
@@ -29,7 +29,7 @@ def p(trial: Trial) -> float:
 
 
 def factor_of(given: list[Pair], averages: bool = False) -> Factor | None:
-    return decoded(ratios(ANSWER, given), averages)
+    return decoded(ratios(wrong_in(ANSWER, given)), averages)
 
 
 def told_of(found: Factor | None) -> tuple[str, str]:
@@ -107,15 +107,15 @@ def test_a_number_that_is_a_share_in_some_trials_only_is_no_share() -> None:
 
 
 def test_a_factor_that_differs_from_trial_to_trial_is_said_to() -> None:
-    found = varying_ratio(ANSWER, pairs(lambda t, r: r * (1 + np.abs(r).max())))
+    found = varying_ratio(wrong_of(lambda t, r: r * (1 + np.abs(r).max())))
     assert found is not None
     assert (found.code, found.facts[0].operator) == ("wrong-factor", "varying-factor")
-    assert varying_ratio(ANSWER, pairs(lambda t, r: r + 1)) is None
+    assert varying_ratio(wrong_of(lambda t, r: r + 1)) is None
 
 
 def test_a_factor_is_told_of_a_trial_in_which_there_is_one() -> None:
     """Not of one that is right; and a fraction that no one would have typed is told as a number."""
-    found = varying_ratio(ANSWER, pairs(lambda t, r: r * (1 if t.setting.index % 2 else 2108 / 7 + t.setting.index)))
+    found = varying_ratio(wrong_of(lambda t, r: r * (1 if t.setting.index % 2 else 2108 / 7 + t.setting.index)))
     assert found is not None
     text = clause(found.facts[0])
     assert text.startswith("it is right in 2 of 4 trials; in another trial every entry is 301 times the right one")

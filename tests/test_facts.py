@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hand_made import ANSWER, KINDS, SIZES, Change, pairs, trials
+from hand_made import ANSWER, KINDS, SIZES, Change, pairs, trials, wrong_of
 from verdicts import Rule, named, told, verdict
 
 from grader.diagnosis import facts
@@ -18,7 +18,6 @@ from grader.diagnosis.facts import Pair
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.search import Problem, Search
 from grader.exercise import Exercise, Routine, returned_jacobian, stored
-from grader.reference.answer_view import End
 from grader.reference.trial import Trial
 from grader.sampling import away_from, normal, output
 from grader.wording.words import says
@@ -82,58 +81,52 @@ def test_no_arrays_at_all_still_give_a_mistake() -> None:
 
 
 def test_the_same_number_everywhere_is_a_constant() -> None:
-    assert said(facts.constant(pairs(lambda t, r: np.full_like(r, 6)))) == "every entry is 6, whatever the inputs are"
-    assert facts.constant(pairs(lambda t, r: np.full_like(r, t.setting.index))) is None
-    assert facts.constant(pairs(lambda t, r: r)) is None
+    assert (
+        said(facts.constant(wrong_of(lambda t, r: np.full_like(r, 6)))) == "every entry is 6, whatever the inputs are"
+    )
+    assert facts.constant(wrong_of(lambda t, r: np.full_like(r, t.setting.index))) is None
+    assert facts.constant(wrong_of(lambda t, r: r)) is None
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_zeros_and_ones_are_constants_only_when_nothing_else_is_known(value: float) -> None:
-    filled = pairs(lambda t, r: np.full_like(r, value))
+    filled = wrong_of(lambda t, r: np.full_like(r, value))
     assert facts.constant(filled) is None
     assert said(facts.constant(filled, trivial=True)) == f"every entry is {value:g}, whatever the inputs are"
 
 
 def test_one_trial_alone_proves_no_constant() -> None:
-    assert facts.constant(pairs(lambda t, r: np.full_like(r, 6))[:1]) is None
+    assert facts.constant(wrong_of(lambda t, r: np.full_like(r, 6))[:1]) is None
 
 
 def test_the_same_shape_in_every_trial_is_hard_coded() -> None:
-    same = facts.same_shape(ANSWER, pairs(lambda t, r: np.zeros((7, 5))))
+    same = facts.same_shape(wrong_of(lambda t, r: np.zeros((7, 5))))
     assert said(same) == "its shape is (7, 5), whatever the sizes are"
-    assert facts.same_shape(ANSWER, pairs(lambda t, r: r)) is None
-    assert facts.same_shape(ANSWER, pairs(lambda t, r: np.zeros(()))) is None
-
-
-def test_the_upstream_gradient_times_a_number_is_a_slope_typed_in() -> None:
-    end = End(ANSWER, trials()[0])
-    typed_in = facts.slope_typed_in(end, pairs(lambda t, r: t.out_g.numpy() / 4))
-    assert said(typed_in) == "every entry is 1/4 times out.g, whatever w is"
-    assert facts.slope_typed_in(end, pairs(lambda t, r: r)) is None
-    assert facts.slope_typed_in(end, pairs(lambda t, r: t.out_g.numpy() * (1 + t.setting.index))) is None
+    assert facts.same_shape(wrong_of(lambda t, r: r)) is None
+    assert facts.same_shape(wrong_of(lambda t, r: np.zeros(()))) is None
 
 
 def test_a_number_that_is_added_everywhere_is_told() -> None:
-    assert said(facts.offset(ANSWER, pairs(lambda t, r: r - 0.5))) == "1/2 is subtracted from every entry"
-    assert said(facts.offset(ANSWER, pairs(lambda t, r: r + 2))) == "2 is added to every entry"
+    assert said(facts.offset(wrong_of(lambda t, r: r - 0.5))) == "1/2 is subtracted from every entry"
+    assert said(facts.offset(wrong_of(lambda t, r: r + 2))) == "2 is added to every entry"
 
 
 @pytest.mark.parametrize(
     "change", [lambda t, r: r, lambda t, r: r + t.setting.index, lambda t, r: 2 * r, lambda t, r: (r + 1)[:1]]
 )
 def test_nothing_is_said_of_a_number_that_is_not_the_same_everywhere(change: Change) -> None:
-    assert facts.offset(ANSWER, pairs(change)) is None
+    assert facts.offset(wrong_of(change)) is None
 
 
 def test_what_is_added_to_a_constant_is_another_constant() -> None:
-    assert facts.offset(ANSWER, pairs(lambda t, r: 0 * r, right=np.ones_like)) is None
+    assert facts.offset(wrong_of(lambda t, r: 0 * r, right=np.ones_like)) is None
 
 
 # --- right here and wrong there ----------------------------------------------------------------------------------
 
 
 def special(given: Sequence[Pair]) -> tuple[str, str] | None:
-    found = facts.passes_where(ANSWER, given)
+    found = facts.passes_where(ANSWER, facts.wrong_in(ANSWER, given))
     return None if found is None else (found.code, says(found))
 
 

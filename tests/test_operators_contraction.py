@@ -27,7 +27,6 @@ LINEAR = Exercise("inp @ w + b", lambda inp, w, b: inp @ w + b, GIVEN, stored("i
         ("w.g", lambda v: v["out_g"].T @ v["inp"], "transposed: transposed"),
         ("w.g", lambda v: v["inp"].T @ v["out_g"] / len(v["inp"]), "mean-for-sum: mean-of-terms"),
         ("w.g", lambda v: outer(v["inp"].sum(0), v["out_g"].sum(0)), "sum-of-products: factors-summed-first"),
-        ("w.g", lambda v: outer(v["inp"].mean(0), v["out_g"].sum(0)), "sum-of-products: factors-reduced-first"),
         ("w.g", lambda v: outer(v["inp"][0], v["out_g"][0]), "partial-batch: only-some-terms"),
         ("w.g", lambda v: v["inp"].unsqueeze(-1) * v["out_g"].unsqueeze(1), "missing-batch-sum: products-not-summed"),
         ("w.g", lambda v: v["w"], "forward-value: input-itself"),

@@ -52,7 +52,6 @@ def curve(v: dict[str, Any]) -> torch.Tensor:
     ("exercise", "rule", "name", "there"),
     [
         (TWO, lambda v: curve(v) + v["t"], "wrong-sign: truth-added", ""),
-        (TWO, lambda v: v["x"] - v["t"], "wrong-point: variable-for-belief", ""),
         (TWO, lambda v: curve(v) - v["t"].sigmoid(), "wrong-operand: function-of-truth", ""),
         (TWO, lambda v: (v["x"] > 0) * 1.0 - v["t"], "wrong-local: belief-decided", ""),
         (TWO, lambda v: v["x"].tanh() - v["t"], "wrong-local: another-function-of-variable", "tanh"),

@@ -38,7 +38,6 @@ def layer(slope: Any) -> Rule:
     ("rule", "name"),
     [
         (layer(lambda g, z: g), "missing-local: function-left-out"),
-        (layer(lambda g, z: g * _silu(z)), "wrong-local: value-of-function"),
         (layer(lambda g, z: g * _slope(_silu(z))), "wrong-point: function-at-own-value"),
         (layer(lambda g, z: _silu(g)), "wrong-local: function-of-its-gradient"),
     ],

@@ -9,9 +9,9 @@ import pytest
 import torch
 from verdicts import Rule, named, problem_of, told, verdict
 
-from grader.diagnosis.pointwise import FORMS, is_pointwise
+from grader.diagnosis.pointwise import FORMS
 from grader.exercise import Exercise, returned, stored
-from grader.reference.operand_view import At
+from grader.reference.operand_view import At, is_pointwise
 from grader.reference.operation_recorder import record
 from grader.sampling import away_from, normal, number, output, positive, shape, upstream, withheld
 
@@ -41,7 +41,6 @@ def test_an_operation_that_mixes_entries_is_not_pointwise(forward: Callable[[Any
 
 
 CLAMP = of_x(lambda x: x.clamp(-0.5, 1.0), away_from((-0.5, 1.0), "n m"))
-BOUNDS = of_x(lambda x: x.clamp(min=-0.5, max=1.0), away_from((-0.5, 1.0), "n m"))
 RELU = of_x(lambda x: x.clamp_min(0), away_from(0.0, "n m"))
 ERF = of_x(lambda x: x.erf())
 THIRD_POWER = of_x(lambda x: x**3)
@@ -61,8 +60,6 @@ LEFT, SQUARES, CUBE, CHAIN = (
 @pytest.mark.parametrize(
     ("exercise", "rule", "name"),
     [
-        (CLAMP, lambda v: (v["x"] > -0.5) * v["out_g"], "wrong-local: only-lower-edge"),
-        (BOUNDS, lambda v: (v["x"] < 1.0) * v["out_g"], "wrong-local: only-upper-edge"),
         (CLAMP, lambda v: v["out_g"].clamp(-0.5, 1.0), "wrong-local: function-of-gradient"),
         (TANH, lambda v: v["out_g"].tanh(), "wrong-local: function-of-gradient"),
         (RELU, lambda v: v["x"].sign() * v["out_g"], "wrong-local: closed-entries-negative"),
@@ -71,15 +68,10 @@ LEFT, SQUARES, CUBE, CHAIN = (
         (SCALED, lambda v: v["out_g"] * (1 - v["q"]), "wrong-factor: divided-by-derivative"),
         (TANH, lambda v: v["out_g"] / (1 - v["out"] ** 2), "wrong-local: divided-by-derivative"),
         (TANH, lambda v: v["out_g"] + 1 - v["out"] ** 2, "wrong-local: derivative-added"),
-        (SQUARES, lambda v: 2 * v["x"].sign(), "wrong-local: only-sign-in-power"),
         (SQUARES, lambda v: 2 * v["x"] ** 2, "wrong-local: exponent-not-lowered"),
         (THIRD_POWER, lambda v: 3 * v["x"] ** 3 - v["out_g"], "wrong-local: brackets-of-exponent-missing"),
-        (THIRD_POWER, lambda v: v["out_g"] * 3 * v["x"] ** 3 - 1, "wrong-local: brackets-of-exponent-missing"),
-        (THIRD_POWER, lambda v: v["out_g"] * (3 * v["x"] ** 3 - 1), "wrong-local: brackets-of-exponent-missing"),
         (CUBE, lambda v: (v["x"] + 2) ** 2, "missing-local: factor-of-power-missing"),
         (CUBE, lambda v: 3 * (v["x"] + 2) ** 3, "wrong-local: exponent-not-lowered"),
-        (CUBE, lambda v: 3 * (v["x"] + 2), "wrong-local: exponent-lowered-twice"),
-        (CUBE, lambda v: 2 * (v["x"] + 2) ** 2, "wrong-local: new-exponent-as-factor"),
         (CUBE, lambda v: 3 * v["x"] ** 2, "wrong-point: derivative-at-another-value"),
     ],
 )
@@ -249,12 +241,6 @@ def stretched(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return g
 
 
-def behind(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    while g.dim() > x.dim():
-        g = g.sum(-1)
-    return stretched(g, x)
-
-
 @pytest.mark.parametrize(
     ("rule", "name"),
     [
@@ -264,7 +250,6 @@ def behind(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         (lambda g, x: g.sum().expand(x.shape), "summed-wrong-axis: summed-over-own-axis"),
         (largest, "partial-batch: only-largest-copy"),
         (lambda g, x: g.reshape(-1, x.numel()).sum(0).reshape(x.shape), "summed-wrong-axis: cut-and-summed"),
-        (behind, "summed-wrong-axis: last-axes-summed"),
     ],
 )
 def test_each_slip_in_undoing_a_broadcast_is_told_apart(rule: Rule, name: str) -> None:
@@ -287,7 +272,6 @@ def test_each_slip_in_undoing_a_broadcast_is_told_apart(rule: Rule, name: str) -
             lambda g, a, b: (g * b).sum_to_size(a.shape) * a.numel() / g.numel(),
             "mean-for-sum: broadcast-axes-averaged",
         ),
-        (TOTAL, lambda g, a, b: (g * b).sum_to_size(a.shape), "wrong-local: sum-as-product"),
         (TOTAL, lambda g, a, b: g.sum_to_size(b.shape), "wrong-operand: another-answer"),
         (TOTAL, lambda g, a, b: g.sum_to_size(a.shape) * a, "extra-factor: times-input"),
     ],

@@ -44,7 +44,6 @@ def matching(given: list[Pair], operators: tuple[Operator, ...], answer: Answer 
         (lambda t, r: np.broadcast_to(r.mean(), r.shape), "extra-batch-sum: summed-over-batch"),
         (lambda t, r: np.concatenate([r[:1], 0 * r[1:]]), "partial-batch: only-some-examples"),
         (lambda t, r: np.concatenate([r[:-1], 0 * r[-1:]]), "partial-batch: only-some-examples"),
-        (lambda t, r: r[0], "partial-batch: first-example-alone"),
         (lambda t, r: 0 * r + r[-1:], "partial-batch: one-example-for-all"),
         (lambda t, r: np.where(np.arange(r.size).reshape(r.shape) == 0, 0, r), "partial-batch: entry-missing"),
         (lambda t, r: np.where(np.arange(r.size).reshape(r.shape) == 0, r, 0), "partial-batch: entry-alone"),
@@ -101,12 +100,9 @@ def stored_as(with_before: Any, without: Any = lambda new: new) -> Rule:
     [
         (stored_as(lambda new, old, w: new), "overwritten: prior-lost"),
         (stored_as(lambda new, old, w: old), "overwritten: prior-kept"),
-        (stored_as(lambda new, old, w: 2 * new), "overwritten: added-to-itself"),
         (stored_as(lambda new, old, w: new - old), "wrong-sign: prior-subtracted"),
         (stored_as(lambda new, old, w: (new + old) / 2), "mean-for-sum: mean-with-prior"),
         (stored_as(lambda new, old, w: new + old, lambda new: 2 * new), "wrong-factor: new-twice-without-prior"),
-        (stored_as(lambda new, old, w: 2 * new + old), "wrong-factor: new-twice-with-prior"),
-        (stored_as(lambda new, old, w: new + 2 * old), "wrong-factor: prior-twice"),
         (stored_as(lambda new, old, w: 0.1 * new + 0.9 * old), "wrong-factor: weights-of-prior"),
         (stored_as(lambda new, old, w: new + 0.9 * old), "wrong-factor: weights-of-prior"),
         (stored_as(lambda new, old, w: -0.1 * new + old), "wrong-factor: weights-of-prior"),
@@ -148,15 +144,11 @@ def astray(rule: Rule, answer: int = 0, operators: tuple[Operator, ...] = (*STRA
     ("rule", "name"),
     [
         (lambda v: v["right"] + v["w"].numpy(), "wrong-local: value-added"),
-        (lambda v: v["right"] - v["w"].numpy(), "wrong-local: value-subtracted"),
         (lambda v: v["w"].numpy() - v["right"], "wrong-local: step-downhill"),
         (lambda v: v["right"] * v["b"].numpy(), "extra-factor: times-value"),
         (lambda v: np.abs(v["right"]), "wrong-sign: sign-lost"),
         (lambda v: np.clip(v["right"], -1, 1), "not-linear: clipped"),
         (lambda v: 0 * v["right"] + v["right"].mean(1, keepdims=True), "summed-wrong-axis: summed-over-later-axis"),
-        (lambda v: v["right"][::-1], "wrong-operand: turned-round"),
-        (lambda v: np.roll(v["right"], 1, 1), "wrong-operand: shifted"),
-        (lambda v: np.roll(v["right"], -1, 0), "wrong-operand: shifted"),
     ],
 )
 def test_what_is_astray_is_named(rule: Rule, name: str) -> None:
@@ -170,7 +162,7 @@ def test_nothing_is_astray_in_a_right_answer_or_in_any_other_one() -> None:
 
 def test_a_value_that_does_not_fit_is_none_of_them() -> None:
     end = problem_of(PLAIN).end(problem_of(PLAIN).first)
-    names = {chosen["name"] for operator in STRAYS[:5] for chosen in operator.each(end)}
+    names = {chosen["name"] for operator in STRAYS[:4] for chosen in operator.each(end)}
     assert names == {"w", "b"}
 
 

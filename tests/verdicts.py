@@ -65,7 +65,7 @@ def verdict(exercise: Declaration, rule: Rule, answer: Answer | str | None = Non
 
 
 def named(exercise: Declaration, rule: Rule, answer: Answer | str | None = None) -> str:
-    """Code and operators of the mistake that a wrong answer is, as in `wrong-local: only-lower-edge`."""
+    """Code and operators of the mistake that a wrong answer is, as in `wrong-local: value-for-derivative`."""
     said = verdict(exercise, rule, answer)
     assert said.mistake is not None
     return f"{said.code}: {' + '.join(fact.operator for fact in said.mistake.facts)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from grader.reference.operand_view import At
 from grader.reference.operations import AVERAGES, along, axis_of, sole_axis
 
 from .contraction import subsets
-from .operator import Operator, Parameters
+from .operator import Operator, Parameters, as_chosen
 
 PICKS = {"max", "min", "amax", "amin"}
 COUNTS: dict[str, Callable[[At], int]] = {
@@ -21,25 +21,12 @@ COUNTS: dict[str, Callable[[At], int]] = {
 }  # fmt: skip
 
 
-def _axis(at: At) -> int:
-    return sole_axis(at.step)
-
-
 def _has_axis(at: At) -> bool:
     return axis_of(at.step) is not None
 
 
-def _averages(at: At) -> bool:
+def averages(at: At) -> bool:
     return at.name in AVERAGES
-
-
-def _counts(at: At) -> Iterator[Parameters]:
-    fits = {"less-one": _averages(at)}
-    return ({"count": count} for count in COUNTS if fits.get(count, at.y.numel() > 1))
-
-
-def _counted(at: At, count: str) -> Parameters:
-    return {"count": count, "size": COUNTS[count](at), "n": at.n}
 
 
 def _reduced(at: At) -> tuple[int, ...]:
@@ -49,17 +36,13 @@ def _reduced(at: At) -> tuple[int, ...]:
     return tuple(axis % at.x.dim() for axis in several)
 
 
-def _only_one(at: At, some: tuple[int, ...], which: int) -> torch.Tensor:
-    """The contribution at one place of some of the axes that it runs over; at the others there is none."""
+def _only_first(at: At, some: tuple[int, ...]) -> torch.Tensor:
+    """The contribution at the first place of some of the axes that it runs over; at the others there is none."""
     axes = [_reduced(at)[i] for i in some]
-    kept = tuple(which % size if axis in axes else slice(None) for axis, size in enumerate(at.x.shape))
+    kept = tuple(0 if axis in axes else slice(None) for axis in range(at.x.dim()))
     found, part = torch.zeros_like(at.x), at.back()
     found[kept] = part[kept]
     return found
-
-
-def _of_reduced(at: At) -> Iterator[Parameters]:
-    return ({"some": some} for some in subsets(tuple(range(len(_reduced(at))))))
 
 
 def _axes_told(at: At, some: tuple[int, ...]) -> Parameters:
@@ -70,35 +53,24 @@ def _axes_told(at: At, some: tuple[int, ...]) -> Parameters:
                      for i in (_reduced(at)[k] for k in some)]}  # fmt: skip
 
 
-def _root(value: torch.Tensor) -> torch.Tensor:
-    if not bool((value > 0).all()):
-        raise ValueError("there is no root of this value")
-    return value.sqrt()
-
-
 REDUCING = (
-    Operator("mean-not-divided", "sum-for-mean", lambda at: at.back() * at.n, _averages, tell=lambda at: {"n": at.n}),
-    Operator("mean-divided-twice", "extra-factor", lambda at: at.back() / at.n, _averages, tell=lambda at: {"n": at.n}),
-    Operator("sum-divided", "mean-for-sum", lambda at: at.back() / at.n, lambda at: not _averages(at),
+    Operator("mean-not-divided", "sum-for-mean", lambda at: at.back() * at.n, averages, tell=lambda at: {"n": at.n}),
+    Operator("mean-divided-twice", "extra-factor", lambda at: at.back() / at.n, averages, tell=lambda at: {"n": at.n}),
+    Operator("sum-divided", "mean-for-sum", lambda at: at.back() / at.n, lambda at: not averages(at),
              tell=lambda at: {"n": at.n}),
-    Operator("only-first-reduced", "partial-batch", lambda at, some: _only_one(at, some, 0), each=_of_reduced,
-             tell=_axes_told),
-    Operator("only-last-reduced", "partial-batch", lambda at, some: _only_one(at, some, -1), each=_of_reduced,
-             tell=_axes_told),
+    Operator("only-first-reduced", "partial-batch", _only_first, tell=_axes_told,
+             each=lambda at: ({"some": some} for some in subsets(tuple(range(len(_reduced(at))))))),
     Operator("terms-squared", "wrong-local", lambda at: at.back() * 2 * at.x),
-    Operator("root-of-reduction", "wrong-local", lambda at: at.back(at.g / (2 * _root(at.y)))),
+    Operator("root-of-reduction", "wrong-local", lambda at: at.back(at.g / (2 * at.y.sqrt()))),
     Operator("divided-by-another-count", "wrong-factor", lambda at, count: at.back() * at.n / COUNTS[count](at),
-             _averages, _counts, _counted),
-    Operator("sum-divided-by-a-count", "mean-for-sum", lambda at, count: at.back() / COUNTS[count](at),
-             lambda at: not _averages(at) and at.y.numel() > 1, _counts, _counted),
+             averages, lambda at: ({"count": count} for count in COUNTS if count == "less-one" or at.y.numel() > 1),
+             lambda at, count: {"count": count, "size": COUNTS[count](at), "n": at.n}),
 )  # fmt: skip
 
 
 NORM_NAMES = {"norm", "vector_norm", "linalg_norm", "linalg_vector_norm", "matrix_norm"}
 OF_NORM = (
     Operator("norm-not-divided", "missing-local", lambda at: at.back(at.g * at.y)),
-    Operator("norm-divided-twice", "extra-factor", lambda at: at.back(at.g / at.y)),
-    Operator("norm-squared", "wrong-local", lambda at: at.back(2 * at.g * at.y)),
     Operator("derivative-missing", "missing-local", lambda at: _wide(at)),
 )
 
@@ -131,13 +103,12 @@ PICKING = (
     _masked("picked-mask-missing", "missing-local", lambda at: torch.ones_like(at.x)),
     _masked("picked-mask-inverted", "inverted-mask", lambda at: 1 - _picked(at)),
     _masked("pick-as-mean", "wrong-local", lambda at: torch.full_like(at.x, 1 / at.n), tell=lambda at: {"n": at.n}),
-    _masked("values-for-mask", "wrong-local", lambda at: at.x),
     _masked("other-end-picked", "wrong-local", lambda at: at.back(at.ones, {at.where: -at.x}),
             tell=lambda at: {"found": "smallest" if "max" in at.name else "largest",
                              "wanted": "largest" if "max" in at.name else "smallest"}),
     _masked("picked-along-another-axis", "summed-wrong-axis",
             lambda at, axis: _picked(At(at.trace, along(at.step, axis), at.position)),
-            each=lambda at: ({"axis": axis} for axis in range(at.x.dim())), tell=lambda at, axis: {"axis": axis}),
+            each=lambda at: ({"axis": axis} for axis in range(at.x.dim())), tell=as_chosen),
     _masked("picked-of-all", "summed-wrong-axis",
             lambda at: (at.x == (at.x.max() if "max" in at.name else at.x.min())).to(at.x.dtype)),
 )  # fmt: skip
@@ -148,16 +119,9 @@ def is_running(at: At) -> bool:
     return not at.others and at.y.shape == at.x.shape
 
 
-def _differences(at: At, backwards: bool) -> torch.Tensor:
-    """Each upstream gradient less that of its neighbour: the one before it, or the one behind."""
-    g = at.g.flip(_axis(at)) if backwards else at.g
-    found = g.diff(dim=_axis(at), prepend=torch.zeros_like(g.narrow(_axis(at), 0, 1)))
-    return found.flip(_axis(at)) if backwards else found
-
-
 def _diagonal(at: At) -> torch.Tensor:
     """How each entry of the value reacts to the operand's entry in the same place; shape: that of both."""
-    axis, diagonal = _axis(at), torch.zeros_like(at.y)
+    axis, diagonal = sole_axis(at.step), torch.zeros_like(at.y)
     for i in range(at.y.shape[axis]):
         here = torch.zeros_like(at.y)
         here.select(axis, i).fill_(1)
@@ -167,39 +131,12 @@ def _diagonal(at: At) -> torch.Tensor:
 
 RUNNING = (
     Operator("operation-ignored", "missing-local", lambda at: at.g),
-    Operator("operation-of-gradient", "wrong-local", lambda at: at.step.apply({at.where: at.g})),
     Operator("value-for-derivative", "wrong-local", lambda at: at.g * at.y),
     Operator("times-operation-of-ones", "wrong-local", lambda at: at.g * at.back(torch.ones_like(at.g))),
     Operator("only-own-output", "diagonal-only", lambda at: at.g * _diagonal(at), _has_axis),
     Operator("own-output-missing", "missing-path", lambda at: at.back() - at.g * _diagonal(at), _has_axis),
-    Operator("result-turned-round", "wrong-local", lambda at: at.back().flip(_axis(at)), _has_axis),
-    Operator("upstream-turned-round", "wrong-local", lambda at: at.back(at.g.flip(_axis(at))), _has_axis),
-    Operator("sum-over-whole-axis", "wrong-local", lambda at: at.g.sum(_axis(at), keepdim=True).expand_as(at.g),
-             _has_axis),
-    Operator("runs-along-another-axis", "summed-wrong-axis",
-             lambda at, axis: At(at.trace, along(at.step, axis), at.position, at.g).back(), _has_axis,
-             lambda at: ({"axis": axis} for axis in range(at.x.dim())), lambda at, axis: {"axis": axis}),
-    Operator("differences-of-neighbours", "inverse-for-transpose", _differences, lambda at: at.name == "cumsum",
-             lambda at: ({"backwards": False}, {"backwards": True})),
-)  # fmt: skip
-
-
-def _late(terms: torch.Tensor, axis: int) -> torch.Tensor:
-    """Running sums from the end."""
-    return terms.flip(axis).cumsum(axis).flip(axis)
-
-
-def _closed(name: str, code: str, rule: Callable[..., torch.Tensor]) -> Operator:
-    """From operand, value, upstream gradient and axis."""
-    return Operator(name, code, lambda at: rule(at.x, at.y, at.g, _axis(at)), lambda at: at.name == "cumprod")
-
-
-# The closed form of cumprod is sum(g y) / x, the sum from the end.
-CLOSED_FORMS = (
-    _closed("sum-not-reversed", "wrong-local", lambda x, y, g, i: (g * y).cumsum(i) / x),
-    _closed("summed-before-multiplied", "sum-of-products", lambda x, y, g, i: _late(g, i) * y / x),
-    _closed("factors-summed-apart", "sum-of-products", lambda x, y, g, i: _late(g, i) * _late(y, i) / x),
-    _closed("divided-by-output", "wrong-operand", lambda x, y, g, i: _late(g * y, i) / y),
-    _closed("output-missing", "missing-local", lambda x, y, g, i: _late(g, i) / x),
-    _closed("not-divided-by-operand", "missing-local", lambda x, y, g, i: _late(g * y, i)),
+    Operator("result-turned-round", "wrong-local", lambda at: at.back().flip(sole_axis(at.step)), _has_axis),
+    Operator("upstream-turned-round", "wrong-local", lambda at: at.back(at.g.flip(sole_axis(at.step))), _has_axis),
+    Operator("sum-over-whole-axis", "wrong-local",
+             lambda at: at.g.sum(sole_axis(at.step), keepdim=True).expand_as(at.g), _has_axis),
 )  # fmt: skip

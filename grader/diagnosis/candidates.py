@@ -17,7 +17,7 @@ from grader.exercise import Answer, Declaration, Exercise, Misconception
 from grader.reference.answer_view import End
 from grader.reference.compare import scaled_error
 from grader.reference.edges import Edge, idle_edges, through, used_often, uses_of
-from grader.reference.operand_view import At
+from grader.reference.operand_view import At, is_pointwise
 from grader.reference.operation_recorder import trace_of
 from grader.reference.operations import EXPANSIONS, JOINS, NORMALISING, REDUCTIONS, RESHAPES, of_any_turn, step_name
 from grader.reference.references import right_answer as right_array
@@ -25,21 +25,20 @@ from grader.reference.trace import Place, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
 from . import difference, forward, paths, right_answer, rows, turns
-from .along_axis import CLOSED_FORMS, NORM_NAMES, OF_NORM, PICKING, REDUCING, RUNNING, is_picking, is_running
+from .along_axis import NORM_NAMES, OF_NORM, PICKING, REDUCING, RUNNING, is_picking, is_running
 from .contraction import INVERTING, PRODUCT, SUMMING, is_contraction, is_inverting
 from .mistake import Fact, Mistake
 from .normalising import NORMS, SOFTMAX
 from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
-from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE, is_pointwise
+from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE
 from .rearranging import MOVING, READ, REARRANGING, UPSTREAM_MOVED
 from .turns import ADDED_LATE, TURNS
 from .upstream import ARRIVING, EXCHANGED, NEXT_FOR_UPSTREAM, ONE_SIDE, THROUGH
-from .windows import CONVOLUTION, CUTTING, GEOMETRY, PLACES, is_convolution
+from .windows import CONVOLUTION, PLACES, is_convolution
 
 FAITHFUL = 1e-6
 MOST, MOST_PAIRS, MOST_CHANGES = 500, 4000, 600
 LEFT_OUT = {"missing-local", "sum-for-mean"}
-Family = Callable[[At], Iterable[Operator]]
 
 SPECIFIC = (
     "inverted-mask overwritten transposed missing-path missing-upstream sum-for-mean mean-for-sum missing-batch-sum "
@@ -92,11 +91,6 @@ class Candidate:
     def is_of_end(self) -> bool:
         """It is made from the right answer, without a sweep, and costs next to nothing."""
         return bool(self.edits) and all(edit.operator.kind is Kind.END for edit in self.edits)
-
-    @property
-    def says_where(self) -> bool:
-        """It says in which term something is wrong, and not in what way: less than another name does."""
-        return bool(self.edits) and self.edits[0].operator.name == "part-negated"
 
     @property
     def is_single(self) -> bool:
@@ -211,7 +205,10 @@ class Problem:
 
     def plain(self) -> list[Candidate]:
         """Every mistake that can be computed without the exercise's help, the most specific first."""
-        return self.remembered("plain", lambda: sorted(self._plain(), key=lambda one: (rank(one), one.says_where)))
+        by_place = "part-negated"  # says in which term something is wrong, and not in what way: less than another name
+        return self.remembered(
+            "plain", lambda: sorted(self._plain(), key=lambda one: (rank(one), one.edits[0].operator.name == by_place))
+        )
 
     def rarer(self) -> list[Candidate]:
         """More of them, for which a plain relation to the right answer is a likelier explanation."""
@@ -219,11 +216,7 @@ class Problem:
 
     def on_one_path(self) -> list[Candidate]:
         """A slip on one of several paths only."""
-        every = (
-            self._on_paths(self.trace(self.first), lambda edit: edit.code != "inverted-mask", most=40)
-            if self.has_graph
-            else ()
-        )
+        every = self._on_paths(self.trace(self.first), lambda edit: edit.code != "inverted-mask", most=40)
         return self.remembered("on one path", lambda: itertools.islice(every, MOST))
 
     def pairs(self) -> list[Candidate]:
@@ -251,9 +244,8 @@ class Problem:
 
     def _changes(self) -> tuple[list[Candidate], np.ndarray]:
         right, found = self.end(self.first).right, dict[bytes, tuple[Candidate, np.ndarray]]()
-        single = [
-            one for one in (*self.plain(), *self.rarer()) if one.is_single and one.edits[0].operator.kind in WAY_BACK
-        ]
+        every = (one for one in (*self.plain(), *self.rarer()) if one.is_single)
+        single = (one for one in every if one.edits[0].operator.kind in WAY_BACK)
         for one in sorted(single, key=lambda one: -COUNTS.get(one.edits[0].operator.name, 0))[:MOST_CHANGES]:
             try:
                 computed = self.compute(one, self.first)
@@ -277,24 +269,17 @@ class Problem:
             yield from self._in_forward(trace, plain=True)
             return
         for skip in dict.fromkeys((idle_edges(trace, self.wrt), ())):
-            yield from (
-                Candidate((edit,), skip)
-                for edit in self._local(
-                    trace, (*ARRIVING, *NORMS, *CUTTING, *ADDED_LATE, *forward.BACKWARDS), family_of
-                )
-            )
+            local = self._local(trace, (*ARRIVING, *NORMS, *ADDED_LATE), family_of)
+            yield from (Candidate((edit,), skip) for edit in local)
             yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
         for step, spot in _spots(trace, trace.depends(self.wrt)):
             yield from (Candidate((edit,)) for edit in _edits_at(At(trace, step), paths.FUNCTIONS, spot))
         for operator, step, where, key, told in forward.taken_of_another(trace, self.wrt):
             yield _whole(operator, {"spot": Spot(step.line, EVERY, where), "key": key}, told, step, where)
-        yield from itertools.starmap(_whole, paths.value_choices(trace))
         yield from self._along_paths(trace)
         yield from self._on_paths(trace, lambda edit: edit.code in LEFT_OUT, most=2)
-        yield from itertools.starmap(_whole, paths.whole_choices(trace, self.wrt))
-        yield from itertools.starmap(_whole, turns.loop_choices(trace, self.wrt))
-        if not trace.upstream_name:
-            yield from itertools.starmap(_whole, difference.difference_choices(trace, self.wrt))
+        for choices in (paths.whole_choices, turns.loop_choices, difference.difference_choices):
+            yield from itertools.starmap(_whole, choices(trace, self.wrt))
 
     def _rarer(self) -> Iterator[Candidate]:
         if not isinstance(self.exercise, Exercise):
@@ -311,12 +296,10 @@ class Problem:
         if self.answer.kind == "gradient":
             yield from itertools.starmap(_whole, rows.rarer_input_choices(trace, self.wrt))
             yield from self._options()
-            yield from itertools.starmap(_whole, rows.exchanged_inputs(trace, self.wrt))
-            yield from itertools.starmap(_whole, rows.rarer_upstream_choices(trace, self.wrt))
-            yield from itertools.starmap(_whole, rows.row_choices(trace, self.wrt))
-        yield from (
-            Candidate((edit,)) for edit in self._local(trace, (NEXT_FOR_UPSTREAM, *UPSTREAM_MOVED), rare_family_of)
-        )
+            for choices in (rows.exchanged_inputs, rows.rarer_upstream_choices, rows.row_choices):
+                yield from itertools.starmap(_whole, choices(trace, self.wrt))
+        local = self._local(trace, (NEXT_FOR_UPSTREAM, *UPSTREAM_MOVED), rare_family_of)
+        yield from (Candidate((edit,)) for edit in local)
 
     def _at_end(self, operators: Iterable[Operator]) -> Iterator[Candidate]:
         end = self.end(self.first)
@@ -325,7 +308,9 @@ class Problem:
                 told = {"answer": self.answer.name, **operator.tell(end, **chosen)}
                 yield Candidate((Edit(operator, None, chosen, told),))
 
-    def _local(self, trace: Trace, arriving: Iterable[Operator], family: Family) -> Iterator[Edit]:
+    def _local(
+        self, trace: Trace, arriving: Iterable[Operator], family: Callable[[At], Iterable[Operator]]
+    ) -> Iterator[Edit]:
         """Every wrong rule at every place on the way back."""
         relevant = trace.depends(self.wrt)
         for step, spot in _spots(trace, relevant):
@@ -342,9 +327,7 @@ class Problem:
             if plain and not all(f"%{i}" in varying for i in spot.steps(trace)):
                 continue
             at = At(trace, step)
-            if not plain and spot.turns == EVERY:
-                yield from (Candidate((edit,)) for edit in _edits_at(at, (*forward.TRACES, *PLACES, *READ), spot))
-            operators = forward.STEPS if plain else (*forward.STEPS, *forward.RARER_STEPS)
+            operators = (*forward.STEPS, *PLACES, *(() if plain else (*forward.RARER_STEPS, *READ)))
             for operator in operators if spot.turns == EVERY else filter(_forgets, operators):
                 for way in forward.ways(operator, plain=plain, differentiated=step.key in relevant):
                     if way is Way.FORWARD and (not self.wrt or (plain and at.is_last)):
@@ -353,9 +336,6 @@ class Problem:
                     for edit in _edits_at(at, (operator,), spot):
                         aside = bool(self.wrt) and step.key not in relevant
                         yield Candidate((replace(edit, way=way, aside=aside, told={**edit.told, **told}),))
-            if plain and self.wrt:
-                for edit in _edits_at(at, (forward.ADDED_UP,), spot):
-                    yield Candidate((replace(edit, parameters={"spot": edit.spot}),))
 
     def _along_paths(self, trace: Trace) -> Iterator[Candidate]:
         """A value used several times, followed along only some of its uses, or without upstream on some."""
@@ -391,11 +371,10 @@ class Problem:
                 yield Candidate((Edit(operator, None, chosen, chosen),))
 
     def _with_option(self, end: End, name: str, value: int) -> np.ndarray:
-        trial = end.trial
+        trial, inputs = end.trial, {**end.trial.inputs, name: value}
         assert isinstance(self.exercise, Exercise)
         assert trial.out_g is not None
         assert trial.out is not None
-        inputs = {**trial.inputs, name: value}
         found = right_array(self.exercise, self.answer, trial.arguments, inputs, trial.out_g, trial.out)
         return end.right if found is None else found
 
@@ -462,9 +441,8 @@ def _edits_at(at: At, operators: Iterable[Operator], spot: Spot | None = None) -
             told["step"] = f"`{at.step.label}`"
     for operator in operators:
         try:
-            choices = (
-                [(chosen, operator.tell(at, **chosen)) for chosen in operator.each(at)] if operator.when(at) else []
-            )
+            every = operator.each(at) if operator.when(at) else ()
+            choices = [(chosen, operator.tell(at, **chosen)) for chosen in every]
         except IMPOSSIBLE:
             continue
         position = at.position if operator.kind is Kind.OPERAND else None
@@ -481,39 +459,30 @@ def _in_every_turn(trace: Trace, told: Parameters) -> Parameters:
     return {**told, **plain} if len(set(plain.values())) == len(set(values.values())) else told
 
 
+FAMILIES: Sequence[tuple[Callable[[At], bool], Sequence[Operator]]] = (
+    (lambda at: at.name in NORMALISING, SOFTMAX),
+    (is_contraction, (*SUMMING, *PRODUCT)),
+    (lambda at: at.name in REDUCTIONS, REDUCING),
+    (lambda at: at.name in EXPANSIONS, (*SUMMING, *BROADCASTING)),
+    (lambda at: at.name in RESHAPES | JOINS, REARRANGING),
+    (is_inverting, INVERTING),
+    (is_pointwise, (*POINTWISE, *SUMMING, *BROADCASTING)),
+    (lambda at: at.name in NORM_NAMES, OF_NORM),
+    (is_picking, PICKING),
+    (is_running, RUNNING),
+    (is_convolution, CONVOLUTION),
+)
+
+
 def family_of(at: At) -> Iterator[Operator]:
     """What can go wrong in the contribution of a step to one of its operands."""
-    yield from OUTPUT_FORMS
-    if at.step.name in NORMALISING:
-        yield from SOFTMAX
-    elif is_contraction(at):
-        yield from (*SUMMING, *PRODUCT)
-    elif at.step.name in REDUCTIONS:
-        yield from REDUCING
-    elif at.step.name in EXPANSIONS:
-        yield from (*SUMMING, *BROADCASTING)
-    elif at.step.name in RESHAPES | JOINS:
-        yield from REARRANGING
-    elif is_inverting(at):
-        yield from INVERTING
-    elif is_pointwise(at):
-        yield from (*POINTWISE, *SUMMING, *BROADCASTING)
-    elif at.step.name in NORM_NAMES:
-        yield from OF_NORM
-    elif is_picking(at):
-        yield from PICKING
-    elif is_running(at):
-        yield from (*RUNNING, *CLOSED_FORMS)
-    else:
-        yield from (*CONVOLUTION, *GEOMETRY) if is_convolution(at) else REARRANGING
-    yield from (*ONE_SIDE, *EXCHANGED, *TURNS)
+    own = next((operators for fits, operators in FAMILIES if fits(at)), REARRANGING)
+    return itertools.chain(OUTPUT_FORMS, own, ONE_SIDE, EXCHANGED, TURNS)
 
 
 def rare_family_of(at: At) -> Iterator[Operator]:
     """What goes wrong there more rarely."""
-    yield from (*THROUGH, *MOVING)
-    if at.step.name not in RESHAPES:
-        yield from REARRANGING
+    return itertools.chain(THROUGH, MOVING, () if at.name in RESHAPES else REARRANGING)
 
 
 def _whole(

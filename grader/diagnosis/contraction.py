@@ -17,7 +17,7 @@ from grader.reference.sums_of_products import Contraction
 from grader.reference.trial import Vague
 from grader.shapes import PARTS
 
-from .operator import Operator, Parameters
+from .operator import Operator, Parameters, as_chosen, one_of
 from .pointwise import Axes, broadcast_axes
 
 NEARLY_SINGULAR = 100.0
@@ -75,24 +75,19 @@ def _count(at: At, axes: Axes) -> int:
     return math.prod(_shape(at)[0][axis] for axis in axes)
 
 
-def _parts(at: At) -> Iterator[Parameters]:
-    several = (axes for axes in subsets(_shape(at)[1]) if _count(at, axes) > 1)
-    return ({"axes": axes, "part": part} for axes in several for part in PARTS)
-
-
 def _part(at: At, axes: Axes, part: str) -> torch.Tensor:
     shape, summed = _shape(at)
     return _terms(at)[tuple(PARTS[part] if axis in axes else slice(None) for axis in range(len(shape)))].sum(summed)
 
 
-def _sum(name: str, code: str, choice: Callable[[set[int], set[int], bool], bool]) -> Operator:
-    """A sum over other axes, those of which `choice` is true: these, the right ones, whether the batch is gone."""
+def _sum(name: str, code: str, choice: Callable[[set[int], set[int]], bool]) -> Operator:
+    """A sum over other axes, those of which `choice` is true, beside the right ones."""
 
     def each(at: At) -> Iterator[Parameters]:
         shape, summed = _shape(at)
         right = set(summed)
         for axes in subsets(tuple(range(len(shape)))):
-            if set(axes) != right and choice(set(axes), right, 0 in set(axes) - right):
+            if set(axes) != right and choice(set(axes), right):
                 yield {"axes": axes}
 
     def tell(at: At, axes: Axes) -> Parameters:
@@ -107,12 +102,12 @@ def _sum(name: str, code: str, choice: Callable[[set[int], set[int], bool], bool
 SUMMING = (
     Operator("axes-not-summed", "missing-batch-sum", lambda at: at.g * at.d,
              lambda at: _is_sum(at) and not is_contraction(at), tell=_named),
-    _sum("axes-not-summed-part", "missing-batch-sum", lambda axes, right, batch: axes < right),
-    _sum("summed-over-batch-too", "extra-batch-sum", lambda axes, right, batch: axes > right and batch),
-    _sum("summed-over-too-much", "summed-wrong-axis", lambda axes, right, batch: axes > right and not batch),
-    _sum("summed-over-others", "summed-wrong-axis", lambda axes, right, batch: not (axes < right or axes > right)),
+    _sum("axes-not-summed-part", "missing-batch-sum", lambda axes, right: axes < right),
+    _sum("summed-over-too-much", "summed-wrong-axis", lambda axes, right: axes > right),
+    _sum("summed-over-others", "summed-wrong-axis", lambda axes, right: not (axes < right or axes > right)),
     Operator("only-largest-term", "partial-batch", lambda at: _terms(at).amax(_shape(at)[1]), _is_sum, tell=_named),
-    Operator("only-some-terms", "partial-batch", _part, _is_sum, _parts, _named),
+    Operator("only-some-terms", "partial-batch", _part, _is_sum, lambda at: ({"axes": axes, "part": part}
+             for axes in subsets(_shape(at)[1]) if _count(at, axes) > 1 for part in PARTS), _named),
     Operator("mean-of-terms", "mean-for-sum", lambda at, axes: _terms(at).sum(_shape(at)[1]) / _count(at, axes),
              _is_sum, _of_summed, _named),
 )  # fmt: skip
@@ -126,16 +121,9 @@ def _is_over_batch(at: At) -> bool:
 
 
 def _products(code: str, when: Callable[[At], bool]) -> Operator:
-    """The products in any order of their axes."""
     return Operator("products-not-summed", code, lambda at, order: _terms(at).permute(order), when,
                     lambda at: ({"order": order} for order in itertools.permutations(range(len(_shape(at)[0])))),
                     lambda at, order: _named(at))  # fmt: skip
-
-
-def _factors_first(name: str, power: int) -> Operator:
-    """The factors summed each on its own, and divided by the number of summands to some power."""
-    return Operator(name, "sum-of-products", each=_of_summed, tell=_named, rule=lambda at, axes:
-                    Contraction.of(at).summed_first(axes) / _count(at, axes) ** power)  # fmt: skip
 
 
 def _partner(name: str, code: str, change: Callable[[torch.Tensor], torch.Tensor], rank: int = 2) -> Operator:
@@ -158,9 +146,8 @@ UPSTREAM_TRANSPOSED = Operator(
 PRODUCT = (
     _products("missing-batch-sum", _is_over_batch),
     _products("elementwise-for-matmul", lambda at: not _is_over_batch(at)),
-    _factors_first("factors-summed-first", 0),
-    _factors_first("factors-reduced-first", 1),
-    _factors_first("factors-averaged-first", 2),
+    Operator("factors-summed-first", "sum-of-products", lambda at, axes: Contraction.of(at).summed_first(axes),
+             each=_of_summed, tell=_named),
     _partner("factor-reshaped", "reshape-for-transpose", lambda q: q.mT.reshape(q.shape)),
     _partner("factor-reshaped", "reshape-for-transpose", lambda q: q.reshape(q.mT.shape).mT),
     _partner("factor-reshaped", "reshape-for-transpose",
@@ -169,12 +156,9 @@ PRODUCT = (
     _partner("rows-in-another-order", "reshape-for-transpose",
              lambda q: q.reshape(q.shape[1], q.shape[0], *q.shape[2:]).transpose(0, 1), 3),
     _partner("factor-not-transposed", "transposed", transposed),
-    _partner("factor-of-first-example", "partial-batch", lambda q: q[:1].expand(q.shape), 3),
-    _partner("factor-of-last-example", "partial-batch", lambda q: q[-1:].expand(q.shape), 3),
     _partner("factor-averaged", "wrong-operand", lambda q: q.mean(0, keepdim=True).expand(q.shape), 3),
     _partner("inverse-for-transpose", "inverse-for-transpose", _inverted),
     Operator("product-left-out", "missing-local", lambda at: at.g, lambda at: at.y.shape == at.x.shape),
-    Operator("gradient-transposed", "transposed", lambda at: transposed(at.back()), lambda at: at.x.dim() > 1),
     UPSTREAM_TRANSPOSED,
 )  # fmt: skip
 
@@ -199,12 +183,8 @@ def _between(name: str, code: str, *sides: tuple[str, Sides]) -> Operator:
         found = at.g if left is None else left @ at.g
         return -(found if right is None else found @ right)
 
-    return Operator(name, code, rule, lambda at: at.name in INVERSES, lambda at: ({"side": side} for side in by_side),
-                    lambda at, side: {"side": side})  # fmt: skip
-
-
-def _inverse(name: str, code: str, rule: Callable[[At], torch.Tensor]) -> Operator:
-    return Operator(name, code, rule, lambda at: at.name in INVERSES)
+    return Operator(name, code, rule, lambda at: at.name in INVERSES, one_of("side", by_side),
+                    as_chosen)  # fmt: skip
 
 
 def _determinant(name: str, code: str, factor: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
@@ -220,9 +200,8 @@ INVERTING = (
              ("right", lambda y: (None, y.mT))),
     _between("inverse-twice-on-one-side", "wrong-operand", ("left", lambda y: (y.mT @ y.mT, None)),
              ("right", lambda y: (None, y.mT @ y.mT))),
-    _inverse("inverse-entry-by-entry", "elementwise-for-matmul", lambda at: -at.g * at.y**2),
-    _inverse("inverse-entry-by-entry", "elementwise-for-matmul", lambda at: -at.g / at.x**2),
-    _inverse("inverse-entry-by-entry", "elementwise-for-matmul", lambda at: -at.g * at.y.mT**2),
+    *(Operator("inverse-entry-by-entry", "elementwise-for-matmul", rule, lambda at: at.name in INVERSES)
+      for rule in (lambda at: -at.g * at.y**2, lambda at: -at.g / at.x**2)),
     _determinant("determinant-entry-by-entry", "elementwise-for-matmul", torch.reciprocal),
     _determinant("determinant-as-of-diagonal", "wrong-local", lambda x: (1 / x.diagonal(0, -2, -1)).diag_embed()),
     _determinant("determinant-without-inverse", "inverse-for-transpose", lambda x: x.mT),

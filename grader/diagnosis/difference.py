@@ -20,8 +20,6 @@ from grader.reference.trial import Trial
 
 from .operator import Kind, Operator, Parameters
 
-LEAST = 2
-
 # Functions that may be taken for one another.
 KIN: Mapping[str, Function] = {
     "sigmoid": torch.sigmoid, "tanh": torch.tanh, "exp": torch.exp,
@@ -52,14 +50,11 @@ ALWAYS = (
     _slip("one-subtracted-everywhere", "wrong-local", lambda d: d.p - 1),
     _slip("factor-on-belief-only", "missing-local", lambda d: d.p - d.t / d.factor),
     _slip("factor-on-truth-only", "missing-local", lambda d: d.p / d.factor - d.t),
-    _slip("truth-complemented", "wrong-operand", lambda d: d.p - (1 - d.t)),
     _slip("belief-decided", "wrong-local", lambda d: d.decided - d.t),
 )
 WHERE_MADE = (
-    _slip("variable-for-belief", "wrong-point", lambda d: d.x - d.t),
     _slip("function-twice", "wrong-point", lambda d: d.made(d.p) - d.t),
     _slip("function-of-truth", "wrong-operand", lambda d: d.p - d.made(d.t)),
-    _slip("function-differentiated-too", "extra-factor", lambda d: d.through(d.p - d.t)),
     _slip("squared-error-behind-function", "wrong-local", lambda d: d.through(2 * (d.p - d.t))),
 )
 WHERE_ONE_HOT = (
@@ -67,23 +62,23 @@ WHERE_ONE_HOT = (
     _slip("marks-of-all-rows", "broadcast-accident", lambda d: d.p - d.t.amax(0)),
     _slip("numbers-for-marks", "wrong-operand", lambda d: d.p - d.numbers),
     _slip("largest-for-marked", "wrong-operand", lambda d: d.p - d.decided),
-    _slip("gradient-of-belief", "missing-local", lambda d: -d.t / d.p),
     _slip("loss-of-each-row", "forward-value", lambda d: -d.t * d.p.log()),
+    _slip("gradient-of-belief", "missing-local", lambda d: -d.t / d.p),
 )
 OF_KIN, BESIDE_TRUTH = (
     _slip(name, "wrong-local", lambda d, name: KIN[name](d.x) - d.t)
     for name in ("another-function-of-variable", "function-beside-truth")
 )
 WITHOUT_BELIEF = {"only-sign-of-difference", "times-belief",
-                  "factor-on-belief-only", "factor-on-truth-only", "belief-decided", "variable-for-belief",
-                  "function-differentiated-too", "largest-for-marked", "gradient-of-belief"}  # fmt: skip
+                  "factor-on-belief-only", "factor-on-truth-only", "belief-decided",
+                  "largest-for-marked", "gradient-of-belief"}  # fmt: skip
 
 
 def difference_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
     """Operator, parameters, what is told; nothing where the right gradient is no such difference."""
-    beliefs, truths = beliefs_of(trace, wrt), truths_of(trace, wrt)
+    beliefs, truths = ({}, {}) if trace.upstream_name else (beliefs_of(trace, wrt), truths_of(trace, wrt))
     pairs = ((b, t) for b in beliefs for t in truths if difference_of(trace, wrt, beliefs[b], truths[t]) is not None)
-    form = next(pairs, None) if trace.inputs[wrt].numel() >= LEAST else None
+    form = next(pairs, None) if trace.inputs[wrt].numel() > 1 else None
     if form is None:
         return
     belief, truth = beliefs[form[0]], truths[form[1]]
@@ -119,18 +114,13 @@ QUOTIENTS = (
     _quotient("step-multiplied", "wrong-point", lambda q: (q.at(q.x * q.h) - q.height(q.behind)) / q.run),
     _quotient("heights-added", "wrong-sign", lambda q: (q.height(q.ahead) + q.height(q.behind)) / q.run),
     _quotient("sign-of-rise-lost", "wrong-sign", lambda q: abs(q.right_rise()) / q.run),
-    _quotient("divided-by-x", "wrong-operand", lambda q: q.right_rise() / np.asarray(q.x)),
     _quotient("divided-by-x-and-h", "wrong-operand", lambda q: q.right_rise() / (np.asarray(q.x) + q.h)),
-    _quotient("only-second-divided", "wrong-operand", lambda q: q.height(q.ahead) - q.height(q.behind) / q.run),
     _quotient("only-first-divided", "wrong-operand", lambda q: q.height(q.ahead) / q.run - q.height(q.behind)),
-    _quotient("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / q.h),
     _quotient("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / q.h**2),
     _quotient("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / (2 * q.h)),
-    _quotient("change-of-slope", "wrong-local", lambda q: (q.rise(1, 0) - q.rise(0, -1)) / (2 * q.h**2)),
     _quotient("step-never-set-back", "wrong-point", lambda q: replace(q, together=True).right_rise() / q.run),
     OWN_STEP,
     _quotient("step-times-x", "wrong-point", lambda q: q.right_rise(q.h * q.x) / q.run),
-    _quotient("step-times-x", "wrong-point", lambda q: q.right_rise(q.h * q.x) / (q.run * np.asarray(q.x))),
     _quotient("weighted-twice", "extra-factor", lambda q: q.right_rise() / q.run * q.weights),
     _quotient("function-itself", "forward-value", lambda q: np.asarray(q.f(q.x), dtype="float64")),
 )  # fmt: skip

@@ -131,9 +131,8 @@ def _of_roots(known: Known) -> Factor | None:
             if _all_close(iter(left)):
                 form = shape.format(name if "sqrt" in shape else _bracketed(name))
                 whole = form if math.isclose(left[0], 1, rel_tol=CLOSE) else f"{spelt(left[0])} * {form}"
-                return Factor(
-                    "wrong-factor", "factor-expression", {"expression": whole, "quantity": name, "size": size}
-                )
+                told = {"expression": whole, "quantity": name, "size": size}
+                return Factor("wrong-factor", "factor-expression", told)
     return None
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,13 +30,31 @@ LEAST_TRIALS, LEAST_ENTRIES = 2, 5
 Pair = tuple[Trial, np.ndarray]
 
 
+class Wrong(NamedTuple):
+    """A wrong array in one trial, next to the right one: a zero where nothing may be stored."""
+
+    trial: Trial
+    array: np.ndarray
+    right: np.ndarray
+
+    @property
+    def has_shape(self) -> bool:
+        return self.array.shape == self.right.shape
+
+    @property
+    def agrees(self) -> bool:
+        return agrees(self.array, self.right)
+
+
+Given = Sequence[Wrong]
+
+
+def wrong_in(answer: Answer, pairs: Sequence[Pair]) -> list[Wrong]:
+    return [Wrong(trial, array, End(answer, trial).right) for trial, array in pairs]
+
+
 def fact(code: str, name: str, /, **parameters: Any) -> Mistake:
     return Mistake(code, (Fact(name, parameters),))
-
-
-def right_in(answer: Answer, trial: Trial) -> np.ndarray:
-    """The right array in a trial; a zero where nothing may be stored."""
-    return End(answer, trial).right
 
 
 def off(array: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -45,110 +63,82 @@ def off(array: np.ndarray, other: np.ndarray) -> np.ndarray:
     return found
 
 
-def same_shapes(answer: Answer, pairs: Sequence[Pair]) -> bool:
-    return all(array.shape == right_in(answer, trial).shape for trial, array in pairs)
+def same_shapes(given: Given) -> bool:
+    return all(one.has_shape for one in given)
 
 
-def constant(pairs: Sequence[Pair], *, trivial: bool = False) -> Mistake | None:
+def constant(given: Given, *, trivial: bool = False) -> Mistake | None:
     """The same number everywhere, in every trial, whatever the inputs.
 
     Args:
         trivial: 0 and 1 count too, which often come from elsewhere.
     """
-    values = {float(value) for _, array in pairs for value in np.unique(array)[:2]}
-    if len(values) != 1 or len(pairs) < 2 or (not trivial and values <= {0.0, 1.0}):
+    values = {float(value) for one in given for value in np.unique(one.array)[:2]}
+    if len(values) != 1 or len(given) < 2 or (not trivial and values <= {0.0, 1.0}):
         return None
     return fact("hard-coded", "constant", number=f"{values.pop() + 0.0:g}")
 
 
-def nothing(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
+def nothing(given: Given) -> Mistake | None:
     """0 but for rounding, in every trial, and not so the right answer."""
-    sizes = [
-        (np.abs(array).max(initial=0.0), np.abs(right_in(answer, trial)).max(initial=0.0)) for trial, array in pairs
-    ]
-    if (
-        len(pairs) < 2
-        or not any(array for array, _ in sizes)
-        or not all(array <= NOTHING * right for array, right in sizes)
-    ):
+    sizes = [(np.abs(one.array).max(initial=0.0), np.abs(one.right).max(initial=0.0)) for one in given]
+    tiny = all(array <= NOTHING * right for array, right in sizes)
+    if len(given) < 2 or not tiny or not any(array for array, _ in sizes):
         return None
     return fact("hard-coded", "zero-but-for-rounding")
 
 
-def same_shape(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
+def same_shape(given: Given) -> Mistake | None:
     """The same shape in every trial, though the sizes change."""
-    shapes = {array.shape for _, array in pairs}
-    expected = {right_in(answer, trial).shape for trial, _ in pairs}
+    shapes, expected = {one.array.shape for one in given}, {one.right.shape for one in given}
     if len(shapes) != 1 or len(expected) < 2 or max(next(iter(shapes)), default=1) == 1:
         return None
     return fact("hard-coded", "same-shape", shape=list(shapes.pop()))
 
 
-def imprecise(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
-    errors = [scaled_error(array, right_in(answer, trial)) for trial, array in pairs]
-    return fact("imprecise", "nearly-right", error=f"{max(errors):.1e}") if max(errors) < IMPRECISE else None
+def imprecise(given: Given) -> Mistake | None:
+    error = max(scaled_error(one.array, one.right) for one in given)
+    return fact("imprecise", "nearly-right", error=f"{error:.1e}") if error < IMPRECISE else None
 
 
-def slope_typed_in(end: End, pairs: Sequence[Pair]) -> Mistake | None:
-    """The upstream gradient times one and the same number in every trial."""
-    given = [(trial.out_g, array) for trial, array in pairs if trial.out_g is not None]
-    if not end.is_gradient or len(given) < len(pairs):
-        return None
-    ratios = [one_ratio(array, np.asarray(out_g)) for out_g, array in given]
-    first = ratios[0]
-    if first is None or any(r is None or not math.isclose(r, first, rel_tol=CLOSE) for r in ratios):
-        return None
-    return fact("hard-coded", "slope-typed-in", number=spelt(first), upstream=end.upstream_name or "1",
-                variable=end.answer.wrt)  # fmt: skip
-
-
-def offset(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
+def offset(given: Given) -> Mistake | None:
     """The right answer plus one and the same number everywhere, in every trial."""
-    if not same_shapes(answer, pairs) or len(_numbers(answer, pairs)) == 1:
+    numbers = {float(end(one.right)) for one in given if one.right.size for end in (np.min, np.max)}
+    if not same_shapes(given) or len(numbers) == 1:
         return None
-    differences = [array - right_in(answer, trial) for trial, array in pairs]
+    differences = [one.array - one.right for one in given]
     number = float(np.median(differences[0])) if differences and differences[0].size else 0.0
-    bound = MATCH * max(abs(number), *(float(np.abs(array).max(initial=0.0)) for _, array in pairs))
+    bound = MATCH * max(abs(number), *(float(np.abs(one.array).max(initial=0.0)) for one in given))
     if abs(number) <= bound or any(np.abs(difference - number).max(initial=0.0) > bound for difference in differences):
         return None
-    return fact(
-        "wrong-local", "offset", number=spelt(abs(number)), verb="added to" if number > 0 else "subtracted from"
-    )
+    verb = "added to" if number > 0 else "subtracted from"
+    return fact("wrong-local", "offset", number=spelt(abs(number)), verb=verb)
 
 
-def _numbers(answer: Answer, pairs: Sequence[Pair]) -> set[float]:
-    """The numbers that the right answers begin and end with in order of size: one, if they are all the same."""
-    return {
-        float(end(right)) for trial, _ in pairs if (right := right_in(answer, trial)).size for end in (np.min, np.max)
-    }
-
-
-def ratios(answer: Answer, pairs: Sequence[Pair]) -> Known:
+def ratios(given: Given) -> Known:
     """The factor in each trial whose reference is not zero; empty if one of them has no single factor."""
-    found = [(trial, one_ratio(array, right_in(answer, trial))) for trial, array in pairs]
-    if any(ratio is None and np.any(right_in(answer, trial)) for trial, ratio in found):
+    found = [(one, one_ratio(one.array, one.right)) for one in given]
+    if any(ratio is None and np.any(one.right) for one, ratio in found):
         return []
-    return [(trial, ratio) for trial, ratio in found if ratio is not None]
+    return [(one.trial, ratio) for one, ratio in found if ratio is not None]
 
 
-def varying_ratio(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
+def varying_ratio(given: Given) -> Mistake | None:
     """One factor in each trial, but another one in each: worth saying of an array, not of a single number."""
-    known = ratios(answer, pairs)
-    if sum(np.count_nonzero(right_in(answer, trial)) >= 3 for trial, _ in known) < 2:
+    known = [ratio for _, ratio in ratios(given)]
+    telling = sum(np.count_nonzero(one.right) >= 3 for one in given)
+    off_by = [ratio for ratio in known if not math.isclose(ratio, 1, rel_tol=1e-2)]
+    if not known or telling < 2 or not off_by:
         return None
-    if all(math.isclose(r, 1, rel_tol=1e-2) for _, r in known):
-        return None
-    off_by = [r for _, r in known if not math.isclose(r, 1, rel_tol=1e-2)]
     right = len(known) - len(off_by)
     return fact("wrong-factor", "varying-factor", factor=spelt(off_by[0]), right=right, trials=len(known))
 
 
-def a_step(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
+def a_step(answer: Answer, given: Given) -> Mistake | None:
     """The variable itself with a multiple of its gradient added: what training does with a gradient."""
-    if answer.kind != "gradient" or not same_shapes(answer, pairs):
+    if answer.kind != "gradient" or not same_shapes(given):
         return None
-    moved = [array - np.asarray(trial.inputs[answer.wrt]) for trial, array in pairs]
-    rates = [one_ratio(step, right_in(answer, trial)) for step, (trial, _) in zip(moved, pairs, strict=True)]
+    rates = [one_ratio(one.array - np.asarray(one.trial.inputs[answer.wrt]), one.right) for one in given]
     rate = rates[0]
     if rate is None or len(rates) < 2 or any(r is None or not math.isclose(r, rate, rel_tol=1e-2) for r in rates):
         return None
@@ -158,28 +148,27 @@ def a_step(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
     return fact("wrong-local", "step-of-training", variable=answer.wrt, verb=verb, number=f"{abs(rate):.3g}")
 
 
-def mixed_with_prior(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
+def mixed_with_prior(answer: Answer, given: Given) -> Mistake | None:
     """The old and the new gradient are added, each with its own weight in all trials."""
-    ends = [(End(answer, trial), array) for trial, array in pairs]
+    ends = [(End(answer, one.trial), one.array) for one in given]
     known = [
         (np.stack([end.new, end.prior]).reshape(2, -1), array.flatten())
         for end, array in ends
         if end.prior is not None and array.shape == end.prior.shape
     ]
-    parts, found = (np.concatenate(arrays, axis=-1) for arrays in zip(*known, strict=True)) if known else (None, None)
-    if parts is None or found is None or len(known) < LEAST_TRIALS or found.size < LEAST_ENTRIES:
+    if len(known) < LEAST_TRIALS or sum(array.size for _, array in known) < LEAST_ENTRIES:
         return None
+    parts, found = (np.concatenate(arrays, axis=-1) for arrays in zip(*known, strict=True))
     weights = np.linalg.lstsq(parts.T, found, rcond=None)[0]
     if scaled_error(found, weights @ parts) > MATCH or abs(weights[0] - weights[1]) < TOLERANCE:
         return None
     return fact("wrong-factor", "weights-of-prior", new=f"{weights[0]:.3g}", before=f"{weights[1]:.3g}")
 
 
-def passes_where(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
+def passes_where(answer: Answer, given: Given) -> Mistake | None:
     """Where an answer is right in some trials, and something tells these from the others."""
-    told = [(trial, array) for trial, array in pairs if np.any(right_in(answer, trial))] or pairs  # zeros come easily
-    right = [trial for trial, array in told if agrees(array, right_in(answer, trial))]
-    wrong = [trial for trial, array in told if not agrees(array, right_in(answer, trial))]
+    telling = [one for one in given if np.any(one.right)] or given  # zeros come easily
+    right, wrong = _apart(telling)
     if not right or not wrong:
         return None
     kinds = [{trial.setting.kind for trial in trials} for trials in (right, wrong)]
@@ -191,29 +180,25 @@ def passes_where(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
                 return fact("shape-special", name, kinds=_kinds(trials))
     if kinds[1] == {LARGE_UPSTREAM_KIND}:
         return fact("not-linear", "right-for-small-upstream")
-    if (where := right_where(answer, right, wrong)) and not _sizes_tell(right, wrong):
+    if where := right_where(answer, right, wrong):
         return fact("hard-coded", "right-only-where", where=where)
-    if not same_shapes(answer, pairs):
-        return None
     ranks = [{trial.setting.rank for trial in trials} for trials in (right, wrong)]
-    if not ranks[0] & ranks[1] and any(axis.startswith("_") for axis in right[0].setting.sizes):
+    any_rank = any(axis.startswith("_") for axis in right[0].setting.sizes)
+    if same_shapes(given) and any_rank and not ranks[0] & ranks[1]:
         return fact("shape-special", "right-only-for-rank", rank=ranks[0].pop())
     return None
 
 
-def wrong_with(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
+def _apart(given: Given) -> tuple[list[Trial], list[Trial]]:
+    """The trials with a right answer, and the others."""
+    return [one.trial for one in given if one.agrees], [one.trial for one in given if not one.agrees]
+
+
+def wrong_with(given: Given) -> Mistake | None:
     """What the functions have that an answer is wrong for, and those that it is right for have not."""
-    right = [trial for trial, array in pairs if agrees(array, right_in(answer, trial))]
-    wrong = [trial for trial, array in pairs if not agrees(array, right_in(answer, trial))]
-    name, parts = told_by(right, wrong)
+    name, parts = told_by(*_apart(given))
     spelled = " or ".join(f"`{part}`" for part in parts)
     return fact("wrong-local", "wrong-with", name=name, parts=spelled) if parts else None
-
-
-def _sizes_tell(right: Sequence[Trial], wrong: Sequence[Trial]) -> bool:
-    """A trial with the options of a right one is wrong: it is not the options that decide."""
-    chosen = [[tuple(options(trial).items()) for trial in trials] for trials in (right, wrong)]
-    return any(one in chosen[1] for one in chosen[0])
 
 
 def _kinds(trials: Sequence[Trial]) -> list[list[Any]]:
@@ -224,56 +209,33 @@ def _kinds(trials: Sequence[Trial]) -> list[list[Any]]:
     return [[kind, sizes] for kind, sizes in reversed(known.items())]
 
 
-def right_for_one_alone(answer: Answer, pairs: Sequence[Pair]) -> bool:
-    """Right in every batch of one and nowhere else: what belongs to one example is mixed with others."""
-    right = [agrees(array, right_in(answer, trial)) for trial, array in pairs]
-    return any(right) and right == [trial.setting.kind == ONE_KIND for trial, _ in pairs]
-
-
-def not_zero(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
+def not_zero(given: Given) -> Mistake | None:
     """Right wherever the right answer is not zero, and something where it is."""
-    if not same_shapes(answer, pairs):
+    zeros = sum(int((one.right == 0).sum()) for one in given)
+    if not same_shapes(given) or zeros < LEAST_ZEROS * sum(one.right.size for one in given):
         return None
-    rights = [right_in(answer, trial) for trial, _ in pairs]
-    zeros = sum(int((right == 0).sum()) for right in rights)
-    if zeros < LEAST_ZEROS * sum(right.size for right in rights):
+    differs = [(off(one.array, one.right), one.right == 0) for one in given]
+    wrong = sum(int(here.sum()) for here, _ in differs)
+    if not wrong or any(bool((here & ~zero).any()) for here, zero in differs):
         return None
-    wrong = 0
-    for (_, array), right in zip(pairs, rights, strict=True):
-        differs = off(array, right)
-        if bool((differs & (right != 0)).any()):
-            return None
-        wrong += int((differs & (right == 0)).sum())
-    return fact("wrong-local", "not-zero", wrong=wrong, zeros=zeros) if wrong else None
+    return fact("wrong-local", "not-zero", wrong=wrong, zeros=zeros)
 
 
-def another_mask(
-    answer: Answer, pairs: Sequence[Pair], closed: Iterator[Callable[[Trial], np.ndarray]]
-) -> Mistake | None:
+def another_mask(answer: Answer, given: Given, closed: Iterable[Sequence[np.ndarray]]) -> Mistake | None:
     """Each entry is either 0 or has its gradient in full, as it should be, but not the right ones.
 
     Args:
-        closed: ways to compute what the entries have that must be 0.
+        closed: what the entries may have that must be 0, in each trial.
     """
-    if not any(np.any(array) for _, array in pairs):
+    first = next((one for one in given if one.has_shape and off(one.array, one.right).any()), None)
+    if first is None or not any(np.any(one.array) for one in given):
         return None
-    for compute in closed:
-        opened = [right_in(answer, trial) + compute(trial) for trial, _ in pairs]
-        if all(_is_masked(array, full) for (_, array), full in zip(pairs, opened, strict=True)):
-            return _first_gate(answer, pairs)
-    return None
-
-
-def _is_masked(array: np.ndarray, full: np.ndarray) -> bool:
-    return array.shape == full.shape and not bool((off(array, full) & (array != 0)).any())
-
-
-def _first_gate(answer: Answer, pairs: Sequence[Pair]) -> Mistake | None:
-    """The first entry whose gate is wrong, with the input it belongs to."""
-    for trial, array in pairs:
-        for index in np.argwhere(off(array, right_in(answer, trial)))[:1]:
-            place = tuple(int(i) for i in index)
-            return fact("wrong-local", "another-mask", passes=bool(array[place]), **_entry(answer, trial, place))
+    for arrays in closed:
+        opened = [(one.array, one.right + more) for one, more in zip(given, arrays, strict=True)]
+        if all(array.shape == full.shape and not (off(array, full) & (array != 0)).any() for array, full in opened):
+            place = tuple(int(i) for i in np.argwhere(off(first.array, first.right))[0])
+            told = {"passes": bool(first.array[place]), **_entry(answer, first.trial, place)}
+            return fact("wrong-local", "another-mask", **told)
     return None
 
 
@@ -285,24 +247,25 @@ def _entry(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[str, An
     return {"name": answer.wrt, "place": list(place), "value": f"{value:.3g}"}
 
 
-def by_upstream(end: End, pairs: Sequence[Pair]) -> Mistake | None:
+def by_upstream(end: End, given: Given) -> Mistake | None:
     """What the answer makes of the upstream gradient, seen where only that has changed."""
     upstream_name = end.upstream_name or "1"
-    for (trial, array), (other, changed) in itertools.combinations(pairs, 2):
-        if trial.inputs is not other.inputs or trial.out_g is other.out_g or trial.out_g is None or other.out_g is None:
+    for one, other in itertools.combinations(given, 2):
+        g, other_g = one.trial.out_g, other.trial.out_g
+        if one.trial.inputs is not other.trial.inputs or g is other_g or g is None or other_g is None:
             continue
-        rights = right_in(end.answer, trial), right_in(end.answer, other)
-        if array.shape != rights[0].shape or not bool(off(array, rights[0]).any()) or not np.any(array):
+        if not one.has_shape or not bool(off(one.array, one.right).any()) or not np.any(one.array):
             continue
-        if not bool(off(changed, array).any()):
+        if not bool(off(other.array, one.array).any()):
             return fact("missing-upstream", "upstream-not-in-it", upstream=upstream_name)
-        upstream = np.asarray(trial.out_g), np.asarray(other.out_g)
-        if _entry_by_entry(array, changed, *upstream[::-1]) and _entry_by_entry(*rights, *upstream):
+        arrays, rights = (one.array, other.array), (one.right, other.right)
+        upstream = np.asarray(g), np.asarray(other_g)
+        if _entry_by_entry(*arrays, *upstream[::-1]) and _entry_by_entry(*rights, *upstream):
             return fact("not-linear", "upstream-in-denominator", upstream=upstream_name)
-        if not _entry_by_entry(array, changed, *upstream) or one_ratio(array, rights[0]) is not None:
+        if not _entry_by_entry(*arrays, *upstream) or one_ratio(one.array, one.right) is not None:
             continue
         if _entry_by_entry(*rights, *upstream):
-            return _slopes(end, trial, array, rights[0], upstream[0])
+            return _slope_typed_in(end, given) or _slopes(end, one, upstream[0])
         return fact("diagonal-only", "own-upstream-only", upstream=upstream_name)
     return None
 
@@ -312,43 +275,47 @@ def _entry_by_entry(array: np.ndarray, changed: np.ndarray, g: np.ndarray, other
     return array.shape == g.shape == changed.shape and not bool(off(array * other, changed * g).any())
 
 
-def _slopes(end: End, trial: Trial, array: np.ndarray, right: np.ndarray, g: np.ndarray) -> Mistake:
+def _slope_typed_in(end: End, given: Given) -> Mistake | None:
+    slopes = [one_ratio(one.array, np.asarray(one.trial.out_g)) or 0.0 for one in given]
+    if not slopes[0] or np.ptp(slopes) > CLOSE * abs(slopes[0]):
+        return None
+    told = {"upstream": end.upstream_name or "1", "variable": end.answer.wrt}
+    return fact("hard-coded", "slope-typed-in", number=spelt(slopes[0]), **told)
+
+
+def _slopes(end: End, one: Wrong, g: np.ndarray) -> Mistake:
     """The entry that is furthest off, with the local derivative that was used there and the right one."""
-    place = tuple(int(i) for i in np.unravel_index(int(np.abs(array - right).argmax()), right.shape))
-    used, slope = (float(values[place] / g[place]) for values in (array, right))
+    place = tuple(int(i) for i in np.unravel_index(int(np.abs(one.array - one.right).argmax()), one.right.shape))
+    used, slope = (float(values[place] / g[place]) for values in (one.array, one.right))
     told = {"used": f"{used:.3g}", "slope": f"{slope:.3g}", "upstream": end.upstream_name or "1"}
-    return fact("wrong-local", "another-slope", **told, **_entry(end.answer, trial, place))
+    return fact("wrong-local", "another-slope", **told, **_entry(end.answer, one.trial, place))
 
 
-def broadcast_accident(answer: Answer, trial: Trial, array: np.ndarray) -> Mistake | None:
+def broadcast_accident(answer: Answer, one: Wrong) -> Mistake | None:
     """The answer has the shape that two inputs make when they are broadcast against each other."""
-    shapes = {name: tuple(value.shape) for name, value in trial.inputs.items() if hasattr(value, "shape")}
+    shapes = {name: tuple(value.shape) for name, value in one.trial.inputs.items() if hasattr(value, "shape")}
     for a, b in itertools.combinations(shapes, 2):
-        wide = _broadcast(shapes[a], shapes[b])
-        if array.ndim and wide == array.shape and wide not in (shapes[a], shapes[b]):
-            return fact("broadcast-accident", "broadcast", a=a, b=b, **_shapes(answer, trial, array))
+        try:
+            wide = np.broadcast_shapes(shapes[a], shapes[b])
+        except ValueError:
+            continue
+        if one.array.ndim and wide == one.array.shape and wide not in (shapes[a], shapes[b]):
+            return fact("broadcast-accident", "broadcast", a=a, b=b, **_shapes(answer, one))
     return None
 
 
-def _broadcast(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...] | None:
-    try:
-        return np.broadcast_shapes(tuple(a), tuple(b))
-    except ValueError:
-        return None
-
-
-def wrong_shape(answer: Answer, trial: Trial, array: np.ndarray) -> Mistake:
+def wrong_shape(answer: Answer, one: Wrong) -> Mistake:
     owner = answer.wrt if answer.kind == "gradient" else ""
-    chosen = [[name, str(value)] for name, value in options(trial).items()]
-    return fact("wrong-shape", "wrong-shape", owner=owner, options=chosen, **_shapes(answer, trial, array))
+    chosen = [[name, str(value)] for name, value in options(one.trial).items()]
+    return fact("wrong-shape", "wrong-shape", owner=owner, options=chosen, **_shapes(answer, one))
 
 
-def _shapes(answer: Answer, trial: Trial, array: np.ndarray) -> dict[str, Any]:
+def _shapes(answer: Answer, one: Wrong) -> dict[str, Any]:
     """The learner's shape and the right one, with axis names."""
-    sizes, right = trial.setting.sizes, right_in(answer, trial)
-    axes = trial.axes(answer.wrt) if answer.kind == "gradient" else None
+    sizes, right = one.trial.setting.sizes, one.right
+    axes = one.trial.axes(answer.wrt) if answer.kind == "gradient" else None
     return {
-        "shape": _axes(guess_axes(array.shape, sizes), array.shape),
+        "shape": _axes(guess_axes(one.array.shape, sizes), one.array.shape),
         "expected": _axes(axes if axes and len(axes) == right.ndim else guess_axes(right.shape, sizes), right.shape),
     }
 
@@ -359,11 +326,13 @@ def _axes(names: Sequence[str], shape: Sequence[int]) -> list[list[Any]]:
     ]
 
 
-def unknown(answer: Answer, pairs: Sequence[Pair]) -> Mistake:
-    """How many entries are wrong, and by how much."""
-    trial, array = next((t, a) for t, a in pairs if not agrees(a, right_in(answer, t)))
-    right = right_in(answer, trial)
+def unknown(given: Given) -> Mistake:
+    """How many entries are wrong, and by how much; whether it is right in every batch of one and nowhere else."""
+    _, array, right = next(one for one in given if not one.agrees)
     error = scaled_error(array, right)
     wrong = round(share_wrong(array, right) * array.size)
+    alone = {one.agrees for one in given} == {True, False} and all(
+        one.agrees == (one.trial.setting.kind == ONE_KIND) for one in given
+    )
     told = {"wrong": wrong, "entries": array.size, "error": f"{error:.2g}" if error < 100 else f"{error:.0f}"}
-    return fact("unknown", "unknown", **told, alone=right_for_one_alone(answer, pairs))
+    return fact("unknown", "unknown", **told, alone=alone)

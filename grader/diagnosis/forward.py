@@ -14,70 +14,22 @@ from typing import Any
 
 import torch
 
-from grader.reference.operand_view import At
-from grader.reference.operations import (
-    ALONG_AN_AXIS,
-    AVERAGES,
-    CONTRACTIONS,
-    PRODUCTS,
-    REDUCTIONS,
-    RESHAPES,
-    SUMS,
-    axis_of,
-    step_name,
-    value_name,
-)
-from grader.reference.other_steps import (
-    Change,
-    along_or_all,
-    first_ones,
-    identity,
-    less_one,
-    mask_at,
-    not_asked,
-    only_factor,
-    only_summand,
-    other_end,
-    other_mask,
-    shifted_mask,
-    then,
-    with_argument,
-    with_constant,
-    with_option,
-)
+from grader.reference import other_steps
+from grader.reference.operand_view import At, shaped
+from grader.reference.operations import ALONG_AN_AXIS, PRODUCTS, REDUCTIONS, RESHAPES, SUMS, axis_of, step_name
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace
+from grader.reference.trace import Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE
 
-from .operator import Kind, Operator, Parameters, Way
-from .paths import bypassed
-from .pointwise import is_pointwise, shaped
-from .rearranging import PERMUTATIONS, SELECTIONS
+from .along_axis import averages
+from .operator import Changes, Kind, Operator, Parameters, Way
+from .rearranging import PERMUTATIONS
 
 
 def has_number(at: At) -> bool:
     """A plain number that is no axis and no exponent, and is taken together with an array."""
-    return (
-        bool(at.step.sources)
-        and len(at.step.constants) == 1
-        and at.name not in RESHAPES | ALONG_AN_AXIS | REDUCTIONS | {"pow"}
-    )
-
-
-def _other_numbers(at: At) -> Iterator[Parameters]:
-    """Other lines in front of it that do the same with another number."""
-    for line in dict.fromkeys(step.line for step in at.trace.steps[: at.step.index] if step.name == at.name):
-        other = At(at.trace, at.trace.steps[at.trace.turns[line][-1]])
-        plain = all(has_number(one) and not one.others for one in (at, other))
-        if plain and other.step.constants != at.step.constants:
-            yield {"line": line}
-
-
-def _exchanged_numbers(trace: Trace, spot: Any, line: Line) -> dict[int, float]:
-    """The steps of two lines, each with the number of the other."""
-    mine, others = spot.steps(trace), trace.turns[line]
-    own, other = (next(iter(trace.steps[steps[0]].constants.values())) for steps in (mine, others))
-    return {**dict.fromkeys(mine, other), **dict.fromkeys(others, own)}
+    others = RESHAPES | ALONG_AN_AXIS | REDUCTIONS | {"pow"}
+    return bool(at.step.sources) and len(at.step.constants) == 1 and at.name not in others
 
 
 SIZES: Mapping[str, Callable[[float], float]] = {"{}": float, "sqrt({})": math.sqrt}
@@ -99,73 +51,18 @@ def _other_sizes(at: At) -> Iterator[Parameters]:
                 yield {"form": form, "here": here, "there": there}
 
 
-def _another_size(trace: Trace, spot: Any, form: str, here: str, there: str) -> dict[int, float]:
+def _another_size(trace: Trace, spot: Any, form: str, here: str, there: str) -> Changes:
     sizes, steps = _sizes(trace), spot.steps(trace)
     if any(not math.isclose(SIZES[form](sizes[here]), *trace.steps[i].constants.values()) for i in steps):
         raise ValueError("the number is made of something else in this trial")
-    return dict.fromkeys(steps, SIZES[form](sizes[there]))
+    return dict.fromkeys(steps, lambda step: other_steps.with_constant(step, lambda _: SIZES[form](sizes[there])))
 
 
-def _numbers_forward(numbers_of: Callable[..., dict[int, float]]) -> Callable[..., Trace]:
-    """Other numbers in some steps of the forward pass."""
-
-    def rule(trace: Trace, spot: Any, **chosen: Any) -> Trace:
-        numbers = numbers_of(trace, spot, **chosen)
-        return trace.with_steps(dict.fromkeys(numbers, lambda step: with_constant(step, lambda _: numbers[step.index])))
-
-    return rule
-
-
-def _numbers_back(numbers_of: Callable[..., dict[int, float]]) -> Callable[..., Rules]:
-    """The same on the way back alone."""
-
-    def rule(trace: Trace, spot: Any, **chosen: Any) -> Rules:
-        numbers = numbers_of(trace, spot, **chosen)
-
-        def back(_trace: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
-            ((where, _),) = step.operands
-            other = with_constant(step, lambda _: numbers[step.index])
-            return other.vjp(where, g, {where: step.operand(where)})
-
-        return {(i, trace.steps[i].operands[0][0]): back for i in numbers}
-
-    return rule
-
-
-def _sizes_told(at: At, form: str, here: str, there: str) -> Parameters:
-    return {"here": form.format(here), "there": form.format(there)}
-
-
-def _numbers_told(at: At, line: Line) -> Parameters:
-    other = at.trace.steps[at.trace.turns[line][-1]]
-    return {"there": step_name(replace(other, nth=0)), "here": step_name(replace(at.step, nth=0))}
-
-
-NUMBERS = (
-    Operator("number-of-another-size", "wrong-factor", _numbers_forward(_another_size), each=_other_sizes,
-             tell=_sizes_told, kind=Kind.TRACE),
-    Operator("numbers-exchanged", "wrong-operand", _numbers_forward(_exchanged_numbers), each=_other_numbers,
-             tell=_numbers_told, kind=Kind.TRACE),
-)  # fmt: skip
-NUMBERS_BACK = (
-    Operator("number-of-another-size-back", "wrong-factor", _numbers_back(_another_size), each=_other_sizes,
-             tell=_sizes_told, kind=Kind.RULES),
-    Operator("numbers-exchanged-back", "wrong-operand", _numbers_back(_exchanged_numbers), each=_other_numbers,
-             tell=_numbers_told, kind=Kind.RULES),
-)  # fmt: skip
-
-
-TURNED: Mapping[str, Change] = {"add": torch.sub, "sub": torch.add, "__rsub__": lambda x, constant: constant + x}
-# Functions that may be taken for one another.
-KIN: tuple[tuple[str, str], ...] = (
-    ("sigmoid", "tanh"), ("softmax", "sigmoid"), ("exp", "sigmoid"), ("relu", "sigmoid"), ("tanh", "relu"),
-    ("log_softmax", "softmax"), ("softmax", "log_softmax"), ("sqrt", "square"), ("abs", "square"), ("sin", "cos"),
-    ("elu", "relu"), ("gelu", "relu"), ("silu", "relu"), ("leaky_relu", "relu"), ("softplus", "relu"), ("relu", "abs"),
-)  # fmt: skip
-FUNCTIONS: Mapping[str, Change] = {
-    "sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu, "square": torch.square, "exp": torch.exp,
-    "cos": torch.cos, "sin": torch.sin, "softmax": lambda x: x.softmax(-1), "log_softmax": lambda x: x.log_softmax(-1),
-}  # fmt: skip
+TURNED: Mapping[str, other_steps.Change] = {
+    "add": torch.sub,
+    "sub": torch.add,
+    "__rsub__": lambda x, constant: constant + x,
+}
 OTHER_CONSTANTS: Mapping[str, Callable[[float], float]] = {  # the constant itself, where it has no other
     "rooted": lambda c: math.sqrt(c) if c > 0 else c, "squared": lambda c: c * c,
     "inverted": lambda c: 1 / c if c else c, "negated": lambda c: -c,
@@ -176,7 +73,6 @@ OTHER_CONSTANTS: Mapping[str, Callable[[float], float]] = {  # the constant itse
 
 
 def _is_with_number(at: At, names: set[str]) -> bool:
-    """A sum or product with a plain number."""
     return at.name in names and not at.others and len(at.step.constants) == 1
 
 
@@ -190,17 +86,12 @@ def _other_constants(at: At) -> Iterator[Parameters]:
     return ({"how": how} for how, change in OTHER_CONSTANTS.items() if not math.isclose(change(constant), constant))
 
 
-def _is_function(at: At) -> bool:
-    """Of one value, and more than a sum or a product with a number."""
-    return not at.others and at.name not in RESHAPES | SUMS | PRODUCTS and at.y.dim() > 0
-
-
 def _broadcasts_unless_reshaped(at: At) -> bool:
     """Without it, two shapes broadcast against each other and the result grows."""
     if at.name not in RESHAPES or at.others:
         return False
     try:
-        other = at.trace.with_steps({at.step.index: identity})
+        other = at.trace.with_steps({at.step.index: other_steps.identity})
     except IMPOSSIBLE:
         return False
     later = zip(at.trace.steps[at.step.index + 1 :], other.steps[at.step.index + 1 :], strict=True)
@@ -212,29 +103,13 @@ def _other_axes(at: At) -> Iterator[Parameters]:
     return ({"axis": other} for other in range(at.x.dim()) if axis is None or other != axis % at.x.dim())
 
 
-def _kin(at: At) -> Iterator[Parameters]:
-    own = "relu" if at.name == "clamp_min" and at.step.args[1:] == (0,) else at.name
-    return ({"name": two if own == one else one} for one, two in KIN if own in (one, two))
-
-
-def _is_power(at: At) -> bool:
-    return at.name == "pow" and not at.others and isinstance(at.step.args[1], (int, float))
-
-
 def _fills(at: At) -> bool:
     return at.name in {"masked_fill", "masked_fill_"} and len(at.step.args) == 3
 
 
 def _masks(at: At, rank: int = 0) -> bool:
-    mask = at.step.args[mask_at(at.step)] if at.name in {"masked_fill", "masked_fill_", "where"} else None
+    mask = at.step.args[other_steps.mask_at(at.step)] if at.name in {"masked_fill", "masked_fill_", "where"} else None
     return isinstance(mask, torch.Tensor) and mask.dim() >= rank
-
-
-def _activations(at: At) -> Iterator[Parameters]:
-    """The functions that the pass applies entry by entry, elsewhere."""
-    for one in (At(at.trace, step) for step in at.trace.steps if step.operands and step.index != at.step.index):
-        if one.source != at.step.key and _is_function(one) and one.name != "pow" and is_pointwise(one):
-            yield {"function": one.step}
 
 
 def _options(at: At) -> Iterator[Parameters]:
@@ -243,27 +118,6 @@ def _options(at: At) -> Iterator[Parameters]:
             yield {"name": name, "value": not value}
     if at.name in {"var", "std", "var_mean"}:
         yield {"name": "correction", "value": 0 if at.step.kwargs.get("correction", 1) else 1}
-
-
-def _row_counts(trace: Trace, spot: Any, axis: int) -> Trace:
-    """A sum along one axis, where nothing is there 1, so that it can be divided by; what comes of it is added up."""
-
-    def summed(x: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
-        found = x.sum(axis, keepdim=True)
-        return torch.where(found == 0, torch.ones_like(found), found)
-
-    other = trace.with_steps(dict.fromkeys(spot.steps(trace), lambda step: replace(step, func=summed)))
-    return replace(other, out_g=trace.out_g.expand(other.values()[other.out].shape), memo={})
-
-
-def _count_of_all(step: Step) -> Step:
-    return replace(step, func=lambda x, *_, **__: x.new_tensor(x.numel()))
-
-
-def _is_count(at: At) -> bool:
-    """The sum of an input that is no variable, such as a mask."""
-    (_, source), *_ = (*at.step.sources, ((), ""))
-    return at.name == "sum" and at.y.dim() == 0 and source in at.trace.inputs and at.step.args[0].dim() > 1
 
 
 def _indices(at: At) -> Iterator[Parameters]:
@@ -276,134 +130,13 @@ def _indices(at: At) -> Iterator[Parameters]:
                 yield {"where": where, "key": key}
 
 
-def _with_index(trace: Trace, spot: Any, where: Position, key: str) -> Trace:
-    value = trace.values()[key]
-    return trace.with_steps({i: lambda step: step.with_operands({where: value}) for i in spot.steps(trace)})
-
-
-def _beside(at: At) -> Iterator[Parameters]:
-    """Another function that is applied to the same value, and may be taken for it."""
-    names = {step.name for step in at.trace.steps if step.sources == at.step.sources}
-    return ({"name": b if at.name == a else a} for a, b in KIN if at.name in (a, b) and {a, b} <= names)
-
-
-def _functions_exchanged(trace: Trace, spot: Any, name: str) -> Trace:
-    mine = trace.steps[spot.steps(trace)[-1]]
-    alike = {step.index: step for step in trace.steps if step.sources == mine.sources}
-    funcs = {step.name: step.func for step in alike.values()}
-    other = {mine.name: funcs[name], name: funcs[mine.name]}
-    taken = [index for index, step in alike.items() if step.name in other]
-    return trace.with_steps(dict.fromkeys(taken, lambda step: replace(step, func=other[step.name])))
-
-
-def _step(name: str, code: str, rule: Callable[..., Step], when: Callable[[At], bool], **more: Any) -> Operator:
+def _step(name: str, code: str, change: Callable[..., Step], when: Callable[[At], bool], **more: Any) -> Operator:
     """Another step, told with the parameters as they are."""
+
+    def rule(trace: Trace, spot: Any, **chosen: Any) -> Changes:
+        return dict.fromkeys(spot.steps(trace), partial(change, **chosen))
+
     return Operator(name, code, rule, when, kind=Kind.FORWARD, **{"tell": lambda at, **chosen: chosen, **more})
-
-
-# The likeliest first; `FORWARD_ONLY` and `BACK_ONLY` of them may change one direction alone.
-STEPS = (
-    _step("constant-missing", "wrong-point", lambda step: with_constant(step, lambda c: 0.0),
-          lambda at: _is_with_number(at, SUMS), tell=_number),
-    _step("constant-missing", "missing-local", lambda step: with_constant(step, lambda c: 1.0),
-          lambda at: _is_with_number(at, PRODUCTS), tell=_number),
-    _step("sign-turned", "wrong-sign", lambda step: replace(step, func=TURNED[step.name]),
-          lambda at: at.name in TURNED),
-    _step("sum-of-mean", "sum-for-mean", lambda step: replace(step, func=torch.sum),
-          lambda at: at.name in AVERAGES and not at.is_last),
-    _step("mean-of-sum", "mean-for-sum", lambda step: replace(step, func=torch.mean),
-          lambda at: at.name == "sum" and not at.is_last),
-    _step("reduced-along-another-axis", "summed-wrong-axis", along_or_all,
-          lambda at: at.name in REDUCTIONS and at.y.dim() > 0 and bool(at.step.operands),
-          each=lambda at: (*_other_axes(at), {"axis": None}),
-          tell=lambda at, axis: {"axis": "all" if axis is None else axis}),
-    _step("operation-left-out", "missing-local", identity,
-          lambda at: _is_function(at) and not _fills(at) and at.y.shape == at.x.shape and len(at.trace.steps) > 1),
-    _step("operation-left-out", "wrong-point", identity, lambda at: _fills(at) and at.y.shape == at.x.shape),
-    _step("operation-left-out", "transposed", identity,
-          lambda at: at.name in PERMUTATIONS and at.y.shape == at.x.shape),
-    _step("along-another-axis", "summed-wrong-axis", along_or_all,  # of an operation that keeps the shape
-          lambda at: axis_of(at.step) is not None and at.y.shape == at.x.shape and at.x.dim() > 1 and not at.others,
-          each=_other_axes),
-    _step("shapes-not-in-line", "broadcast-accident", identity, _broadcasts_unless_reshaped),
-    _step("another-constant", "wrong-point", lambda step, how: with_constant(step, OTHER_CONSTANTS[how]),
-          lambda at: has_number(at) and at.name not in PRODUCTS, each=_other_constants, tell=_number),
-    _step("another-constant", "wrong-factor", lambda step, how: with_constant(step, OTHER_CONSTANTS[how]),
-          lambda at: has_number(at) and at.name in PRODUCTS, each=_other_constants, tell=_number),
-    _step("mean-less-one", "wrong-factor", less_one, lambda at: at.name in AVERAGES),
-    _step("reshaped-in-forward", "reshape-for-transpose",  # to the shape that the permutation would give
-          lambda step: replace(step, func=lambda x, *args, **kwargs: x.reshape(step.func(x, *args, **kwargs).shape)),
-          lambda at: at.name in PERMUTATIONS),
-    _step("other-end-selected", "wrong-operand", other_end,
-          lambda at: at.name in {"topk", "sort", "argsort", "max", "min", "amax", "amin"}),
-    _step("first-ones-selected", "wrong-operand", first_ones, lambda at: at.name == "topk"),
-    _step("another-function", "wrong-local",
-          lambda step, name: replace(step, func=lambda value, *_, **__: FUNCTIONS[name](value)),
-          lambda at: at.y.dim() > 0 and not at.others, each=_kin),
-    _step("another-exponent", "wrong-local", lambda step: with_argument(step, 1, step.args[1] - 1), _is_power),
-    _step("another-exponent", "wrong-local", lambda step: with_argument(step, 1, step.args[1] + 1), _is_power),
-    _step("summand-left-out", "missing-path", only_summand,
-          lambda at: at.name in {"add", "sub"} and len(at.others) == 1,
-          each=lambda at: ({"where": where} for where, _ in at.step.operands),
-          tell=lambda at, where: {"operand": at.named(at.key(where))}),
-    _step("factor-left-out", "missing-local", only_factor, lambda at: at.name in {"mul", "div"},
-          each=lambda at: ({"where": where} for where, _ in at.step.sources if at.name == "mul" or where == (1,)),
-          tell=lambda at, where: {"operand": at.named(dict(at.step.sources)[where])}),
-    _step("all-counted", "wrong-factor", _count_of_all, _is_count),
-    _step("places-from-one", "wrong-operand", lambda step: then(step, lambda places: places + 1),
-          lambda at: at.name == "arange"),
-    _step("first-places-picked", "wrong-operand", not_asked, lambda at: at.name in SELECTIONS),
-    _step("mask-filled-with-zero", "wrong-local", lambda step: with_argument(step, 2, 0.0), _fills),
-    _step("mask-turned-round", "inverted-mask", other_mask(torch.logical_not), _masks),
-    _step("mask-shifted", "wrong-local", other_mask(shifted_mask(1)), lambda at: _masks(at, rank=2)),
-    _step("mask-shifted", "wrong-local", other_mask(shifted_mask(-1)), lambda at: _masks(at, rank=2)),
-    _step("mask-transposed", "inverted-mask", other_mask(lambda mask: mask.mT), lambda at: _masks(at, rank=2)),
-    _step("another-option", "wrong-local", with_option, lambda at: True, each=_options),
-    _step("another-option", "broadcast-accident", with_option, lambda at: at.step.kwargs.get("keepdim") is True,
-          each=lambda at: ({"name": "keepdim", "value": False},)),
-    _step("parts-exchanged", "wrong-sign", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
-          lambda at: at.name == "sub" and len(at.others) == 1),
-    _step("parts-exchanged", "wrong-operand", lambda step: replace(step, args=(*step.args[1::-1], *step.args[2:])),
-          lambda at: at.name == "div" and len(at.others) == 1),
-)  # fmt: skip
-LOSSES: Mapping[str, Change] = {
-    "the square": lambda x: 2 * x, "half the square": lambda x: x, "the absolute value": torch.sign,
-}  # fmt: skip
-
-
-def _chain_end(at: At) -> Step:
-    """The last of the functions that are applied to a difference one after the other, entry by entry."""
-    while len(uses := at.trace.uses(at.step.key)) == 1:
-        after = At(at.trace, at.trace.steps[uses[0][0]], uses[0][1])
-        if after.others or not is_pointwise(after):
-            break
-        at = after
-    return at.step
-
-
-def _of_another_loss(trace: Trace, spot: Any, what: str) -> Rules:
-    rules: dict[Place, Rule] = {}
-    for first in (trace.steps[i] for i in spot.steps(trace)):
-        ((where, key),), last = first.operands, _chain_end(At(trace, first)).index
-        slope = LOSSES[what](first.operand(where))
-        rules |= bypassed(trace, key, last, lambda g, slope=slope: g * slope)  # type: ignore[misc]
-    return rules
-
-
-def _is_of_difference(at: At) -> bool:
-    made = at.trace.steps[int(at.source[1:])] if at.step.operands and at.source.startswith("%") else None
-    return made is not None and made.name == "sub" and not at.others and is_pointwise(at)
-
-
-def _by_themselves(trace: Trace, spot: Any) -> Rules:
-    """Each factor of a product gets itself, and not its partner, as the derivative."""
-    rules: dict[Any, Rule] = {}
-    for step in (trace.steps[i] for i in spot.steps(trace)):
-        (one, _), (two, _) = step.operands
-        for own, other in ((one, two), (two, one)):
-            rules[step.index, own] = lambda _, step, g, own=own, other=other: (  # type: ignore[misc]
-                step.vjp(own, g, {other: step.operand(own)}))  # fmt: skip
-    return rules
 
 
 def _is_product_of_two(at: At) -> bool:
@@ -412,23 +145,59 @@ def _is_product_of_two(at: At) -> bool:
     return at.name == "mul" and len({key for _, key in at.step.operands}) == 2 and len(shapes) == 1
 
 
-BACKWARDS = (
-    *NUMBERS_BACK,
-    Operator("factors-by-themselves", "wrong-operand", _by_themselves, _is_product_of_two, kind=Kind.RULES),
-    Operator("of-another-loss", "wrong-local", _of_another_loss, _is_of_difference,
-             lambda at: ({"what": what} for what in LOSSES),
-             lambda at, what: {"what": what, "value": at.named(at.source)}, Kind.RULES),
-)  # fmt: skip
-FORWARD_ONLY = {"constant-missing", "sum-of-mean", "mean-of-sum", "along-another-axis", "reduced-along-another-axis",
-                "another-constant", "another-function", "another-option", "operation-left-out", "sign-turned",
-                "mean-less-one", "mask-filled-with-zero", "factor-left-out"}  # fmt: skip
-BACK_ONLY = {"reshaped-in-forward", "along-another-axis", "another-function", "another-option", "another-exponent",
-             "another-constant", "first-ones-selected", "other-end-selected", "first-places-picked"}  # fmt: skip
-RARER_STEPS = (
-    _step("function-applied-as-well", "wrong-local",
-          lambda step, function: then(step, lambda value: function.apply({function.operands[0][0]: value})),
-          lambda at: at.name in CONTRACTIONS | SUMS, each=_activations,
-          tell=lambda at, function: {"function": step_name(function), "value": at.named(at.step.key)}),
+# The likeliest first.
+STEPS = (
+    _step("constant-missing", "wrong-point", lambda step: other_steps.with_constant(step, lambda c: 0.0),
+          lambda at: _is_with_number(at, SUMS), tell=_number),
+    _step("constant-missing", "missing-local", lambda step: other_steps.with_constant(step, lambda c: 1.0),
+          lambda at: _is_with_number(at, PRODUCTS), tell=_number),
+    _step("sign-turned", "wrong-sign", lambda step: replace(step, func=TURNED[step.name]),
+          lambda at: at.name in TURNED),
+    _step("sum-of-mean", "sum-for-mean", lambda step: replace(step, func=torch.sum),
+          lambda at: averages(at) and not at.is_last),
+    _step("reduced-along-another-axis", "summed-wrong-axis", other_steps.along_or_all,
+          lambda at: at.name in REDUCTIONS and at.y.dim() > 0 and bool(at.step.operands),
+          each=lambda at: (*_other_axes(at), {"axis": None}),
+          tell=lambda at, axis: {"axis": "all" if axis is None else axis}),
+    _step("operation-left-out", "missing-local", other_steps.identity,
+          lambda at: at.name not in RESHAPES | SUMS | PRODUCTS and not at.others and not _fills(at)
+          and at.y.shape == at.x.shape and at.y.dim() > 0 and len(at.trace.steps) > 1),
+    _step("operation-left-out", "wrong-point", other_steps.identity,
+          lambda at: _fills(at) and at.y.shape == at.x.shape),
+    _step("operation-left-out", "transposed", other_steps.identity,
+          lambda at: at.name in PERMUTATIONS and at.y.shape == at.x.shape),
+    _step("along-another-axis", "summed-wrong-axis", other_steps.along_or_all,  # of an operation that keeps the shape
+          lambda at: axis_of(at.step) is not None and at.y.shape == at.x.shape and at.x.dim() > 1 and not at.others,
+          each=_other_axes),
+    _step("shapes-not-in-line", "broadcast-accident", other_steps.identity, _broadcasts_unless_reshaped),
+    _step("another-constant", "wrong-point", lambda step, how: other_steps.with_constant(step, OTHER_CONSTANTS[how]),
+          lambda at: has_number(at) and at.name not in PRODUCTS, each=_other_constants, tell=_number),
+    _step("another-constant", "wrong-factor", lambda step, how: other_steps.with_constant(step, OTHER_CONSTANTS[how]),
+          lambda at: has_number(at) and at.name in PRODUCTS, each=_other_constants, tell=_number),
+    _step("mean-less-one", "wrong-factor", other_steps.less_one, averages),
+    _step("reshaped-in-forward", "reshape-for-transpose",  # to the shape that the permutation would give
+          lambda step: replace(step, func=lambda x, *args, **kwargs: x.reshape(step.func(x, *args, **kwargs).shape)),
+          lambda at: at.name in PERMUTATIONS),
+    _step("first-ones-selected", "wrong-operand", other_steps.first_ones, lambda at: at.name == "topk"),
+    _step("summand-left-out", "missing-path", other_steps.only_summand,
+          lambda at: at.name in {"add", "sub"} and len(at.others) == 1,
+          each=lambda at: ({"where": where} for where, _ in at.step.operands),
+          tell=lambda at, where: {"operand": at.named(at.key(where))}),
+    _step("factor-left-out", "missing-local", other_steps.only_factor, lambda at: at.name in {"mul", "div"},
+          each=lambda at: ({"where": where} for where, _ in at.step.sources if at.name == "mul" or where == (1,)),
+          tell=lambda at, where: {"operand": at.named(dict(at.step.sources)[where])}),
+    _step("places-from-one", "wrong-operand", lambda step: other_steps.then(step, lambda places: places + 1),
+          lambda at: at.name == "arange"),
+    _step("mask-turned-round", "inverted-mask", other_steps.other_mask(torch.logical_not), _masks),
+    _step("mask-transposed", "inverted-mask", other_steps.other_mask(lambda mask: mask.mT),
+          lambda at: _masks(at, rank=2)),
+    _step("another-option", "wrong-local", other_steps.with_option, lambda at: True, each=_options),
+    _step("another-option", "broadcast-accident", other_steps.with_option,
+          lambda at: at.step.kwargs.get("keepdim") is True, each=lambda at: ({"name": "keepdim", "value": False},)),
+    _step("factors-by-themselves", "wrong-operand",  # whose derivatives are the factors themselves
+          lambda step: replace(step, func=lambda a, b: (a * a + b * b) / 2), _is_product_of_two),
+    Operator("number-of-another-size", "wrong-factor", _another_size, each=_other_sizes, kind=Kind.FORWARD,
+             tell=lambda at, form, here, there: {"here": form.format(here), "there": form.format(there)}),
 )  # fmt: skip
 
 
@@ -451,62 +220,24 @@ def _next(at: At) -> Step:
     return after
 
 
-def _later(name: str, code: str, change: Callable[[At, torch.Tensor], Any], when: Callable[[At], bool]) -> Operator:
-    """The step left out, and something done to what the next one gives."""
-
-    def rule(trace: Trace, spot: Any) -> Trace:
-        at = _at(trace, spot)
-        do = partial(change, at)
-        return trace.with_steps({at.step.index: identity, _next(at).index: lambda after: then(after, do)})
-
-    return Operator(name, code, rule, when, tell=lambda at: {"after": step_name(_next(at))}, kind=Kind.TRACE)
-
-
-SAVED: Mapping[str, Callable[[Step], torch.Tensor]] = {
-    "complement": lambda step: 1 - step.value, "operand": lambda step: step.operand(step.operands[0][0]),
-    "negated": lambda step: -step.value, "squared": lambda step: step.value**2,
-}  # fmt: skip
+def _masked_later(trace: Trace, spot: Any) -> Changes:
+    """0 behind the next step, and not -inf in front of it."""
+    at = _at(trace, spot)
+    mask = at.step.args[1]
+    return {
+        at.step.index: other_steps.identity,
+        _next(at).index: lambda after: other_steps.then(after, lambda y: y.masked_fill(mask, 0.0)),
+    }
 
 
-def _with_saved(trace: Trace, spot: Any, how: str) -> Trace:
-    """On the way back alone the steps that use a value have another one in its place."""
-    others = {trace.steps[i].key: SAVED[how](trace.steps[i]) for i in spot.steps(trace)}
-    if any(other.shape != trace.values()[key].shape for key, other in others.items()):
-        raise ValueError("the values have different shapes in this trial")
-    taken = ({where: others[key] for where, key in step.operands if key in others} for step in trace.steps)
-    steps = tuple(step.with_operands(other) for step, other in zip(trace.steps, taken, strict=True))
-    return replace(trace, steps=steps, memo={})
-
-
-TRACES = (
-    *NUMBERS,
-    Operator("functions-exchanged", "wrong-operand", _functions_exchanged, each=_beside, kind=Kind.TRACE,
-             tell=lambda at, name: {"there": at.name, "name": name, "value": at.named(at.step.sources[0][1])}),
-    Operator("summed-along-an-axis", "summed-wrong-axis", _row_counts, _is_count,
-             lambda at: ({"axis": axis} for axis in range(at.step.args[0].dim())), lambda at, axis: {"axis": axis},
-             Kind.TRACE),
-    Operator("another-index", "wrong-operand", _with_index, each=_indices, kind=Kind.TRACE,
+RARER_STEPS = (
+    Operator("another-index", "wrong-operand", lambda trace, spot, where, key: dict.fromkeys(
+             spot.steps(trace), lambda step: step.with_operands({where: trace.values()[key]})),
+             each=_indices, kind=Kind.FORWARD,
              tell=lambda at, where, key: {"there": at.named(key), "here": at.named(dict(at.step.sources)[where])}),
-    Operator("saved-value", "wrong-operand", _with_saved,
-             lambda at: not at.others and at.y.dim() > 0 and at.name not in RESHAPES and not at.is_last,
-             lambda at: ({"how": how} for how in SAVED),
-             lambda at, how: {"how": how, "value": at.named(at.step.key)}, Kind.TRACE),
-    _later("masked-later", "wrong-local",  # 0 behind the softmax, and not -inf in front of it
-           lambda at, value: value.masked_fill(at.step.args[1], 0.0), lambda at: _fills(at) and bool(_next(at))),
+    Operator("masked-later", "wrong-local", _masked_later, lambda at: _fills(at) and bool(_next(at)),
+             tell=lambda at: {"after": step_name(_next(at))}, kind=Kind.FORWARD),
 )  # fmt: skip
-
-
-def _added_up(trace: Trace, wrt: str, spot: Any) -> torch.Tensor:
-    """Where the forward pass averages, it still divides by the right count, not by that of the broadcast entries."""
-    other, times = trace.with_steps({_at(trace, spot).step.index: identity}), 1.0
-    for here, there in zip(trace.steps, other.steps, strict=True):
-        if here.name in AVERAGES:
-            times *= At(other, there).x.numel() / At(trace, here).x.numel()
-    return other.backward(wrt) * times
-
-
-ADDED_UP = Operator("broadcast-and-added-up", "broadcast-accident", _added_up, _broadcasts_unless_reshaped,
-                    kind=Kind.SWEEP)  # fmt: skip
 
 
 def _of_another(trace: Trace, wrt: str, spot: Any, key: str) -> torch.Tensor:
@@ -529,25 +260,30 @@ def taken_of_another(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Step, P
                 like = step.operand(where)
                 if key != source and values[key].shape == like.shape and values[key].dtype == like.dtype:
                     code = "wrong-point" if len(step.sources) == 1 and step.key in relevant else "wrong-operand"
-                    told = {"there": value_name(trace, key), "here": value_name(trace, source)}
+                    told = {"there": At(trace, step).named(key), "here": At(trace, step).named(source)}
                     yield replace(TAKEN_OF_ANOTHER, code=code), step, where, key, told
 
 
-# The ways in which a step is more often another one; the other ways are rarer.
-PLAIN_WAYS: Mapping[str, tuple[Way, ...]] = {
-    "constant-missing": (Way.BOTH, Way.FORWARD), "sign-turned": (Way.BOTH,), "sum-of-mean": (Way.FORWARD,),
-    "mean-of-sum": (Way.FORWARD,), "operation-left-out": (Way.BOTH,), "shapes-not-in-line": (Way.BOTH,),
-    "reduced-along-another-axis": (Way.BOTH,),
+# The ways in which a step may be another one, the likelier and the rarer ones; any other operator is rarely both.
+WAYS: Mapping[str, tuple[str, str]] = {
+    "constant-missing": ("both forward", ""), "sign-turned": ("both", "forward"), "sum-of-mean": ("forward", "both"),
+    "operation-left-out": ("both", "forward"), "reduced-along-another-axis": ("both", "forward"),
+    "shapes-not-in-line": ("both", ""), "number-of-another-size": ("back", "both"),
+    "factors-by-themselves": ("back", ""), "parts-taken-for-each-other": ("back", "both"),
+    "along-another-axis": ("", "both forward back"), "another-constant": ("", "both forward back"),
+    "another-option": ("", "both forward back"), "mean-less-one": ("", "both forward"),
+    "factor-left-out": ("", "both forward"), "reshaped-in-forward": ("", "both back"),
+    "first-ones-selected": ("", "both back"),
 }  # fmt: skip
 
 
-def ways(operator: Operator, *, plain: bool, differentiated: bool) -> tuple[Way, ...]:
+def ways(operator: Operator, *, plain: bool, differentiated: bool) -> list[Way]:
     """How a step may be another one: what follows and the way back, or one of these alone.
 
     Args:
         differentiated: the way back goes through it; otherwise what is wrong there may still be a partner's value.
     """
-    own = PLAIN_WAYS.get(operator.name, ())
-    forward, back = operator.name in FORWARD_ONLY, operator.name in BACK_ONLY or not differentiated
-    rarer = (Way.BOTH, *(Way.FORWARD,) * forward, *(Way.BACK,) * back)
-    return own if plain else tuple(way for way in rarer if way not in own)
+    likelier, rarer = (names.split() for names in WAYS.get(operator.name, ("", "both")))
+    if not differentiated and "back" not in (*likelier, *rarer):
+        rarer.append("back")
+    return [Way(name) for name in (likelier if plain else rarer)]

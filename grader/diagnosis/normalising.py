@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from grader.reference.edges import bypassed
 from grader.reference.norms import Norm, Row, applied, axes_of, norm_at, softmax
 from grader.reference.operand_view import At
 from grader.reference.operations import RESHAPES, step_name
@@ -20,30 +21,21 @@ from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Tra
 
 from .contraction import subsets
 from .operator import Kind, Operator, Parameters, Spot
-from .paths import bypassed
-from .pointwise import Axes, keys_like, shaped
-
-VIEWS = {"reshape", "view", "flatten"}
+from .pointwise import Axes
 
 
 def _shares(name: str, code: str, shares: Callable[[torch.Tensor, Axes], torch.Tensor]) -> Operator:
-    """Other shares, from the operand."""
     return Operator(name, code, lambda at: applied(at, shares(at.x, axes_of(at)), axes_of(at)),
                     lambda at: at.x.dim() > 0, tell=lambda at: {"operand": at.named(at.source)})  # fmt: skip
 
 
 def _mixed(name: str, code: str, mixed: Callable[[Row], torch.Tensor], of: str = "softmax log_softmax") -> Operator:
-    """Another mixture of a row's entries."""
     return Operator(name, code, lambda at: mixed(Row.of(at)), lambda at: at.x.dim() > 0 and at.name in of.split())
 
 
 def _in_two(own: Row, summed: Row) -> torch.Tensor:
     """The rule with each entry's own part and the sum of its row made of two rows."""
     return own.own - own.p * summed.total(summed.own)
-
-
-def _other_values(at: At) -> Iterator[Parameters]:
-    return ({"key": key} for key in keys_like(at.trace, at.x) if key not in (at.step.key, at.source))
 
 
 def _is_given_upstream(at: At) -> bool:
@@ -99,13 +91,9 @@ SOFTMAX = (
     Operator("masked-later", "wrong-local", lambda at: applied(at, _masked_later(at), axes_of(at)),
              lambda at: at.name == "softmax" and _mask_of(at) is not None,
              tell=lambda at: {"after": step_name(at.step)}),
-    Operator("another-value-for-shares", "wrong-point",
-             lambda at, key: applied(at, shaped(at.trace.values()[key], at.x), axes_of(at)),
-             lambda at: at.x.dim() > 0, _other_values, lambda at, key: {"there": at.named(key)}),
     _mixed("only-own-part", "missing-path", lambda r: r.own),
     _mixed("only-row-sum", "missing-path", lambda r: -r.p * r.total(r.own)),
     _mixed("row-sum-added", "wrong-sign", lambda r: r.own + r.p * r.total(r.own)),
-    _mixed("row-mean-for-sum", "mean-for-sum", lambda r: r.own - r.p * r.own.mean(r.axes, keepdim=True)),
     _mixed("row-mean-for-sum", "mean-for-sum", lambda r: r.own - r.p * r.total(r.own) / r.total((r.p > 0).to(r.p))),
     _mixed("only-diagonal-of-softmax", "diagonal-only", lambda r: r.own - r.p * r.own),
     _mixed("own-effect-missing", "missing-path", lambda r: -r.p * (r.total(r.own) - r.own)),
@@ -127,8 +115,6 @@ SOFTMAX = (
     Operator("row-summed-over-other-axes", "summed-wrong-axis",
              lambda at, axes: _in_two(Row.of(at), Row.of(at, axes=axes)),
              lambda at: at.x.dim() > 0 and at.name != "logsumexp", _other_axes, _there_and_here),
-    Operator("upstream-missing-in-sum", "missing-upstream", lambda at: _in_two(Row.of(at), Row.of(at, at.ones)),
-             _is_given_upstream),
     Operator("upstream-only-in-sum", "missing-upstream", lambda at: _in_two(Row.of(at, at.ones), Row.of(at)),
              _is_given_upstream),
     Operator("value-for-upstream-in-sum", "value-for-gradient", lambda at: _in_two(Row.of(at), Row.of(at, at.y)),
@@ -150,7 +136,7 @@ def _norm(name: str, code: str, change: Callable[..., torch.Tensor], when: Calla
         for index in spot.steps(trace):
             if (norm := norm_at(trace, index)) is None:
                 raise ValueError("this is no norm in this trial")
-            known = {"trace": trace} if {"where", "line"} & set(chosen) else {}
+            known = {"trace": trace} if "where" in chosen else {}
             new = partial(change, norm, **known, **chosen)
             rules |= bypassed(trace, norm.source, index, lambda g, norm=norm, new=new: new(norm.arriving(g)))  # type: ignore[misc]
         return rules
@@ -164,8 +150,6 @@ def _norm(name: str, code: str, change: Callable[..., torch.Tensor], when: Calla
         assert norm is not None
         axes = chosen.get("axes", norm.axes) if max(chosen.get("axes", (0,))) < at.y.dim() else norm.axes
         told = {"partner": _partner_of(at, chosen["where"])} if "where" in chosen else {}
-        if "line" in chosen and (other := norm_at(at.trace, at.trace.turns[chosen["line"]][-1])):
-            told = {"there": at.named(other.source)}
         return {"operand": at.named(norm.source), "axes": at.axes(at.y.shape[i] for i in axes), **told}
 
     return Operator(name, code, rule, fits, each or (lambda at: iter(({},))), tell, Kind.RULES)
@@ -180,7 +164,7 @@ def _later_factors(at: At) -> Iterator[Parameters]:
         step = at.trace.steps[index]
         if step.name == "mul" and len(step.operands) == 2:
             yield {"where": (step.line, where)}
-        elif step.name in VIEWS:
+        elif step.name in {"reshape", "view", "flatten"}:
             yield from _later_factors(At(at.trace, step))
 
 
@@ -207,19 +191,6 @@ def _factor_beside(norm: Norm, g: torch.Tensor, trace: Trace, where: tuple[Line,
     at = _factor(trace, where)
     bare = g / at.partner.expand(at.y.shape).reshape(g.shape)
     return norm.r * (g - bare) + norm.right(bare)
-
-
-def _others_scale(norm: Norm, g: torch.Tensor, trace: Trace, line: Line) -> torch.Tensor:
-    other = norm_at(trace, trace.turns[line][-1])
-    if other is None or other.r.shape != norm.r.shape:
-        raise ValueError("the other one is no norm of this shape in this trial")
-    return norm.right(g) / norm.r * other.r
-
-
-def _other_norms(at: At) -> Iterator[Parameters]:
-    for step in at.trace.steps if norm_at(at.trace, at.step.index) else ():
-        if step.line != at.step.line and step.value.shape == at.y.shape and norm_at(at.trace, step.index):
-            yield {"line": step.line}
 
 
 def _over_others(at: At) -> Iterator[Parameters]:
@@ -258,35 +229,20 @@ NORMS = (
     _norm("scale-of-norm-missing", "missing-local", lambda d, g: d.right(g) / d.r),
     _norm("scale-of-norm-twice", "extra-factor", lambda d, g: d.right(g) * d.r),
     _norm("scale-of-norm-upside-down", "wrong-local", lambda d, g: d.right(g) / d.r**2),
-    _norm("projection-added", "wrong-sign", lambda d, g: d.r * (g - d.mean(g) + d.h * d.share(g * d.h))),
-    _norm("centring-added", "wrong-sign", lambda d, g: d.right(g) + 2 * d.r * d.mean(g), lambda d: d.centred),
-    _norm("sums-for-means", "sum-for-mean", lambda d, g: d.r * (
-          g - d.mean(g) * d.total(torch.ones_like(g)) - d.h * d.total(g * d.h)), lambda d: d.count > 1),
     _norm("sum-for-projection", "sum-for-mean", lambda d, g: d.r * (g - d.mean(g) - d.h * d.total(g * d.h)),
           lambda d: d.count > 1 and d.centred),
     _norm("normalised-missing-outside", "missing-local", lambda d, g: d.r * (g - d.mean(g) - d.share(g * d.h))),
-    _norm("normalised-missing-inside", "missing-local", lambda d, g: d.r * (g - d.mean(g) - d.h * d.share(g))),
-    _norm("upstream-missing-in-projection", "missing-upstream",
-          lambda d, g: d.r * (g - d.mean(g) - d.h * d.share(d.h))),
     _norm("operand-outside", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.x * d.share(g * d.h))),
-    _norm("operand-inside", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.h * d.share(g * d.x))),
     _norm("operand-for-normalised", "wrong-operand", lambda d, g: d.r * (g - d.mean(g) - d.x * d.share(g * d.x))),
-    _norm("centred-for-normalised", "wrong-operand",
-          lambda d, g: d.r * (g - d.mean(g) - d.h / d.r * d.share(g * d.h)), lambda d: d.centred),
     _norm("not-normalised", "wrong-operand",
           lambda d, g: d.r * (g - d.mean(g) - d.h / d.r * d.share(g * d.h / d.r)), lambda d: d.centred),
     _norm("normed-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
           g - d.mean(g, axes) - d.h * _scaled(d, d.total(g * d.h, axes), axes)), each=_over_others),
-    _norm("normed-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
-          g - d.mean(g, axes) - d.h * d.r * _scaled(d, d.total(g * d.h / d.r, axes), axes)), each=_over_others),
     _norm("centred-over-other-axes", "summed-wrong-axis",
           lambda d, g, axes: d.right(g) + d.r * (d.mean(g) - d.mean(g, axes)), lambda d: d.centred, _over_others),
-    _norm("projected-over-other-axes", "summed-wrong-axis", lambda d, g, axes: d.r * (
-          g - d.mean(g) - d.h * _scaled(d, d.total(g * d.h, axes), axes)), lambda d: d.centred, _over_others),
     _norm("means-in-shape-before", "summed-wrong-axis", _normed_before, each=_over_parts),
     _norm("centring-missing-in-normalised", "wrong-operand",
           lambda d, g: d.r * (g - d.mean(g) - d.x * d.r * d.share(g * d.x * d.r)), lambda d: d.centred),
     _norm("factor-behind-means", "wrong-local", _factor_last, each=_later_factors),
     _norm("factor-beside-means", "missing-local", _factor_beside, each=_later_factors),
-    _norm("scale-of-another-norm", "wrong-operand", _others_scale, each=_other_norms),
 )  # fmt: skip

@@ -20,6 +20,7 @@ from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Tra
 from grader.reference.trial import Vague
 
 Parameters = Mapping[str, Any]
+Changes = Mapping[int, Callable[[Step], Step]]  # what becomes of some steps of the forward pass, by their index
 
 
 class Kind(Enum):
@@ -29,23 +30,20 @@ class Kind(Enum):
     UPSTREAM = "the upstream gradient of a step"
     EDGES = "the uses of a value that carry nothing"
     RULES = "the contributions of several steps"
-    FORWARD = "a step of the forward pass"
+    FORWARD = "steps of the forward pass"
     INPUTS = "the inputs of the forward pass"
-    TRACE = "the forward pass"
     SWEEP = "the whole gradient, by a way of its own"
     END = "the right answer"
 
 
-def _always(_: Any) -> bool:
-    return True
+def one_of(name: str, values: Iterable[Any]) -> Callable[[Any], Iterable[Parameters]]:
+    """Each of these values for one parameter, wherever it is."""
+    return lambda _: ({name: value} for value in values)
 
 
-def _once(_: Any) -> Iterable[Parameters]:
-    return ({},)
-
-
-def _no_more(_: Any, **__: Any) -> Parameters:
-    return {}
+def as_chosen(_: Any, **chosen: Any) -> Parameters:
+    """The words speak of the parameters as they are."""
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Operator:
     Args:
         name: its words stand under it in `words.yaml`.
         code: the mistake's public code.
-        rule: what is computed instead; takes an `At` (or an `End`, a `Step`, a `Trace`) and the parameters.
+        rule: what is computed instead; takes an `At` (or an `End`, a `Trace` with a spot or more) and the parameters.
         when: where it can be; takes an `At` (or an `End`, a `Trace`).
         each: every choice of parameters there.
         tell: what else its words speak of; takes the parameters, too.
@@ -64,9 +62,9 @@ class Operator:
     name: str
     code: str
     rule: Callable[..., Any]
-    when: Callable[[Any], bool] = _always
-    each: Callable[[Any], Iterable[Parameters]] = _once
-    tell: Callable[..., Parameters] = _no_more
+    when: Callable[[Any], bool] = lambda _: True
+    each: Callable[[Any], Iterable[Parameters]] = lambda _: ({},)
+    tell: Callable[..., Parameters] = lambda _, **__: {}
     kind: Kind = Kind.OPERAND
 
 
@@ -184,38 +182,32 @@ class Pass:
             case Kind.RULES:
                 return replace(self, rules={**self.rules, **operator.rule(self.trace, edit.spot, **chosen)})
             case Kind.FORWARD:
-                assert edit.spot is not None
-                return self._with_other_steps(edit, edit.spot.steps(self.trace))
+                return self._with_other_steps(operator.rule(self.trace, edit.spot, **chosen), edit.way)
             case Kind.INPUTS:
                 other = self.trace.again(operator.rule(self.trace, **chosen))
                 return replace(self, trace=replace(other, out_g=self.trace.out_g), guarded=True, run_again=True)
-            case Kind.TRACE:
-                return replace(self, trace=operator.rule(self.trace, edit.spot, **chosen), guarded=True)
             case Kind.SWEEP:
                 return replace(self, sweep=lambda trace, wrt: operator.rule(trace, wrt, **chosen))
             case Kind.END:
                 return self
 
-    def _with_other_steps(self, edit: Edit, steps: list[int]) -> Pass:
-        """Another step of the forward pass: with its own way back, with that of the right one, or that alone."""
-
-        def change(step: Step) -> Step:
-            return edit.operator.rule(step, **edit.parameters)  # type: ignore[no-any-return]
-
-        if edit.way is Way.BACK and not self.trace.depends(self.wrt) & {self.trace.steps[i].key for i in steps}:
-            return replace(self, trace=self._with_other_partners(self.trace.with_steps(dict.fromkeys(steps, change))))
-        if edit.way is Way.BACK:
-            uses = [(i, where) for i in steps for where, _ in self.trace.steps[i].operands]
-            back: dict[Place, Rule] = {(i, where): _through_other(change, where) for i, where in uses}
+    def _with_other_steps(self, changes: Changes, way: Way) -> Pass:
+        """Other steps of the forward pass: with their own way back, with that of the right ones, or that alone."""
+        steps = self.trace.steps
+        if way is Way.BACK and not self.trace.depends(self.wrt) & {steps[i].key for i in changes}:
+            return replace(self, trace=self._with_other_partners(self.trace.with_steps(changes)))
+        if way is Way.BACK:
+            uses = [(i, where) for i in changes for where, _ in steps[i].operands]
+            back: dict[Place, Rule] = {(i, where): _through_other(changes[i], where) for i, where in uses}
             return replace(self, rules={**self.rules, **back}, guarded=True)
-        other = self.trace.with_steps(dict.fromkeys(steps, change))
-        if edit.way is Way.BOTH:
+        other = self.trace.with_steps(changes)
+        if way is Way.BOTH:
             return replace(self, trace=other, guarded=True, run_again=True)
-        mended = tuple(_as_before(a, b) for a, b in zip(self.trace.steps, other.steps, strict=True))
+        mended = tuple(_as_before(a, b) for a, b in zip(steps, other.steps, strict=True))
         other = replace(other, steps=mended, memo={})
         by_value: dict[Place, Rule] = {
             (i, where): BY_VALUE[step.name]
-            for i, step in ((i, other.steps[i]) for i in steps)
+            for i, step in ((i, other.steps[i]) for i in changes)
             for where, _ in step.operands
             if step.name in BY_VALUE
         }

@@ -13,19 +13,18 @@ from typing import Any
 
 import torch
 
-from grader.reference.edges import Edge, Uses, in_loops, is_carried, through, used_often, uses_of, value_of
+from grader.reference.edges import Edge, between, bypassed, in_loops, is_carried, through, used_often, uses_of, value_of
 from grader.reference.operand_view import At
-from grader.reference.operations import AVERAGES, step_name, value_name
+from grader.reference.operations import step_name, value_name
 from grader.reference.trace import Line, Place, Rule, Rules, Step, Trace, Use
 
 from .operator import Kind, Operator, Parameters, Spot
 
 LAST_TURNS, NO_TURN = (1, 2, 3), slice(0, 0)
-Choice = tuple[Operator, Parameters, Parameters]  # with what is told
-ChoiceAt = tuple[*Choice, Step | None]  # and the step that it is about
+ChoiceAt = tuple[Operator, Parameters, Parameters, Step | None]  # with what is told, and the step that it is about
 
 
-def _turned_off(trace: Trace, _: object, edges: tuple[Edge, ...], keep: slice) -> Uses:
+def _turned_off(trace: Trace, _: object, edges: tuple[Edge, ...], keep: slice) -> frozenset[Use]:
     found: set[Use] = set()
     for uses in (edge.uses(trace) for edge in edges):
         if not uses[keep] and keep != NO_TURN:
@@ -34,35 +33,20 @@ def _turned_off(trace: Trace, _: object, edges: tuple[Edge, ...], keep: slice) -
     return frozenset(found)
 
 
-def _truncated(trace: Trace, wrt: str, edges: tuple[Edge, ...], exits: tuple[Edge, ...], turns: int) -> torch.Tensor:
-    """What each turn gives to the output goes back through the last few turns only, and no further."""
-    carried, found = edges[0].uses(trace), torch.zeros_like(trace.inputs[wrt])
-    leaving = [use for one in exits for use in one.uses(trace)]
-    if not leaving or len(carried) < 2:
-        raise ValueError("there is no loop at these sizes")
-    for index, where in leaving:
-        reached = trace.reaches(dict(trace.steps[index].operands)[where])
-        before = [use for use in carried if trace.steps[use[0]].key in reached]
-        cut = frozenset(before[: max(len(before) - turns, 0)])
-        found = found + trace.backward(wrt, skip=frozenset(leaving) - {(index, where)} | cut)
-    return found
-
-
 def _own_turn_missing(trace: Trace, wrt: str, edges: tuple[Edge, ...]) -> torch.Tensor:
     """What a turn gives to the output itself does not arrive where it uses anything but what the turn before gave."""
     return trace.backward(wrt) - trace.backward(wrt, skip=_turned_off(trace, None, edges, NO_TURN))
 
 
-MISSING_ALIKE = Operator("paths-alike-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges),
-                         kind=Kind.EDGES)  # fmt: skip
 OWN_TURN_MISSING = Operator("own-turn-missing", "missing-path", _own_turn_missing, kind=Kind.SWEEP)
-MISSING = Operator("path-missing", "missing-path", lambda trace, _, edges: uses_of(trace, edges), kind=Kind.EDGES)
-BETWEEN_TURNS = Operator("nothing-between-turns", "missing-path", _turned_off, kind=Kind.EDGES)
-TRUNCATED = Operator("truncated", "missing-path", _truncated, kind=Kind.SWEEP)
+MISSING, MISSING_ALIKE = (
+    Operator(name, "missing-path", lambda trace, _, edges: uses_of(trace, edges), kind=Kind.EDGES)
+    for name in ("path-missing", "paths-alike-missing")
+)
 TURNS_KEPT = tuple(
     (Operator(name, "missing-path", _turned_off, kind=Kind.EDGES), turns) for name, turns in (
         ("no-gradient-through-loop", NO_TURN), *(("only-last-turns", slice(-turns, None)) for turns in LAST_TURNS),
-        ("only-first-turn", slice(0, 1)), ("last-turn-missing", slice(0, -1)), ("first-turn-missing", slice(1, None)),
+        ("only-first-turn", slice(0, 1)), ("first-turn-missing", slice(1, None)),
     )
 )  # fmt: skip
 
@@ -75,17 +59,17 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
                 told = {"value": name, "count": len(edges), "missing": through(trace, dropped)}
                 if count > 1 or not is_carried(trace, dropped[0]):
                     yield MISSING, {"edges": dropped}, told, dropped
-    carried: list[Edge] = []
     handed_out: list[Edge] = []
-    for edge, exits in in_loops(trace, wrt):
-        if len(edge.uses(trace)) > 1 and is_carried(trace, edge):
-            carried.append(edge)
-            handed_out += [edge] if exits else []
-        for operator, chosen, turns in _loop_choices(trace, edge, exits):
-            yield operator, {"edges": (edge,), **chosen}, {"step": through(trace, (edge,))[0], **turns}, (edge,)
-    for back in (0, *LAST_TURNS) if len(carried) > 1 else ():
-        keep = slice(-back, None) if back else NO_TURN
-        yield BETWEEN_TURNS, {"edges": tuple(carried), "keep": keep}, {"turns": back + 1}, tuple(carried)
+    for edge, exits in (pair for pair in in_loops(trace, wrt) if len(pair[0].uses(trace)) > 1):
+        carried = bool(exits) and is_carried(
+            trace, edge
+        )  # where nothing leaves the loop, it cannot go without all of it
+        handed_out += [edge] if carried else []
+        told = {"step": through(trace, (edge,))[0], "value": value_of(trace, edge)}
+        for operator, keep in TURNS_KEPT:
+            if keep != NO_TURN or carried:
+                turns = len(range(*keep.indices(99)))
+                yield operator, {"edges": (edge,), "keep": keep}, {**told, "turns": turns}, (edge,)
     if handed_out:
         yield OWN_TURN_MISSING, {"edges": tuple(handed_out)}, {}, tuple(handed_out)
     yield from _alike(trace, wrt)
@@ -101,19 +85,6 @@ def _alike(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Param
         if len({edge.source for edge in alike}) == len(alike) > 1:
             step = replace(trace.steps[trace.turns[alike[0].line][0]], nth=0)
             yield MISSING_ALIKE, {"edges": alike}, {"step": step_name(step)}, alike
-
-
-def _loop_choices(trace: Trace, edge: Edge, exits: tuple[Edge, ...]) -> Iterator[Choice]:
-    """Of an edge that a loop goes through; where nothing leaves the loop, it cannot go without all of it."""
-    count = len(edge.uses(trace))
-    if count < 2:
-        return
-    for operator, keep in TURNS_KEPT:
-        if keep != NO_TURN or (exits and is_carried(trace, edge)):
-            turns = len(range(*keep.indices(99)))
-            yield operator, {"keep": keep}, {"value": value_of(trace, edge), "turns": turns}
-    if exits:
-        yield from ((TRUNCATED, {"exits": exits, "turns": turns}, {"turns": turns}) for turns in LAST_TURNS)
 
 
 def _derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
@@ -158,14 +129,12 @@ def _forward_of_upstream(trace: Trace, wrt: str, linear: bool) -> torch.Tensor:
 FORWARD_OF_UPSTREAM = _whole("forward-of-upstream", "wrong-local", _forward_of_upstream)
 
 
-def _once(trace: Trace) -> list[Step]:
-    """The steps whose line is taken once."""
-    return [step for step in trace.steps if len(trace.turns[step.line]) == 1]
-
-
 def whole_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
-    """Ways of their own to the gradient."""
-    relevant, variable, single = trace.depends(wrt), trace.inputs[wrt], _once(trace)
+    """Ways of their own to the gradient, and values of the forward pass, which are none."""
+    for step in trace.steps:
+        yield FORWARD_VALUE, {"at": step.line}, {"value": value_name(trace, step.key)}, step
+    relevant, variable = trace.depends(wrt), trace.inputs[wrt]
+    single = [step for step in trace.steps if len(trace.turns[step.line]) == 1]
     for step in single:
         within = [key for _, key in step.operands if key in relevant]
         if step.name == "mul" and len(within) == 2 and step.value.shape == variable.shape:
@@ -182,54 +151,12 @@ def whole_choices(trace: Trace, wrt: str) -> Iterator[ChoiceAt]:
         yield from ((FORWARD_OF_UPSTREAM, {"linear": linear}, told, None) for linear in (False, True))
 
 
-def value_choices(trace: Trace) -> Iterator[ChoiceAt]:
-    """Values of the forward pass, which are no gradients."""
-    for step in trace.steps:
-        yield FORWARD_VALUE, {"at": step.line}, {"value": value_name(trace, step.key)}, step
-
-
-def averages(trace: Trace) -> bool:
-    """The forward pass takes a mean."""
-    return any(step.name in AVERAGES for step in trace.steps)
-
-
-MOST_OPERATIONS = 8
-
-
-def bypassed(trace: Trace, source: str, index: int, change: Callable[[torch.Tensor], torch.Tensor]) -> Rules:
-    """A value gets what `change` makes of the gradient that arrives at a step, and nothing else on its way there."""
-    inside, arrived = trace.reaches(trace.steps[index].key), [torch.empty(0)]
-    value = trace.values()[source]
-
-    def arrives(_: Trace, __: Step, g: torch.Tensor) -> torch.Tensor:
-        arrived[0] = g
-        return g
-
-    uses = [use for use in trace.uses(source) if trace.steps[use[0]].key in inside]
-    rules: dict[Place, Rule] = {(index, None): arrives}
-    rules |= dict.fromkeys(uses, lambda _, step, g: torch.zeros_like(value))
-    rules[uses[0]] = lambda _, step, g: change(arrived[0])
-    return rules
-
-
-def _between(trace: Trace, source: str, index: int) -> list[Step]:
-    """The steps that make the value of a step from another value and what has nothing to do with that."""
-    inside = (trace.reaches(trace.steps[index].key) & trace.depends(source)) - {source}
-    steps = [step for step in trace.steps[: index + 1] if step.key in inside]
-    closed = all(key in inside for step in steps[:-1] for key in (trace.steps[i].key for i, _ in trace.uses(step.key)))
-    own = trace.reaches(source)
-    alone = not any(
-        own & trace.reaches(key) for step in steps for _, key in step.operands if key not in {source, *inside}
-    )
-    return steps if closed and alone and 2 <= len(steps) <= MOST_OPERATIONS else []
-
-
 def _sources(at: At) -> Iterator[Parameters]:
     """The values of its shape that the value of a step is a function of, by several operations: the nearest first."""
     values = at.trace.values() if at.step.operands and len(at.trace.turns[at.step.line]) == 1 else {}
     reached = at.trace.reaches(at.step.key) - {at.step.key} if values else set()
     for key in (key for key in reversed(values) if key in reached and values[key].shape == at.y.shape):
-        if _between(at.trace, key, at.step.index):
+        if between(at.trace, key, at.step.index):
             yield {"source": at.trace.steps[int(key[1:])].line if key.startswith("%") else key}
 
 
@@ -238,7 +165,6 @@ def _key(trace: Trace, source: str | Line) -> str:
 
 
 def _value(steps: list[Step], source: str, x: torch.Tensor) -> torch.Tensor:
-    """The function's value at another place."""
     values = {source: x}
     for step in steps:
         values[step.key] = step.apply({where: values[key] for where, key in step.operands if key in values})
@@ -246,7 +172,6 @@ def _value(steps: list[Step], source: str, x: torch.Tensor) -> torch.Tensor:
 
 
 def _derivative(steps: list[Step], source: str, x: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
-    """The contribution of the function, its derivative taken at another place."""
     leaf = x.detach().clone().requires_grad_()
     with torch.enable_grad():
         (found,) = torch.autograd.grad(_value(steps, source, leaf), leaf, g)
@@ -260,7 +185,7 @@ def _function(name: str, code: str, change: Callable[..., torch.Tensor]) -> Oper
         rules: dict[Place, Rule] = {}
         for index in spot.steps(trace):
             key = _key(trace, source)
-            if not (steps := _between(trace, key, index)):
+            if not (steps := between(trace, key, index)):
                 raise ValueError("this is no function of that value in this trial")
             y = trace.steps[index].value
             rules |= bypassed(trace, key, index, lambda g, steps=steps, key=key, y=y: change(steps, key, y, g))  # type: ignore[misc]
@@ -274,7 +199,6 @@ def _function(name: str, code: str, change: Callable[..., torch.Tensor]) -> Oper
 
 FUNCTIONS = (
     _function("function-left-out", "missing-local", lambda steps, source, y, g: g),
-    _function("value-of-function", "wrong-local", lambda steps, source, y, g: g * y),
     _function("function-at-own-value", "wrong-point", lambda steps, source, y, g: _derivative(steps, source, y, g)),
     _function("function-of-its-gradient", "wrong-local", lambda steps, source, y, g: _value(steps, source, g)),
 )

@@ -12,7 +12,7 @@ from grader.reference.operations import JOINS, axis_of
 from grader.reference.other_steps import then
 from grader.reference.trace import Step, Trace
 
-from .operator import Kind, Operator, Parameters, Spot
+from .operator import Changes, Kind, Operator, Parameters, Spot, one_of
 from .pointwise import Axes
 
 SELECTIONS = {"__getitem__", "gather", "index_select", "select", "take_along_dim", "embedding"}
@@ -21,7 +21,6 @@ MOST_OUTPUTS = 400
 
 
 def _place(at: At) -> int:
-    """Which of the joined parts the operand is."""
     return int(at.where[-1])
 
 
@@ -55,7 +54,6 @@ def _padded_at_the_other_end(at: At) -> torch.Tensor:
 
 
 def _carries(name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
-    """What is selected comes back multiplied."""
     return Operator(name, "wrong-local", lambda at: at.back(at.g * change(at.y)), lambda at: at.name in SELECTIONS)
 
 
@@ -77,30 +75,17 @@ def _one_write(name: str, order: Callable[[torch.Tensor], torch.Tensor]) -> Oper
         written[sources[kept].numpy()] = g[kept].numpy()  # the last of several writes to one place stays
         return torch.from_numpy(written).reshape(at.x.shape)
 
-    return Operator(name, "overwritten", rule, _moves_copies, lambda at: ({"zeros": True}, {"zeros": False}))
-
-
-def _in_order(at: At) -> torch.Tensor:
-    """What comes back of a sort put in the order that sorts, and not back from it."""
-    axis = axis_of(at.step)
-    order = at.x.argsort(-1 if axis is None else axis, descending=bool(at.step.kwargs.get("descending", False)))
-    return at.g.gather(-1 if axis is None else axis, order)
+    return Operator(name, "overwritten", rule, _moves_copies, one_of("zeros", (True, False)))
 
 
 REARRANGING = (
-    Operator("order-for-its-inverse", "transposed", _in_order, lambda at: at.name == "sort"),
     Operator("permuted-again", "transposed", lambda at: at.step.apply({at.where: at.g}),
              lambda at: at.name in PERMUTATIONS or (at.name in SELECTIONS and at.y.shape == at.x.shape)),
-    Operator("reshaped-for-permuted", "reshape-for-transpose", lambda at: at.g.reshape(at.x.shape),
-             lambda at: at.name in PERMUTATIONS),
-    Operator("permuted-again-and-reshaped", "reshape-for-transpose",
-             lambda at: at.step.apply({at.where: at.g}).reshape(at.x.shape), lambda at: at.name in PERMUTATIONS),
     Operator("cut-from-other-end", "wrong-operand", _from_the_other_end, lambda at: at.name in JOINS),
     Operator("cut-from-other-end", "wrong-operand", _padded_at_the_other_end, lambda at: at.name == "pad"),
     Operator("cut-into-equal-parts", "shape-special", _equal_parts, lambda at: at.name in JOINS,
-             lambda at: ({"first_is_larger": True}, {"first_is_larger": False})),
+             one_of("first_is_larger", (True, False))),
     Operator("cut-too-early", "wrong-operand", lambda at: _cut_beside(at, -1), lambda at: at.name in JOINS),
-    Operator("cut-too-late", "wrong-operand", lambda at: _cut_beside(at, 1), lambda at: at.name in JOINS),
     _carries("carries-one-over-values", lambda value: 1 / value),
     _carries("carries-exponentials", lambda value: value.exp()),
     _carries("carries-one-over-exponentials", lambda value: (-value).exp()),
@@ -136,7 +121,7 @@ def _dealt(x: torch.Tensor, axis: int, count: int) -> torch.Tensor:
     return x.index_select(axis, order)
 
 
-def _in_turns(trace: Trace, spot: Spot) -> Trace:
+def _in_turns(trace: Trace, spot: Spot) -> Changes:
     """Where an axis is read as two, and where these become one again, the second of them counts slowest."""
     cut = _split(trace.steps[spot.steps(trace)[0]])
     if cut is None:
@@ -148,12 +133,12 @@ def _in_turns(trace: Trace, spot: Spot) -> Trace:
             return then(step, lambda y: _dealt(y, axis, y.shape[axis] // size))
         return replace(step, func=lambda x, *args, **kwargs: step.func(_dealt(x, axis, size), *args, **kwargs))
 
-    return trace.with_steps({step.index: change for step in trace.steps if _split(step) == cut})
+    return {step.index: change for step in trace.steps if _split(step) == cut}
 
 
 READ = (
     Operator("axis-read-in-turns", "reshape-for-transpose", _in_turns,
-             lambda at: bool(at.step.operands) and _split(at.step) is not None, kind=Kind.TRACE),
+             lambda at: bool(at.step.operands) and _split(at.step) is not None, kind=Kind.FORWARD),
 )  # fmt: skip
 
 # What may happen to an array along some axes, besides being summed.
@@ -177,27 +162,17 @@ def _moved(at: At, array: torch.Tensor, how: str, axes: Axes) -> Parameters:
     return {"how": how, "axes": at.axes(array.shape[axis] for axis in axes)}
 
 
-def _mixes(at: At) -> bool:
-    """Several operands, of which one is moved against the others: a product, a convolution."""
-    return bool(at.others) and at.name not in {"add", "sub", *JOINS}
-
-
 MOVING = (
     Operator("partner-moved", "wrong-operand",
-             lambda at, where, how, axes: at.back(replaced={where: MOVED[how](at.step.operand(where), axes)}), _mixes,
+             lambda at, where, how, axes: at.back(replaced={where: MOVED[how](at.step.operand(where), axes)}),
+             lambda at: bool(at.others) and at.name not in {"add", "sub", *JOINS},  # one is moved against the others
              lambda at: ({"where": where, **move} for where in at.others for move in _moves(at.step.operand(where))),
              lambda at, where, **move: {"there": at.named(at.key(where)),
                                         **_moved(at, at.step.operand(where), **move)}),
     Operator("contribution-moved", "wrong-operand", lambda at, how, axes: MOVED[how](at.back(), axes),
              each=lambda at: _moves(at.x), tell=lambda at, **move: _moved(at, at.x, **move)),
-    Operator("upstream-reshaped", "reshape-for-transpose", lambda at: at.back(at.g.reshape(at.g.mT.shape).mT),
-             lambda at: at.y.dim() > 1 and at.y.shape[-1] != at.y.shape[-2]),
-    Operator("upstream-reshaped", "reshape-for-transpose", lambda at: at.back(at.g.mT.reshape(at.g.shape)),
-             lambda at: at.y.dim() > 1 and bool(at.others)),
 )  # fmt: skip
 UPSTREAM_MOVED = (
-    Operator("upstream-reshaped", "reshape-for-transpose", lambda at: at.g.reshape(at.g.mT.shape).mT,
-             lambda at: at.y.dim() > 1 and at.y.shape[-1] != at.y.shape[-2], kind=Kind.UPSTREAM),
     Operator("only-diagonal-of-upstream", "diagonal-only",
              lambda at: at.g * torch.eye(at.g.shape[-1], dtype=at.g.dtype),
              lambda at: at.y.dim() > 1 and at.y.shape[-1] == at.y.shape[-2] > 1, tell=lambda at: {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from grader.reference.answer_view import End
 from grader.reference.trial import Vague
 from grader.shapes import BATCH, FIRST_OF_ANY, PARTS
 
-from .operator import Kind, Operator, Parameters
+from .operator import Kind, Operator, Parameters, one_of
 
 MATCH = 1e-4
 Change = Callable[[np.ndarray], Any]
@@ -25,7 +26,6 @@ def _end(name: str, code: str, rule: Callable[..., Any], *when: Callable[[End], 
 
 
 def _right(name: str, code: str, change: Change, *when: Callable[[End], bool]) -> Operator:
-    """The right answer, changed."""
     return _end(name, code, lambda end: change(end.right), *when)
 
 
@@ -42,12 +42,9 @@ def _onto_variable(end: End) -> Any:
 
 PRIOR = (
     _stored("prior-lost", "overwritten", lambda end: end.new),
-    _stored("added-to-itself", "overwritten", lambda end: 2 * end.new),
     _stored("prior-kept", "overwritten", lambda end: end.prior),
     _stored("prior-subtracted", "wrong-sign", lambda end: end.new - end.prior),
     _stored("mean-with-prior", "mean-for-sum", lambda end: (end.new + end.prior) / 2),
-    _stored("new-twice-with-prior", "wrong-factor", lambda end: 2 * end.new + end.prior),
-    _stored("prior-twice", "wrong-factor", lambda end: end.new + 2 * end.prior),
     _stored("added-to-variable", "overwritten", _onto_variable, _onto_variable),
     _stored("new-twice-without-prior", "wrong-factor", lambda end: end.right, lambda end: 2 * end.right),
 )  # fmt: skip
@@ -86,16 +83,11 @@ def _without_entry(end: End, which: str) -> np.ndarray:
     return entries.reshape(end.right.shape)
 
 
-def _one_number(right: np.ndarray) -> float:
-    """The one number that an array has beside 0; 0 if there are others, or none."""
-    numbers = np.unique(right[right != 0])
-    return float(numbers[0]) if numbers.size and np.ptp(numbers) <= MATCH * abs(numbers[0]) else 0.0
-
-
 def _marks_inverted(right: np.ndarray) -> np.ndarray:
-    if not _one_number(right):
-        raise ValueError("the right answer has other numbers as well")
-    return np.where(right == 0, _one_number(right), 0.0)
+    numbers = np.unique(right[right != 0])
+    if not numbers.size or np.ptp(numbers) > MATCH * abs(numbers[0]):
+        raise ValueError("the right answer has other numbers as well, or none")
+    return np.where(right == 0, numbers[0], 0.0)
 
 
 def _other_answer(end: End, other: str) -> np.ndarray:
@@ -119,32 +111,30 @@ RIGHT_ANSWER = (
     _right("only-diagonal", "diagonal-only", np.diagonal, lambda end: end.answer.kind == "jacobian"),
     _end("first-line-everywhere", "wrong-operand",
          lambda end, line: np.broadcast_to(end.right[:1] if line == "row" else end.right[:, :1], end.right.shape),
-         lambda end: end.answer.kind == "jacobian", each=lambda end: ({"line": "row"}, {"line": "column"})),
+         lambda end: end.answer.kind == "jacobian", each=one_of("line", ("row", "column"))),
     _end("summed-over-batch", "extra-batch-sum", _summed,
          lambda end: 0 < end.right.ndim == len(end.axes) and end.axes[0] in (BATCH, FIRST_OF_ANY), tell=_axis_told,
          each=lambda end: ({"how": how, "axis": axis, "kept": kept}
                            for how, axis, kept in itertools.product(SUMMED, (0, None), KEPT))),
     _end("only-some-examples", "partial-batch", _rows_only, _several_rows,
-         each=lambda end: ({"part": part} for part in PARTS)),
-    _right("first-example-alone", "partial-batch", lambda r: r[0], _several_rows),
+         each=one_of("part", PARTS)),
     _end("one-example-for-all", "partial-batch",
          lambda end, which: np.broadcast_to(end.right[:1] if which == "first" else end.right[-1:], end.right.shape),
-         _several_rows, each=lambda end: ({"which": "first"}, {"which": "last"})),
+         _several_rows, each=one_of("which", ("first", "last"))),
     _end("summed-over-own-axis", "summed-wrong-axis", _summed,
          lambda end: end.is_gradient and not {BATCH, FIRST_OF_ANY} & set(end.axes), tell=_axis_told,
          each=lambda end: ({"how": how, "axis": axis, "kept": "filled"}
                            for axis, how in itertools.product((*range(end.right.ndim), None), SUMMED))),
     _end("entry-missing", "partial-batch", _without_entry, lambda end: end.right.size > len(PARTS),
-         each=lambda end: ({"which": "first"}, {"which": "last"})),
+         each=one_of("which", ("first", "last"))),
     _end("entry-alone", "partial-batch", lambda end, which: end.right - _without_entry(end, which),
-         lambda end: end.right.size > len(PARTS), each=lambda end: ({"which": "first"}, {"which": "last"})),
+         lambda end: end.right.size > len(PARTS), each=one_of("which", ("first", "last"))),
     _end("upstream-itself", "missing-local", lambda end: end.trial.out_g,
          lambda end: end.is_gradient and end.trial.out_g is not None,
          tell=lambda end: {"upstream": end.upstream_name or "1"}),
     _end("output-everywhere", "forward-value", lambda end: np.broadcast_to(np.asarray(end.trial.out), end.right.shape),
          lambda end: end.is_gradient and end.trial.out_g is not None, tell=lambda end: {"output": end.output_name}),
-    _right("marks-inverted", "inverted-mask", _marks_inverted,
-           lambda end: bool(_one_number(end.right)) and not end.right.all()),
+    _right("marks-inverted", "inverted-mask", _marks_inverted, lambda end: not end.right.all()),
     _end("summand-for-factor", "wrong-operand",
          lambda end, name, sign: end.right / (factor := end.trial.inputs[name]) + sign * factor,
          lambda end: end.is_gradient,
@@ -168,7 +158,6 @@ def _shape(compute: Callable[..., Any], *arguments: Any) -> tuple[int, ...] | No
 
 
 def _together(name: str, code: str, change: Callable[[Any, Any], Any]) -> Operator:
-    """The right answer and a value that fits it."""
     return _end(name, code, lambda end, name: change(end.right, np.broadcast_to(end.arrays[name], end.right.shape)),
                 each=lambda end: ({"name": name} for name, value in end.arrays.items()
                                   if value.ndim and _shape(np.broadcast_to, value, end.right.shape)))  # fmt: skip
@@ -177,7 +166,6 @@ def _together(name: str, code: str, change: Callable[[Any, Any], Any]) -> Operat
 # Of a derivative, which other numbers may be mixed with.
 STRAYS = (
     _together("value-added", "wrong-local", lambda r, v: r + v),
-    _together("value-subtracted", "wrong-local", lambda r, v: r - v),
     _together("step-downhill", "wrong-local", lambda r, v: v - r),
     _together("times-value", "extra-factor", lambda r, v: r * v),
     _together("divided-by-value", "extra-factor", lambda r, v: r / v),
@@ -222,7 +210,6 @@ MOVED = (
          each=lambda end: ({"axes": pair} for pair in itertools.combinations(range(end.right.ndim), 2)
                            if end.right.shape[pair[0]] == end.right.shape[pair[1]] > 1), tell=lambda end, axes: {}),
     _right("averaged-with-transpose", "wrong-local", lambda r: (r + r.swapaxes(-1, -2)) / 2, _is_square),
-    _right("off-diagonal-twice", "wrong-local", lambda r: r * (2 - np.eye(r.shape[-1])), _is_square),
     _right("off-diagonal-twice", "wrong-local", lambda r: r.swapaxes(-1, -2) * (2 - np.eye(r.shape[-1])), _is_square),
     _end("axes-in-another-order", "reshape-for-transpose", _read_otherwise, lambda end: 2 < end.right.ndim < 5,
          each=lambda end: ({"order": order, "back": back} for back in (False, True)
@@ -231,16 +218,7 @@ MOVED = (
     _end("halves-in-turns", "reshape-for-transpose", _dealt,
          each=lambda end: ({"axis": axis, "back": back} for back in (True, False)
                            for axis, size in enumerate(end.right.shape) if size > 2 and not size % 2)),
-    _end("turned-round", "wrong-operand", lambda end, axis: np.flip(end.right, axis),
-         each=lambda end: ({"axis": axis} for axis in range(end.right.ndim))),
-    _end("shifted", "wrong-operand", lambda end, axis, by: np.roll(end.right, by, axis),
-         each=lambda end: ({"axis": axis, "by": by} for axis in range(end.right.ndim) for by in (1, -1))),
 )  # fmt: skip
-
-MATRIX_PRODUCTS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "a @ b": lambda a, b: a @ b, "a.T @ b": lambda a, b: a.T @ b,
-    "a @ b.T": lambda a, b: a @ b.T, "(b @ a).T": lambda a, b: (b @ a).T,
-}  # fmt: skip
 
 
 def _all_arrays(end: End) -> dict[str, np.ndarray]:
@@ -249,42 +227,27 @@ def _all_arrays(end: End) -> dict[str, np.ndarray]:
     return {name: value for name, value in {**end.arrays, **others}.items() if value is not None and value.ndim}
 
 
-def _multiplications(end: End) -> Iterator[Parameters]:
-    arrays, shape = _all_arrays(end), end.right.shape
-    for a, b in itertools.combinations_with_replacement(arrays, 2):
-        wide = _shape(np.multiply, arrays[a], arrays[b])
-        if wide == shape:
-            yield {"a": a, "b": b, "summed": False}
-        elif wide and len(wide) == len(shape) + 1 and wide[1:] == shape:
-            yield {"a": a, "b": b, "summed": True}
+FORMULAS: Mapping[str, Callable[..., Any]] = {
+    "{} * {}": np.multiply, "({} * {}).sum(0)": lambda a, b: (a * b).sum(0),
+    **{f"{{}}.{how}({axis})": partial(reduce, axis=axis) for axis in range(3) for how, reduce in SUMMED.items()},
+    "{} @ {}": np.matmul, "{}.T @ {}": lambda a, b: a.T @ b,
+    "{} @ {}.T": lambda a, b: a @ b.T, "({1} @ {0}).T": lambda a, b: (b @ a).T,
+}  # fmt: skip
 
 
-def _reductions(end: End) -> Iterator[Parameters]:
-    for name, array in _all_arrays(end).items():
-        for axis in range(array.ndim):
-            if array.shape[:axis] + array.shape[axis + 1 :] == end.right.shape:
-                yield from ({"name": name, "axis": axis, "how": how} for how in SUMMED)
-
-
-def _matrix_products(end: End) -> Iterator[Parameters]:
-    matrices = {name: array for name, array in _all_arrays(end).items() if array.ndim == 2}
-    for a, b in itertools.product(matrices, repeat=2):
-        for product, compute in MATRIX_PRODUCTS.items():
-            if _shape(compute, matrices[a], matrices[b]) == end.right.shape:
-                yield {"a": a, "b": b, "product": product}
+def _products(end: End) -> Iterator[Parameters]:
+    arrays = _all_arrays(end)
+    for formula, compute in FORMULAS.items():
+        for names in itertools.product(arrays, repeat=formula.count("{")):
+            in_order = "*" not in formula or list(names) == sorted(names, key=list(arrays).index)
+            if in_order and _shape(compute, *(arrays[name] for name in names)) == end.right.shape:
+                yield {"formula": formula, "names": names}
 
 
 PRODUCTS = (
     _end("a-product", "wrong-operand",
-         lambda end, a, b, summed: (_all_arrays(end)[a] * _all_arrays(end)[b]).sum(axis=0 if summed else ()),
-         each=_multiplications,
-         tell=lambda end, a, b, summed: {"formula": f"({a} * {b}).sum(0)" if summed else f"{a} * {b}"}),
-    _end("a-product", "wrong-operand", lambda end, name, axis, how: SUMMED[how](_all_arrays(end)[name], axis=axis),
-         each=_reductions, tell=lambda end, name, axis, how: {"formula": f"{name}.{how}({axis})"}),
-    _end("a-product", "wrong-operand",
-         lambda end, a, b, product: MATRIX_PRODUCTS[product](_all_arrays(end)[a], _all_arrays(end)[b]),
-         each=_matrix_products,
-         tell=lambda end, a, b, product: {"formula": product.replace("a", "\0").replace("b", b).replace("\0", a)}),
+         lambda end, formula, names: FORMULAS[formula](*(_all_arrays(end)[name] for name in names)),
+         each=_products, tell=lambda end, formula, names: {"formula": formula.format(*names)}),
 )  # fmt: skip
 
 OF_VALUES: Mapping[str, Change] = {
@@ -293,5 +256,5 @@ OF_VALUES: Mapping[str, Change] = {
 }  # fmt: skip
 VALUES = (
     _end("function-of-value", "wrong-local", lambda end, what: OF_VALUES[what](end.right),
-         each=lambda end: ({"what": what} for what in OF_VALUES)),
+         each=one_of("what", OF_VALUES)),
 )  # fmt: skip

@@ -23,14 +23,14 @@ from grader.reference.trace import Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
 from .along_axis import PICKS
-from .mistake import Fact
+from .mistake import Fact, Mistake
 from .operator import Kind, Operator, Parameters
 from .right_answer import MATCH
 
 Traced = Callable[[Trial], Trace]
 Pair = tuple[Trial, np.ndarray]
 
-LARGEST = {(0, 1): 9, (0, 1, 2): 7}  # how many rows may have every combination of these counts tried
+MOST_ROWS = 9  # of which every choice is tried
 FEWEST, LEAST_TRIALS, SPARE = 4, 2, 2
 
 
@@ -78,8 +78,8 @@ class Counted:
     array: np.ndarray  # the learner's, flat, without what was stored before
 
 
-def counted(end: End, traced: Traced, pairs: Sequence[Pair]) -> tuple[str, Fact] | None:
-    """Code and fact where some rows count and others do not, or otherwise, in no pattern with a name."""
+def counted(end: End, traced: Traced, pairs: Sequence[Pair]) -> Mistake | None:
+    """Where some rows count and others do not, or otherwise, in no pattern with a name."""
     for split in _splits(traced(pairs[0][0]), end.answer.wrt):
         known = [one for pair in pairs if (one := _counted(end, traced, split, *pair))]
         if found := _in_counts(known) or _in_weights(known):
@@ -92,7 +92,7 @@ def _counted(end: End, traced: Traced, split: Split, trial: Trial, array: np.nda
     here = End(end.answer, trial)
     try:
         trace = traced(trial)
-        if array.shape != here.right.shape or split.rows(trace) > max(LARGEST.values()):
+        if array.shape != here.right.shape or split.rows(trace) > MOST_ROWS:
             return None
     except IMPOSSIBLE:
         return None
@@ -100,36 +100,32 @@ def _counted(end: End, traced: Traced, split: Split, trial: Trial, array: np.nda
     return Counted(split.axes(trace), parts, (array if here.prior is None else array - here.prior).flatten())
 
 
-def _in_counts(known: Sequence[Counted]) -> tuple[str, Fact] | None:
-    """Each row counts or not, or up to twice."""
-    for counts, largest in LARGEST.items():
-        found = [(one, _counts(one, counts)) for one in known if len(one.parts) <= largest]
-        if len(found) < len(known) or any(told is None for _, told in found):
-            continue
-        uneven = [(one, told) for one, told in found if told is not None and min(told) != max(told)]
-        if sum(one.array.size for one, _ in uneven) >= FEWEST and len(uneven) >= LEAST_TRIALS:
-            one, told = uneven[0]
-            never, once, twice = ([i for i, count in enumerate(told) if count == n] for n in (0, 1, 2))
-            facts = {"axes": one.axes, "once": once, "twice": twice, "never": never}
-            code, name = ("wrong-factor", "rows-twice") if twice else ("partial-batch", "rows-once")
-            return code, Fact(name, facts)
-    return None
+def _in_counts(known: Sequence[Counted]) -> Mistake | None:
+    """Each row counts or not."""
+    found = [(one, told) for one in known if (told := _counts(one)) is not None]
+    uneven = [(one, told) for one, told in found if told.any() and not told.all()]
+    enough = sum(one.array.size for one, _ in uneven) >= FEWEST and len(uneven) >= LEAST_TRIALS
+    if len(found) < len(known) or not enough:
+        return None
+    one, told = uneven[0]
+    once = [int(i) for i in np.flatnonzero(told)]
+    return Mistake("partial-batch", (Fact("rows-once", {"axes": one.axes, "once": once}),))
 
 
-def _counts(one: Counted, counts: tuple[int, ...]) -> tuple[int, ...] | None:
-    """How often each row counts in one trial; `None` if no combination gives the learner's numbers."""
-    ways = _ways(counts, len(one.parts))
+def _counts(one: Counted) -> np.ndarray | None:
+    """Which rows count in one trial; `None` if no choice of them gives the learner's numbers."""
+    ways = _ways(len(one.parts))
     fits = np.abs(ways @ one.parts - one.array).max(axis=1) <= MATCH * np.abs(one.parts).max()
-    return tuple(int(n) for n in ways[fits.argmax()]) if fits.any() else None
+    return np.asarray(ways[fits.argmax()]) if fits.any() else None
 
 
 @cache
-def _ways(counts: tuple[int, ...], rows: int) -> np.ndarray:
-    """Every combination of counts for so many rows, those with the most ones first; shape: (combinations, rows)."""
-    return np.array(sorted(itertools.product(counts, repeat=rows), key=lambda way: sum(abs(n - 1) for n in way)))
+def _ways(rows: int) -> np.ndarray:
+    """Every choice of so many rows, those of the most rows first; shape: (choices, rows)."""
+    return np.array(sorted(itertools.product((0, 1), repeat=rows), key=lambda way: -sum(way)))
 
 
-def _in_weights(known: Sequence[Counted]) -> tuple[str, Fact] | None:
+def _in_weights(known: Sequence[Counted]) -> Mistake | None:
     """Each row has a weight of its own, where the answer has entries enough to tell."""
     several = [one for one in known if 1 < len(one.parts) <= one.array.size - SPARE]
     if len(several) < LEAST_TRIALS:
@@ -139,7 +135,7 @@ def _in_weights(known: Sequence[Counted]) -> tuple[str, Fact] | None:
         return None
     facts = {"axes": several[0].axes, "first": float(found[0][0]), "last": float(found[0][-1])}
     apart = any(((np.abs(one.parts) > 0).sum(axis=0) <= 1).all() for one in several)  # each row has its own entries
-    return "wrong-factor", Fact("rows-scaled" if apart else "rows-weighed", facts)
+    return Mistake("wrong-factor", (Fact("rows-scaled" if apart else "rows-weighed", facts),))
 
 
 def _weights(one: Counted) -> np.ndarray | None:
@@ -179,7 +175,6 @@ CODES = {
 
 
 def _input(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
-    """Some inputs changed."""
     return Operator(name, code, lambda trace, names, **how: {key: change(trace.inputs[key], **how) for key in names},
                     kind=Kind.INPUTS)  # fmt: skip
 

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from grader.exercise import RETURN, Declaration, Exercise, Routine
 from grader.reference.compare import agrees, scaled_error
 from grader.reference.operation_recorder import trace_of
+from grader.reference.operations import AVERAGES
 from grader.reference.references import rounding
 from grader.reference.trace import Place
 from grader.reference.trial import IMPOSSIBLE, Trial, Vague
 
-from . import factors, facts, paths, rows
+from . import factors, facts, rows
 from .candidates import MOST_CHANGES, Candidate, Problem, both, rank
-from .facts import Pair, off
+from .facts import Pair, Wrong, off
 from .mistake import Fact, Mistake
 from .operator import Kind
 from .right_answer import MATCH
@@ -32,7 +33,7 @@ TINY, ZERO, MOST_ROUNDING, MOST_APART = 1e-9, 1e-5, 0.1, 60
 MOST_STEPS = 120_000  # a second or two, for all the answers of a function
 OF_A_CANDIDATE = 5  # what one costs besides its steps
 LEAST_TOLD = 5  # how many entries must agree about a factor that one of them would have to be asked for
-SHARED = (Kind.OPERAND, Kind.UPSTREAM, Kind.FORWARD, Kind.TRACE, Kind.INPUTS, Kind.RULES)
+SHARED = (Kind.OPERAND, Kind.UPSTREAM, Kind.FORWARD, Kind.INPUTS, Kind.RULES)
 
 
 @dataclass
@@ -54,6 +55,33 @@ class Budget:
     @property
     def is_spent(self) -> bool:
         return self.left < self.kept
+
+
+class Lacking(NamedTuple):
+    """One trial's numbers, next to what a candidate gives that lacks a part of the right answer."""
+
+    trial: Trial
+    array: np.ndarray
+    right: np.ndarray
+    rest: np.ndarray
+    part: np.ndarray
+
+    @property
+    def replaces(self) -> bool | None:
+        """Where the part arrives it replaces the rest, which can be told; `None` if it is not so."""
+        arrives = off(self.right, self.rest)
+        if off(self.array, np.where(arrives, self.part, self.rest)).any():
+            return None
+        return bool((~arrives).any() and off(self.array, self.right).any())
+
+    @property
+    def rows(self) -> np.ndarray | None:
+        """For which rows the part counts; `None` if it does so in part."""
+        if not self.right.ndim:
+            return None
+        axes = tuple(range(1, self.right.ndim))
+        full, none = (~off(self.array, other).any(axis=axes) for other in (self.right, self.rest))
+        return np.asarray(full) if bool((full | none).all()) else None
 
 
 @dataclass(frozen=True)
@@ -83,33 +111,32 @@ class Search:
         if isinstance(exercise, Routine) and exercise.accepts is not None:
             if all(array.ndim == 0 for _, array in self.pairs):
                 return facts.fact("imprecise", "error-too-large")
-            if all(array.ndim == right.ndim for (_, array), right in zip(self.pairs, self._rights, strict=True)):
+            if all(one.array.ndim == one.right.ndim for one in self._given):
                 return facts.fact("unknown", "not-accepted")
         return self._derived()
 
     def _derived(self) -> Mistake:
         """The mistake, found without the exercise's help."""
-        answer, pairs = self.problem.answer, self.pairs
-        if facts.same_shapes(answer, pairs) and (typed_in := facts.constant(pairs)):
+        answer, given = self.problem.answer, self._given
+        if facts.same_shapes(given) and (typed_in := facts.constant(given)):
             return typed_in
         if plain := self._first(self._plain):
             return plain.mistake()
-        compared = zip(pairs, self._rights, strict=True)
-        misshapen = next((pair for pair, right in compared if pair[1].shape != right.shape), None)
-        if misshapen is not None and (same := facts.same_shape(answer, pairs)):
+        misshapen = next((one for one in given if not one.has_shape), None)
+        if misshapen is not None and (same := facts.same_shape(given)):
             return same
-        if misshapen is pairs[0] and (spread := facts.broadcast_accident(answer, *pairs[0])):
+        if misshapen is given[0] and (spread := facts.broadcast_accident(answer, misshapen)):
             return spread
-        special = facts.passes_where(answer, pairs)
-        if masked := facts.another_mask(answer, pairs, self._closed()) or facts.not_zero(answer, pairs):
+        special = facts.passes_where(answer, given)
+        if masked := facts.another_mask(answer, given, self._closed()) or facts.not_zero(given):
             return special if special and special.code == "hard-coded" else masked
         found = (
-            facts.mixed_with_prior(answer, pairs)
+            facts.mixed_with_prior(answer, given)
             or self._by_factor()
             or self._by_part()
-            or facts.a_step(answer, pairs)
+            or facts.a_step(answer, given)
             or self._named(self._rarer)
-            or facts.by_upstream(self._end, pairs)
+            or facts.by_upstream(self._end, given)
             or special
             or self._spread_out()
             or self._with_factor()
@@ -117,28 +144,24 @@ class Search:
             or self._of_two()
         )
         if found is None and misshapen is not None:
-            return facts.wrong_shape(answer, *misshapen)
+            return facts.wrong_shape(answer, misshapen)
         return (
             found
-            or facts.constant(pairs, trivial=True)
+            or facts.constant(given, trivial=True)
             or self._counted()
-            or facts.wrong_with(answer, pairs)
-            or facts.varying_ratio(answer, pairs)
-            or facts.unknown(answer, pairs)
+            or facts.wrong_with(given)
+            or facts.varying_ratio(given)
+            or facts.unknown(given)
         )
 
     @cached_property
-    def _rights(self) -> list[np.ndarray]:
-        return [self.problem.end(trial).right for trial, _ in self.pairs]
+    def _given(self) -> list[Wrong]:
+        return facts.wrong_in(self.problem.answer, self.pairs)
 
     @cached_property
     def _has_numbers(self) -> bool:
         """It is not 0 everywhere, but for rounding."""
-        sizes = (
-            (np.abs(a).max(initial=0), np.abs(b).max(initial=0))
-            for (_, a), b in zip(self.pairs, self._rights, strict=True)
-        )
-        return any(size > ZERO * right for size, right in sizes)
+        return any(np.abs(one.array).max(initial=0) > ZERO * np.abs(one.right).max(initial=0) for one in self._given)
 
     def _compute(self, candidate: Candidate, trial: Trial) -> np.ndarray:
         """What a candidate gives in a trial; raises one of `IMPOSSIBLE`, also where the budget is spent."""
@@ -150,7 +173,7 @@ class Search:
 
     def _cost(self, candidate: Candidate) -> int:
         """How many steps a candidate takes in a trial: back from the first one that is wrong, or forwards and back."""
-        if any(edit.operator.kind in (Kind.FORWARD, Kind.TRACE, Kind.INPUTS) for edit in candidate.edits):
+        if any(edit.operator.kind in (Kind.FORWARD, Kind.INPUTS) for edit in candidate.edits):
             return 2 * self._steps
         places = [index for edit in candidate.edits for index, _ in edit.at]
         plain = all(edit.operator.kind in (Kind.OPERAND, Kind.UPSTREAM) for edit in candidate.edits)
@@ -159,13 +182,11 @@ class Search:
     @cached_property
     def _changes(self) -> tuple[list[Candidate], np.ndarray]:
         """What edits of the way back change; it costs every file the same, also where another one has asked before."""
-        if not self.budget.allows(MOST_CHANGES * (self._steps + OF_A_CANDIDATE)):
-            return [], np.empty((0, 0))
-        return self.problem.changes()
+        cost = MOST_CHANGES * (self._steps + OF_A_CANDIDATE)
+        return self.problem.changes() if self.budget.allows(cost) else ([], np.empty((0, 0)))
 
     @cached_property
     def _steps(self) -> int:
-        """How many steps there are to take for one candidate, in one trial."""
         return len(self.problem.trace(self.problem.first).steps) if self.problem.has_graph else 1
 
     @property
@@ -196,7 +217,7 @@ class Search:
     @cached_property
     def _averages(self) -> bool:
         traced = isinstance(self.problem.exercise, Exercise) and (self.problem.has_graph or not self.problem.wrt)
-        return traced and paths.averages(self.problem.trace(self.problem.first))
+        return traced and any(step.name in AVERAGES for step in self.problem.trace(self.problem.first).steps)
 
     def _first(self, candidates: Iterable[Candidate]) -> Candidate | None:
         left = (one for one in candidates if one.is_of_end or not self.budget.is_spent)
@@ -212,7 +233,7 @@ class Search:
         Where most trials cannot tell, the few that can may fit by accident.
         """
         told_apart, vague = False, 0
-        for (trial, array), right in zip(self.pairs, self._rights, strict=True):
+        for trial, array, right in self._given:
             try:
                 computed = self._compute(candidate, trial)
             except Vague:
@@ -244,78 +265,73 @@ class Search:
             found = [self._compute(candidate, trial) for trial, _ in self.pairs]
         except IMPOSSIBLE:
             return None
-        shapes = zip(found, self._rights, (array for _, array in self.pairs), strict=True)
-        return found if all(one.shape == right.shape == array.shape for one, right, array in shapes) else None
+        both = zip(found, self._given, strict=True)
+        return found if all(one.has_shape and made.shape == one.right.shape for made, one in both) else None
 
-    def _closed(self) -> Iterator[Callable[[Trial], np.ndarray]]:
-        """What the entries have that a mask must close, where there is one."""
+    def _closed(self) -> Iterator[list[np.ndarray]]:
+        """What the entries have that a mask must close, in each trial, where there is one; 0 where nothing is left."""
         for one in (one for one in self._plain if one.code == "inverted-mask"):
-            try:
-                found = {id(trial): self._or_nothing(one, trial) for trial, _ in self.pairs}
-            except IMPOSSIBLE:
-                continue
-            yield lambda trial, found=found: found[id(trial)]  # type: ignore[misc]
-
-    def _or_nothing(self, candidate: Candidate, trial: Trial) -> np.ndarray:
-        """What a candidate gives; zeros where it leaves nothing."""
-        try:
-            return self._compute(candidate, trial)
-        except Vague:
-            return np.zeros_like(self.problem.end(trial).right)
+            found = []
+            for trial, _, right in self._given:
+                try:
+                    found.append(self._compute(one, trial))
+                except Vague:
+                    found.append(np.zeros_like(right))
+                except IMPOSSIBLE:
+                    break
+            else:
+                yield found
 
     def _by_factor(self) -> Mistake | None:
         """Nothing at all, nearly right, or right but for a factor or a summand."""
-        answer, pairs = self.problem.answer, self.pairs
-        if found := facts.nothing(answer, pairs) or facts.imprecise(answer, pairs):
+        if found := facts.nothing(self._given) or facts.imprecise(self._given):
             return found
-        if factor := factors.decoded(facts.ratios(answer, pairs), self._averages):
+        if factor := factors.decoded(facts.ratios(self._given), self._averages):
             return Mistake(factor.code, (Fact(factor.name, factor.parameters),))
-        return facts.slope_typed_in(self._end, pairs) or facts.offset(answer, pairs) or self._part_factor()
+        return facts.offset(self._given) or self._part_factor()
 
-    def _lacking(self) -> Iterator[tuple[Candidate, list[np.ndarray], list[np.ndarray]]]:
-        """Candidates that lack a part: what they give, and the part that they lack, in each trial."""
-        for one in self._plain:
-            if one.lacks and (rest := self._computed(one)) is not None:
-                yield one, rest, [right - r for right, r in zip(self._rights, rest, strict=True)]
+    @cached_property
+    def _lacking(self) -> list[tuple[Candidate, list[Lacking]]]:
+        """Candidates that lack a part of the right answer, and what that is in each trial."""
+        made = ((one, self._computed(one)) for one in self._plain if one.lacks)
+        return [
+            (one, [Lacking(*line, rest, line.right - rest) for line, rest in zip(self._given, rests, strict=True)])
+            for one, rests in made
+            if rests is not None
+        ]
 
     def _part_factor(self) -> Mistake | None:
         """One part has a factor of its own, and the rest is right."""
-        for one, rest, part in self._lacking():
-            lines = [(t, factors.one_ratio(a - r, p), p) for (t, a), r, p in zip(self.pairs, rest, part, strict=True)]
-            if any(factor is None and np.any(p) for _, factor, p in lines):
-                continue
-            known = [(trial, factor) for trial, factor, _ in lines if factor is not None]
-            if factor := factors.decoded(known, self._averages):
+        for one, lines in self._lacking:
+            alone = [Wrong(line.trial, line.array - line.rest, line.part) for line in lines]
+            if factor := factors.decoded(facts.ratios(alone), self._averages):
                 told = {**factor.parameters, "part": _part(one)}
                 return Mistake(factor.code, (Fact(factor.name, told),), one.mistake().at)
         return None
 
     def _by_part(self) -> Mistake | None:
         """One part replaces the rest where it arrives, or is there in some rows only."""
-        lacking = [
-            (one, [(a, *line) for (_, a), *line in zip(self.pairs, self._rights, rest, part, strict=True)])
-            for one, rest, part in self._lacking()
-        ]
-        for one, lines in lacking:
-            replaced = [_replaces(*line) for line in lines]
+        for one, lines in self._lacking:
+            replaced = [line.replaces for line in lines]
             if any(replaced) and None not in replaced:
                 return Mistake("overwritten", (Fact("path-replaces", {"part": _part(one)}),), one.mistake().at)
-        for one, lines in lacking:
-            counted = [_rows(array, right, r) for array, right, r, _ in lines]
-            uneven = [row for row in counted if row is not None and not row.all()]
-            if uneven and all(row is not None for row in counted) and any(row.any() for row in uneven):
+        for one, lines in self._lacking:
+            counted = [row for line in lines if (row := line.rows) is not None]
+            uneven = [row for row in counted if not row.all()]
+            if uneven and len(counted) == len(lines) and any(row.any() for row in uneven):
                 told = {"part": _part(one), "rows": [int(row) for row in np.flatnonzero(~uneven[0])]}
                 return Mistake("partial-batch", (Fact("path-for-some-rows", told),), one.mistake().at)
         return None
 
     def _spread_out(self) -> Mistake | None:
         """A share of one part, or of all of it, is divided evenly among the entries of a row."""
-        for named, part in (*((_part(one), part) for one, _, part in self._lacking()), ({}, self._rights)):
-            lines = [(a, right, p) for (_, a), right, p in zip(self.pairs, self._rights, part, strict=True)]
-            if any(p.ndim < 2 or p.shape != a.shape for a, _, p in lines):
+        every = [Lacking(*one, 0 * one.right, one.right) for one in self._given]
+        for named, lines in (*((_part(one), lines) for one, lines in self._lacking), ({}, every)):
+            if any(line.part.ndim < 2 or line.part.shape != line.array.shape for line in lines):
                 continue
-            shares = [factors.one_ratio(a - right, p.mean(-1, keepdims=True) - p) for a, right, p in lines]
-            if (share := _same(shares)) and 0 < share < 1:
+            spread = ((line, line.part.mean(-1, keepdims=True) - line.part) for line in lines)
+            share = _same([factors.one_ratio(line.array - line.right, moved) for line, moved in spread])
+            if 0 < share < 1:
                 return facts.fact("wrong-local", "spread-out", share=f"{share:.3g}", part=named)
         return None
 
@@ -346,9 +362,9 @@ class Search:
 
     def _mixed_in(self) -> Mistake | None:
         """A multiple of another value is added to the one in its place, as by a step of training made too early."""
-        if not facts.same_shapes(self.problem.answer, self.pairs):
+        if not facts.same_shapes(self._given):
             return None
-        excess = [(trial, array - right) for (trial, array), right in zip(self.pairs, self._rights, strict=True)]
+        excess = [(one.trial, one.array - one.right) for one in self._given]
         for one in self._plain:
             told = one.edits[0].told
             if one.code != "wrong-operand" or not {"there", "here"} <= set(told):
@@ -374,7 +390,7 @@ class Search:
 
     def _apart(self) -> Iterator[Candidate]:
         """Two edits on different ways through the pass: in the first trial their changes add up to the learner's."""
-        (_, array), right = self.pairs[0], self._rights[0]
+        _, array, right = self._given[0]
         every, changes = self._changes
         if array.shape != right.shape or len(every) < 2:
             return
@@ -387,8 +403,7 @@ class Search:
 
     def _counted(self) -> Mistake | None:
         traced = self.problem.has_graph and self.problem.answer.kind == "gradient"
-        found = rows.counted(self._end, self.problem.trace, self.pairs) if traced else None
-        return None if found is None else Mistake(found[0], (found[1],))
+        return rows.counted(self._end, self.problem.trace, self.pairs) if traced else None
 
     @property
     def can_share(self) -> bool:
@@ -435,22 +450,6 @@ def _part(candidate: Candidate) -> dict[str, Any]:
     """The part of the right answer that a candidate leaves out, in a record."""
     edit = candidate.edits[0]
     return {"operator": edit.operator.name, **edit.told}
-
-
-def _replaces(array: np.ndarray, right: np.ndarray, rest: np.ndarray, part: np.ndarray) -> bool | None:
-    """Where a part arrives it replaces the rest, which can be told; `None` if it is not so."""
-    arrives = off(right, rest)
-    if off(array, np.where(arrives, part, rest)).any():
-        return None
-    return bool((~arrives).any() and off(array, right).any())
-
-
-def _rows(array: np.ndarray, right: np.ndarray, rest: np.ndarray) -> np.ndarray | None:
-    """For which rows a part counts; `None` if it does so in part."""
-    if not right.ndim:
-        return None
-    full, none = (~off(array, other).any(axis=tuple(range(1, right.ndim))) for other in (right, rest))
-    return np.asarray(full) if bool((full | none).all()) else None
 
 
 def find_mistakes(exercise: Declaration, first: Trial, wrong: Mapping[str, Sequence[Pair]]) -> dict[str, Mistake]:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
 import torch
 
-from grader.reference.operand_view import At
+from grader.reference.operand_view import At, is_pointwise
 from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
 from grader.reference.trial import Vague
 
 from .operator import BY_VALUE, Kind, Operator, Parameters, Spot
-from .pointwise import is_pointwise
 from .upstream import counts, maker
 
-SUMS_OF_TWO = {"add", "sub"}
 
-
-def _turns(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
-    """In a loop: the same value one turn before or after its own."""
+def _turns(at: At) -> Iterator[Parameters]:
+    """In a loop: a partner one turn before or after its own, or in the last."""
     steps = at.trace.turns[at.step.line]
-    for where in (where for where in places if counts(at, where)) if len(steps) > 1 else ():
+    for where in (where for where in at.others if counts(at, where)) if len(steps) > 1 else ():
         if len({dict(at.trace.steps[i].operands).get(where) for i in steps}) == len(steps):
             yield from ({"where": where, "by": by} for by in (-1, 1, "last"))
 
@@ -38,37 +35,6 @@ def _of_another_turn(at: At, where: Position, by: int | str) -> torch.Tensor:
         taken.append(at.trace.steps[at.trace.turns[maker(last, where).step.line][-1]].value)
     turn = steps.index(at.step.index) + by if isinstance(by, int) else len(taken)
     return at.back(replaced={where: taken[max(0, min(turn, len(taken) - 1))]})
-
-
-def _next_function(at: At) -> At | None:
-    """The function of one value that the result goes through next, alone or added to something."""
-    uses = [(step, where) for step in at.trace.steps for where, key in step.operands if key == at.step.key]
-    if len(uses) != 1 or uses[0][0].value.shape != at.y.shape:
-        return None
-    found = At(at.trace, *uses[0])
-    if found.name in SUMS_OF_TWO:
-        return _next_function(found)
-    return found if not found.others and is_pointwise(found) else None
-
-
-def _passed_over(at: At) -> torch.Tensor:
-    """The contribution as if what arrives had not gone through the next function."""
-    after = _next_function(at)
-    if after is None or not bool((after.d != 0).all()):
-        raise ValueError("nothing can be divided out there")
-    return at.back(at.g / after.d)
-
-
-def _hands_on(at: At) -> bool:
-    """The operand is what the turn before it in a loop has made, and the result goes through a function."""
-    looped = len(at.trace.turns[at.step.line]) > 1 and at.source.startswith("%")
-    return looped and len(at.trace.turns[maker(at, at.where).step.line]) > 1 and _next_function(at) is not None
-
-
-def _told_next(at: At) -> Parameters:
-    after = _next_function(at)
-    assert after is not None
-    return {"function": f"`{after.step.label}`"}
 
 
 def _came_in(trace: Trace, made: int) -> Iterator[torch.Tensor]:
@@ -126,22 +92,13 @@ ADDED_LATE = tuple(
 )  # fmt: skip
 
 
-def _told_turn(at: At, where: Position, by: int | str) -> Parameters:
-    last = At(at.trace, at.trace.steps[at.trace.turns[at.step.line][-1]])
-    return {"value": at.named(last.key(where)), "by": by}
-
-
 TURNS = (
-    Operator("function-left-out-between-turns", "missing-local", _passed_over, _hands_on, tell=_told_next),
     Operator("derivative-from-state-before", "wrong-point", _state_before,
              lambda at: len(at.trace.turns[at.step.line]) > 1 and at.name in BY_VALUE,
              tell=lambda at: {"value": at.named(at.step.key)}),
-    Operator("value-of-another-turn", "wrong-point", _of_another_turn, each=lambda at: _turns(at, [at.where]),
-             tell=_told_turn),
-    Operator("partner-of-another-turn", "wrong-operand", _of_another_turn, each=lambda at: _turns(at, at.others),
-             tell=_told_turn),
-    Operator("derivative-at-own-output", "wrong-point", lambda at: at.back(replaced={at.where: at.y}),
-             lambda at: len(at.trace.turns[at.step.line]) > 1 and at.x.shape == at.y.shape and not at.others),
+    Operator("partner-of-another-turn", "wrong-operand", _of_another_turn, each=_turns,
+             tell=lambda at, where, by: {"by": by, "value": at.named(
+                 At(at.trace, at.trace.steps[at.trace.turns[at.step.line][-1]]).key(where))}),
 )  # fmt: skip
 
 
@@ -165,16 +122,6 @@ def _vjp_of(other: Step, where: Position, _: Trace, __: Step, g: torch.Tensor) -
     return other.vjp(where, g)
 
 
-def _loop_values(trace: Trace) -> Iterator[tuple[Step, Position]]:
-    """Where a loop takes what came in, and from its second turn on what the turn before has made."""
-    for step in trace.steps:
-        taken = [trace.steps[i] for i in trace.turns[step.line]]
-        for where, key in step.operands if step is taken[0] and len(taken) > 1 else ():
-            later = [dict(one.operands).get(where, "") for one in taken[1:]]
-            if key not in later and all(one.startswith("%") and int(one[1:]) > step.index for one in later):
-                yield step, where
-
-
 def _gone_back_once(trace: Trace, wrt: str, line: Line, where: Position) -> torch.Tensor:
     """What arrives where the last turn begins goes straight to what came into the loop."""
     first, *_, last = (trace.steps[i] for i in (*trace.turns[line], trace.turns[line][-1]))
@@ -192,9 +139,13 @@ GONE_BACK_ONCE = Operator("gone-back-once", "missing-path", _gone_back_once, kin
 def loop_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
     """Loops gone back through otherwise: operator, parameters, what is told."""
     relevant, found = trace.depends(wrt), dict[str, tuple[Line, Position]]()
-    for step, where in _loop_values(trace):
-        if (key := dict(step.operands)[where]) in relevant and step.key in relevant:
-            found.setdefault(key, (step.line, where))
+    for step in trace.steps:
+        taken = [trace.steps[i] for i in trace.turns[step.line]]
+        for where, key in step.operands if step is taken[0] and len(taken) > 1 and step.key in relevant else ():
+            later = [dict(one.operands).get(where, "") for one in taken[1:]]
+            made = all(one.startswith("%") and int(one[1:]) > step.index for one in later)
+            if made and key in relevant and key not in later:  # what came in, and then what the turn before has made
+                found.setdefault(key, (step.line, where))
     if found:
         yield MIRRORED, {}, {}
     for line, where in found.values():

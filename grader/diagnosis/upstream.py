@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import torch
 
-from grader.reference.operand_view import At
-from grader.reference.operations import CONTRACTIONS, JOINS, PRODUCTS, RESHAPES, SUMS, axis_of, step_name
+from grader.reference.operand_view import At, is_pointwise, keys_like, shaped, turn_of, values_beside
+from grader.reference.operations import CONTRACTIONS, JOINS, PRODUCTS, RESHAPES, SUMS, step_name
 from grader.reference.trace import Line, Position, Trace
 
 from .operator import Kind, Operator, Parameters
-from .pointwise import is_pointwise, keys_like, shaped, turn_of, value_at, values_beside
 
 UPSTREAM = "out_g"
 
@@ -31,39 +30,10 @@ def _arriving(at: At) -> Parameters:
     return {"gradient": gradient, "value": at.named(at.step.key)}
 
 
-def _other_values(at: At, *, inputs: bool) -> Iterator[Parameters]:
-    """Values of the shape of a product's upstream gradient, or of that of the whole: inputs, or results."""
-    if at.is_given_last or at.name in CONTRACTIONS:
-        for one in values_beside(at, at.trace.values(), at.y):
-            if one["key"] != at.step.key and (one["key"] in at.trace.inputs) is inputs:
-                yield one
-
-
-def _value_instead(at: At, key: str, line: Line | None = None) -> torch.Tensor:
-    return value_at(at, key, line).expand(at.g.shape)
-
-
-def _there(at: At, key: str, line: Line | None = None) -> Parameters:
-    return {"there": at.named(key), **_arriving(at)}
-
-
 def _next_values(at: At) -> Iterator[Parameters]:
     """What is made of its result next, where that has its shape."""
     after = (at.trace.steps[i] for i, _ in at.trace.uses(at.step.key))
     return ({"key": step.key} for step in after if step.value.shape == at.y.shape)
-
-
-def _joins_alike(at: At) -> bool:
-    """It puts several arrays of one shape behind one another."""
-    parts = at.step.args[0] if at.name in JOINS - {"stack"} else ()
-    return len(parts) > 1 and len({part.shape for part in parts}) == 1
-
-
-def _in_turns(at: At) -> torch.Tensor:
-    """The first part made of every other entry, and so on."""
-    axis, count = axis_of(at.step) or 0, len(at.step.args[0])
-    size = at.g.shape[axis] // count
-    return at.g.index_select(axis, torch.arange(size * count).view(size, count).t().flatten())
 
 
 def _is_like_output(at: At) -> bool:
@@ -76,20 +46,12 @@ ARRIVING = (
              tell=_arriving, kind=Kind.UPSTREAM),
     Operator("upstream-missing", "missing-local", lambda at: torch.ones_like(at.g),
              lambda at: not at.given and not at.is_last, tell=_arriving, kind=Kind.UPSTREAM),
-    Operator("input-for-upstream", "wrong-operand", _value_instead, _usable, lambda at: _other_values(at, inputs=True),
-             _there, Kind.UPSTREAM),
-    Operator("result-for-upstream", "value-for-gradient", _value_instead, _usable,
-             lambda at: _other_values(at, inputs=False), _there, Kind.UPSTREAM),
     Operator("value-for-gradient", "value-for-gradient", lambda at: at.y, _usable, tell=_arriving, kind=Kind.UPSTREAM),
     Operator("upstream-again", "extra-factor", lambda at: at.g + (0 if at.is_last else at.trace.out_g),
              lambda at: at.given and len(at.trace.turns[at.step.line]) > 1 and at.y.shape == at.trace.out_g.shape,
              kind=Kind.UPSTREAM),
     Operator("upstream-of-output", "wrong-operand", lambda at: at.trace.out_g, _is_like_output, tell=_arriving,
              kind=Kind.UPSTREAM),
-    Operator("parts-of-upstream-exchanged", "wrong-operand",
-             lambda at: torch.cat(at.g.chunk(len(at.step.args[0]), axis_of(at.step) or 0)[::-1], axis_of(at.step) or 0),
-             _joins_alike, kind=Kind.UPSTREAM),
-    Operator("parts-of-upstream-interleaved", "reshape-for-transpose", _in_turns, _joins_alike, kind=Kind.UPSTREAM),
     Operator("upstream-twice", "extra-factor", lambda at: at.g * at.g, lambda at: at.is_given_last, kind=Kind.UPSTREAM),
 )  # fmt: skip
 
@@ -106,18 +68,13 @@ def _factors_beside(at: At) -> Iterator[Parameters]:
             yield from ({"where": where, "inner": one} for one in inner)
 
 
-def _is_summand_of_output(at: At) -> bool:
-    """It is added to something, and the sum to something else, until that is the output."""
-    while not at.is_last:
-        sums = (At(at.trace, at.trace.steps[i]) for i, _ in at.trace.uses(at.step.key))
-        if (after := next((one for one in sums if one.name == "add"), None)) is None:
-            return False
-        at = after
-    return True
-
-
 def _past_what_follows(at: At) -> torch.Tensor:
-    if not _is_summand_of_output(at):
+    """It is added to something, and the sum to something else, until that is the output."""
+    last: At | None = at
+    while last is not None and not last.is_last:
+        sums = (At(at.trace, at.trace.steps[i]) for i, _ in at.trace.uses(last.step.key))
+        last = next((one for one in sums if one.name == "add"), None)
+    if last is None:
         raise ValueError("more than sums is missing there")
     return at.back(at.trace.out_g)
 
@@ -203,7 +160,6 @@ def _partner(at: At, where: Position) -> Parameters:
 
 
 def _functions(at: At) -> Iterator[Parameters]:
-    """The functions of one value that the forward pass applies."""
     plain = [At(at.trace, step) for step in at.trace.steps if len(step.operands) == 1 and step.name not in RESHAPES]
     return ({"where": where, "index": one.step.index} for where in at.others for one in plain if is_pointwise(one))
 
@@ -248,20 +204,18 @@ def _own_through(at: At) -> Iterator[Parameters]:
                 yield {"where": where, "inner": inner}
 
 
-def _joined(at: At) -> Iterator[Parameters]:
-    """Partners that are made of several parts, one behind the other."""
-    return ({"where": where} for where in at.others if at.key(where).startswith("%") and maker(at, where).name in JOINS)
-
-
 def _other_order(at: At, where: Position) -> torch.Tensor:
     made = maker(at, where).step
     return at.back(replaced={where: made.func(made.args[0][::-1], *made.args[1:], **made.kwargs)})
 
 
-NEXT_FOR_UPSTREAM = Operator("result-for-upstream", "value-for-gradient", _value_instead, _usable, _next_values, _there,
-                             Kind.UPSTREAM)  # fmt: skip
+NEXT_FOR_UPSTREAM = Operator(
+    "result-for-upstream", "value-for-gradient", lambda at, key: at.trace.values()[key].expand(at.g.shape), _usable,
+    _next_values, lambda at, key: {"there": at.named(key), **_arriving(at)}, Kind.UPSTREAM,
+)  # fmt: skip
 THROUGH = (
-    Operator("parts-of-partner-exchanged", "wrong-operand", _other_order, each=_joined, tell=_partner),
+    Operator("parts-of-partner-exchanged", "wrong-operand", _other_order, tell=_partner, each=lambda at: (
+             {"where": where} for where in at.others if at.key(where)[0] == "%" and maker(at, where).name in JOINS)),
     Operator("another-partner", "wrong-operand", lambda at, where, key: at.back(replaced={
              where: (made := maker(at, where)).step.apply({made.where: shaped(at.trace.values()[key], made.x)})}),
              each=_through_same,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import torch
 
 from grader.reference.cuts import CUTS, PARTS, at_another_place, is_slice, siblings, slice_of
 from grader.reference.operand_view import At
-from grader.reference.trace import Line, Place, Rule, Rules, Step, Trace
+from grader.reference.trace import Line, Step, Trace
 
-from .operator import Kind, Operator, Parameters, Spot
+from .operator import Changes, Kind, Operator, Parameters, Spot, as_chosen, one_of
 
 CONVOLUTIONS = {"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"}
 INPUT, KERNEL = (0,), (1,)
@@ -28,17 +26,12 @@ def _of_input(at: At) -> bool:
     return at.where == INPUT and KERNEL in at.others
 
 
-def _of_kernel(at: At) -> bool:
-    return is_convolution(at) and at.where == KERNEL
-
-
 def _taps(at: At) -> list[int]:
     """The places of the kernel, without its channels, as numbers."""
     return list(range(at.step.operand(KERNEL)[0, 0].numel()))
 
 
 def _only(taps: list[int], kernel: torch.Tensor) -> torch.Tensor:
-    """The kernel with all other taps 0."""
     kept = torch.zeros_like(kernel.flatten(2))
     kept[:, :, taps] = kernel.flatten(2)[:, :, taps]
     return kept.view(kernel.shape)
@@ -54,52 +47,22 @@ def _overwritten(at: At) -> torch.Tensor:
     return found
 
 
-def _windows_overwritten(at: At, g: torch.Tensor) -> torch.Tensor:
+def _windows_overwritten(at: At) -> torch.Tensor:
     """The contribution of each window replaces those of the windows before it."""
     found, whole = torch.zeros_like(at.x), torch.ones_like(at.step.operand(KERNEL))
-    for place in torch.eye(at.y[0, 0].numel(), dtype=g.dtype):
+    for place in torch.eye(at.y[0, 0].numel(), dtype=at.g.dtype):
         here = place.view(at.y.shape[2:])
-        found = torch.where(at.back(at.ones * here, {KERNEL: whole}) != 0, at.back(g * here), found)
+        found = torch.where(at.back(at.ones * here, {KERNEL: whole}) != 0, at.back(at.g * here), found)
     return found
-
-
-def _last_filter_stays(at: At) -> torch.Tensor:
-    """The same, where each filter's windows replace those of the filters before it, too."""
-    g = torch.zeros_like(at.g)
-    g[:, -1] = at.g[:, -1]
-    return _windows_overwritten(at, g)
-
-
-def _last_window_alone(at: At, examples: slice) -> torch.Tensor:
-    """What the last window of some examples contributes to the kernel."""
-    g = torch.zeros_like(at.g)
-    g.flatten(2)[examples, :, -1] = at.g.flatten(2)[examples, :, -1]
-    return at.back(g)
 
 
 def _summed_first(at: At, first: int) -> torch.Tensor:
     """What arrives is summed over the places, or over these and the examples, and so is the input."""
-    axes = (0, *range(2, at.g.dim())) if first == 0 else tuple(range(2, at.g.dim()))
-    found = at.g.sum(axes, keepdim=True).expand(at.g.shape)
-    return at.back(found)
-
-
-def _is_shared(at: At) -> bool:
-    """The kernel or the bias, which every window uses."""
-    return is_convolution(at) and at.where != INPUT
-
-
-def _has_few_windows(at: At) -> bool:
-    return _of_input(at) and at.y[0, 0].numel() <= MOST_WINDOWS
-
-
-def _windows(name: str, rule: Callable[[At], torch.Tensor], when: Callable[[At], bool]) -> Operator:
-    """Assigned window by window, where they must be added up."""
-    return Operator(name, "overwritten", rule, when)
+    axes = (*((0,) if first == 0 else ()), *range(2, at.g.dim()))
+    return at.back(at.g.sum(axes, keepdim=True).expand(at.g.shape))
 
 
 def _kernel(name: str, code: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
-    """Another kernel."""
     return Operator(name, code, lambda at: at.back(replaced={KERNEL: change(at.step.operand(KERNEL))}), _of_input)
 
 
@@ -114,8 +77,7 @@ def _some_taps(name: str, kept: Callable[[list[int], int], list[int]]) -> Operat
         return at.back(replaced={KERNEL: _only(kept(taps, one), at.step.operand(KERNEL))})
 
     return Operator(name, "missing-path", rule, lambda at: _of_input(at) and len(_taps(at)) > 1,
-                    lambda at: ({"which": which} for which in ("first", "middle", "last")),
-                    lambda at, which: {"which": which})  # fmt: skip
+                    one_of("which", ("first", "middle", "last")), as_chosen)  # fmt: skip
 
 
 CONVOLUTION = (
@@ -123,14 +85,13 @@ CONVOLUTION = (
     _some_taps("only-one-tap", lambda taps, one: [one]),
     _some_taps("one-tap-missing", lambda taps, one: [tap for tap in taps if tap != one]),
     Operator("taps-overwritten", "overwritten", _overwritten, lambda at: _of_input(at) and len(_taps(at)) <= MOST_TAPS),
-    _windows("windows-overwritten", lambda at: _windows_overwritten(at, at.g), _has_few_windows),
-    _windows("windows-and-filters-overwritten", _last_filter_stays, _has_few_windows),
-    _windows("last-window-of-each-example", lambda at: _last_window_alone(at, slice(None)), _of_kernel),
-    Operator("averaged-over-windows", "mean-for-sum", lambda at: at.back() / at.y[0, 0].numel(), _is_shared,
+    Operator("windows-overwritten", "overwritten", _windows_overwritten,
+             lambda at: _of_input(at) and at.y[0, 0].numel() <= MOST_WINDOWS),
+    Operator("averaged-over-windows", "mean-for-sum", lambda at: at.back() / at.y[0, 0].numel(),
+             lambda at: is_convolution(at) and at.where != INPUT,  # the kernel or the bias, which every window uses
              tell=lambda at: {"operand": at.named(at.source)}),
-    Operator("windows-summed-first", "sum-of-products", _summed_first, _of_kernel,
-             lambda at: ({"first": first} for first in (2, 0))),
-    _windows("last-window-alone", lambda at: _last_window_alone(at, slice(-1, None)), _of_kernel),
+    Operator("windows-summed-first", "sum-of-products", _summed_first, lambda at: at.where == KERNEL,
+             one_of("first", (2, 0))),
     _kernel("channels-reshaped", "reshape-for-transpose",  # the two channel axes reshaped where they must be exchanged
             lambda kernel: kernel.reshape(kernel.shape[1], kernel.shape[0], *kernel.shape[2:]).transpose(0, 1)),
 )  # fmt: skip
@@ -147,25 +108,10 @@ def _others_alike(at: At) -> Iterator[Parameters]:
     return ({"line": line} for line in lines)
 
 
-def _two(trace: Trace, spot: Spot, line: Line) -> list[tuple[Step, Step]]:
-    """Each step at the spot with the one that the other line takes in the same turn."""
-    pairs = zip(spot.steps(trace), Spot(line).steps(trace), strict=True)
-    return [(trace.steps[i], trace.steps[j]) for i, j in pairs]
-
-
-def _exchanged_back(trace: Trace, spot: Spot, line: Line) -> Rules:
-    """What comes back from each of two lines goes where that of the other belongs."""
-    rules: dict[Place, Rule] = {}
-    pairs = _two(trace, spot, line)
-    for one, two in (*pairs, *((two, one) for one, two in pairs)):
-        ((where, _),) = one.operands
-        rules[one.index, where] = lambda trace, step, g, two=two: two.vjp(two.operands[0][0], g)  # type: ignore[misc]
-    return rules
-
-
-def _exchanged(trace: Trace, spot: Spot, line: Line) -> Trace:
-    """Two lines exchanged on the way forward and back."""
-    pairs = _two(trace, spot, line)
+def _exchanged(trace: Trace, spot: Spot, line: Line) -> Changes:
+    """What two lines take in the same turn, exchanged."""
+    both = zip(spot.steps(trace), Spot(line).steps(trace), strict=True)
+    pairs = [(trace.steps[i], trace.steps[j]) for i, j in both]
     taken = {one.index: two for one, two in (*pairs, *((two, one) for one, two in pairs))}
 
     def change(step: Step) -> Step:
@@ -173,7 +119,7 @@ def _exchanged(trace: Trace, spot: Spot, line: Line) -> Trace:
         own = {where: step.operand(where) for where, _ in step.operands}
         return replace(two, index=step.index).with_operands(own)
 
-    return trace.with_steps(dict.fromkeys(taken, change))
+    return dict.fromkeys(taken, change)
 
 
 def _line_told(at: At, line: Line) -> Parameters:
@@ -184,7 +130,7 @@ def _line_told(at: At, line: Line) -> Parameters:
     return {"there": f"part {there} of {at.named(at.source)}", "here": f"part {here}"}
 
 
-def _other_places(trace: Trace, spot: Spot, by: str) -> Trace:
+def _other_places(trace: Trace, spot: Spot, by: str) -> Changes:
     """All slices of one value taken elsewhere: beside each other, or in the other order."""
     (step, *_) = (trace.steps[i] for i in spot.steps(trace))
     found = {one.index: slice_of(one)[1] for one in siblings(trace, step)}
@@ -192,7 +138,7 @@ def _other_places(trace: Trace, spot: Spot, by: str) -> Trace:
     to = {"side-by-side": [places[0] + i for i in range(len(places))], "in-other-order": places[::-1],
           "at-one-place": places[:1] * len(places)}[by]  # fmt: skip
     moved = {index: to[places.index(begin)] for index, begin in found.items()}
-    return trace.with_steps({index: lambda step: at_another_place(step, moved[step.index]) for index in moved})
+    return dict.fromkeys(moved, lambda step: at_another_place(step, moved[step.index]))
 
 
 def _with_places(at: At) -> bool:
@@ -201,68 +147,10 @@ def _with_places(at: At) -> bool:
     )  # fmt: skip
 
 
-def _one_stays(trace: Trace, spot: Spot, order: str) -> Rules:
-    """Of the contributions to one entry the last that is written stays, or the first that is there."""
-    rules: dict[Place, Rule] = {}
-    for step in (trace.steps[i] for i in spot.steps(trace)):
-        ((where, _),), same = step.operands, siblings(trace, step)
-        for i, one in enumerate(same):
-            over = same[i + 1 :] if order == "last" else same[:i]
-            free = torch.ones_like(one.operand(where))
-            for other in over:
-                free = free * (other.vjp(where, torch.ones_like(other.value)) == 0)
-            rules[one.index, where] = lambda trace, step, g, where=where, free=free: free * step.vjp(where, g)  # type: ignore[misc]
-    return rules
-
-
-def _overlap(at: At) -> bool:
-    """Its siblings have some entries in common, not all, and it is the last of them."""
-    same = siblings(at.trace, at.step) if _is_cut(at) else []
-    reached = [one.vjp(one.operands[0][0], torch.ones_like(one.value)) != 0 for one in same]
-    different = any(bool((a & b).any()) and bool((a != b).any()) for a, b in itertools.combinations(reached, 2))
-    return different and same[-1].line == at.step.line
-
-
-CUTTING = (
-    Operator("parts-of-value-exchanged", "wrong-operand", _exchanged_back, _is_cut, _others_alike, _line_told,
-             Kind.RULES),
-    Operator("slices-overwritten", "overwritten", _one_stays, _overlap,
-             lambda at: ({"order": "last"}, {"order": "first"}),
-             lambda at, order: {"order": order, "value": at.named(at.source)}, Kind.RULES),
-)  # fmt: skip
 PLACES = (
-    Operator("parts-taken-for-each-other", "wrong-operand", _exchanged, _is_cut, _others_alike, _line_told, Kind.TRACE),
+    Operator("parts-taken-for-each-other", "wrong-operand", _exchanged, _is_cut, _others_alike, _line_told,
+             Kind.FORWARD),
     Operator("slices-at-other-places", "wrong-operand", _other_places, _with_places,
-             lambda at: ({"by": by} for by in ("side-by-side", "in-other-order", "at-one-place")),
-             lambda at, by: {"how": by, "value": at.named(at.source)}, Kind.TRACE),
-)  # fmt: skip
-
-
-def _geometry(step: Step) -> dict[str, Any]:
-    """The stride, padding and dilation of a convolution, by name or by place; those that are not the plain ones."""
-    names = ("stride", "padding", "dilation")
-    given = {**dict(zip(names, step.args[3:6], strict=False)), **{k: v for k, v in step.kwargs.items() if k in names}}
-    return {name: value for name, value in given.items() if value not in (PLAIN[name], (PLAIN[name],), [PLAIN[name]])}
-
-
-PLAIN = {"stride": 1, "padding": 0, "dilation": 1}
-
-
-def _with_plain(at: At, name: str) -> torch.Tensor:
-    """The way back as if a stride, a padding or a dilation were not there: cut to what both have in common."""
-    step = at.step
-    args = [PLAIN[name] if i == 3 + list(PLAIN).index(name) else arg for i, arg in enumerate(step.args)]
-    kwargs = {key: PLAIN[name] if key == name else value for key, value in step.kwargs.items()}
-    other = replace(step, args=tuple(args), kwargs=kwargs)
-    value = other.apply({})
-    common = tuple(slice(0, min(a, b)) for a, b in zip(value.shape, at.g.shape, strict=True))
-    g = torch.zeros_like(value)
-    g[common] = at.g[common]
-    return replace(other, value=value).vjp(at.where, g)
-
-
-GEOMETRY = (
-    Operator("geometry-ignored", "wrong-operand", _with_plain,
-             lambda at: "transpose" not in at.name and bool(_geometry(at.step)),
-             lambda at: ({"name": name} for name in _geometry(at.step)), lambda at, name: {"name": name}),
+             one_of("by", ("side-by-side", "in-other-order", "at-one-place")),
+             lambda at, by: {"how": by, "value": at.named(at.source)}, Kind.FORWARD),
 )  # fmt: skip

@@ -7,15 +7,18 @@ turn, and these uses are one edge.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import torch
+
 from .operations import of_any_turn, step_name, value_name
-from .trace import Line, Position, Trace, Use
+from .trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
 
 Uses = frozenset[Use]
 
 MOST_PATHS = 4
+MOST_OPERATIONS = 8  # of a function that is taken for one
 
 
 NOTHING = 1e-9
@@ -121,3 +124,31 @@ def idle_edges(trace: Trace, wrt: str) -> tuple[Edge, ...]:
         if float((trace.backward(wrt, skip=skip) - right).abs().max()) <= bound:
             idle = (*idle, edge)
     return idle
+
+
+def bypassed(trace: Trace, source: str, index: int, change: Callable[[torch.Tensor], torch.Tensor]) -> Rules:
+    """A value gets what `change` makes of the gradient that arrives at a step, and nothing else on its way there."""
+    inside, arrived = trace.reaches(trace.steps[index].key), [torch.empty(0)]
+    value = trace.values()[source]
+
+    def arrives(_: Trace, __: Step, g: torch.Tensor) -> torch.Tensor:
+        arrived[0] = g
+        return g
+
+    uses = [use for use in trace.uses(source) if trace.steps[use[0]].key in inside]
+    rules: dict[Place, Rule] = {(index, None): arrives}
+    rules |= dict.fromkeys(uses, lambda _, step, g: torch.zeros_like(value))
+    rules[uses[0]] = lambda _, step, g: change(arrived[0])
+    return rules
+
+
+def between(trace: Trace, source: str, index: int) -> list[Step]:
+    """The steps that make the value of a step from another value and what has nothing to do with that."""
+    inside = (trace.reaches(trace.steps[index].key) & trace.depends(source)) - {source}
+    steps = [step for step in trace.steps[: index + 1] if step.key in inside]
+    closed = all(key in inside for step in steps[:-1] for key in (trace.steps[i].key for i, _ in trace.uses(step.key)))
+    own = trace.reaches(source)
+    alone = not any(
+        own & trace.reaches(key) for step in steps for _, key in step.operands if key not in {source, *inside}
+    )
+    return steps if closed and alone and 2 <= len(steps) <= MOST_OPERATIONS else []

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 
 from .operations import axis_names, value_name
-from .trace import Position, Step, Trace
+from .trace import Line, Position, Step, Trace
+from .trial import IMPOSSIBLE
 
 
 def unbroadcast(g: torch.Tensor, shape: torch.Size) -> torch.Tensor:
@@ -125,3 +127,59 @@ class At:
 
     def named(self, key: str) -> str:
         return value_name(self.trace, key)
+
+
+def is_pointwise(at: At) -> bool:
+    """The value has one entry for each entry of the (broadcast) operands, and depends on no other entry of this one."""
+    try:
+        wide = np.broadcast_shapes(*(at.step.operand(where).shape for where, _ in at.step.operands))
+    except ValueError:  # the operands do not broadcast, as in `cat`
+        return False
+    if wide != tuple(at.y.shape):
+        return False
+    last = torch.zeros(at.y.shape, dtype=at.y.dtype)
+    last.view(-1)[-1:] = 1
+    try:
+        moved = at.back(last, {at.where: at.x.expand(at.y.shape)})
+    except IMPOSSIBLE:  # it takes that operand in its own shape alone
+        return False
+    return not bool(moved.nan_to_num().flatten()[:-1].any())
+
+
+def keys_like(trace: Trace, like: torch.Tensor) -> Iterator[str]:
+    """The keys of floating-point values of one shape."""
+    return (key for key, value in trace.values().items() if value.shape == like.shape and value.is_floating_point())
+
+
+def shaped(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """The value, if it has this shape in every trial."""
+    if value.shape != like.shape:
+        raise ValueError("the values have different shapes in this trial")
+    return value
+
+
+def turn_of(at: At) -> int:
+    """Which turn of its loop a step is in."""
+    return at.trace.turns[at.step.line].index(at.step.index)
+
+
+def loop_of(at: At, key: str) -> Line | None:
+    """The line that makes a value once in every turn of the loop that the step is in."""
+    line = at.trace.steps[int(key[1:])].line if key.startswith("%") else None
+    count = len(at.trace.turns[at.step.line])
+    return line if line is not None and 1 < count == len(at.trace.turns[line]) else None
+
+
+def values_beside(at: At, values: Mapping[str, torch.Tensor], like: torch.Tensor) -> Iterator[dict[str, Any]]:
+    """Values of one shape, of those that a loop makes only that of the step's own turn: key, and line in a loop."""
+    for key, value in values.items():
+        if value.shape == like.shape and value.is_floating_point():
+            if (line := loop_of(at, key)) is None:
+                yield {"key": key}
+            elif at.trace.turns[line].index(int(key[1:])) == turn_of(at):
+                yield {"key": key, "line": line}
+
+
+def value_at(at: At, key: str, line: Line | None = None) -> torch.Tensor:
+    """A value, in a loop that of the step's own turn."""
+    return at.trace.steps[at.trace.turns[line][turn_of(at)]].value if line else at.trace.values()[key]

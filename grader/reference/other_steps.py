@@ -1,4 +1,4 @@
-"""A step of a forward pass taken otherwise: another argument, another option, another end."""
+"""A step of a forward pass taken otherwise: another argument, another option."""
 
 from __future__ import annotations
 
@@ -40,14 +40,6 @@ def less_one(step: Step) -> Step:
 
 def along_or_all(step: Step, axis: int | None) -> Step:
     return along(step, tuple(range(step.value.dim())) if axis is None else axis)
-
-
-def other_end(step: Step) -> Step:
-    option = {"topk": "largest", "sort": "descending", "argsort": "descending"}.get(step.name)
-    if option:
-        return replace(step, kwargs={**step.kwargs, option: not step.kwargs.get(option, option == "largest")})
-    other = replace(step, func=lambda value, *args, **kwargs: step.func(-value, *args, **kwargs))
-    return then(other, lambda found: -found if torch.is_tensor(found) and found.is_floating_point() else found)
 
 
 def first_ones(step: Step) -> Step:
@@ -99,10 +91,3 @@ def only_factor(step: Step, where: Position) -> Step:
     if not torch.is_tensor(kept) or kept.shape != step.value.shape:
         raise ValueError("the other one is broadcast, or none is left")
     return replace(step, func=lambda one, two: one if where == (1,) else two)
-
-
-def not_asked(step: Step) -> Step:
-    """The first places in the place of those that an index points to."""
-    places = {place: torch.arange(index.shape[-1]).expand(index.shape) for place, index in enumerate(step.args)
-              if isinstance(index, torch.Tensor) and index.dtype == torch.int64}  # fmt: skip
-    return replace(step, args=tuple(places.get(place, arg) for place, arg in enumerate(step.args)))

@@ -105,7 +105,7 @@ def spoken(value: Any, name: str = "", told: Mapping[str, Any] | None = None) ->
         return STEP.sub(_step, value)
     if isinstance(value, float):
         return f"{value:.3g}"
-    if isinstance(value, (list, tuple)) and name not in ("once", "twice", "never", "rows"):
+    if isinstance(value, (list, tuple)) and name not in ("once", "rows"):
         return _axes(value) if value and isinstance(value[0], (list, tuple)) else listed(map(spoken, value))
     return value
 
@@ -254,15 +254,10 @@ def _instead(of: str) -> Callable[[Any, Mapping[str, Any]], str]:
 
 STYLES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "numbered": _numbered,
-    "and": lambda rows, told: f", and {_numbered(rows, told)} not at all" if rows else "",
     "rows": lambda rows, told: f"row {rows[0]}" if len(rows) == 1 else f"rows {listed(rows)}",
-    "beside": lambda by, told: "before" if by > 0 else "behind",
-    "times": lambda turns, told: "once" if turns == 1 else "twice" if turns == 2 else f"{turns} times",
-    "turns": lambda turns, told: "turn" if turns == 1 else f"{turns} turns together",
     "last": lambda turns, told: "the last counts" if turns == 1 else f"the last {turns} count",
     "share": _share,
     "mask": _mask,
-    "saved": lambda _, told: words()["names"]["saved"][told["how"]].format(spoken(told["value"])),
     "name": _instead("name"),
     "upstream": _instead("upstream"),
 }

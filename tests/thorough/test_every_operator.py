@@ -17,7 +17,7 @@ from verdicts import problem_of, trials_of
 
 from grader.authoring.audit_words import operators
 from grader.diagnosis.candidates import SPECIFIC, Candidate, Problem
-from grader.diagnosis.facts import Pair, right_in
+from grader.diagnosis.facts import Pair
 from grader.diagnosis.mistake import Mistake
 from grader.diagnosis.search import Search
 from grader.exercise import Exercise, Routine, returned, returned_jacobian, returned_value, stored
@@ -218,7 +218,7 @@ def test_the_codes_are_ranked_once_each() -> None:
 # No forward pass has them here: they need a difference quotient, or an exercise's own plain number.
 ELSEWHERE = {
     "function-at-other-places", "own-step", "second-at-h", "h-added-to-value", "first-at-h", "step-multiplied",
-    "heights-added", "sign-of-rise-lost", "divided-by-x", "divided-by-x-and-h", "only-second-divided",
+    "heights-added", "sign-of-rise-lost", "divided-by-x-and-h",
     "only-first-divided", "change-of-slope", "step-never-set-back", "step-times-x", "weighted-twice", "function-itself",
 }  # fmt: skip
 
@@ -290,7 +290,7 @@ def untrue_names(exercise: Exercise | Routine, answer: int, trials: list[Trial],
         arrays = computed(problem, candidate, trials)
         if arrays is None or not all(array is not None and np.isfinite(array).all() for array in arrays):
             continue
-        if all(agrees(a, right_in(problem.answer, t)) for a, t in zip(arrays, trials, strict=True)):
+        if all(agrees(a, problem.end(t).right) for a, t in zip(arrays, trials, strict=True)):
             continue
         mistake = Search(problem, list(zip(trials, arrays, strict=True))).mistake()
         if not is_true(problem, mistake, trials, arrays):
@@ -307,7 +307,7 @@ def is_true(problem: Problem, mistake: Mistake, trials: list[Trial], arrays: Arr
             or mistake.facts[0].operator not in known
             or bool(mistake.facts[0].parameters.get("path"))
         )
-    rights = [right_in(problem.answer, trial) for trial in trials]
+    rights = [problem.end(trial).right for trial in trials]
     return any(same(computed(problem, one, trials), arrays, rights) for one in named)
 
 
@@ -328,7 +328,7 @@ def explaining_the_right_answer(name: str, answer: int, every: int) -> list[Any]
     trials = [t for t in trials_of(PASSES[name]) if t.expected[problem.answer.name] is not None]
     found = []
     for blur in (0.0, 5e-5):
-        right: list[Pair] = [(trial, right_in(problem.answer, trial) * (1 + blur)) for trial in trials]
+        right: list[Pair] = [(trial, problem.end(trial).right * (1 + blur)) for trial in trials]
         found += [one.mistake() for one in candidates_of(problem)[::every] if Search(problem, right).explains(one)]
     return found
 
