@@ -227,15 +227,15 @@ class Search:
         found = self._first(candidates)
         return None if found is None else found.mistake()
 
-    def explains(self, candidate: Candidate, *, likely: bool = False) -> bool:
+    def explains(self, candidate: Candidate, *, sure: bool = False) -> bool:
         """It gives the learner's numbers in every trial that can tell, and is told apart from the right answer.
 
-        Where most trials cannot tell, the few that can may fit by accident. What is likely, or fits one, is tried in all.
+        Where most trials cannot tell, the few that can may fit by accident. What is sure or fits one is tried in all.
         """
         told_apart, vague = False, 0
         for trial, array, right in self._given:
             try:
-                computed = (self.problem.compute if likely else self._compute)(candidate, trial)
+                computed = (self.problem.compute if sure else self._compute)(candidate, trial)
             except Vague:
                 vague += 1
                 continue
@@ -243,7 +243,7 @@ class Search:
                 return False
             if not _near(array, computed, right) and not self._is_rounded(trial, array, computed):
                 return False
-            likely = True
+            sure = True
             told_apart = told_apart or not _near(computed, right, right)
         told_apart = told_apart and 2 * vague <= len(self.pairs)
         if told_apart:
@@ -518,10 +518,7 @@ def _one_cause(left: dict[str, Search]) -> dict[str, Mistake]:
         search = left.pop(nearest)
         search.budget.keep(0.8 if asked else 0.5)
         asked = True
-        shared = [
-            (one, [name for name, other in left.items() if other.explains(one, likely=True)])
-            for one in search.shareable()
-        ]
+        shared = [(one, [n for n, each in left.items() if each.explains(one, sure=True)]) for one in search.shareable()]
         one, others = max(shared, key=lambda pair: len(pair[1]), default=(None, []))
         if one is not None and others:
             cause = one.shared().mistake()
