@@ -45,7 +45,7 @@ OF_ONE_PAGE = ("test_learners.py", "test_every_check_and_grade.py")
 ISOLATED = ("test_isolation.py", "test_autograd_removal.py")
 """The files whose tests share a worker that takes long to start."""
 PAGE = re.compile(r"\[(\d\d_\w+/\w+)")
-LONGEST = "fifty_kills nbgrader_stock nbgrader_processes random_order undeclared".split()
+LONGEST = "fifty_kills nbgrader_stock nbgrader_processes random_order undeclared cluster".split()
 """How the names of the thorough files begin that take longest: whoever begins one last would end alone."""
 SEED = 20240917
 
@@ -119,7 +119,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     if config.option.part:
         part, parts = map(int, config.option.part.split("/"))
-        mine = set(list(dict.fromkeys(map(_dealt_as, items)))[part - 1 :: parts])
+        longest_first = sorted(items, key=lambda item: not _begins(item.path.name, LONGEST))
+        mine = set(list(dict.fromkeys(map(_dealt_as, longest_first)))[part - 1 :: parts])
         left = [item for item in items if _dealt_as(item) not in mine]
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if _dealt_as(item) in mine]

@@ -27,6 +27,7 @@ from grader import __version__
 from grader.batch import grade_terminal as batch_report
 from grader.course import Course, bundled_folder, load_course
 from grader.judging.grading import Grader
+from grader.judging.submission_code import TOGETHER
 from grader.learner import workspace
 from grader.learner.progress import Progress
 from grader.results import SCHEMA_FILE
@@ -614,7 +615,7 @@ def hanging_child(pid: int) -> tuple[int, int]:
     while True:
         for worker in children_of(pid):
             for child in children_of(worker):
-                if processor_time(child) > 0.3:
+                if processor_time(child) > TOGETHER + 1:  # it has a child of its own by now
                     return worker, child
         time.sleep(0.05)
 
