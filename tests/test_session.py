@@ -18,7 +18,7 @@ from grader.errors import InfrastructureError, SpecError
 from grader.judging.grading import Grader
 from grader.learner import session
 from grader.learner.session import Session
-from grader.sandbox.worker import Reply, Worker
+from grader.sandbox.worker import Reply, Worker, start_worker
 
 RIGHT = """\
 def lin_grad(inp, out, w, b):
@@ -52,6 +52,8 @@ class KeptWorker:
 
     def stop(self) -> None: ...
 
+    def resume(self) -> None: ...
+
     def close(self) -> None: ...
 
     def serve(self, grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +83,7 @@ def test_opening_a_sitting_starts_no_worker_and_imports_no_torch(course: Course)
 
 def test_the_worker_is_started_once_and_closed_once(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    fake = SimpleNamespace(stop=lambda: None, close=lambda: calls.append("close"))
+    fake = SimpleNamespace(close=lambda: calls.append("close"))
     monkeypatch.setattr(session, "start_worker", lambda isolation: calls.append(f"start {isolation}") or fake)
     with Session(course) as sitting:
         assert sitting.warm_up() is sitting.warm_up()
@@ -185,3 +187,14 @@ def test_files_that_are_expected_get_the_verdicts_that_they_get_alone(
     found = [ahead.check(exercise) for exercise in asked]
     assert [result.status for result in found] == ["passed", "failed", "todo", "todo", "failed", "passed"]
     assert found == [alone.check(exercise) for exercise in asked]
+
+
+def test_a_worker_outlives_a_sitting_that_worked_ahead(course: Course) -> None:
+    """What is running when a sitting ends is stopped; the next one is not."""
+    exercise = course.find("lin_grad")
+    exercise.path.write_text(RIGHT)
+    with start_worker("none") as worker:
+        for _ in range(2):
+            with Session(course, worker) as sitting:
+                sitting.expect(course.exercises)
+                assert [sitting.check(exercise).status for _ in range(3)] == ["passed"] * 3

@@ -140,9 +140,10 @@ class Session(Closing):
     def close(self) -> None:
         """End the worker process, and what it is at."""
         if self._worker is not None:
-            self._worker.stop()
             if self._ahead is not None:
+                self._worker.stop()
                 self._ahead.close()
+                self._worker.resume()
             self._worker.close()
             self._worker = None
 
