@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import weakref
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from conftest import ROOT, SEED
 from grader.course import Course, load_course
 from grader.errors import SpecError
 from grader.exercise import Exercise, Routine, returned, returned_jacobian, stored
+from grader.judging.grading import Grader
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
 from grader.reference.references import (
@@ -209,6 +211,14 @@ def test_references_that_finite_differences_contradict_are_the_authors_error(for
     assert run.judged
     with pytest.raises(SpecError, match=says):
         run.confirm()
+
+
+def test_a_class_is_not_begun_with_references_that_are_contradicted(course: Course) -> None:
+    """Whoever grades is told at once, and not by every answer that is wrong."""
+    relu = course.find("relu_grad")
+    broken = dataclasses.replace(relu.function, forward=lambda inp: torch.tensor(inp.tolist()) * 2 + 0 * inp)
+    with patch.dict(vars(relu), function=broken), pytest.raises(SpecError, match="finite differences"):
+        Grader(SEED).prepare([relu], isolated=False)
 
 
 def test_a_kink_in_one_trial_does_not_make_references_wrong() -> None:

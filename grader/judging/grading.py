@@ -49,6 +49,7 @@ class Grader:
                 else:
                     trials = self._of_run(exercise)
                     _ = (trials.asked, trials.watched, isolated and trials.tight)
+                    trials.confirm()
                 self._prepared.add(exercise.id)
         return bool(new)
 
@@ -121,5 +122,5 @@ class Grader:
                 with contextlib.suppress(UnreadableSource):
                     codes.append(self._code(exercise, content, beside, worker))
         with contextlib.suppress(SpecError), one_thread():
-            return Together.of(codes)
+            return Together.of(codes if len(codes) > 1 else [])
         return Together.of([])

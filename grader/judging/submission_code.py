@@ -109,9 +109,9 @@ class Together:
         return cls(codes, protocol.pack(header, arrays))
 
     def run(self) -> protocol.Frame | None:
-        """The reply; none where the child did not come to its end in time, and where there are not two to share it."""
+        """The reply; none where the child did not come to its end in time, and where nobody shares it."""
         with suppress(InfrastructureError):
-            return self.codes[0].worker.run(self.job, TOGETHER).frame if len(self.codes) > 1 else None
+            return self.codes[0].worker.run(self.job, TOGETHER).frame if self.codes else None
         return None
 
     def settled(self, reply: protocol.Frame | None) -> dict[str, ExerciseResult]:

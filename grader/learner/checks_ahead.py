@@ -34,15 +34,17 @@ class ChecksAhead:
     """The verdicts on files that will be asked for in a known order, where they are plain to see.
 
     Args:
-        exercises: in this order.
+        exercises: in this order; whoever is alone of a unit shares no child.
         share: puts files into one child.
     """
 
     def __init__(self, exercises: Sequence[CourseExercise], share: Callable[[Sequence[Part]], Together]) -> None:
         self._share = share
         code = [exercise for exercise in exercises if not exercise.is_quiz]
-        self._coming = {exercise.id for exercise in code}
-        self._units = self._one_ahead([list(unit) for _, unit in itertools.groupby(code, lambda each: each.unit)])
+        units = [list(unit) for _, unit in itertools.groupby(code, lambda each: each.unit)]
+        shared = [unit for unit in units if len(unit) > 1]
+        self._coming = {exercise.id for unit in shared for exercise in unit}
+        self._units = self._one_ahead(shared)
         self._found: dict[str, ExerciseResult] = {}
         self._waiting = ThreadPoolExecutor(1)  # a thread that waits for the worker
 

@@ -11,15 +11,12 @@ import sys
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from .pytest_items import AnswerItem, ExerciseFile, Report, Sitting
 from .pytest_screen import fold_units, missing_stub, summarise
-
-if TYPE_CHECKING:
-    pass
 
 SITTINGS = pytest.StashKey[dict[Path, Sitting]]()
 EXERCISES, COURSE, QUIZ = "exercises", "course.yaml", "quiz.yaml"

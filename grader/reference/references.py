@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -160,16 +160,23 @@ def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Genera
     return trial
 
 
+def holds_in_one_like(
+    exercise: Exercise, trial: Trial, rng: np.random.Generator, claim: Callable[[Trial], bool]
+) -> bool:
+    """Something holds in a trial, or in one of a few that are drawn like it, for an input may lie on a kink."""
+    redrawn = (make_trial(exercise, trial.setting, rng) for _ in range(REDRAWS))
+    return any(map(claim, itertools.chain([trial], redrawn)))
+
+
 def confirm(declaration: Declaration, trial: Trial, rng: np.random.Generator) -> None:
-    """Measure the references of a trial by finite differences; in others like it, where an input lies on a kink.
+    """Measure the references of a trial by finite differences.
 
     Raises:
-        SpecError: the autograd gradient of the forward pass disagrees in all of them.
+        SpecError: the autograd gradient of the forward pass disagrees, and so it does in others like it.
     """
     if isinstance(declaration, Routine):
         return
-    others = (exercise_trial(declaration, trial.setting, rng) for _ in range(REDRAWS))
-    if any(agrees_with_finite_differences(declaration, drawn) for drawn in itertools.chain([trial], others)):
+    if holds_in_one_like(declaration, trial, rng, lambda drawn: agrees_with_finite_differences(declaration, drawn)):
         return
     nudged = (finite_difference_answer(declaration, answer, trial) for answer in _derivatives(declaration))
     if not all(np.isfinite(array).all() for array in nudged):
