@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 from typing import Self
 
 ASLEEP = 0.02  # of the time that passed: on a machine with fifty others at work, whoever computes still gets as much
+TICKS, SHORTEST = 20, 0.001  # a part of the time is seen to pass in so many ticks; no tick is shorter (in seconds)
 
 
 class OutOfTime(BaseException):
@@ -14,11 +16,14 @@ class OutOfTime(BaseException):
 
 
 class Clock:
-    """Raises `OutOfTime` in learner code after so many seconds on a processor, or asleep, where there are timers."""
+    """Raises `OutOfTime` in learner code after so many seconds on a processor, or asleep, where there are timers.
+
+    Time passes in ticks: while a machine stands still, or this process is stopped, it is one tick that passes.
+    """
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
-        self.part: float | None = None
+        self.part, self.tick, self.ticks = 0.0, math.inf, 0
         self._begin()
 
     def __enter__(self) -> Self:
@@ -29,39 +34,44 @@ class Clock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._set(0)
+        _set_timers(0, 0)
 
     def allow(self, seconds: float | None) -> None:
         """Begin a part that may take so long, or all that is left."""
         self.left -= self._used()
         self.part = max(self.left if seconds is None else min(seconds, self.left), 1e-6)
         self._begin()
-        self._set(self.part)
+        if hasattr(signal, "setitimer"):
+            self.tick = max(self.part / TICKS, SHORTEST)
+            _set_timers(self.part, self.tick)
 
     def is_over(self) -> bool:
         """All of the time has passed."""
         return self._used() >= self.left
 
     def _begin(self) -> None:
-        self.began, self.began_computing = time.monotonic(), time.process_time()
-
-    def _set(self, seconds: float) -> None:
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_PROF, seconds)
-            signal.setitimer(signal.ITIMER_REAL, seconds)
+        self.ticks, self.began, self.began_computing = 0, time.monotonic(), time.process_time()
 
     def _used(self) -> float:
         """Seconds of this part so far: those on a processor, or all of them where it slept through nearly all."""
-        computed, passed = time.process_time() - self.began_computing, time.monotonic() - self.began
+        computed = time.process_time() - self.began_computing
+        passed = min(time.monotonic() - self.began, (self.ticks + 1) * self.tick)
         return passed if computed < ASLEEP * passed else computed
 
     def _time_used(self, _number: int, _frame: object) -> None:
-        self._set(0)  # once, whichever of the two came first
-        raise OutOfTime
+        self._stop()
 
     def _time_passed(self, _number: int, _frame: object) -> None:
-        left = (self.part or 0.0) - self._used()
-        if left <= 0:
-            self._set(0)
-            raise OutOfTime
-        signal.setitimer(signal.ITIMER_REAL, left)
+        if self._used() >= self.part:
+            self._stop()
+        self.ticks += 1
+
+    def _stop(self) -> None:
+        _set_timers(0, 0)  # once, whichever of the two came first
+        raise OutOfTime
+
+
+def _set_timers(computing: float, tick: float) -> None:
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, computing)
+        signal.setitimer(signal.ITIMER_REAL, tick, tick)

@@ -29,6 +29,7 @@ from .warm_process import (
 )
 
 STATUS_LIMIT = 5.0
+SLICE = 0.25  # seconds
 PIPE = 1 << 20  # bytes: as much as anybody may ask for
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # no isolated child can send these, not even to itself
 
@@ -144,19 +145,22 @@ def _pipe() -> tuple[int, int]:
 def _read_until(fd: int, child: int, seconds: float) -> tuple[bytes, Literal["end", "late", "much"]]:
     """Everything a descriptor gives until it is closed, its limit is passed, or the child's time is over.
 
-    What that waits for a processor on a busy machine does not count.
+    What that waits for a processor on a busy machine does not count, nor does the time in which this process stood still.
     """
     from grader.child.protocol import MAX_FRAME
 
     parts: list[bytes] = []
-    size, deadline = 0, time.monotonic() + seconds
-    until = deadline
+    size, left, waited = 0, seconds, 0.0
     while True:
-        if time.monotonic() >= until:
-            until = deadline + _waited(child)
-        if (left := until - time.monotonic()) <= 0:
+        if left <= 0:
+            before, waited = waited, _waited(child)
+            left += waited - before
+        if left <= 0:
             return b"", "late"
-        if not readable(fd, left):
+        slice_, began = min(left, SLICE), time.monotonic()
+        there = readable(fd, slice_)
+        left -= min(time.monotonic() - began, slice_)
+        if not there:
             continue
         part = os.read(fd, 1 << 20)
         if not part:
