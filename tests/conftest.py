@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import re
 import shutil
@@ -14,21 +15,26 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
+import typer.main
 from hypothesis import settings
 
 from grader import cli
 from grader.authoring.build import worked_text
 from grader.child import protocol
 from grader.course import Course, CourseExercise, load_course
-from grader.judging.grading import Grader
+from grader.judging import grading_pool
+from grader.judging.lazy_grader import new_grader
 from grader.learner import workspace
 from grader.results import ExerciseResult
 from grader.sandbox.isolation import Isolation, choose, machine
-from grader.sandbox.worker import MODE_VARIABLE, Worker, start_worker
+from grader.sandbox.worker import MODE_VARIABLE, Reply, Worker, start_worker
+
+if TYPE_CHECKING:  # it imports torch, which takes a second of the process that only deals out the tests
+    from grader.judging.grading import Grader
 
 ROOT = Path(__file__).resolve().parent.parent
 TIME_LIMIT = 20.0  # seconds: for honest code, on a machine that has much else to do
@@ -94,6 +100,9 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 # jsonschema would compile a grammar of addresses, which takes a second of each process and is asked by nobody.
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
+# Each command that a test types would be put together anew from what is declared.
+typer.main.get_command = functools.cache(typer.main.get_command)
+
 # nbgrader asks for its database tool by name, which an environment that is not activated does not find.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
@@ -106,6 +115,12 @@ NEEDS = {
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: starts programs or waits for them; it comes after everything else.")
+
+
+def pytest_sessionfinish() -> None:
+    """What is left is collected once here, not ten times by pytest, which looks for errors that nobody raised."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -227,7 +242,39 @@ def worker(warm: Callable[[str], Worker]) -> Worker:
 @pytest.fixture(scope="session")
 def grader() -> Grader:
     """One grader for the whole session, so that references are computed once."""
-    return Grader(SEED)
+    return new_grader(SEED)
+
+
+class Lent:
+    """A warm worker that one grading process after the other asks."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker, self.isolation, self.pid = worker, worker.isolation, worker.pid
+
+    def run(self, job: bytes, time_limit: float) -> Reply:
+        return self.worker.run(job, time_limit)
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Lent:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def warm_pool(warm: Callable[[str], Worker], worker: Worker, grader: Grader) -> Iterator[None]:
+    """Classes are graded, by one process, with a warm worker and the references of the whole session."""
+
+    def lent(isolation: Isolation) -> Lent:
+        chosen = worker if isolation == "none" else warm(isolation)
+        chosen.run(make_job("def probe(): pass", {}), TIME_LIMIT)  # it says that it is ready: nobody else will hear it
+        return Lent(chosen)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grading_pool, "start_worker", lent)
+        patch.setattr(grading_pool, "new_grader", lambda seed: grader)
+        yield
 
 
 @pytest.fixture
@@ -237,7 +284,7 @@ def grade(course: Course, worker: Worker, grader: Grader) -> Grade:
     def graded(exercise_id: str, content: str | bytes | None, **changed: Any) -> ExerciseResult:
         """A verdict, with another `seed` or `time_limit` if one is given."""
         data = content.encode() if isinstance(content, str) else content
-        chosen = Grader(changed["seed"]) if "seed" in changed else grader
+        chosen = new_grader(changed["seed"]) if "seed" in changed else grader
         limited = with_policy(course, time_limit=changed["time_limit"]) if "time_limit" in changed else course
         return chosen.grade(limited.find(exercise_id), data, worker)
 

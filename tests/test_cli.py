@@ -705,6 +705,7 @@ def test_grades_csv_opens_with_names_that_have_commas_and_accents(
     assert points == {"Lovelace, Ada": "3", "Émilie": "1", "nobody": ""}
 
 
+@pytest.mark.usefixtures("warm_pool")
 def test_grading_again_grades_nothing_twice(
     graded: subprocess.CompletedProcess[str], classroom: Path, typed: Run
 ) -> None:

@@ -32,7 +32,7 @@ with Clock(0.3) as clock:
     sum(range(1000))
     print(f"{clock.is_over()} {clock._used() < 0.1}")
 """
-    assert run(body, still=0.5) .split() == ["False", "True"]
+    assert run(body, still=0.5).split() == ["False", "True"]
 
 
 @pytest.mark.parametrize("does", ["while True: pass", "time.sleep(60)", "while True: time.sleep(0.01)"])
@@ -44,7 +44,7 @@ try:
 except OutOfTime as error:
     print(error.__traceback__.tb_lineno)
 """
-    assert run(body) .strip() == "6"
+    assert run(body).strip() == "6"
 
 
 def test_a_part_ends_before_the_whole() -> None:

@@ -25,11 +25,8 @@ from grader.batch.roster import by_roster, read_roster
 from grader.cli import app
 from grader.course import PACKAGE, Course
 from grader.errors import UsageError
-from grader.judging import grading_pool
-from grader.judging.grading import Grader
-from grader.sandbox.worker import Reply, Worker
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]
 Points = dict[str, float | None]
 
 
@@ -38,37 +35,9 @@ def course() -> Course:
     return small_course(PACKAGE.parent)
 
 
-class Shared:
-    """A warm worker that one grading process after the other asks."""
-
-    def __init__(self, worker: Worker) -> None:
-        self.worker, self.isolation, self.pid = worker, worker.isolation, worker.pid
-
-    def run(self, job: bytes, time_limit: float) -> Reply:
-        return self.worker.run(job, time_limit)
-
-    def close(self) -> None: ...
-
-    def __enter__(self) -> Shared:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-@pytest.fixture(scope="module")
-def ready(course: Course, worker: Worker, grader: Grader) -> Worker:
-    """The warm worker of the session, which has said that it is ready: nobody else will hear it."""
-    assert grader.grade(course.find("lin_grad"), RIGHT.encode(), worker).status == "passed"
-    return worker
-
-
 @pytest.fixture
-def grade(
-    course: Course, ready: Worker, grader: Grader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[Points, Summary]]:
+def grade(course: Course, tmp_path: Path) -> Callable[..., tuple[Points, Summary]]:
     """Grades a class with the warm worker and the references of the whole session."""
-    monkeypatch.setattr(grading_pool, "start_worker", lambda isolation: Shared(ready))
-    monkeypatch.setattr(grading_pool, "new_grader", lambda seed: grader)
 
     def graded(path: Path, roster: str = "") -> tuple[Points, Summary]:
         found = find_hand_ins(course, path, tmp_path / "out")

@@ -40,7 +40,7 @@ from grader.nbgrader.gradebook_class import _write_class as enter_class
 from grader.nbgrader.gradebook_student import open_gradebook
 from grader.results import AnswerResult, ExerciseResult
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_pool")]
 
 WRONG = RIGHT.replace("sum(0)", "mean(0)")
 ODD = "zoë <b>&'"

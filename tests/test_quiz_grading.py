@@ -220,6 +220,7 @@ def with_quiz(real: Course, **changes: object) -> Course:
     return replace(real, config=CourseFile.model_validate({**real.config.model_dump(), "units": units}))
 
 
+@pytest.mark.usefixtures("warm_pool")
 def test_a_class_is_graded_with_its_quizzes(real: Course, tmp_path: Path) -> None:
     course = with_quiz(real)
     exercise = course.find(f"quiz_{UNIT}")
@@ -252,6 +253,7 @@ def test_a_class_is_graded_with_its_quizzes(real: Course, tmp_path: Path) -> Non
     assert (told["how_far"], told["grad_shape"]) == (("failed", "rate-for-change"), ("todo", "todo"))
 
 
+@pytest.mark.usefixtures("warm_pool")
 def test_a_changed_question_is_graded_anew(real: Course, tmp_path: Path) -> None:
     course = replace(with_quiz(real), solutions=tmp_path / "solutions")
     shutil.copytree(ROOT / f"solutions/{UNIT}", tmp_path / f"solutions/{UNIT}")

@@ -207,7 +207,7 @@ class _GradingProcess:
     def close(self) -> tuple[str, Status]:
         """End the process and its worker; why it was lost, and what that makes of the exercise that it had."""
         self.connection.close()
-        self.process.join(0.1)
+        self.process.join(0.1 if self.task is not None else 0)  # whoever lost its task may still say how
         code = self.process.exitcode
         self.process.kill()
         self.process.join()

@@ -145,7 +145,7 @@ def _pipe() -> tuple[int, int]:
 def _read_until(fd: int, child: int, seconds: float) -> tuple[bytes, Literal["end", "late", "much"]]:
     """Everything a descriptor gives until it is closed, its limit is passed, or the child's time is over.
 
-    What that waits for a processor on a busy machine does not count, nor does the time in which this process stood still.
+    What that waits for a processor on a busy machine does not count, nor does it while this process stands still.
     """
     from grader.child.protocol import MAX_FRAME
 
