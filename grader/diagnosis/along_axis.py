@@ -77,8 +77,8 @@ OF_NORM = (
 
 def _wide(at: At) -> torch.Tensor:
     """The upstream gradient at every entry that took part."""
-    axis = axis_of(at.step)
-    return (at.g if axis is None or at.g.dim() == at.x.dim() else at.g.unsqueeze(axis)).expand(at.x.shape)
+    kept = [1 if axis in _reduced(at) else size for axis, size in enumerate(at.x.shape)]
+    return at.g.reshape(kept).expand(at.x.shape)
 
 
 def is_picking(at: At) -> bool:
@@ -131,6 +131,7 @@ def _diagonal(at: At) -> torch.Tensor:
 
 RUNNING = (
     Operator("operation-ignored", "missing-local", lambda at: at.g),
+    Operator("function-of-gradient", "wrong-local", lambda at: at.step.apply({at.where: at.g}), _has_axis),
     Operator("value-for-derivative", "wrong-local", lambda at: at.g * at.y),
     Operator("times-operation-of-ones", "wrong-local", lambda at: at.g * at.back(torch.ones_like(at.g))),
     Operator("only-own-output", "diagonal-only", lambda at: at.g * _diagonal(at), _has_axis),

@@ -454,7 +454,7 @@ def _edits_at(at: At, operators: Iterable[Operator], spot: Spot | None = None) -
 
 def _in_every_turn(trace: Trace, told: Parameters) -> Parameters:
     """The values of a loop without their numbers, unless these are what tells them apart."""
-    values = {name: value for name, value in told.items() if isinstance(value, str) and value[:1] in ("%", "^")}
+    values = {name: value for name, value in told.items() if isinstance(value, str) and value[:1] in ("%", "<", "^")}
     plain = {name: value[0] + of_any_turn(trace, f"%{value[1:]}")[1:] for name, value in values.items()}
     return {**told, **plain} if len(set(plain.values())) == len(set(values.values())) else told
 

@@ -19,7 +19,7 @@ from grader.reference.operand_view import At, shaped
 from grader.reference.operations import ALONG_AN_AXIS, PRODUCTS, REDUCTIONS, RESHAPES, SUMS, axis_of, step_name
 from grader.reference.symbolic_numbers import spelling
 from grader.reference.trace import Position, Step, Trace
-from grader.reference.trial import IMPOSSIBLE
+from grader.reference.trial import IMPOSSIBLE, Vague
 
 from .along_axis import averages
 from .operator import Changes, Kind, Operator, Parameters, Way
@@ -108,8 +108,8 @@ def _fills(at: At) -> bool:
 
 
 def _masks(at: At, rank: int = 0) -> bool:
-    mask = at.step.args[other_steps.mask_at(at.step)] if at.name in {"masked_fill", "masked_fill_", "where"} else None
-    return isinstance(mask, torch.Tensor) and mask.dim() >= rank
+    mask = at.step.args[other_steps.mask_at(at.step)] if at.name in other_steps.MASKING else None
+    return isinstance(mask, torch.Tensor) and mask.dtype == torch.bool and mask.dim() >= rank
 
 
 def _options(at: At) -> Iterator[Parameters]:
@@ -230,7 +230,26 @@ def _masked_later(trace: Trace, spot: Any) -> Changes:
     }
 
 
+def _takes_before(trace: Trace, turns: list[int]) -> list[tuple[int, Position]]:
+    """Where the first turn of a loop takes, from outside, what later ones take from the turn before."""
+    later = [(trace.turns[trace.steps[i].line], where) for i, where in trace.uses(f"%{turns[0]}") if i > turns[0]]
+    return [(taken[0], where) for taken, where in later if len(taken) == len(turns) and taken[0] < turns[0]]
+
+
+def _state_after(trace: Trace, spot: Any) -> Changes:
+    turns, changes = spot.steps(trace), dict[int, dict[Position, torch.Tensor]]()
+    if len(turns) == 1:
+        raise Vague("a loop of one turn does not tell what a turn would hand on")
+    for first, where in _takes_before(trace, turns):
+        for i, made in zip(trace.turns[trace.steps[first].line], turns, strict=True):
+            changes.setdefault(i, {})[where] = trace.steps[made].value
+    return {i: lambda step, taken=taken: step.with_operands(taken) for i, taken in changes.items()}  # type: ignore[misc]
+
+
 RARER_STEPS = (
+    Operator("state-after", "wrong-point", _state_after, kind=Kind.FORWARD,
+             when=lambda at: len(turns := at.trace.turns[at.step.line]) > 1 and bool(_takes_before(at.trace, turns)),
+             tell=lambda at: {"value": at.named(at.step.key)}),
     Operator("another-index", "wrong-operand", lambda trace, spot, where, key: dict.fromkeys(
              spot.steps(trace), lambda step: step.with_operands({where: trace.values()[key]})),
              each=_indices, kind=Kind.FORWARD,
@@ -273,7 +292,7 @@ WAYS: Mapping[str, tuple[str, str]] = {
     "along-another-axis": ("", "both forward back"), "another-constant": ("", "both forward back"),
     "another-option": ("", "both forward back"), "mean-less-one": ("", "both forward"),
     "factor-left-out": ("", "both forward"), "reshaped-in-forward": ("", "both back"),
-    "first-ones-selected": ("", "both back"),
+    "first-ones-selected": ("", "both back"), "state-after": ("", "forward"), "another-index": ("", "both back"),
 }  # fmt: skip
 
 

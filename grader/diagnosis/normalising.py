@@ -106,6 +106,7 @@ SOFTMAX = (
     _mixed("own-share-for-others", "wrong-operand", lambda r: r.own - r.p * r.p * r.total(r.g), "softmax"),
     _mixed("share-of-summed-gradient", "missing-path", lambda r: r.p * r.total(r.g), "softmax"),
     _mixed("own-part-without-share", "missing-local", lambda r: r.g - r.p * r.total(r.own), "softmax"),
+    _mixed("shares-before-too", "extra-factor", lambda r: r.p * (r.own - r.total(r.p * r.own)), "softmax"),
     _mixed("log-softmax-for-softmax", "wrong-local", lambda r: r.g - r.p * r.total(r.g), "softmax"),
     _mixed("terms-weighted", "extra-factor", lambda r: r.own - r.p * r.total(r.p * r.g), "log_softmax"),
     _mixed("shares-inside-the-sum", "wrong-local", lambda r: r.own - r.total(r.p * r.g), "log_softmax"),

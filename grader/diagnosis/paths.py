@@ -15,8 +15,9 @@ import torch
 
 from grader.reference.edges import Edge, between, bypassed, in_loops, is_carried, through, used_often, uses_of, value_of
 from grader.reference.operand_view import At
-from grader.reference.operations import step_name, value_name
-from grader.reference.trace import Line, Place, Rule, Rules, Step, Trace, Use
+from grader.reference.operations import SUMS, step_name, value_name
+from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
+from grader.reference.trial import Vague
 
 from .operator import Kind, Operator, Parameters, Spot
 
@@ -39,10 +40,42 @@ def _own_turn_missing(trace: Trace, wrt: str, edges: tuple[Edge, ...]) -> torch.
 
 
 OWN_TURN_MISSING = Operator("own-turn-missing", "missing-path", _own_turn_missing, kind=Kind.SWEEP)
+NOTHING_HANDED_BACK = Operator("nothing-handed-back", "missing-path", _turned_off, kind=Kind.EDGES)
 MISSING, MISSING_ALIKE = (
     Operator(name, "missing-path", lambda trace, _, edges: uses_of(trace, edges), kind=Kind.EDGES)
     for name in ("path-missing", "paths-alike-missing")
 )
+SELECTING = {"__getitem__", "select", "narrow", "gather", "index_select", "take_along_dim", "diagonal", "diag"}
+
+
+def _overwritten_there(trace: Trace, _: object, edge: Edge, others: tuple[Edge, ...]) -> Rules:
+    """Where one path hands something back, nothing of what comes along the others is left."""
+    ((index, where),) = edge.uses(trace)
+    left = (taken := trace.steps[index]).vjp(where, torch.ones_like(taken.value)) == 0
+
+    def elsewhere(at: Position, _: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
+        if not (part := step.vjp(at, g) * left).any():
+            raise Vague("nothing is left of it anywhere")
+        return part
+
+    return {use: partial(elsewhere, use[1]) for use in uses_of(trace, others)}
+
+
+OVERWRITTEN_THERE = Operator("overwritten-there", "overwritten", _overwritten_there, kind=Kind.RULES)
+
+
+def _added_before(trace: Trace, _: object, edge: Edge, line: Line) -> Rules:
+    """What goes round several operations is added to what arrives behind them, and so goes back through them."""
+    (place,), (index,), round_them = edge.uses(trace), trace.turns[line], [torch.empty(0)]
+
+    def waits(_: Trace, step: Step, g: torch.Tensor) -> torch.Tensor:
+        round_them[0] = step.vjp(place[1], g)
+        return torch.zeros_like(round_them[0])
+
+    return {place: waits, (index, None): lambda _, step, g: g + round_them[0]}
+
+
+ADDED_BEFORE = Operator("added-before", "wrong-order", _added_before, kind=Kind.RULES)
 TURNS_KEPT = tuple(
     (Operator(name, "missing-path", _turned_off, kind=Kind.EDGES), turns) for name, turns in (
         ("no-gradient-through-loop", NO_TURN), *(("only-last-turns", slice(-turns, None)) for turns in LAST_TURNS),
@@ -59,6 +92,14 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
                 told = {"value": name, "count": len(edges), "missing": through(trace, dropped)}
                 if count > 1 or not is_carried(trace, dropped[0]):
                     yield MISSING, {"edges": dropped}, told, dropped
+        for edge in edges:
+            (step, *_), others = [trace.steps[i] for i, _ in edge.uses(trace)], tuple(o for o in edges if o != edge)
+            if step.name in SELECTING and len(edge.uses(trace)) == 1:
+                told = {"value": name, "step": step_name(step)}
+                yield OVERWRITTEN_THERE, {"edge": edge, "others": others}, told, others
+            for behind in _round(trace, edge):
+                told = {"value": name, "step": step_name(behind)}
+                yield ADDED_BEFORE, {"edge": edge, "line": behind.line}, told, (edge,)
     handed_out: list[Edge] = []
     for edge, exits in (pair for pair in in_loops(trace, wrt) if len(pair[0].uses(trace)) > 1):
         carried = bool(exits) and is_carried(
@@ -71,8 +112,19 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
                 turns = len(range(*keep.indices(99)))
                 yield operator, {"edges": (edge,), "keep": keep}, {**told, "turns": turns}, (edge,)
     if handed_out:
+        yield NOTHING_HANDED_BACK, {"edges": tuple(handed_out), "keep": NO_TURN}, {}, tuple(handed_out)
         yield OWN_TURN_MISSING, {"edges": tuple(handed_out)}, {}, tuple(handed_out)
     yield from _alike(trace, wrt)
+
+
+def _round(trace: Trace, edge: Edge) -> Iterator[Step]:
+    """The operations that an edge goes round, of which each has a value of the same shape: the edge ends in a sum."""
+    (index, where), *more = edge.uses(trace)
+    taken = trace.steps[index]
+    round_them = trace.depends(dict(taken.operands)[where]) if taken.name in SUMS and not more else ()
+    for step in (step for step in trace.steps[:index] if step.key in round_them):
+        if step.value.shape == taken.operand(where).shape and len(trace.turns[step.line]) == 1:
+            yield step
 
 
 def _alike(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters, tuple[Edge, ...]]]:

@@ -8,10 +8,9 @@ from typing import Any
 
 import torch
 
-from grader.reference.operand_view import At, shaped, unbroadcast, value_at, values_beside
+from grader.reference.operand_view import At, name_beside, shaped, unbroadcast, value_at, values_beside
 from grader.reference.operations import SUMS
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Line
 
 from .operator import Operator, Parameters
 
@@ -111,9 +110,9 @@ def _other_outputs(at: At) -> Iterator[Parameters]:
     return (one for one in values_beside(at, at.trace.values(), at.y) if one["key"] != at.step.key)
 
 
-def _at_output(at: At, key: str, line: Line | None = None, own: str = "") -> torch.Tensor:
+def _at_output(at: At, own: str = "", **chosen: Any) -> torch.Tensor:
     """The derivative written with another output; in one place still with its own."""
-    other = shaped(value_at(at, key, line), at.y)
+    other = shaped(value_at(at, **chosen), at.y)
     y, again = (at.y if own == place else other for place in ("first", "second"))
     return at.fitted(at.g * sum(FORMS[at.name](y, again)))
 
@@ -128,10 +127,10 @@ def _ends_in_two_terms(at: At) -> bool:
 
 OUTPUT_FORMS = (
     Operator("another-output", "wrong-point", _at_output, lambda at: at.name in FORMS, _other_outputs,
-             lambda at, key, line=None: {"there": at.named(key)}),
+             lambda at, **other: {"there": name_beside(at, **other)}),
     Operator("another-output-in-one-place", "wrong-point", _at_output, lambda at: at.name in OF_TWO_TERMS,
              lambda at: ({**other, "own": own} for own in ("second", "first") for other in _other_outputs(at)),
-             lambda at, key, own, line=None: {"there": at.named(key)}),
+             lambda at, own, **other: {"there": name_beside(at, **other)}),
     _of_terms("second-term-positive", "wrong-sign", lambda g, a, b: g * (a - b), lambda at: at.name in OF_TWO_TERMS),
     _of_terms("parentheses-missing", "missing-upstream", lambda g, a, b: g * a + b, _ends_in_two_terms),
     _of_terms("parentheses-missing", "missing-upstream", lambda g, a, b: a + g * b, _ends_in_two_terms),

@@ -58,8 +58,8 @@ def _carries(name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Opera
 
 
 def _moves_copies(at: At) -> bool:
-    """Every entry of the value is one of the operand's, and some of these are there several times."""
-    if at.others or at.y.numel() > MOST_OUTPUTS or not bool(torch.isin(at.y, at.x).all()):
+    """Every entry of the value is one of the operand's, or 0, and some of these are there several times."""
+    if at.others or at.y.numel() > MOST_OUTPUTS or not bool((torch.isin(at.y, at.x) | (at.y == 0)).all()):
         return False
     return bool((at.back(at.ones) > 1).any())
 
@@ -71,7 +71,8 @@ def _one_write(name: str, order: Callable[[torch.Tensor], torch.Tensor]) -> Oper
         ones = torch.eye(at.y.numel(), dtype=at.y.dtype)
         sources = torch.stack([at.back(one.view(at.y.shape)).flatten().argmax() for one in ones])
         written, g = torch.zeros(at.x.numel(), dtype=at.g.dtype).numpy(), at.g.flatten()
-        kept = order(torch.arange(len(g)) if zeros else g.nonzero().flatten())
+        taken = torch.isin(at.y, at.x).flatten()  # the others are zeros that were put around
+        kept = order((taken if zeros else taken & (g != 0)).nonzero().flatten())
         written[sources[kept].numpy()] = g[kept].numpy()  # the last of several writes to one place stays
         return torch.from_numpy(written).reshape(at.x.shape)
 

@@ -167,7 +167,8 @@ class Search:
         """What a candidate gives in a trial; raises one of `IMPOSSIBLE`, also where the budget is spent."""
         if (candidate, id(trial)) not in self.tried:  # what is looked at again costs nothing
             self.tried.add((candidate, id(trial)))
-            if not (candidate.is_of_end or self.budget.allows(self._cost(candidate) + OF_A_CANDIDATE)):
+            part = self._steps_in(trial) / self._steps
+            if not (candidate.is_of_end or self.budget.allows(int(part * self._cost(candidate)) + OF_A_CANDIDATE)):
                 raise ValueError("nothing more is tried")
         return self.problem.compute(candidate, trial)
 
@@ -187,7 +188,17 @@ class Search:
 
     @cached_property
     def _steps(self) -> int:
-        return len(self.problem.trace(self.problem.first).steps) if self.problem.has_graph else 1
+        return self._steps_in(self.problem.first)
+
+    def _steps_in(self, trial: Trial) -> int:
+        return len(self.problem.trace(trial).steps) if self.problem.has_graph else 1
+
+    @cached_property
+    def _shortest_first(self) -> list[Wrong]:
+        """The trials, with the one in front that rejects a candidate at the least cost: where loops have few turns."""
+        telling = [one for one in self._given if 1 not in one.trial.setting.sizes.values() and not one.agrees]
+        shortest = min(telling, key=lambda one: self._steps_in(one.trial), default=self._given[0])
+        return [shortest, *(one for one in self._given if one is not shortest)]
 
     @property
     def _plain(self) -> list[Candidate]:
@@ -233,7 +244,7 @@ class Search:
         Where most trials cannot tell, the few that can may fit by accident. What is sure or fits one is tried in all.
         """
         told_apart, vague = False, 0
-        for trial, array, right in self._given:
+        for trial, array, right in self._shortest_first:
             try:
                 computed = (self.problem.compute if sure else self._compute)(candidate, trial)
             except Vague:

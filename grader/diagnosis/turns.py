@@ -9,10 +9,11 @@ from functools import partial
 import torch
 
 from grader.reference.operand_view import At, is_pointwise
+from grader.reference.operations import step_name
 from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
 from grader.reference.trial import Vague
 
-from .operator import BY_VALUE, Kind, Operator, Parameters, Spot
+from .operator import Kind, Operator, Parameters, Spot, one_of
 from .upstream import counts, maker
 
 
@@ -35,24 +36,6 @@ def _of_another_turn(at: At, where: Position, by: int | str) -> torch.Tensor:
         taken.append(at.trace.steps[at.trace.turns[maker(last, where).step.line][-1]].value)
     turn = steps.index(at.step.index) + by if isinstance(by, int) else len(taken)
     return at.back(replaced={where: taken[max(0, min(turn, len(taken) - 1))]})
-
-
-def _came_in(trace: Trace, made: int) -> Iterator[torch.Tensor]:
-    """What the first turn of a loop takes where later ones take what the step `made` of the turn before has made."""
-    for step in trace.steps:
-        first = trace.steps[trace.turns[step.line][0]]
-        yield from (first.operand(at) for at, key in step.operands if key == f"%{made}" and first.index < made)
-
-
-def _state_before(at: At) -> torch.Tensor:
-    """The derivative that is one of the value, taken at that of the turn before; in the first turn, at what came in."""
-    steps = at.trace.turns[at.step.line]
-    turn = steps.index(at.step.index)
-    states = [at.trace.steps[steps[turn - 1]].value] if turn else list(_came_in(at.trace, steps[0]))
-    if not states:
-        raise ValueError("the loop hands nothing on that its first turn could have taken")
-    (state, *_) = states
-    return BY_VALUE[at.name](at.trace, replace(at.step, value=state.expand(at.y.shape)), at.g)
 
 
 def _leaves(trace: Trace, key: str) -> list[Use]:
@@ -85,17 +68,103 @@ def _added_late(trace: Trace, spot: Spot, leaving: bool) -> Rules:
     return rules
 
 
-ADDED_LATE = tuple(
-    Operator(name, "missing-local", partial(_added_late, leaving=leaving), _is_handed_out,
-             tell=lambda at: {"value": at.named(at.step.key)}, kind=Kind.RULES)
-    for name, leaving in (("own-upstream-behind-function", True), ("later-turns-behind-function", False))
+Arrived = dict[str, torch.Tensor]
+
+
+def _read_early(trace: Trace, spot: Spot, late: Line, where: Position, inner: Position | None) -> Rules:
+    """All of a turn but what is handed on to the turn before is worked out before something that arrives is added."""
+    rules: dict[Place, Rule] = {}
+    for step in (trace.steps[i] for i in spot.steps(trace)):
+        arrived = {"late": torch.zeros_like(step.value), "all": torch.zeros_like(step.value)}
+
+        def stores(_: Trace, later: Step, g: torch.Tensor, arrived: Arrived, at: Position) -> torch.Tensor:
+            part = later.vjp(at, g)
+            arrived["late"] = arrived["late"] + part
+            return part
+
+        def early(_: Trace, __: Step, g: torch.Tensor, arrived: Arrived) -> torch.Tensor:
+            arrived["all"] = g
+            return g - arrived["late"]
+
+        def whole(_: Trace, __: Step, g: torch.Tensor, step: Step, arrived: Arrived) -> torch.Tensor:
+            back = step.vjp(where, arrived["all"])
+            return back if inner is None else trace.steps[int(dict(step.operands)[where][1:])].vjp(inner, back)
+
+        uses = [use for use in trace.uses(step.key) if trace.steps[use[0]].line == late]
+        rules |= {use: partial(stores, arrived=arrived, at=use[1]) for use in uses}
+        place = (step.index, where) if inner is None else (int(dict(step.operands)[where][1:]), inner)
+        rules |= {
+            (step.index, None): partial(early, arrived=arrived),
+            place: partial(whole, step=step, arrived=arrived),
+        }
+    return rules
+
+
+def _handed_on(at: At) -> Iterator[Parameters]:
+    """Operands in a loop, or of what makes these, that are the value of the turn before; and what may arrive late."""
+    first, second, *_ = (at.trace.steps[i] for i in (*at.trace.turns[at.step.line], *[at.step.index] * 2)[:2])
+    lines = dict.fromkeys(at.trace.steps[i].line for i, _ in at.trace.uses(first.key))
+    for where, key in second.operands if first is not second and len(lines) > 1 else ():
+        made = at.trace.steps[int(key[1:])] if key.startswith("%") else second
+        inner = next((pos for pos, source in made.operands if source == first.key and made is not first), None)
+        if key == first.key or (inner is not None and made.index > first.index):
+            yield from ({"late": line, "where": where, "inner": None if key == first.key else inner} for line in lines)
+
+
+def _is_mixture(at: At) -> bool:
+    """A sum of two products."""
+    made = [at.trace.steps[int(key[1:])].name for _, key in at.step.operands if key.startswith("%")]
+    return at.name == "add" and made == ["mul", "mul"]
+
+
+def _of_products(at: At) -> tuple[At, At]:
+    one, two = (At(at.trace, at.trace.steps[int(key[1:])]) for _, key in at.step.operands)
+    return one, two
+
+
+def _factors(at: At) -> Iterator[Parameters]:
+    one, two = _of_products(at)
+    for i, j in ((i, j) for i, _ in one.step.operands for j, _ in two.step.operands):
+        if one.key(i) != two.key(j) and one.step.operand(i).shape == two.step.operand(j).shape == at.y.shape:
+            yield {"i": i, "j": j}
+
+
+def _factors_exchanged(trace: Trace, spot: Spot, i: Position, j: Position) -> Rules:
+    """Two products that are added have each other's partner on the way back."""
+    rules: dict[Place, Rule] = {}
+    for step in (trace.steps[index] for index in spot.steps(trace)):
+        one, two = _of_products(At(trace, step))
+        for at, own, other in ((one, i, two.step.operand(j)), (two, j, one.step.operand(i))):
+            for where in (where for where, _ in at.step.operands if where != own):
+                rules[at.step.index, where] = lambda trace, step, g, where=where, new={own: other}: At(  # type: ignore[misc]
+                    trace, step, where, g).back(replaced=new)  # fmt: skip
+    return rules
+
+
+def _one_for_all(trace: Trace, spot: Spot, part: int) -> Rules:
+    """Each part of what is put together gets the gradient of one of them."""
+    (step,) = (trace.steps[i] for i in spot.steps(trace))
+    taken = step.operands[part][0]
+    return {(step.index, where): lambda _, step, g: step.vjp(taken, g) for where, _ in step.operands}
+
+
+ADDED_LATE = (
+    Operator("read-early", "wrong-order", _read_early, lambda at: len(at.trace.turns[at.step.line]) > 1, _handed_on,
+             lambda at, late, **_: {"value": at.named(at.step.key),
+                                    "late": step_name(at.trace.steps[at.trace.turns[late][0]])}, Kind.RULES),
+    Operator("parts-taken-for-each-other", "wrong-operand", _factors_exchanged, _is_mixture, _factors,
+             lambda at, i, j: {"there": at.named(_of_products(at)[0].key(i)),
+                               "here": at.named(_of_products(at)[1].key(j))}, Kind.RULES),
+    Operator("one-part-for-all", "wrong-operand", _one_for_all,
+             lambda at: at.name == "stack" and len(at.step.operands) > 1,
+             one_of("part", (-1, 0)), lambda at, part: {"part": "last" if part else "first"}, Kind.RULES),
+    *(Operator(name, "missing-local", partial(_added_late, leaving=leaving), _is_handed_out,
+               tell=lambda at: {"value": at.named(at.step.key)}, kind=Kind.RULES)
+      for name, leaving in (("own-upstream-behind-function", True), ("later-turns-behind-function", False))),
 )  # fmt: skip
 
 
 TURNS = (
-    Operator("derivative-from-state-before", "wrong-point", _state_before,
-             lambda at: len(at.trace.turns[at.step.line]) > 1 and at.name in BY_VALUE,
-             tell=lambda at: {"value": at.named(at.step.key)}),
     Operator("partner-of-another-turn", "wrong-operand", _of_another_turn, each=_turns,
              tell=lambda at, where, by: {"by": by, "value": at.named(
                  At(at.trace, at.trace.steps[at.trace.turns[at.step.line][-1]]).key(where))}),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import torch
 
-from grader.reference.operand_view import At, is_pointwise, keys_like, shaped, turn_of, values_beside
+from grader.reference.operand_view import At, is_pointwise, name_beside, shaped, value_at, values_beside
 from grader.reference.operations import CONTRACTIONS, JOINS, PRODUCTS, RESHAPES, SUMS, step_name
 from grader.reference.trace import Line, Position, Trace
 
@@ -139,13 +140,15 @@ def _makers(at: At, where: Position) -> set[Line]:
     return {at.step.line, *(at.trace.steps[int(key[1:])].line for key in found if key.startswith("%"))}
 
 
-def _taken_at(at: At, where: Position, key: str, line: Line | None = None) -> torch.Tensor:
-    value = at.trace.steps[at.trace.turns[line][turn_of(at)]].value if line else pool(at.trace)[key]
+def _taken_at(
+    at: At, where: Position, key: str, line: Line | None = None, inner: Position | None = None
+) -> torch.Tensor:
+    value = value_at(at, key, line, inner) if line else pool(at.trace)[key]
     return at.back(replaced={where: shaped(value, at.step.operand(where))})
 
 
-def _exchanged(at: At, where: Position, key: str, line: Line | None = None) -> Parameters:
-    there = (at.trace.upstream_name or "1") if key == UPSTREAM else at.named(key)
+def _exchanged(at: At, where: Position, key: str, **chosen: Any) -> Parameters:
+    there = (at.trace.upstream_name or "1") if key == UPSTREAM else name_beside(at, key, **chosen)
     return {"there": there, "here": at.named(at.key(where))}
 
 
@@ -186,13 +189,13 @@ EXCHANGED = (
 
 
 def _through_same(at: At) -> Iterator[Parameters]:
-    """Partners that are rearranged values, with other values of the shape that these had before."""
+    """Partners that are made of one value, with other values of its shape in its place."""
     for where in at.others:
-        if at.key(where).startswith("%"):
-            made = maker(at, where)
-            for key in keys_like(at.trace, made.x) if made.name in RESHAPES and not made.others else ():
-                if key not in (made.source, made.step.key):
-                    yield {"where": where, "key": key}
+        made = maker(at, where) if at.key(where).startswith("%") else at
+        if not made.others and (made.name in RESHAPES or is_pointwise(made)):
+            for one in values_beside(at, at.trace.values(), made.x):
+                if one["key"] not in (made.source, made.step.key):
+                    yield {"where": where, **one}
 
 
 def _own_through(at: At) -> Iterator[Parameters]:
@@ -216,10 +219,11 @@ NEXT_FOR_UPSTREAM = Operator(
 THROUGH = (
     Operator("parts-of-partner-exchanged", "wrong-operand", _other_order, tell=_partner, each=lambda at: (
              {"where": where} for where in at.others if at.key(where)[0] == "%" and maker(at, where).name in JOINS)),
-    Operator("another-partner", "wrong-operand", lambda at, where, key: at.back(replaced={
-             where: (made := maker(at, where)).step.apply({made.where: shaped(at.trace.values()[key], made.x)})}),
+    Operator("another-partner", "wrong-operand", lambda at, where, **other: at.back(replaced={
+             where: (made := maker(at, where)).step.apply({made.where: shaped(value_at(at, **other), made.x)})}),
              each=_through_same,
-             tell=lambda at, where, key: {"there": at.named(key), "here": at.named(maker(at, where).source)}),
+             tell=lambda at, where, **other: {"there": name_beside(at, **other),
+                                              "here": at.named(maker(at, where).source)}),
     Operator("another-partner", "wrong-operand", lambda at, where, inner: at.back(replaced={
              where: maker(at, where).step.apply({inner: at.x})}), each=_own_through,
              tell=lambda at, where, inner: {"there": at.named(at.source),

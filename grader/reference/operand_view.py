@@ -146,11 +146,6 @@ def is_pointwise(at: At) -> bool:
     return not bool(moved.nan_to_num().flatten()[:-1].any())
 
 
-def keys_like(trace: Trace, like: torch.Tensor) -> Iterator[str]:
-    """The keys of floating-point values of one shape."""
-    return (key for key, value in trace.values().items() if value.shape == like.shape and value.is_floating_point())
-
-
 def shaped(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     """The value, if it has this shape in every trial."""
     if value.shape != like.shape:
@@ -171,7 +166,13 @@ def loop_of(at: At, key: str) -> Line | None:
 
 
 def values_beside(at: At, values: Mapping[str, torch.Tensor], like: torch.Tensor) -> Iterator[dict[str, Any]]:
-    """Values of one shape, of those that a loop makes only that of the step's own turn: key, and line in a loop."""
+    """Values of one shape, of those that a loop makes only that of the step's own turn: key, and line in a loop.
+
+    With them, what the turn before has handed on: the line that takes it, and as which operand.
+    """
+    for key, taker, inner in handed_on(at):
+        if value_at(at, key, taker, inner).shape == like.shape:
+            yield {"key": key, "line": taker, "inner": inner}
     for key, value in values.items():
         if value.shape == like.shape and value.is_floating_point():
             if (line := loop_of(at, key)) is None:
@@ -180,6 +181,29 @@ def values_beside(at: At, values: Mapping[str, torch.Tensor], like: torch.Tensor
                 yield {"key": key, "line": line}
 
 
-def value_at(at: At, key: str, line: Line | None = None) -> torch.Tensor:
-    """A value, in a loop that of the step's own turn."""
-    return at.trace.steps[at.trace.turns[line][turn_of(at)]].value if line else at.trace.values()[key]
+def handed_on(at: At) -> Iterator[tuple[str, Line, Position]]:
+    """What each turn of the step's loop takes from the turn before, and the first from outside: key, line, operand."""
+    found: dict[tuple[str, str], tuple[str, Line, Position]] = {}
+    count = len(at.trace.turns[at.step.line])
+    for line, (first, second, *_) in (
+        (line, turns) for line, turns in at.trace.turns.items() if len(turns) == count > 1
+    ):
+        for where, key in at.trace.steps[first].operands:
+            later = dict(at.trace.steps[second].operands).get(where, "")
+            if loop_of(at, key) is None and loop_of(at, later) is not None and int(later[1:]) > first:
+                own = dict(at.trace.steps[at.trace.turns[line][turn_of(at)]].operands)
+                found.setdefault((key, later), (own[where], line, where))
+    yield from found.values()
+
+
+def name_beside(at: At, key: str, line: Line | None = None, inner: Position | None = None) -> str:
+    """Such a value in a record; ``<`+` `` is what the turn before gives as the result of a step."""
+    return at.named(key) if inner is None else at.named(key).replace("%", "<", 1)
+
+
+def value_at(at: At, key: str, line: Line | None = None, inner: Position | None = None) -> torch.Tensor:
+    """A value, in a loop that of the step's own turn; with `inner`, that operand of the line."""
+    if line is None:
+        return at.trace.values()[key]
+    step = at.trace.steps[at.trace.turns[line][turn_of(at)]]
+    return step.value if inner is None else step.operand(inner)

@@ -51,8 +51,11 @@ def first_ones(step: Step) -> Step:
     return replace(step, func=first)
 
 
+MASKING = {"masked_fill", "masked_fill_", "where", "mul"}
+
+
 def mask_at(step: Step) -> int:
-    return 1 if step.name.startswith("masked_fill") else 0
+    return 0 if step.name == "where" else 1
 
 
 def other_mask(change: Change) -> Callable[[Step], Step]:

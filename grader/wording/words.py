@@ -16,7 +16,10 @@ from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
 FILE = Path(__file__).with_name("words.yaml")
 STEPS = 3
 ORDINALS = ("", "first ", "second ", "third ", "fourth ", "fifth ")
-STEP = re.compile(r"(%|\^?)(`[^`]*`)(?:#(\d))?")
+BEFORE = {
+    "": "", "%": "the result of ", "<": "the turn before's result of ", "^": "the gradient that arrives at ",
+}  # fmt: skip
+STEP = re.compile(r"([%<^]?)(`[^`]*`)(?:#(\d))?")
 BESIDES = "besides, "
 
 OF_ANY_FUNCTION = frozenset(
@@ -119,7 +122,7 @@ def listed(items: Iterable[Any]) -> str:
 def _step(match: re.Match[str]) -> str:
     kind, step, nth = match.groups()
     ordinal = f"the {ORDINALS[int(nth)]}" if nth else ""
-    before = {"": "", "%": "the result of ", "^": "the gradient that arrives at "}[kind]
+    before = BEFORE[kind]
     return f"{before}{ordinal}{step}"
 
 
