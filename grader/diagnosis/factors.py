@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from grader.reference.compare import scaled_error
+from grader.reference.compare import MATCH, scaled_error
 from grader.reference.quantities import axes, numbers, quantities
+from grader.reference.symbolic_numbers import CLOSE, SHAPES_OF_FACTORS, bracketed, spelt
 from grader.reference.trial import Trial
-
-from .right_answer import MATCH
-
-CLOSE = 1e-4
-LARGEST_DENOMINATOR, LARGEST_OVER_ONE = 12, 30
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,7 @@ def _of_size(known: Known, averages: bool) -> Factor | None:
                 if other := _of_sizes(known):  # of an axis that is as long in every trial
                     return other
                 return Factor("hard-coded", "factor-typed-in", {**told, "number": round(typed_in)})
-            expression = f"{spelt(left[0])} / {_bracketed(name)}" if power < 0 else f"{spelt(left[0])} * {name}"
+            expression = f"{spelt(left[0])} / {bracketed(name)}" if power < 0 else f"{spelt(left[0])} * {name}"
             return Factor("wrong-factor", "factor-expression", {**told, "expression": expression})
     return None
 
@@ -103,23 +99,6 @@ def _of_sizes(known: Known) -> Factor | None:
     return None
 
 
-SHAPES_OF_FACTORS: Mapping[str, Callable[[float], float]] = {
-    "sqrt({})": math.sqrt,
-    "1 / sqrt({})": lambda n: 1 / math.sqrt(n),
-    "{}**2": lambda n: n * n,
-    "1 / {}**2": lambda n: 1 / n**2,
-    "({0} - 1) / {0}": lambda n: (n - 1) / n,
-    "{0} / ({0} - 1)": lambda n: n / (n - 1),
-    "({} - 1)": lambda n: n - 1,
-    "1 / ({} - 1)": lambda n: 1 / (n - 1),
-    "({} + 1)": lambda n: n + 1,
-}
-
-
-def _bracketed(name: str) -> str:
-    return f"({name})" if " * " in name else name
-
-
 def _of_roots(known: Known) -> Factor | None:
     """A root or a square of a size, or a size less one, times a number."""
     for name, size in quantities(known[0][0]).items():
@@ -129,7 +108,7 @@ def _of_roots(known: Known) -> Factor | None:
             except (ZeroDivisionError, KeyError):
                 continue
             if _all_close(iter(left)):
-                form = shape.format(name if "sqrt" in shape else _bracketed(name))
+                form = shape.format(name if "sqrt" in shape else bracketed(name))
                 whole = form if math.isclose(left[0], 1, rel_tol=CLOSE) else f"{spelt(left[0])} * {form}"
                 told = {"expression": whole, "quantity": name, "size": size}
                 return Factor("wrong-factor", "factor-expression", told)
@@ -155,14 +134,3 @@ def _of_numbers(known: Known) -> Factor | None:
             return Factor("wrong-factor", "factor-expression", {"expression": f"{spelt(left)} * {expression}", **told})
         return Factor("hard-coded", "factor-number-typed-in", {"factor": spelt(first), **told})
     return None
-
-
-def spelt(value: float) -> str:
-    """A number as a person would write it: a whole one, a small fraction, or three digits."""
-    for denominator in range(1, LARGEST_DENOMINATOR + 1):
-        numerator = value * denominator
-        if denominator > 1 and abs(value) > LARGEST_OVER_ONE:
-            break
-        if abs(numerator - round(numerator)) < CLOSE * max(1, abs(numerator)) and round(numerator):
-            return f"{round(numerator)}" if denominator == 1 else f"{round(numerator)}/{denominator}"
-    return f"{value:.3g}"

@@ -11,16 +11,16 @@ import numpy as np
 
 from grader.exercise import Answer
 from grader.reference.answer_view import End
-from grader.reference.compare import agrees, scaled_error, share_wrong
+from grader.reference.compare import MATCH, agrees, scaled_error, share_wrong
 from grader.reference.function_parts import told_by
 from grader.reference.option_arguments import options, right_where
+from grader.reference.symbolic_numbers import CLOSE, spelt
 from grader.reference.trial import Trial
 from grader.shapes import guess_axes
 from grader.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND
 
-from .factors import CLOSE, Known, one_ratio, spelt
+from .factors import Known, one_ratio
 from .mistake import Fact, Mistake
-from .right_answer import MATCH
 
 IMPRECISE = 0.02
 NOTHING = 1e-5

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from grader.reference import other_steps
+from grader.reference.loops import taken_from_before
 from grader.reference.operand_view import At, shaped
 from grader.reference.operations import ALONG_AN_AXIS, PRODUCTS, REDUCTIONS, RESHAPES, SUMS, axis_of, step_name
 from grader.reference.symbolic_numbers import spelling
@@ -146,6 +147,16 @@ def _is_product_of_two(at: At) -> bool:
 
 
 # The likeliest first.
+def _state_after(trace: Trace, spot: Any) -> Changes:
+    turns, changes = spot.steps(trace), dict[int, dict[Position, torch.Tensor]]()
+    if len(turns) == 1:
+        raise Vague("a loop of one turn does not tell what a turn would hand on")
+    for first, where in taken_from_before(trace, turns):
+        for i, made in zip(trace.turns[trace.steps[first].line], turns, strict=True):
+            changes.setdefault(i, {})[where] = trace.steps[made].value
+    return {i: lambda step, taken=taken: step.with_operands(taken) for i, taken in changes.items()}  # type: ignore[misc]
+
+
 STEPS = (
     _step("constant-missing", "wrong-point", lambda step: other_steps.with_constant(step, lambda c: 0.0),
           lambda at: _is_with_number(at, SUMS), tell=_number),
@@ -196,6 +207,9 @@ STEPS = (
           lambda at: at.step.kwargs.get("keepdim") is True, each=lambda at: ({"name": "keepdim", "value": False},)),
     _step("factors-by-themselves", "wrong-operand",  # whose derivatives are the factors themselves
           lambda step: replace(step, func=lambda a, b: (a * a + b * b) / 2), _is_product_of_two),
+    Operator("state-after", "wrong-point", _state_after, kind=Kind.FORWARD,
+             when=lambda at: bool(taken_from_before(at.trace, at.trace.turns[at.step.line])),
+             tell=lambda at: {"value": at.named(at.step.key)}),
     Operator("number-of-another-size", "wrong-factor", _another_size, each=_other_sizes, kind=Kind.FORWARD,
              tell=lambda at, form, here, there: {"here": form.format(here), "there": form.format(there)}),
 )  # fmt: skip
@@ -230,26 +244,7 @@ def _masked_later(trace: Trace, spot: Any) -> Changes:
     }
 
 
-def _takes_before(trace: Trace, turns: list[int]) -> list[tuple[int, Position]]:
-    """Where the first turn of a loop takes, from outside, what later ones take from the turn before."""
-    later = [(trace.turns[trace.steps[i].line], where) for i, where in trace.uses(f"%{turns[0]}") if i > turns[0]]
-    return [(taken[0], where) for taken, where in later if len(taken) == len(turns) and taken[0] < turns[0]]
-
-
-def _state_after(trace: Trace, spot: Any) -> Changes:
-    turns, changes = spot.steps(trace), dict[int, dict[Position, torch.Tensor]]()
-    if len(turns) == 1:
-        raise Vague("a loop of one turn does not tell what a turn would hand on")
-    for first, where in _takes_before(trace, turns):
-        for i, made in zip(trace.turns[trace.steps[first].line], turns, strict=True):
-            changes.setdefault(i, {})[where] = trace.steps[made].value
-    return {i: lambda step, taken=taken: step.with_operands(taken) for i, taken in changes.items()}  # type: ignore[misc]
-
-
 RARER_STEPS = (
-    Operator("state-after", "wrong-point", _state_after, kind=Kind.FORWARD,
-             when=lambda at: len(turns := at.trace.turns[at.step.line]) > 1 and bool(_takes_before(at.trace, turns)),
-             tell=lambda at: {"value": at.named(at.step.key)}),
     Operator("another-index", "wrong-operand", lambda trace, spot, where, key: dict.fromkeys(
              spot.steps(trace), lambda step: step.with_operands({where: trace.values()[key]})),
              each=_indices, kind=Kind.FORWARD,
@@ -292,7 +287,7 @@ WAYS: Mapping[str, tuple[str, str]] = {
     "along-another-axis": ("", "both forward back"), "another-constant": ("", "both forward back"),
     "another-option": ("", "both forward back"), "mean-less-one": ("", "both forward"),
     "factor-left-out": ("", "both forward"), "reshaped-in-forward": ("", "both back"),
-    "first-ones-selected": ("", "both back"), "state-after": ("", "forward"), "another-index": ("", "both back"),
+    "first-ones-selected": ("", "both back"), "state-after": ("forward", ""), "another-index": ("", "both back"),
 }  # fmt: skip
 
 

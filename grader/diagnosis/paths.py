@@ -13,9 +13,23 @@ from typing import Any
 
 import torch
 
-from grader.reference.edges import Edge, between, bypassed, in_loops, is_carried, through, used_often, uses_of, value_of
+from grader.reference.edges import (
+    Edge,
+    between,
+    bypassed,
+    derivative_of,
+    derivative_of_function,
+    in_loops,
+    is_carried,
+    operations_round,
+    through,
+    used_often,
+    uses_of,
+    value_of,
+    value_of_function,
+)
 from grader.reference.operand_view import At
-from grader.reference.operations import SUMS, step_name, value_name
+from grader.reference.operations import step_name, value_name
 from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
 from grader.reference.trial import Vague
 
@@ -97,7 +111,7 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
             if step.name in SELECTING and len(edge.uses(trace)) == 1:
                 told = {"value": name, "step": step_name(step)}
                 yield OVERWRITTEN_THERE, {"edge": edge, "others": others}, told, others
-            for behind in _round(trace, edge):
+            for behind in operations_round(trace, edge):
                 told = {"value": name, "step": step_name(behind)}
                 yield ADDED_BEFORE, {"edge": edge, "line": behind.line}, told, (edge,)
     handed_out: list[Edge] = []
@@ -117,16 +131,6 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
     yield from _alike(trace, wrt)
 
 
-def _round(trace: Trace, edge: Edge) -> Iterator[Step]:
-    """The operations that an edge goes round, of which each has a value of the same shape: the edge ends in a sum."""
-    (index, where), *more = edge.uses(trace)
-    taken = trace.steps[index]
-    round_them = trace.depends(dict(taken.operands)[where]) if taken.name in SUMS and not more else ()
-    for step in (step for step in trace.steps[:index] if step.key in round_them):
-        if step.value.shape == taken.operand(where).shape and len(trace.turns[step.line]) == 1:
-            yield step
-
-
 def _alike(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters, tuple[Edge, ...]]]:
     """All paths that begin with one operation, wherever values are used often."""
     found: dict[str, list[Edge]] = {}
@@ -139,17 +143,10 @@ def _alike(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Param
             yield MISSING_ALIKE, {"edges": alike}, {"step": step_name(step)}, alike
 
 
-def _derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
-    if key == wrt:
-        return torch.ones_like(trace.inputs[wrt])
-    steps, ones = trace.steps[: int(key[1:]) + 1], torch.ones_like(trace.values()[key])
-    return replace(trace, steps=steps, out=key, out_g=ones, memo={}).backward(wrt)
-
-
 def _derivatives_multiplied(trace: Trace, wrt: str, line: Line) -> torch.Tensor:
     (index,) = trace.turns[line]
     both = frozenset((index, where) for where, _ in trace.steps[index].operands)
-    one, two = (_derivative_of(trace, key, wrt) for _, key in trace.steps[index].operands)
+    one, two = (derivative_of(trace, key, wrt) for _, key in trace.steps[index].operands)
     return trace.backward(wrt, skip=both) + trace.out_g * one * two
 
 
@@ -216,20 +213,6 @@ def _key(trace: Trace, source: str | Line) -> str:
     return source if isinstance(source, str) else f"%{Spot(source).steps(trace)[-1]}"
 
 
-def _value(steps: list[Step], source: str, x: torch.Tensor) -> torch.Tensor:
-    values = {source: x}
-    for step in steps:
-        values[step.key] = step.apply({where: values[key] for where, key in step.operands if key in values})
-    return values[steps[-1].key]
-
-
-def _derivative(steps: list[Step], source: str, x: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
-    leaf = x.detach().clone().requires_grad_()
-    with torch.enable_grad():
-        (found,) = torch.autograd.grad(_value(steps, source, leaf), leaf, g)
-    return found
-
-
 def _function(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:
     """Something else for its derivative, from its steps, its source, its value and the gradient that arrives."""
 
@@ -251,6 +234,6 @@ def _function(name: str, code: str, change: Callable[..., torch.Tensor]) -> Oper
 
 FUNCTIONS = (
     _function("function-left-out", "missing-local", lambda steps, source, y, g: g),
-    _function("function-at-own-value", "wrong-point", lambda steps, source, y, g: _derivative(steps, source, y, g)),
-    _function("function-of-its-gradient", "wrong-local", lambda steps, source, y, g: _value(steps, source, g)),
+    _function("function-at-own-value", "wrong-point", derivative_of_function),
+    _function("function-of-its-gradient", "wrong-local", lambda steps, at, _, g: value_of_function(steps, at, g)),
 )

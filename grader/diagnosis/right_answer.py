@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from grader.reference.answer_view import End
+from grader.reference.compare import MATCH
 from grader.reference.trial import Vague
 from grader.shapes import BATCH, FIRST_OF_ANY, PARTS
 
 from .operator import Kind, Operator, Parameters, one_of
 
-MATCH = 1e-4
 Change = Callable[[np.ndarray], Any]
 
 

@@ -7,9 +7,8 @@ what it would be if some of these counted less, or more, is one reverse sweep wi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,14 @@ import torch
 
 from grader.reference.answer_view import End
 from grader.reference.operations import REDUCTIONS, SUMS, value_name
-from grader.reference.other_steps import Change
-from grader.reference.row_split import Split, Weights, only
+from grader.reference.other_steps import INSTEAD
+from grader.reference.row_split import PATTERNS, RowParts, Split
 from grader.reference.trace import Trace
 from grader.reference.trial import IMPOSSIBLE, Trial
 
 from .along_axis import PICKS
 from .mistake import Fact, Mistake
 from .operator import Kind, Operator, Parameters
-from .right_answer import MATCH
 
 Traced = Callable[[Trial], Trace]
 Pair = tuple[Trial, np.ndarray]
@@ -34,16 +32,6 @@ MOST_ROWS = 9  # of which every choice is tried
 FEWEST, LEAST_TRIALS, SPARE = 4, 2, 2
 
 
-PATTERNS: Mapping[str, Weights] = {
-    "all-but-first": only(1, None), "all-but-last": only(0, -1),
-    "every-other": only(0, None, 2), "every-other-not-first": only(1, None, 2),
-    "first-half": lambda n: only(0, n // 2)(n), "second-half": lambda n: only(n // 2, None)(n),
-    "groups-of-2": lambda n: only(0, n // 2 * 2)(n), "groups-of-3": lambda n: only(0, n // 3 * 3)(n),
-    "groups-of-4": lambda n: only(0, n // 4 * 4)(n),
-    "first-2": only(0, 2), "first-3": only(0, 3), "first-4": only(0, 4),
-    "first-twice": lambda n: 1 + only(0, 1)(n), "last-twice": lambda n: 1 + only(-1, None)(n),
-    "running-from-first": lambda n: torch.arange(n, 0, -1), "running-from-last": lambda n: torch.arange(n) + 1,
-}  # fmt: skip
 UNEVEN = {"first-twice", "last-twice", "running-from-first", "running-from-last"}
 
 
@@ -69,15 +57,6 @@ def _splits(trace: Trace, wrt: str) -> Iterator[Split]:
     return iter(())
 
 
-@dataclass(frozen=True)
-class Counted:
-    """One trial's numbers, next to what each row contributes to them."""
-
-    axes: list[list[Any]]
-    parts: np.ndarray  # shape: (rows, entries)
-    array: np.ndarray  # the learner's, flat, without what was stored before
-
-
 def counted(end: End, traced: Traced, pairs: Sequence[Pair]) -> Mistake | None:
     """Where some rows count and others do not, or otherwise, in no pattern with a name."""
     for split in _splits(traced(pairs[0][0]), end.answer.wrt):
@@ -87,7 +66,7 @@ def counted(end: End, traced: Traced, pairs: Sequence[Pair]) -> Mistake | None:
     return None
 
 
-def _counted(end: End, traced: Traced, split: Split, trial: Trial, array: np.ndarray) -> Counted | None:
+def _counted(end: End, traced: Traced, split: Split, trial: Trial, array: np.ndarray) -> RowParts | None:
     """Of a trial that is not too large, with an array of the right shape."""
     here = End(end.answer, trial)
     try:
@@ -97,12 +76,12 @@ def _counted(end: End, traced: Traced, split: Split, trial: Trial, array: np.nda
     except IMPOSSIBLE:
         return None
     parts = trial.remember(("rows", end.answer.wrt, split), lambda: split.parts(trace, end.answer.wrt))
-    return Counted(split.axes(trace), parts, (array if here.prior is None else array - here.prior).flatten())
+    return RowParts(split.axes(trace), parts, (array if here.prior is None else array - here.prior).flatten())
 
 
-def _in_counts(known: Sequence[Counted]) -> Mistake | None:
+def _in_counts(known: Sequence[RowParts]) -> Mistake | None:
     """Each row counts or not."""
-    found = [(one, told) for one in known if (told := _counts(one)) is not None]
+    found = [(one, told) for one in known if (told := one.chosen()) is not None]
     uneven = [(one, told) for one, told in found if told.any() and not told.all()]
     enough = sum(one.array.size for one, _ in uneven) >= FEWEST and len(uneven) >= LEAST_TRIALS
     if len(found) < len(known) or not enough:
@@ -112,25 +91,12 @@ def _in_counts(known: Sequence[Counted]) -> Mistake | None:
     return Mistake("partial-batch", (Fact("rows-once", {"axes": one.axes, "once": once}),))
 
 
-def _counts(one: Counted) -> np.ndarray | None:
-    """Which rows count in one trial; `None` if no choice of them gives the learner's numbers."""
-    ways = _ways(len(one.parts))
-    fits = np.abs(ways @ one.parts - one.array).max(axis=1) <= MATCH * np.abs(one.parts).max()
-    return np.asarray(ways[fits.argmax()]) if fits.any() else None
-
-
-@cache
-def _ways(rows: int) -> np.ndarray:
-    """Every choice of so many rows, those of the most rows first; shape: (choices, rows)."""
-    return np.array(sorted(itertools.product((0, 1), repeat=rows), key=lambda way: -sum(way)))
-
-
-def _in_weights(known: Sequence[Counted]) -> Mistake | None:
+def _in_weights(known: Sequence[RowParts]) -> Mistake | None:
     """Each row has a weight of its own, where the answer has entries enough to tell."""
     several = [one for one in known if 1 < len(one.parts) <= one.array.size - SPARE]
     if len(several) < LEAST_TRIALS:
         return None
-    found = [_weights(one) for one in several]
+    found = [one.weights() for one in several]
     if any(weights is None for weights in found) or found[0] is None:
         return None
     facts = {"axes": several[0].axes, "first": float(found[0][0]), "last": float(found[0][-1])}
@@ -138,40 +104,15 @@ def _in_weights(known: Sequence[Counted]) -> Mistake | None:
     return Mistake("wrong-factor", (Fact("rows-scaled" if apart else "rows-weighed", facts),))
 
 
-def _weights(one: Counted) -> np.ndarray | None:
-    """The weights with which the parts give the array, if there are any; not all of them alike."""
-    weights, _, rank, _ = np.linalg.lstsq(one.parts.T, one.array, rcond=1e-6)
-    off = np.abs(weights @ one.parts - one.array).max()
-    uneven = np.ptp(weights) > MATCH * np.abs(weights).max()
-    return weights if rank == len(one.parts) and off <= MATCH * np.abs(one.array).max() and uneven else None
-
-
-# What may be used in the place of an input or of the upstream gradient.
-INSTEAD: dict[str, Change] = {
-    "mean-of-rows": lambda x: x.mean(0, keepdim=True).expand(x.shape), "mean": lambda x: x.mean().expand(x.shape),
-    "sum-of-rows": lambda x: x.sum(0, keepdim=True).expand(x.shape), "sum": lambda x: x.sum().expand(x.shape),
-    "first-row": lambda x: x[:1].expand(x.shape), "last-row": lambda x: x[-1:].expand(x.shape),
-    "row-before": lambda x: x.roll(1, 0), "row-behind": lambda x: x.roll(-1, 0),
-    "row-before-or-none": lambda x: torch.cat((torch.zeros_like(x[:1]), x[:-1])),
-    "row-behind-or-none": lambda x: torch.cat((x[1:], torch.zeros_like(x[:1]))),
-    "rows-turned-round": lambda x: x.flip(0), "sorted": lambda x: x.sort(0).values,
-    "sum-of-columns": lambda x: x.sum(-1, keepdim=True).expand(x.shape),
-    "mean-of-columns": lambda x: x.mean(-1, keepdim=True).expand(x.shape),
-    "less-mean": lambda x: x - x.mean(0), "without-sign": torch.abs, "rounded": torch.round, "squared": torch.square,
-}  # fmt: skip
 LEVEL = {"mean-of-rows", "mean", "sum-of-rows", "sum", "first-row", "last-row", "sum-of-columns", "mean-of-columns"}
 OF_PLACES = {how: INSTEAD[how] for how in "first-row last-row row-before row-behind rows-turned-round".split()} | {
     "read-down": lambda x: x.mT.reshape(x.shape),
 }
 OF_UPSTREAM = INSTEAD | {"sign": torch.sign, "cut-off": lambda g: g.clamp(-1, 1)}
 CODES = {
-    "sum-of-columns": "sum-of-products",
-    "read-down": "reshape-for-transpose",
-    "first-row": "partial-batch",
-    "last-row": "partial-batch",
-    "sign": "not-linear",
-    "cut-off": "not-linear",
-}
+    "sum-of-columns": "sum-of-products", "read-down": "reshape-for-transpose", "first-row": "partial-batch",
+    "last-row": "partial-batch", "sign": "not-linear", "cut-off": "not-linear",
+}  # fmt: skip
 
 
 def _input(name: str, code: str, change: Callable[..., torch.Tensor]) -> Operator:

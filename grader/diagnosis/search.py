@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grader.exercise import RETURN, Declaration, Exercise, Routine
-from grader.reference.compare import agrees, scaled_error
+from grader.reference.compare import MATCH, agrees, scaled_error
 from grader.reference.operation_recorder import trace_of
 from grader.reference.operations import AVERAGES
 from grader.reference.references import rounding
@@ -27,7 +27,6 @@ from .candidates import MOST_CHANGES, Candidate, Problem, both, rank
 from .facts import Pair, Wrong, off
 from .mistake import Fact, Mistake
 from .operator import Kind
-from .right_answer import MATCH
 
 TINY, ZERO, MOST_ROUNDING, MOST_APART = 1e-9, 1e-5, 0.1, 60
 MOST_STEPS = 160_000  # a few seconds, for all the answers of a function

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import torch
 
-from grader.reference.operand_view import At, is_pointwise
+from grader.reference.loops import gone_back_once, is_handed_out, late_arrivals, leaves, mirrored
+from grader.reference.operand_view import At
 from grader.reference.operations import step_name
 from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
 from grader.reference.trial import Vague
@@ -38,32 +38,19 @@ def _of_another_turn(at: At, where: Position, by: int | str) -> torch.Tensor:
     return at.back(replaced={where: taken[max(0, min(turn, len(taken) - 1))]})
 
 
-def _leaves(trace: Trace, key: str) -> list[Use]:
-    """The uses of a value of a loop that are behind the loop."""
-    return [use for use in trace.uses(key) if len(trace.turns[trace.steps[use[0]].line]) == 1]
-
-
-def _is_handed_out(at: At) -> bool:
-    """A function of one value in a loop, of which every turn gives something to what is behind the loop."""
-    turns = at.trace.turns[at.step.line]
-    return len(turns) > 1 and not at.others and is_pointwise(at) and all(
-        _leaves(at.trace, at.trace.steps[i].key) for i in turns
-    )  # fmt: skip
-
-
 def _added_late(trace: Trace, spot: Spot, leaving: bool) -> Rules:
     """What arrives at a turn from behind the loop, or from later turns, is added behind the function, not in front."""
     rules: dict[Place, Rule] = {}
     for step in (trace.steps[i] for i in spot.steps(trace)):
         ((where, _),), own = step.operands, [torch.zeros_like(step.value)]
 
-        def leaves(_: Trace, later: Step, g: torch.Tensor, own: list[torch.Tensor], use: Use) -> torch.Tensor:
+        def goes_round(_: Trace, later: Step, g: torch.Tensor, own: list[torch.Tensor], use: Use) -> torch.Tensor:
             own[0] = own[0] + later.vjp(use[1], g)
             return torch.zeros_like(own[0])
 
-        behind = _leaves(trace, step.key)
+        behind = leaves(trace, step.key)
         late = behind if leaving else [use for use in trace.uses(step.key) if use not in behind]
-        rules |= {use: partial(leaves, own=own, use=use) for use in late}
+        rules |= {use: partial(goes_round, own=own, use=use) for use in late}
         rules[step.index, where] = lambda _, step, g, where=where, own=own: step.vjp(where, g) + own.pop()  # type: ignore[misc]
     return rules
 
@@ -98,17 +85,6 @@ def _read_early(trace: Trace, spot: Spot, late: Line, where: Position, inner: Po
             place: partial(whole, step=step, arrived=arrived),
         }
     return rules
-
-
-def _handed_on(at: At) -> Iterator[Parameters]:
-    """Operands in a loop, or of what makes these, that are the value of the turn before; and what may arrive late."""
-    first, second, *_ = (at.trace.steps[i] for i in (*at.trace.turns[at.step.line], *[at.step.index] * 2)[:2])
-    lines = dict.fromkeys(at.trace.steps[i].line for i, _ in at.trace.uses(first.key))
-    for where, key in second.operands if first is not second and len(lines) > 1 else ():
-        made = at.trace.steps[int(key[1:])] if key.startswith("%") else second
-        inner = next((pos for pos, source in made.operands if source == first.key and made is not first), None)
-        if key == first.key or (inner is not None and made.index > first.index):
-            yield from ({"late": line, "where": where, "inner": None if key == first.key else inner} for line in lines)
 
 
 def _is_mixture(at: At) -> bool:
@@ -149,7 +125,7 @@ def _one_for_all(trace: Trace, spot: Spot, part: int) -> Rules:
 
 
 ADDED_LATE = (
-    Operator("read-early", "wrong-order", _read_early, lambda at: len(at.trace.turns[at.step.line]) > 1, _handed_on,
+    Operator("read-early", "wrong-order", _read_early, lambda at: len(at.trace.turns[at.step.line]) > 1, late_arrivals,
              lambda at, late, **_: {"value": at.named(at.step.key),
                                     "late": step_name(at.trace.steps[at.trace.turns[late][0]])}, Kind.RULES),
     Operator("parts-taken-for-each-other", "wrong-operand", _factors_exchanged, _is_mixture, _factors,
@@ -158,7 +134,7 @@ ADDED_LATE = (
     Operator("one-part-for-all", "wrong-operand", _one_for_all,
              lambda at: at.name == "stack" and len(at.step.operands) > 1,
              one_of("part", (-1, 0)), lambda at, part: {"part": "last" if part else "first"}, Kind.RULES),
-    *(Operator(name, "missing-local", partial(_added_late, leaving=leaving), _is_handed_out,
+    *(Operator(name, "missing-local", partial(_added_late, leaving=leaving), is_handed_out,
                tell=lambda at: {"value": at.named(at.step.key)}, kind=Kind.RULES)
       for name, leaving in (("own-upstream-behind-function", True), ("later-turns-behind-function", False))),
 )  # fmt: skip
@@ -171,38 +147,9 @@ TURNS = (
 )  # fmt: skip
 
 
-def _mirrored(trace: Trace, _: str) -> Rules:
-    """The turns of every loop gone back through in the order of the forward pass: the first one first."""
-    rules: dict[Place, Rule] = {}
-    for line in dict.fromkeys(step.line for step in trace.steps):
-        taken = trace.turns[line]
-        for i, j in zip(taken, reversed(taken), strict=True):
-            other = trace.steps[j]
-            rules |= {(i, where): partial(_vjp_of, other, where) for where, _ in other.operands if i != j}
-    for step in trace.steps:
-        parts = [where for where, key in step.operands if len(where) > 1 and key.startswith("%")]
-        looped = len(parts) > 1 and len({trace.steps[int(dict(step.operands)[at][1:])].line for at in parts}) == 1
-        if looped:
-            rules |= {(step.index, a): partial(_vjp_of, step, b) for a, b in zip(parts, parts[::-1], strict=True)}
-    return rules
-
-
-def _vjp_of(other: Step, where: Position, _: Trace, __: Step, g: torch.Tensor) -> torch.Tensor:
-    return other.vjp(where, g)
-
-
-def _gone_back_once(trace: Trace, wrt: str, line: Line, where: Position) -> torch.Tensor:
-    """What arrives where the last turn begins goes straight to what came into the loop."""
-    first, *_, last = (trace.steps[i] for i in (*trace.turns[line], trace.turns[line][-1]))
-    key, begins = dict(first.operands)[where], dict(last.operands)[where]
-    g = trace.gradients(wrt)[begins]
-    steps = trace.steps[: int(key[1:]) + 1] if key.startswith("%") else ()
-    return replace(trace, steps=steps, out=key, out_g=g, memo={}).backward(wrt)
-
-
 MIRRORED = Operator("turns-in-forward-order", "wrong-order", lambda trace, wrt: trace.backward(
-                    wrt, _mirrored(trace, wrt)), kind=Kind.SWEEP)  # fmt: skip
-GONE_BACK_ONCE = Operator("gone-back-once", "missing-path", _gone_back_once, kind=Kind.SWEEP)
+                    wrt, mirrored(trace, wrt)), kind=Kind.SWEEP)  # fmt: skip
+GONE_BACK_ONCE = Operator("gone-back-once", "missing-path", gone_back_once, kind=Kind.SWEEP)
 
 
 def loop_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:

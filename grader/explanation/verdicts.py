@@ -11,13 +11,14 @@ import numpy as np
 import torch
 
 from grader.diagnosis.candidates import Problem
-from grader.diagnosis.factors import one_ratio, spelt
+from grader.diagnosis.factors import one_ratio
 from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
 from grader.diagnosis.search import find_mistakes
 from grader.exercise import Answer, Exercise
 from grader.reference.compare import scaled_error
 from grader.reference.operation_recorder import trace_of
 from grader.reference.references import autograd_answer
+from grader.reference.symbolic_numbers import spelt
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.results import AnswerResult
 from grader.shapes import describe

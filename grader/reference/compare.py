@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+MATCH = 1e-4  # in proportion to the largest entry: equal but for what is lost on the way
 RTOL = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-9}
 ATOL_FOR_ZERO = {"float16": 1e-3, "float32": 1e-6, "float64": 1e-10}
 

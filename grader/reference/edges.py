@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
-from .operations import of_any_turn, step_name, value_name
+from .operations import SUMS, of_any_turn, step_name, value_name
 from .trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
 
 Uses = frozenset[Use]
@@ -152,3 +152,34 @@ def between(trace: Trace, source: str, index: int) -> list[Step]:
         own & trace.reaches(key) for step in steps for _, key in step.operands if key not in {source, *inside}
     )
     return steps if closed and alone and 2 <= len(steps) <= MOST_OPERATIONS else []
+
+
+def operations_round(trace: Trace, edge: Edge) -> Iterator[Step]:
+    """The operations that an edge goes round, of which each has a value of the same shape: the edge ends in a sum."""
+    (index, where), *more = edge.uses(trace)
+    taken = trace.steps[index]
+    between_them = trace.depends(dict(taken.operands)[where]) if taken.name in SUMS and not more else ()
+    for step in (step for step in trace.steps[:index] if step.key in between_them):
+        if step.value.shape == taken.operand(where).shape and len(trace.turns[step.line]) == 1:
+            yield step
+
+
+def derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
+    if key == wrt:
+        return torch.ones_like(trace.inputs[wrt])
+    steps, ones = trace.steps[: int(key[1:]) + 1], torch.ones_like(trace.values()[key])
+    return replace(trace, steps=steps, out=key, out_g=ones, memo={}).backward(wrt)
+
+
+def value_of_function(steps: list[Step], source: str, x: torch.Tensor) -> torch.Tensor:
+    values = {source: x}
+    for step in steps:
+        values[step.key] = step.apply({where: values[key] for where, key in step.operands if key in values})
+    return values[steps[-1].key]
+
+
+def derivative_of_function(steps: list[Step], source: str, x: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+    leaf = x.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        (found,) = torch.autograd.grad(value_of_function(steps, source, leaf), leaf, g)
+    return found

@@ -94,3 +94,18 @@ def only_factor(step: Step, where: Position) -> Step:
     if not torch.is_tensor(kept) or kept.shape != step.value.shape:
         raise ValueError("the other one is broadcast, or none is left")
     return replace(step, func=lambda one, two: one if where == (1,) else two)
+
+
+# What may be used in the place of an input or of the upstream gradient.
+INSTEAD: dict[str, Change] = {
+    "mean-of-rows": lambda x: x.mean(0, keepdim=True).expand(x.shape), "mean": lambda x: x.mean().expand(x.shape),
+    "sum-of-rows": lambda x: x.sum(0, keepdim=True).expand(x.shape), "sum": lambda x: x.sum().expand(x.shape),
+    "first-row": lambda x: x[:1].expand(x.shape), "last-row": lambda x: x[-1:].expand(x.shape),
+    "row-before": lambda x: x.roll(1, 0), "row-behind": lambda x: x.roll(-1, 0),
+    "row-before-or-none": lambda x: torch.cat((torch.zeros_like(x[:1]), x[:-1])),
+    "row-behind-or-none": lambda x: torch.cat((x[1:], torch.zeros_like(x[:1]))),
+    "rows-turned-round": lambda x: x.flip(0), "sorted": lambda x: x.sort(0).values,
+    "sum-of-columns": lambda x: x.sum(-1, keepdim=True).expand(x.shape),
+    "mean-of-columns": lambda x: x.mean(-1, keepdim=True).expand(x.shape),
+    "less-mean": lambda x: x - x.mean(0), "without-sign": torch.abs, "rounded": torch.round, "squared": torch.square,
+}  # fmt: skip
