@@ -31,13 +31,130 @@ def gated_backward(slip):
         for t in range(len(x)) if slip == "first turn first" else reversed(range(len(x))):
             total = g + out_g[t]
             here = g if slip == "own upstream later" else total
+            total = g + out_g[-1] if slip == "upstream of the last" else total
+            total = out_g[t] if slip == "nothing handed back" else total
+            here = total if slip in ("upstream of the last", "nothing handed back") else here
             state = out[t] if slip == "state after" else before[t]
             found["z"][t] = here * (state - x[t]) * keep[t] * (1 - keep[t])
-            found["x"][t] = here * (1 - keep[t])
-            g = total if slip == "first gate" and t == 0 else total * keep[t]
+            found["x"][t] = here * (keep[t] if slip == "exchanged" else 1 - keep[t])
+            g = total if slip == "first gate" and t == 0 else total * (1 - keep[t] if slip == "exchanged" else keep[t])
         return {**found, "h": g}
 
     return gated, {"z": normal(5, 4), "x": normal(5, 4), "h": normal(4)}, backward
+
+
+def rolled(x, v, k, push):
+    """A pendulum that is pushed, step by step."""
+    states = []
+    for t in range(len(push)):
+        v = v + 0.3 * (push[t] - k * x.sin())
+        x = x + 0.3 * v
+        states.append(x)
+    return torch.stack(states)
+
+
+def rolled_backward(slip):
+    def backward(out, out_g, x, v, k, push):
+        before, found = torch.cat([x[None], out[:-1]]), {"k": torch.zeros_like(k), "push": torch.zeros_like(push)}
+        x_g, v_g = torch.zeros_like(x), torch.zeros_like(v)
+        for t in reversed(range(len(push))):
+            x_g = x_g + out_g[t]
+            early, v_g = v_g, v_g + 0.3 * x_g
+            g = 0.3 * (early if slip == "read early" else v_g)
+            found["push"][t] = g
+            found["k"] -= g * (v if slip == "another partner" else before[t].sin())
+            x_g = x_g - g * k * (out if slip == "state after" else before)[t].cos()
+        return {**found, "x": x_g, "v": v_g}
+
+    inputs = {"x": normal(4), "v": normal(4), "k": 1 + torch.rand(4, generator=NORMAL), "push": normal(5, 4)}
+    return rolled, inputs, backward
+
+
+def survived(risk, when):
+    """How many are left after each interval, and the sum of the risks until one of them."""
+    total = risk.cumsum(1)
+    return (-total).exp(), total[torch.arange(len(risk)), when]
+
+
+def survived_backward(slip):
+    def backward(out, out_g, risk, when):
+        g, rows = -out_g[0] * out[0], torch.arange(len(risk))
+        g[rows, when] = out_g[1] + (0 if slip == "replaced" else g[rows, when])
+        return {"risk": g.cumsum(1) if slip == "forwards" else g.flip(1).cumsum(1).flip(1)}
+
+    return survived, {"risk": torch.rand(4, 6, generator=NORMAL), "when": torch.tensor([2, 5, 0, 3])}, backward
+
+
+def beside(x, w):
+    """A layer behind a norm, and the input beside it."""
+    return x + ((x / x.square().mean(1, keepdim=True).sqrt()) @ w).tanh()
+
+
+def added_before_the_norm(out, out_g, x, w):
+    root = x.square().mean(1, keepdim=True).sqrt()
+    normed, g = x / root, out_g * (1 - (out - x) ** 2)
+    w_g, g = normed.T @ g, g @ w.T + out_g
+    return {"x": (g - normed * (g * normed).mean(1, keepdim=True)) / root, "w": w_g}
+
+
+def looked_up(q, k, v):
+    return (q @ k.T).softmax(1) @ v
+
+
+def shares_before_too(out, out_g, q, k, v):
+    p, g = (q @ k.T).softmax(1), out_g @ v.T
+    g = p * (p * g - (p * p * g).sum(1, keepdim=True))
+    return {"q": g @ k, "k": g.T @ q, "v": p.T @ out_g}
+
+
+def gathered_at_the_source(out, out_g, x, w, share, source, target):
+    g, arrived = out_g @ w.T, torch.zeros_like(x).index_add(0, target, share[:, None] * x[source])
+    x_g = torch.zeros_like(x).index_add(0, source, share[:, None] * g[source])
+    return {"x": x_g, "w": arrived.T @ out_g, "share": (g[source] * x[source]).sum(1)}
+
+
+def error_of_kept(x, y, keep):
+    return ((x - y) * keep).square().sum() / keep.sum()
+
+
+def largest(x):
+    return x.amax((1, 2))
+
+
+def classified(x, w, classes):
+    return F.cross_entropy(x @ w, classes)
+
+
+def classified_backward(change):
+    def backward(out, out_g, x, w, classes):
+        g = change((x @ w).softmax(1), F.one_hot(classes, w.shape[1])) * out_g / len(x)
+        return {"x": g @ w.T, "w": x.T @ g}
+
+    inputs = {"x": normal(5, 3), "w": normal(3, 4), "classes": torch.tensor([1, 0, 3, 2, 2])}
+    return classified, inputs, backward
+
+
+def tapped(x, w):
+    """Windows that overlap, one after the other."""
+    return sum(w[tap] * x[:, tap : tap + 5] for tap in range(len(w)))
+
+
+def written_over(out, out_g, x, w):
+    x_g = torch.zeros_like(x)
+    for tap in range(len(w)):
+        x_g[:, tap : tap + 5] = w[tap] * out_g
+    return {"x": x_g, "w": torch.stack([(out_g * x[:, tap : tap + 5]).sum() for tap in range(len(w))])}
+
+
+def gate(x, w):
+    """Each picture's channels, by a gate of its own."""
+    return x * (x.mean(2) @ w).sigmoid()[:, :, None]
+
+
+def one_gate_for_all(out, out_g, x, w):
+    mean, open_ = x.mean(2), (x.mean(2) @ w).sigmoid()
+    g = (out_g * x).sum((0, 2)).expand_as(open_) * open_ * (1 - open_)
+    return {"x": out_g * open_[:, :, None] + (g @ w.T)[:, :, None] / x.shape[2], "w": mean.T @ g}
 
 
 def balanced(cost, turns):
@@ -186,6 +303,60 @@ SOME = {
     "target": torch.tensor([1, 0, 2, 2, 4, 5, 1]),
 }
 WRONG = {
+    "the gate and what it leaves are exchanged": (
+        *gated_backward("exchanged"), {"z": "wrong-operand", "x": "wrong-operand", "h": "wrong-operand"}
+    ),
+    "each turn has only its own upstream gradient": (
+        *gated_backward("nothing handed back"), {"z": "missing-path", "x": "missing-path", "h": "missing-path"}
+    ),
+    "every turn has the last one's upstream gradient": (
+        *gated_backward("upstream of the last"), {"z": "wrong-operand", "x": "wrong-operand", "h": "wrong-operand"}
+    ),
+    "the push is worked out too early": (
+        *rolled_backward("read early"), dict.fromkeys(("x", "v", "k", "push"), "wrong-order")
+    ),
+    "the slope at the state that a step makes": (
+        *rolled_backward("state after"), dict.fromkeys(("x", "v", "k", "push"), "wrong-point")
+    ),
+    "the class itself is forgotten": (
+        *classified_backward(lambda p, right: p), {"x": "missing-path", "w": "missing-path"}
+    ),
+    "softmax once more": (
+        *classified_backward(lambda p, right: p * (p - right - (p * (p - right)).sum(1, keepdim=True))),
+        {"x": "extra-factor", "w": "extra-factor"},
+    ),
+    "each window is written over the one before": (
+        tapped, {"x": normal(2, 7), "w": normal(3)}, written_over, {"x": "overwritten"}
+    ),
+    "one gate for the whole batch": (
+        gate, {"x": normal(4, 3, 5), "w": normal(3, 3)}, one_gate_for_all,
+        {"x": "extra-batch-sum", "w": "extra-batch-sum"},
+    ),
+    "half of the derivative of gelu": (
+        F.gelu, {"input": normal(3, 4)}, lambda out, out_g, input: {"input": out_g * out / input},
+        {"input": "missing-path"},
+    ),
+    "where one part arrives, the rest is gone": (*survived_backward("replaced"), {"risk": "overwritten"}),
+    "summed in the order of the forward pass": (*survived_backward("forwards"), {"risk": "wrong-local"}),
+    "what goes beside a norm goes through it": (
+        beside, {"x": normal(5, 4), "w": normal(4, 4)}, added_before_the_norm, {"x": "wrong-order"}
+    ),
+    "shares before the softmax, too": (
+        looked_up, {"q": normal(5, 3), "k": normal(4, 3), "v": normal(4, 2)}, shares_before_too,
+        {"q": "extra-factor", "k": "extra-factor"},
+    ),
+    "gathered where it was sent from": (
+        sent, SOME, gathered_at_the_source, {"x": "wrong-operand", "share": "wrong-operand"}
+    ),
+    "what is left out counts, and the rest does not": (
+        error_of_kept, {**KEPT, "y": normal(4, 6)},
+        lambda out, out_g, x, y, keep: {"x": (g := out_g * 2 * (x - y) * ~keep / keep.sum()), "y": -g},
+        {"x": "inverted-mask", "y": "inverted-mask"},
+    ),
+    "every entry of a picture is the largest": (
+        largest, {"x": normal(3, 4, 5)}, lambda out, out_g, x: {"x": out_g[:, None, None].expand(x.shape)},
+        {"x": "missing-local"},
+    ),
     "the state after a turn for the one before it": (*gated_backward("state after"), {"z": "wrong-operand"}),
     "the own upstream gradient is added too late": (
         *gated_backward("own upstream later"), {"z": "missing-path", "x": "missing-path"}
@@ -227,7 +398,9 @@ def test_a_slip_in_a_foreign_forward_pass_has_its_true_code(case):
     assert {one.answer: one.code for one in explanation.mistakes} == codes, str(explanation)
 
 
-@pytest.mark.parametrize("right", [gated_backward, balanced_backward, delayed_backward])
+@pytest.mark.parametrize(
+    "right", [gated_backward, rolled_backward, survived_backward, balanced_backward, delayed_backward]
+)
 def test_the_same_without_a_slip_is_right(right):
     forward, inputs, backward = right("")
     assert explain(forward, inputs, backward=backward, seed=3).ok

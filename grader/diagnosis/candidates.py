@@ -477,7 +477,7 @@ FAMILIES: Sequence[tuple[Callable[[At], bool], Sequence[Operator]]] = (
 def family_of(at: At) -> Iterator[Operator]:
     """What can go wrong in the contribution of a step to one of its operands."""
     own = next((operators for fits, operators in FAMILIES if fits(at)), REARRANGING)
-    return itertools.chain(OUTPUT_FORMS, own, ONE_SIDE, EXCHANGED, TURNS)
+    return itertools.chain(OUTPUT_FORMS, own, ONE_SIDE, TURNS, EXCHANGED)
 
 
 def rare_family_of(at: At) -> Iterator[Operator]:

@@ -110,6 +110,8 @@ SUMMING = (
              for axes in subsets(_shape(at)[1]) if _count(at, axes) > 1 for part in PARTS), _named),
     Operator("mean-of-terms", "mean-for-sum", lambda at, axes: _terms(at).sum(_shape(at)[1]) / _count(at, axes),
              _is_sum, _of_summed, _named),
+    Operator("summed-over-batch-too", "extra-batch-sum", lambda at: at.back().sum(0, keepdim=True).expand(at.x.shape),
+             lambda at: _is_sum(at) and at.x.dim() > 1 and at.x.shape[0] == at.y.shape[0], tell=_named),
 )  # fmt: skip
 
 

@@ -111,6 +111,8 @@ SOFTMAX = (
     _mixed("terms-weighted", "extra-factor", lambda r: r.own - r.p * r.total(r.p * r.g), "log_softmax"),
     _mixed("shares-inside-the-sum", "wrong-local", lambda r: r.own - r.total(r.p * r.g), "log_softmax"),
     _mixed("row-sum-for-own-gradient", "wrong-local", lambda r: r.total(r.g) - r.p * r.total(r.g), "log_softmax"),
+    _mixed("softmax-behind-log-softmax", "extra-factor",
+           lambda r: r.p * ((d := r.own - r.p * r.total(r.own)) - r.total(r.p * d)), "log_softmax"),
     _mixed("only-logarithm-differentiated", "missing-local", lambda r: r.g / r.p, "log_softmax"),
     _mixed("softmax-for-log-softmax", "wrong-local", lambda r: r.p * (r.g - r.total(r.p * r.g)), "log_softmax"),
     Operator("row-summed-over-other-axes", "summed-wrong-axis",

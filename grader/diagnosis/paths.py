@@ -13,21 +13,8 @@ from typing import Any
 
 import torch
 
-from grader.reference.edges import (
-    Edge,
-    between,
-    bypassed,
-    derivative_of,
-    derivative_of_function,
-    in_loops,
-    is_carried,
-    operations_round,
-    through,
-    used_often,
-    uses_of,
-    value_of,
-    value_of_function,
-)
+from grader.reference import edges as graph
+from grader.reference.edges import Edge, between, bypassed, in_loops, is_carried, through, used_often, uses_of, value_of
 from grader.reference.operand_view import At
 from grader.reference.operations import step_name, value_name
 from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
@@ -90,6 +77,20 @@ def _added_before(trace: Trace, _: object, edge: Edge, line: Line) -> Rules:
 
 
 ADDED_BEFORE = Operator("added-before", "wrong-order", _added_before, kind=Kind.RULES)
+
+
+def _written_over(trace: Trace, _: object, edge: Edge, last: bool) -> Rules:
+    """Of what several turns hand back to one place, that of the last one stays, or that of the first."""
+    uses, rules, taken = edge.uses(trace), dict[Place, Rule](), torch.tensor(False)
+    for index, where in reversed(uses) if last else uses:
+        step = trace.steps[index]
+        there = step.vjp(where, torch.ones_like(step.value)) != 0
+        rules[index, where] = lambda _, step, g, at=where, left=there & ~taken: step.vjp(at, g) * left  # type: ignore[misc]
+        taken = taken | there
+    return rules
+
+
+WRITTEN_OVER = Operator("written-over", "overwritten", _written_over, kind=Kind.RULES)
 TURNS_KEPT = tuple(
     (Operator(name, "missing-path", _turned_off, kind=Kind.EDGES), turns) for name, turns in (
         ("no-gradient-through-loop", NO_TURN), *(("only-last-turns", slice(-turns, None)) for turns in LAST_TURNS),
@@ -111,7 +112,7 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
             if step.name in SELECTING and len(edge.uses(trace)) == 1:
                 told = {"value": name, "step": step_name(step)}
                 yield OVERWRITTEN_THERE, {"edge": edge, "others": others}, told, others
-            for behind in operations_round(trace, edge):
+            for behind in graph.operations_round(trace, edge):
                 told = {"value": name, "step": step_name(behind)}
                 yield ADDED_BEFORE, {"edge": edge, "line": behind.line}, told, (edge,)
     handed_out: list[Edge] = []
@@ -120,6 +121,9 @@ def path_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters,
             trace, edge
         )  # where nothing leaves the loop, it cannot go without all of it
         handed_out += [edge] if carried else []
+        if trace.steps[edge.uses(trace)[0][0]].name in SELECTING and not carried:
+            told = {"value": value_of(trace, edge)}
+            yield from ((WRITTEN_OVER, {"edge": edge, "last": last}, told, (edge,)) for last in (True, False))
         told = {"step": through(trace, (edge,))[0], "value": value_of(trace, edge)}
         for operator, keep in TURNS_KEPT:
             if keep != NO_TURN or carried:
@@ -146,7 +150,7 @@ def _alike(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Param
 def _derivatives_multiplied(trace: Trace, wrt: str, line: Line) -> torch.Tensor:
     (index,) = trace.turns[line]
     both = frozenset((index, where) for where, _ in trace.steps[index].operands)
-    one, two = (derivative_of(trace, key, wrt) for _, key in trace.steps[index].operands)
+    one, two = (graph.derivative_of(trace, key, wrt) for _, key in trace.steps[index].operands)
     return trace.backward(wrt, skip=both) + trace.out_g * one * two
 
 
@@ -234,6 +238,6 @@ def _function(name: str, code: str, change: Callable[..., torch.Tensor]) -> Oper
 
 FUNCTIONS = (
     _function("function-left-out", "missing-local", lambda steps, source, y, g: g),
-    _function("function-at-own-value", "wrong-point", derivative_of_function),
-    _function("function-of-its-gradient", "wrong-local", lambda steps, at, _, g: value_of_function(steps, at, g)),
+    _function("function-at-own-value", "wrong-point", graph.derivative_of_function),
+    _function("function-of-its-gradient", "wrong-local", lambda steps, at, _, g: graph.value_of_function(steps, at, g)),
 )

@@ -130,14 +130,8 @@ def _exchanges(at: At, places: Iterable[Position]) -> Iterator[Parameters]:
     own = at.step.key if at.name == "pow" and at.step.args[1:] == (2,) else ""  # there, its exponent was not lowered
     for where in (where for where in places if counts(at, where)):
         for one in values_beside(at, pool(at.trace), at.step.operand(where)):
-            if one["key"] not in (at.key(where), own) and one.get("line") not in _makers(at, where):
+            if one["key"] not in (at.key(where), own) and one.get("line") != at.step.line:
                 yield {"where": where, **one}
-
-
-def _makers(at: At, where: Position) -> set[Line]:
-    """The lines that an operand comes from in the turns of a loop, and the step's own."""
-    found = (dict(at.trace.steps[i].operands).get(where, "") for i in at.trace.turns[at.step.line])
-    return {at.step.line, *(at.trace.steps[int(key[1:])].line for key in found if key.startswith("%"))}
 
 
 def _taken_at(

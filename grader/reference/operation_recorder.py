@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from grader.exercise import Exercise, InSteps
 
+from .composites import in_parts
 from .symbolic_numbers import SymbolicNumber
 from .trace import Position, Step, Trace, with_replaced
 from .trial import Trial
@@ -93,6 +94,12 @@ class _Recorder(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
+        noted = len(self.steps)
+        with self:
+            made = in_parts(func, args, kwargs or {})
+        if made is not None:
+            return made
+        del self.steps[noted:]
         given = _positional(args, kwargs or {})
         result = func(*args, **(kwargs or {}))
         if _works_in_place(func):

@@ -91,6 +91,15 @@ def moments(x: Any) -> Any:
     return m / (v + 0.1).sqrt()
 
 
+def pendulum(x: Any, push: Any) -> Any:
+    v, states = 0.1 * x, []
+    for force in push:
+        v = v + 0.1 * (force - x.sin())
+        x = x + 0.1 * v
+        states.append(x)
+    return torch.stack(states)
+
+
 def turned(x: Any) -> Any:
     places = torch.arange(x.shape[-1], dtype=x.dtype) / x.shape[-1] ** 0.5
     return places.cos() * x + places.sin() * x.tanh()
@@ -117,6 +126,9 @@ PASSES: dict[str, Exercise | Routine] = {
     "two layers": Exercise("", two_layers, LAYERS, stored("x.g", "w.g", "b.g")),
     "functions": of_x(lambda x, q: (x.sigmoid() * x.tanh().exp() + q * x.erf()) / 2, q=number(0.1, 0.4)),
     "more functions": of_x(lambda x: x.sin() - 3 / x.sqrt() + x.log() * x.rsqrt() + x.square(), positive("bs n")),
+    "smooth steps": of_x(lambda x: F.elu(x) * F.gelu(x)),
+    "the input beside a layer": of_x(lambda x: x + (2 * x.sin()).tanh()),
+    "a pendulum": of_x(pendulum, normal("n"), push=normal("t n")),
     "powers": of_x(lambda x: (2 - x) ** 3 + F.silu(x).abs() + x.cos()),
     "clamps": of_x(lambda x: x.clamp(-0.5, 1.0) * x.clamp_min(0), away_from((-0.5, 0.0, 1.0), "bs n")),
     "a broadcast": Exercise(
@@ -247,6 +259,7 @@ def test_every_edit_can_be_said(name: str, answer: int) -> None:
         assert "#" not in said
         assert "%" not in said.replace("`%`", "")
         assert "^`" not in said
+        assert "<`" not in said
 
 
 # --- numbers -----------------------------------------------------------------------------------------------------
