@@ -32,7 +32,7 @@ from .normalising import NORMS, SOFTMAX
 from .operator import Edit, Kind, Operator, Parameters, Pass, Spot, Way
 from .pointwise import BROADCASTING, OUTPUT_FORMS, POINTWISE
 from .rearranging import MOVING, READ, REARRANGING, UPSTREAM_MOVED
-from .turns import ADDED_LATE, TURNS
+from .turns import SEVERAL_AT_ONCE, TURNS
 from .upstream import ARRIVING, EXCHANGED, NEXT_FOR_UPSTREAM, ONE_SIDE, THROUGH
 from .windows import CONVOLUTION, PLACES, is_convolution
 
@@ -269,7 +269,7 @@ class Problem:
             yield from self._in_forward(trace, plain=True)
             return
         for skip in dict.fromkeys((idle_edges(trace, self.wrt), ())):
-            local = self._local(trace, (*ARRIVING, *NORMS, *ADDED_LATE), family_of)
+            local = self._local(trace, (*ARRIVING, *NORMS, *SEVERAL_AT_ONCE), family_of)
             yield from (Candidate((edit,), skip) for edit in local)
             yield from (replace(one, skip=skip) for one in self._in_forward(trace, plain=True))
         for step, spot in _spots(trace, trace.depends(self.wrt)):

@@ -1,4 +1,4 @@
-"""Slips in loops: values and gradients of another turn, and what a turn hands on without a function or behind it."""
+"""Slips in loops: values and gradients of another turn, what arrives too late, and what is exchanged in every turn."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _one_for_all(trace: Trace, spot: Spot, part: int) -> Rules:
     return {(step.index, where): lambda _, step, g: step.vjp(taken, g) for where, _ in step.operands}
 
 
-ADDED_LATE = (
+SEVERAL_AT_ONCE = (
     Operator("read-early", "wrong-order", _read_early, lambda at: len(at.trace.turns[at.step.line]) > 1, late_arrivals,
              lambda at, late, **_: {"value": at.named(at.step.key),
                                     "late": step_name(at.trace.steps[at.trace.turns[late][0]])}, Kind.RULES),

@@ -165,6 +165,7 @@ def operations_round(trace: Trace, edge: Edge) -> Iterator[Step]:
 
 
 def derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
+    """The gradient of the sum of a value's entries."""
     if key == wrt:
         return torch.ones_like(trace.inputs[wrt])
     steps, ones = trace.steps[: int(key[1:]) + 1], torch.ones_like(trace.values()[key])
@@ -172,6 +173,7 @@ def derivative_of(trace: Trace, key: str, wrt: str) -> torch.Tensor:
 
 
 def value_of_function(steps: list[Step], source: str, x: torch.Tensor) -> torch.Tensor:
+    """What several operations make of another value of their source."""
     values = {source: x}
     for step in steps:
         values[step.key] = step.apply({where: values[key] for where, key in step.operands if key in values})
@@ -179,6 +181,7 @@ def value_of_function(steps: list[Step], source: str, x: torch.Tensor) -> torch.
 
 
 def derivative_of_function(steps: list[Step], source: str, x: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+    """What the gradient behind several operations is in front of them, taken at another value of their source."""
     leaf = x.detach().clone().requires_grad_()
     with torch.enable_grad():
         (found,) = torch.autograd.grad(value_of_function(steps, source, leaf), leaf, g)

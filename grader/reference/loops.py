@@ -27,9 +27,9 @@ def is_handed_out(at: At) -> bool:
 
 def late_arrivals(at: At) -> Iterator[dict[str, Line | Position | None]]:
     """Operands in a loop, or of what makes these, that are the value of the turn before; and what may arrive late."""
-    first, second, *_ = (at.trace.steps[i] for i in (*at.trace.turns[at.step.line], *[at.step.index] * 2)[:2])
+    first, second, *_ = (at.trace.steps[i] for i in at.trace.turns[at.step.line])
     lines = dict.fromkeys(at.trace.steps[i].line for i, _ in at.trace.uses(first.key))
-    for where, key in second.operands if first is not second and len(lines) > 1 else ():
+    for where, key in second.operands if len(lines) > 1 else ():
         made = at.trace.steps[int(key[1:])] if key.startswith("%") else second
         inner = next((pos for pos, source in made.operands if source == first.key and made is not first), None)
         if key == first.key or (inner is not None and made.index > first.index):
