@@ -29,11 +29,9 @@ def gated_backward(slip):
         keep, found = z.sigmoid(), {"z": torch.zeros_like(z), "x": torch.zeros_like(x)}
         g, before = torch.zeros_like(h), torch.cat([h[None], out[:-1]])
         for t in range(len(x)) if slip == "first turn first" else reversed(range(len(x))):
-            total = g + out_g[t]
+            later = 0 * g if slip == "nothing handed back" else g
+            total = later + out_g[-1 if slip == "upstream of the last" else t]
             here = g if slip == "own upstream later" else total
-            total = g + out_g[-1] if slip == "upstream of the last" else total
-            total = out_g[t] if slip == "nothing handed back" else total
-            here = total if slip in ("upstream of the last", "nothing handed back") else here
             state = out[t] if slip == "state after" else before[t]
             found["z"][t] = here * (state - x[t]) * keep[t] * (1 - keep[t])
             found["x"][t] = here * (keep[t] if slip == "exchanged" else 1 - keep[t])
@@ -62,7 +60,7 @@ def rolled_backward(slip):
             early, v_g = v_g, v_g + 0.3 * x_g
             g = 0.3 * (early if slip == "read early" else v_g)
             found["push"][t] = g
-            found["k"] -= g * (v if slip == "another partner" else before[t].sin())
+            found["k"] -= g * before[t].sin()
             x_g = x_g - g * k * (out if slip == "state after" else before)[t].cos()
         return {**found, "x": x_g, "v": v_g}
 

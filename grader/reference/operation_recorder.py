@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from grader.exercise import Exercise, InSteps
 
-from .composites import in_parts
+from .composites import parts_of
 from .symbolic_numbers import SymbolicNumber
 from .trace import Position, Step, Trace, with_replaced
 from .trial import Trial
@@ -94,12 +94,9 @@ class _Recorder(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        noted = len(self.steps)
-        with self:
-            made = in_parts(func, args, kwargs or {})
-        if made is not None:
-            return made
-        del self.steps[noted:]
+        if (made_of := parts_of(func, args, kwargs or {})) is not None:
+            with self:
+                return made_of()
         given = _positional(args, kwargs or {})
         result = func(*args, **(kwargs or {}))
         if _works_in_place(func):

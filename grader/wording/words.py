@@ -122,8 +122,7 @@ def listed(items: Iterable[Any]) -> str:
 def _step(match: re.Match[str]) -> str:
     kind, step, nth = match.groups()
     ordinal = f"the {ORDINALS[int(nth)]}" if nth else ""
-    before = BEFORE[kind]
-    return f"{before}{ordinal}{step}"
+    return f"{BEFORE[kind]}{ordinal}{step}"
 
 
 def _axes(axes: Sequence[Sequence[Any]]) -> str:
