@@ -184,8 +184,8 @@ EXCHANGED = (
 
 def _through_same(at: At) -> Iterator[Parameters]:
     """Partners that are made of one value, with other values of its shape in its place."""
-    for where in at.others:
-        made = maker(at, where) if at.key(where).startswith("%") else at
+    for where in (where for where in at.others if at.key(where).startswith("%")):
+        made = maker(at, where)
         if not made.others and (made.name in RESHAPES or is_pointwise(made)):
             for one in values_beside(at, at.trace.values(), made.x):
                 if one["key"] not in (made.source, made.step.key):
