@@ -10,10 +10,7 @@ from typing import Any
 _LIBC: Any = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 _fork: Any = ctypes.PyDLL(None, use_errno=True).fork if os.name == "posix" else None  # with the lock of the interpreter
 
-MADV_COLLAPSE, MADV_POPULATE_WRITE = 25, 23
-PROCESS_MADVISE = 440  # the same number on every architecture
-PIDFD_SELF = -10000
-RUN, MOST_RUNS = 16, 1024  # bytes of a `struct iovec`, and how many the kernel takes at once: IOV_MAX
+MADV_COLLAPSE = 25
 MAP_FIXED = 0x10
 M_MMAP_THRESHOLD = -3
 
@@ -70,17 +67,6 @@ def private_memory() -> list[tuple[int, int]]:
 def huge_pages(first: int, end: int) -> None:
     """Gather memory into huge pages, where the kernel (6.1 or later) can; elsewhere do nothing."""
     _LIBC.madvise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), MADV_COLLAPSE)
-
-
-def copy_pages(runs: bytes) -> None:
-    """Have this process own pages that it shares with another: all of them at once, where the kernel (6.14) can.
-
-    Args:
-        runs: the address and the size of each run of pages, as numbers of 8 bytes.
-    """
-    for first in range(0, len(runs), MOST_RUNS * RUN):
-        part = runs[first : first + MOST_RUNS * RUN]
-        syscall(PROCESS_MADVISE, PIDFD_SELF, part, len(part) // RUN, MADV_POPULATE_WRITE, 0)
 
 
 def _checked(result: int, what: str) -> int:

@@ -42,8 +42,9 @@ def forbid() -> None:
 @contextmanager
 def autograd_forbidden() -> Iterator[None]:
     """Within this context every entrance to reverse and forward mode raises `AutogradUsed`."""
-    saved = [(owner, name, getattr(owner, name)) for owner, name in ENTRANCES]
-    forbid()
+    saved = [(owner, name, found) for owner, name in ENTRANCES if (found := getattr(owner, name)) is not refuse]
+    for owner, name, _ in saved:
+        setattr(owner, name, refuse)
     try:
         yield
     finally:

@@ -27,7 +27,7 @@ from . import plain_torch, protocol, warm_memory
 from .accident_limits import Memory, forbid_accidents, forget_inherited_signals, limit
 from .control_channel import ERROR, JOB, READY, REFUSED, STARTED, STATUS
 from .job_answer import answer
-from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, copy_pages, fork, prctl
+from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, fork, prctl
 
 if TYPE_CHECKING:
     from .confinement import Confinement
@@ -52,16 +52,11 @@ def main() -> None:
     from .confinement import prepare
 
     warm_memory.settle()
-    copied = warm_memory.pages_copied_by(lambda: _rehearse(1, metered=False))
-    serve_fork(control, null, prepare(with_landlock=isolation != "seccomp"), copied)
+    serve_fork(control, null, prepare(with_landlock=isolation != "seccomp"))
 
 
-def serve_fork(control: socket.socket, null: int, confinement: Confinement | None = None, copied: bytes = b"") -> None:
-    """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another.
-
-    Args:
-        copied: the pages that each child will copy, as `copy_pages` takes them.
-    """
+def serve_fork(control: socket.socket, null: int, confinement: Confinement | None = None) -> None:
+    """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     forbid_accidents()
     parent, in_use = os.getpid(), Memory.in_use()
@@ -78,7 +73,7 @@ def serve_fork(control: socket.socket, null: int, confinement: Confinement | Non
             pid, refusal = -1, REFUSED + ERROR.pack(error.errno)
         if pid == 0:
             control.close()
-            _child(parent, job, result, confinement, copied, in_use)
+            _child(parent, job, result, confinement, in_use)
         os.close(job)
         os.close(result)
         if pid > 0:
@@ -117,17 +112,13 @@ def _kill_strays() -> None:
                         os.kill(int(child), signal.SIGKILL)
 
 
-def _child(
-    parent: int, job: int, result: int, confinement: Confinement | None, copied: bytes, in_use: Memory
-) -> NoReturn:
+def _child(parent: int, job: int, result: int, confinement: Confinement | None, in_use: Memory) -> NoReturn:
     code = 1
     try:
         os.setsid()
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             _exit(code)  # it died before its death could be heard of
-        with contextlib.suppress(OSError):  # each is copied all the same, when it is written to
-            copy_pages(copied)
         frame = mmap.mmap(job, 0, mmap.MAP_PRIVATE)  # arrays can be written to where they lie
         os.close(job)
         header, arrays = protocol.unpack(frame)
@@ -197,11 +188,11 @@ def _settle(*, strict: bool) -> None:
     _rehearse(SPECIALIZED)
 
 
-def _rehearse(times: int, *, metered: bool = True) -> None:
+def _rehearse(times: int) -> None:
     """Answer a job as a child does: what it loads, caches and specializes on the way is here before the fork."""
     array = np.ones((2, 2), np.float32)
     plain = {"arguments": [["x", {"tensor": 0, "g": 1}]], "meter": False}
-    calls = [plain, {**plain, "meter": metered}]
+    calls = [plain, {**plain, "meter": True}]
     job = {**_REHEARSAL, "calls": calls, "watched": {**plain, "nudges": True}}
     for _ in range(times):
         answer(*protocol.unpack(protocol.pack(job, [array, array])))
