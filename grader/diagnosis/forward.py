@@ -15,11 +15,10 @@ from typing import Any
 import torch
 
 from grader.reference import other_steps
-from grader.reference.loops import taken_from_before
 from grader.reference.operand_view import At, shaped
 from grader.reference.operations import ALONG_AN_AXIS, PRODUCTS, REDUCTIONS, RESHAPES, SUMS, axis_of, step_name
 from grader.reference.symbolic_numbers import spelling
-from grader.reference.trace import Position, Step, Trace
+from grader.reference.trace import Carried, Position, Step, Trace
 from grader.reference.trial import IMPOSSIBLE, Vague
 
 from .along_axis import averages
@@ -146,17 +145,22 @@ def _is_product_of_two(at: At) -> bool:
     return at.name == "mul" and len({key for _, key in at.step.operands}) == 2 and len(shapes) == 1
 
 
-# The likeliest first.
+def _taken_from_before(trace: Trace, turns: list[int]) -> list[Carried]:
+    """Where a value of a loop is taken by the next turn."""
+    return [one for one in trace.carried if one.made == f"%{turns[0]}" and len(trace.turns[one.line]) == len(turns)]
+
+
 def _state_after(trace: Trace, spot: Any) -> Changes:
     turns, changes = spot.steps(trace), dict[int, dict[Position, torch.Tensor]]()
     if len(turns) == 1:
         raise Vague("a loop of one turn does not tell what a turn would hand on")
-    for first, where in taken_from_before(trace, turns):
-        for i, made in zip(trace.turns[trace.steps[first].line], turns, strict=True):
-            changes.setdefault(i, {})[where] = trace.steps[made].value
+    for one in _taken_from_before(trace, turns):
+        for i, made in zip(trace.turns[one.line], turns, strict=True):
+            changes.setdefault(i, {})[one.where] = trace.steps[made].value
     return {i: lambda step, taken=taken: step.with_operands(taken) for i, taken in changes.items()}  # type: ignore[misc]
 
 
+# The likeliest first.
 STEPS = (
     _step("constant-missing", "wrong-point", lambda step: other_steps.with_constant(step, lambda c: 0.0),
           lambda at: _is_with_number(at, SUMS), tell=_number),
@@ -208,7 +212,7 @@ STEPS = (
     _step("factors-by-themselves", "wrong-operand",  # whose derivatives are the factors themselves
           lambda step: replace(step, func=lambda a, b: (a * a + b * b) / 2), _is_product_of_two),
     Operator("state-after", "wrong-point", _state_after, kind=Kind.FORWARD,
-             when=lambda at: bool(taken_from_before(at.trace, at.trace.turns[at.step.line])),
+             when=lambda at: bool(_taken_from_before(at.trace, at.trace.turns[at.step.line])),
              tell=lambda at: {"value": at.named(at.step.key)}),
     Operator("number-of-another-size", "wrong-factor", _another_size, each=_other_sizes, kind=Kind.FORWARD,
              tell=lambda at, form, here, there: {"here": form.format(here), "there": form.format(there)}),

@@ -10,7 +10,7 @@ import torch
 from grader.reference.loops import gone_back_once, is_handed_out, late_arrivals, leaves, mirrored
 from grader.reference.operand_view import At
 from grader.reference.operations import step_name
-from grader.reference.trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
+from grader.reference.trace import Carried, Line, Place, Position, Rule, Rules, Step, Trace, Use
 from grader.reference.trial import Vague
 
 from .operator import Kind, Operator, Parameters, Spot, one_of
@@ -154,15 +154,11 @@ GONE_BACK_ONCE = Operator("gone-back-once", "missing-path", gone_back_once, kind
 
 def loop_choices(trace: Trace, wrt: str) -> Iterator[tuple[Operator, Parameters, Parameters]]:
     """Loops gone back through otherwise: operator, parameters, what is told."""
-    relevant, found = trace.depends(wrt), dict[str, tuple[Line, Position]]()
-    for step in trace.steps:
-        taken = [trace.steps[i] for i in trace.turns[step.line]]
-        for where, key in step.operands if step is taken[0] and len(taken) > 1 and step.key in relevant else ():
-            later = [dict(one.operands).get(where, "") for one in taken[1:]]
-            made = all(one.startswith("%") and int(one[1:]) > step.index for one in later)
-            if made and key in relevant and key not in later:  # what came in, and then what the turn before has made
-                found.setdefault(key, (step.line, where))
+    relevant, found = trace.depends(wrt), dict[str, Carried]()
+    for one in trace.carried:
+        if one.outside in relevant and trace.steps[trace.turns[one.line][0]].key in relevant:
+            found.setdefault(one.outside, one)
     if found:
         yield MIRRORED, {}, {}
-    for line, where in found.values():
-        yield GONE_BACK_ONCE, {"line": line, "where": where}, {}
+    for one in found.values():
+        yield GONE_BACK_ONCE, {"line": one.line, "where": one.where}, {}

@@ -6,7 +6,6 @@ turn, and these uses are one edge.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -97,12 +96,12 @@ def in_loops(trace: Trace, wrt: str) -> list[tuple[Edge, tuple[Edge, ...]]]:
 
 def is_carried(trace: Trace, edge: Edge) -> bool:
     """It hands a value on from one turn of a loop to the next; the first turn takes another one."""
-    if edge.source is not None and len(edge.uses(trace)) == len(trace.turns[edge.line]):
-        return False
-    for (here, _), (there, where) in itertools.pairwise(edge.uses(trace)):
-        if dict(trace.steps[there].operands)[where] in trace.depends(trace.steps[here].key):
-            return True
-    return False
+    return any(
+        one.line == edge.line
+        and edge.position in (None, one.where)
+        and edge.source in (None, trace.steps[int(one.made[1:])].line)
+        for one in trace.carried
+    )
 
 
 def through(trace: Trace, edges: tuple[Edge, ...]) -> list[str]:

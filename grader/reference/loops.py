@@ -36,12 +36,6 @@ def late_arrivals(at: At) -> Iterator[dict[str, Line | Position | None]]:
             yield from ({"late": line, "where": where, "inner": None if key == first.key else inner} for line in lines)
 
 
-def taken_from_before(trace: Trace, turns: list[int]) -> list[tuple[int, Position]]:
-    """Where the first turn of a loop takes, from outside, what later ones take from the turn before."""
-    later = [(trace.turns[trace.steps[i].line], where) for i, where in trace.uses(f"%{turns[0]}") if i > turns[0]]
-    return [(taken[0], where) for taken, where in later if len(taken) == len(turns) and taken[0] < turns[0]]
-
-
 def mirrored(trace: Trace, _: str) -> Rules:
     """The turns of every loop gone back through in the order of the forward pass: the first one first."""
     rules: dict[Place, Rule] = {}

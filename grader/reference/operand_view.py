@@ -184,15 +184,11 @@ def values_beside(at: At, values: Mapping[str, torch.Tensor], like: torch.Tensor
 def handed_on(at: At) -> Iterator[tuple[str, Line, Position]]:
     """What each turn of the step's loop takes from the turn before, and the first from outside: key, line, operand."""
     found: dict[tuple[str, str], tuple[str, Line, Position]] = {}
-    count = len(at.trace.turns[at.step.line])
-    for line, (first, second, *_) in (
-        (line, turns) for line, turns in at.trace.turns.items() if len(turns) == count > 1
-    ):
-        for where, key in at.trace.steps[first].operands:
-            later = dict(at.trace.steps[second].operands).get(where, "")
-            if loop_of(at, key) is None and loop_of(at, later) is not None and int(later[1:]) > first:
-                own = dict(at.trace.steps[at.trace.turns[line][turn_of(at)]].operands)
-                found.setdefault((key, later), (own[where], line, where))
+    for line, where, outside, made in at.trace.carried:
+        turns = at.trace.turns[line]
+        if len(turns) == len(at.trace.turns[at.step.line]) and loop_of(at, made) and not loop_of(at, outside):
+            own = dict(at.trace.steps[turns[turn_of(at)]].operands)
+            found.setdefault((outside, made), (own[where], line, where))
     yield from found.values()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -28,6 +28,22 @@ SYMBOLS = {
     "__rsub__": "-", "mul": "*", "div": "/", "__rdiv__": "/", "__rtruediv__": "/", "neg": "-",
     "__getitem__": "[...]",
 }  # fmt: skip
+
+
+class Carried(NamedTuple):
+    """What each turn of a loop takes from the turn before, and the first one from outside.
+
+    Args:
+        line: it takes that.
+        where: as which operand.
+        outside: the key of what the first turn takes.
+        made: the key of what the first turn makes, and the second takes.
+    """
+
+    line: Line
+    where: Position
+    outside: str
+    made: str
 
 
 @dataclass(frozen=True)
@@ -232,6 +248,18 @@ class Trace:
             if len(steps) > 1 and tuple(steps) not in known:
                 known.add(tuple(steps))
                 found[line] = steps
+        return found
+
+    @cached_property
+    def carried(self) -> list[Carried]:
+        """What the loops of the forward pass hand on from turn to turn."""
+        found = []
+        for line, (first, second, *_) in ((line, turns) for line, turns in self.turns.items() if len(turns) > 1):
+            later = dict(self.steps[second].operands)
+            for where, key in self.steps[first].operands if line == self.steps[first].line else ():
+                made = later.get(where, "")
+                if made != key and made.startswith("%") and int(made[1:]) > first:
+                    found.append(Carried(line, where, key, made))
         return found
 
     def values(self) -> dict[str, torch.Tensor]:
