@@ -44,9 +44,11 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
     if array.dtype.kind == "c" or expected is None:
         return False
     if isinstance(declaration, Exercise):
-        error = scaled_error(array, expected)
-        is_near = answer.kind == "gradient" and error <= MOST_ROUNDING
-        return agrees(array, expected) or (is_near and error <= rounding(declaration, answer, trial))
+        return agrees(array, expected) or (
+            answer.kind == "gradient"
+            and (error := scaled_error(array, expected)) <= MOST_ROUNDING
+            and error <= rounding(declaration, answer, trial)
+        )
     if declaration.accepts is None:
         return agrees(array, expected, "float64" if array.dtype == np.float64 else "float32")
     given = array if array.ndim else float(array)
@@ -176,10 +178,9 @@ class GivenAnswer:
 
     def check_again(self) -> Diagnosis | None:
         """Another answer when called again with the same arguments."""
-        first = {id(left.trial): left.array for left in reversed(self.left)}
+        first = {id(trial): array for trial, array in self.pairs}
         for left in self.left[len(self.trials) :]:
-            before = first[id(left.trial)]
-            if before is not None and left.array is not None and not agrees(left.array, before):
+            if left.array is not None and not agrees(left.array, first[id(left.trial)]):
                 return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
         return None
 

@@ -33,7 +33,6 @@ from .verdicts import answer_result, same_for_every_answer
 
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
 KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
-AFTER_ERROR = "what was stored before the exception was judged:"
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Judge:
         answers = tuple(self._judge(answer) for answer in exercise.function.answers)
         if self._raised is not None:
             codes, says = {answer.code for answer in answers}, self._diagnose_raised(*self._raised).says
-            notes += (f"{AFTER_ERROR} {says}",) if None in codes else ()
+            notes += (f"what was stored before the exception was judged: {says}",) if None in codes else ()
             notes += (f"besides, {says}",) if self._shallow is not None and codes - {None, "error"} else ()
         found = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
         return cost_checks.told_of_nudges(exercise, found, facts.nudged)
@@ -69,7 +68,7 @@ class Judge:
         if whole is not None or facts.failed or len(facts.calls) != len(self._asked):
             return whole is not None and whole.code == "todo"
         if self.exercise.function.is_test:
-            return self._examination.diagnosis()[0] is None
+            return all(self._check(answer).code is None for answer in self.exercise.function.answers)
         missing = {given.first_missing and given.first_missing[1].code for given in self.given.values()}
         return missing == {"todo"} or (missing == {None} and not any(given.wrong for given in self.given.values()))
 
@@ -96,10 +95,6 @@ class Judge:
         """Each call with its trial; a reply that has not answered all is judged by those that it has."""
         return list(zip(self._asked, self.observed.facts.calls, strict=False))
 
-    @cached_property
-    def _examination(self) -> Examination:
-        return Examination(self.exercise, self.source, self._trial_calls)
-
     def _judge(self, answer: Answer) -> AnswerResult:
         """The first check that fails; where autograd is used, that is what went wrong, whatever came of it."""
         result = self._check(answer)
@@ -116,8 +111,9 @@ class Judge:
     def _check(self, answer: Answer) -> AnswerResult:
         """What was stored before an exception passes where it is right; it may be unfinished where it is wrong."""
         if answer.kind == "verdict":
-            found, evidence = self._examination.diagnosis()
-            return answer_result(self.exercise, answer, found, evidence=evidence, share=self._examination.share)
+            examination = Examination(self.exercise, self.source, self._trial_calls)
+            found, evidence = examination.diagnosis()
+            return answer_result(self.exercise, answer, found, evidence=evidence, share=examination.share)
         given, raised = self.given[answer.name], self._raised
         if given.first_missing is None:
             found = self._check_numbers(given)
@@ -171,9 +167,8 @@ class Judge:
     @cached_property
     def _raised(self) -> tuple[Trial, Raised] | None:
         """The first exception that ended a call, and in which trial; one that a test raises is its answer."""
-        if self.exercise.function.is_test:
-            return None
-        return next(((trial, call.error) for trial, call in self._trial_calls if call.error is not None), None)
+        calls = [] if self.exercise.function.is_test else self._trial_calls
+        return next(((trial, call.error) for trial, call in calls if call.error is not None), None)
 
     def _diagnose_raised(self, trial: Trial, error: Raised) -> Diagnosis:
         return diagnose_error(error, self.source, trial, signature=self.exercise.signature)

@@ -27,9 +27,8 @@ def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Diag
     if facts.error is not None:
         return diagnose_error(facts.error, source, time_limit=limit)
     if not facts.calls:
-        return _failed_cell(facts, exercise.id, source, limit * CELL_SHARE) or Diagnosis(
-            "missing-function", _missing_function(facts, exercise, source)
-        )
+        failed = _failed_cell(facts, exercise.id, source, limit * CELL_SHARE)
+        return failed or Diagnosis("missing-function", _missing_function(facts, exercise, source))
     if facts.stub:
         return Diagnosis("todo", "not attempted yet")
     if source.has_body(exercise.id, exercise.function.faulty):
