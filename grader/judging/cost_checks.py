@@ -38,9 +38,8 @@ def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> D
     Where no tensor was that large, the function held several pieces, or numpy's arrays: any answer may be the cause.
     """
     for trial, call in rounds:
-        if trial.metered and call.peak >= forbidden_bytes(function, trial):
-            if call.from_huge and answer.wrt not in call.from_huge:
-                continue
+        is_concerned = answer.wrt in call.from_huge or not call.from_huge
+        if trial.metered and is_concerned and call.peak >= forbidden_bytes(function, trial):
             axes = ", ".join(axes_of(function.never_holds))
             held = f"{call.peak // 1024} KiB at once, as much as an array ({axes})"
             return Diagnosis("memory", f"{'it is made from' if call.from_huge else 'the function holds'} {held}")
@@ -50,18 +49,13 @@ def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> D
 def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
     """Leaving this gradient out must save work, where any work was seen."""
     first = rounds[0][0]
-    work = {
-        asked: call.work
-        for trial, call in rounds
-        if trial.setting == first.setting and (asked := requested_gradients(trial.arguments)) is not None
-    }
+    alike = {requested_gradients(trial.arguments): (trial, call) for trial, call in rounds
+             if trial.setting == first.setting}  # fmt: skip
     everything = requested_gradients(first.arguments)
-    if everything is not None and 0 < work[everything] <= work[everything - {answer.wrt}]:
-        without = next(
-            trial for trial, _ in rounds if requested_gradients(trial.arguments) == everything - {answer.wrt}
-        )
-        where = describe_options(without)
-        return Diagnosis("extra-work", f"{answer.name} is worked out even where {where}")
+    if everything is not None:
+        (_, whole), (without, less) = alike[everything], alike[everything - {answer.wrt}]
+        if 0 < whole.work <= less.work:
+            return Diagnosis("extra-work", f"{answer.name} is worked out even where {describe_options(without)}")
     return None
 
 

@@ -26,7 +26,7 @@ class Examined:
     """One backward pass, which a test must reject if it is wrong, and the calls in which it was the argument."""
 
     given: BackwardPass
-    calls: tuple[Call, ...]
+    calls: Sequence[Call]
     is_wrong: bool
 
     @property
@@ -56,8 +56,8 @@ class Examination:
         trials = {trial.setting.index: trial for trial, _ in self.trial_calls}
         found = []
         for index in sorted(trials):
-            given = next(value for value in trials[index].arguments.values() if isinstance(value, BackwardPass))
-            calls = tuple(call for trial, call in self.trial_calls if trial.setting.index == index)
+            (given,) = (value for value in trials[index].arguments.values() if isinstance(value, BackwardPass))
+            calls = [call for trial, call in self.trial_calls if trial.setting.index == index]
             found.append(Examined(given, calls, bool(trials[index].expected[VERDICTS])))
         return found
 
@@ -88,37 +88,32 @@ class Examination:
                     error = diagnose_error(call.error, self.source, signature=self.exercise.signature)
                     says = f"called with a right backward pass, it stops with {error.says}"
                     return Diagnosis(error.code, says, error.hints), _shown("called with", each.given)
+        rejected, wrong, accepted, right = self._numbers
+        counts = f"it rejects {rejected} of {wrong} wrong backward passes and accepts {accepted} of {right} right ones"
         if unsure := next((each for each in self._counted if len(each.fates) == 2), None):
             says = "called again with the same backward pass, it does not always come to the same verdict. Every time,"
-            found = Diagnosis("not-repeatable", f"{says} {self._counts}", hints_when("drawn"))
+            found = Diagnosis("not-repeatable", f"{says} {counts}", hints_when("drawn"))
             return found, _shown("called with", unsure.given)
-        for code, verb, is_wrong in (("rejects-right", "rejects", False), ("accepts-wrong", "accepts", True)):
-            mistaken = next((e for e in self._counted if e.is_wrong == is_wrong and not e.is_judged_rightly), None)
-            if mistaken is not None:
-                why = None if self._returns else self._why(mistaken)
-                says = f"{self._counts}. It {verb} one that {mistaken.given.says}{f'. {why.says}' if why else ''}"
-                hint = why.hint if why else ""
-                found = Diagnosis(code, says + self._returns, (hint,) if hint else ())
-                return found, _shown(f"it {verb}", mistaken.given)
-        return None, ""
+        mistaken = [each for each in self._counted if not each.is_judged_rightly]
+        if not mistaken:
+            return None, ""
+        first = min(mistaken, key=lambda each: each.is_wrong)  # a right one that is rejected, if there is one
+        code, verb = ("accepts-wrong", "accepts") if first.is_wrong else ("rejects-right", "rejects")
+        why, hints = self._why(first)
+        found = Diagnosis(code, f"{counts}. It {verb} one that {first.given.says}{why}", hints)
+        return found, _shown(f"it {verb}", first.given)
 
-    @property
-    def _counts(self) -> str:
-        rejected, wrong, accepted, right = self._numbers
-        return f"it rejects {rejected} of {wrong} wrong backward passes and accepts {accepted} of {right} right ones"
-
-    @property
-    def _returns(self) -> str:
-        """Said of a test that rejects nothing and returns something."""
-        calls = [call for _, call in self.trial_calls]
-        silent = all(call.error is None and call.returned.kind not in ("none", "ellipsis") for call in calls)
-        return RETURNS if silent else ""
-
-    def _why(self, mistaken: Examined) -> BackwardPass | None:
-        """The likeliest probe that had the same fate: what is true of a test that takes it so."""
-        probes = {each.given.name: each for each in self._all if each.given.name}
+    def _why(self, mistaken: Examined) -> tuple[str, tuple[str, ...]]:
+        """Why a test is mistaken, where that is known: it rejects nothing, and returns something; or what is true of
+        a test that takes the likeliest probe of the same fate so, and a question about it.
+        """
+        calls = (call for _, call in self.trial_calls)
+        if all(call.error is None and call.returned.kind not in ("none", "ellipsis") for call in calls):
+            return RETURNS, ()
+        probes = {each.given.name: each for each in self._all}
         asked = (probes[name] for name in mistaken.given.told_by)
-        return next((probe.given for probe in asked if probe.fates == mistaken.fates), None)
+        probe = next((probe.given for probe in asked if probe.fates == mistaken.fates), None)
+        return (f". {probe.says}", tuple(filter(None, [probe.hint]))) if probe else ("", ())
 
 
 def _shown(what: str, given: BackwardPass) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from grader.wording.words import hints_when
 
 MOST_ROUNDING = 0.1
 LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mistake there is
+LISTED = "list of numbers"
 NOTHING = Value(kind="none")
 TYPES = {
     "ndarray": "numpy array that holds no numbers, or far too many",
@@ -39,20 +41,18 @@ TrialCalls = Sequence[tuple[Trial, Call]]
 def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.ndarray) -> bool:
     """The array is a right answer in this trial, whatever it took to compute it."""
     declaration, expected = exercise.function, trial.expected[answer.name]
-    if array.dtype.kind == "c":
+    if array.dtype.kind == "c" or expected is None:
         return False
-    if isinstance(declaration, Routine) and declaration.accepts is not None:
-        given = array if array.ndim else float(array)
-        return bool(np.isfinite(array).all()) and bool(declaration.accepts(given, **trial.inputs))
-    if expected is None:
-        return False
-    precise = isinstance(declaration, Routine) and array.dtype == np.float64
-    if agrees(array, expected, "float64" if precise else "float32"):
-        return True
-    if not isinstance(declaration, Exercise) or answer.kind != "gradient":
-        return False
-    error = scaled_error(array, expected)
-    return error <= MOST_ROUNDING and error <= rounding(declaration, answer, trial)
+    if isinstance(declaration, Exercise):
+        return agrees(array, expected) or (
+            answer.kind == "gradient"
+            and (error := scaled_error(array, expected)) <= MOST_ROUNDING
+            and error <= rounding(declaration, answer, trial)
+        )
+    if declaration.accepts is None:
+        return agrees(array, expected, "float64" if array.dtype == np.float64 else "float32")
+    given = array if array.ndim else float(array)
+    return bool(np.isfinite(array).all()) and bool(declaration.accepts(given, **trial.inputs))
 
 
 class Left(NamedTuple):
@@ -92,13 +92,12 @@ class GivenAnswer:
     def left(self) -> list[Left]:
         """What each call left; where one of several values is wanted and not there, what stands for all of them."""
         answer, found = self.answer, []
-        stored, place = answer.stored, answer.place
         for trial, call in self.trial_calls:
-            if stored:
+            value, items = call.returned, call.returned.items
+            if answer.stored:
                 value = call.stored.get(answer.wrt, {}).get("g", NOTHING)
-            else:
-                items = call.returned.items
-                value = items[place] if place is not None and place < len(items) else call.returned
+            elif answer.place is not None and answer.place < len(items):
+                value = items[answer.place]
             found.append(Left(trial, call, trial.expected[answer.name], value, self.observed.array(value)))
         return found
 
@@ -111,8 +110,7 @@ class GivenAnswer:
     @cached_property
     def first_missing(self) -> tuple[Left, Diagnosis] | None:
         """The first call that left no array, or something where nothing is wanted; what is wrong with that."""
-        found = ((left, self._check(left)) for left in self.left)
-        return next(((left, wrong) for left, wrong in found if wrong is not None), None)
+        return next(((left, wrong) for left in self.left if (wrong := self._check(left)) is not None), None)
 
     @cached_property
     def wrong(self) -> list[Pair]:
@@ -122,15 +120,13 @@ class GivenAnswer:
     @cached_property
     def lost(self) -> list[Pair]:
         """The trials in which the array is not finite."""
-        return [(trial, array) for trial, array in self.pairs if not np.isfinite(array).all()]
+        return [pair for pair in self.pairs if not np.isfinite(pair[1]).all()]
 
     @cached_property
     def is_misshapen(self) -> bool:
         """Its shape is wrong somewhere; where more than one answer is right, that looks at the sizes as well."""
-        compared = [(array, trial.expected[self.answer.name]) for trial, array in self.pairs]
-        if getattr(self.exercise.function, "accepts", None) is not None:
-            return any(array.ndim != expected.ndim for array, expected in compared)  # type: ignore[union-attr]
-        return any(array.shape != expected.shape for array, expected in compared)  # type: ignore[union-attr]
+        looked_at = attrgetter("shape" if getattr(self.exercise.function, "accepts", None) is None else "ndim")
+        return any(looked_at(array) != looked_at(trial.expected[self.answer.name]) for trial, array in self.pairs)
 
     @cached_property
     def to_explain(self) -> list[Pair]:
@@ -143,10 +139,9 @@ class GivenAnswer:
             return []
         if self.is_misshapen:
             return self.pairs
-        if {trial.setting.kind for trial, _ in self.lost} - {LARGE_UPSTREAM_KIND}:
+        if {trial.setting.kind for trial, _ in self.lost} - {LARGE_UPSTREAM_KIND} or len(self.wrong) <= len(self.lost):
             return []
-        finite = [(trial, array) for trial, array in self.pairs if np.isfinite(array).all()]
-        return finite if len(self.wrong) > len(self.lost) else []
+        return [pair for pair in self.pairs if np.isfinite(pair[1]).all()]
 
     @cached_property
     def is_right_elsewhere(self) -> bool:
@@ -159,15 +154,17 @@ class GivenAnswer:
         )
 
     def check_dtype(self) -> Diagnosis | None:
-        """A dtype other than the owner's; any floating dtype will do where there is none."""
+        """A dtype other than the owner's, or for a value the first array's; any floating one will do without them."""
         for left in self.left:
-            dtype, expected = left.dtype, self._expected_dtype(left.trial)
-            any_will_do = self._is_listed and left.array is not None and left.array.dtype.kind != "c"
-            fits = dtype in ({"float32", "float64"} if expected is None else {expected})
-            if dtype and not fits and not any_will_do and left.expected is not None:
-                what = dtype if left.value.kind == "tensor" else f"a numpy array of {dtype}"
-                owner = self.answer.wrt or "the output"
-                return Diagnosis("wrong-dtype", f"it is {what}; {owner} is {expected or 'a floating-point tensor'}")
+            owner = left.trial.arguments.get(self.answer.wrt)
+            arrays = (value for value in (owner, *left.trial.arguments.values()) if isinstance(value, Array))
+            expected = next((protocol.NAMES[array.values.dtype] for array in arrays), None)
+            any_will_do = self._wanted == LISTED and left.array is not None and left.array.dtype.kind != "c"
+            fits = left.dtype in ("", *((expected,) if expected else ("float32", "float64")))
+            if not fits and not any_will_do and left.expected is not None:
+                what = left.dtype if left.value.kind == "tensor" else f"a numpy array of {left.dtype}"
+                must = f"{self.answer.wrt or 'the output'} is {expected or 'a floating-point tensor'}"
+                return Diagnosis("wrong-dtype", f"it is {what}; {must}")
         return None
 
     def check_finite(self) -> Diagnosis | None:
@@ -181,10 +178,9 @@ class GivenAnswer:
 
     def check_again(self) -> Diagnosis | None:
         """Another answer when called again with the same arguments."""
-        first = {id(left.trial): left.array for left in reversed(self.left)}
+        first = {id(trial): array for trial, array in self.pairs}
         for left in self.left[len(self.trials) :]:
-            before = first[id(left.trial)]
-            if before is not None and left.array is not None and not agrees(left.array, before):
+            if left.array is not None and not agrees(left.array, first[id(left.trial)]):
                 return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
         return None
 
@@ -193,31 +189,18 @@ class GivenAnswer:
         *others, (trial, array) = self.pairs
         if trial is not self.trials[-1] or any(wrong is not trial for wrong, _ in self.wrong):
             return None
-        again = any(agrees(array, earlier) for _, earlier in others if earlier.shape == array.shape)
+        again = any(agrees(array, earlier) for _, earlier in others)
         what = "the earlier answer again" if again else "a wrong answer, while it is right in every other trial"
-        return Diagnosis(
-            "not-repeatable", f"called with other numbers of the same sizes, it gives {what}", hints_when("kept")
-        )
-
-    def _expected_dtype(self, trial: Trial) -> str | None:
-        """The dtype of the owner, or of the first array argument for a value."""
-        owner = trial.arguments.get(self.answer.wrt)
-        arrays = (value for value in (owner, *trial.arguments.values()) if isinstance(value, Array))
-        return next((protocol.NAMES[array.values.dtype] for array in arrays), None)
-
-    @cached_property
-    def _is_listed(self) -> bool:
-        """A list of numbers will do for the array."""
-        return isinstance(self.exercise.function, Routine) and self.exercise.function.listed
+        says = f"called with other numbers of the same sizes, it gives {what}"
+        return Diagnosis("not-repeatable", says, hints_when("kept"))
 
     @cached_property
     def _wanted(self) -> str:
         """A plain number, where a routine returns one; a list of them, where it says so."""
-        if self._is_listed:
-            return "list of numbers"
-        expected = self.trials[0].expected[self.answer.name]
-        of_numbers = isinstance(self.exercise.function, Routine) and expected is not None and expected.ndim == 0
-        return "number" if of_numbers else "tensor"
+        routine, expected = self.exercise.function, self.trials[0].expected[self.answer.name]
+        if not isinstance(routine, Routine) or expected is None:
+            return "tensor"
+        return LISTED if routine.listed else "tensor" if expected.ndim else "number"
 
     def _check(self, left: Left) -> Diagnosis | None:
         """What is wrong with what one call left, as an object: not set, or neither a tensor nor a numpy array.
@@ -234,7 +217,7 @@ class GivenAnswer:
             return Diagnosis("todo", "not attempted yet")
         if value.kind == "none":
             return self._diagnose_nothing(left)
-        listed = self._is_listed and value.kind == "items" and value.array is not None
+        listed = self._wanted == LISTED and value.kind == "items" and value.array is not None
         number = value.kind == "number" and (self._wanted == "number" or value.type in protocol.DTYPES)
         if value.kind not in ("tensor", "ndarray") and not listed and not number:
             return self._diagnose_type(value)
@@ -253,7 +236,7 @@ class GivenAnswer:
 
     def _diagnose_type(self, value: Value) -> Diagnosis:
         kind = TYPES.get(value.type, value.type) if value.kind == "other" else value.type
-        if self._is_listed and value.kind == "items":
+        if self._wanted == LISTED and value.kind == "items":
             return Diagnosis("wrong-type", f"it is a {kind} with something else than numbers in it")
         article = "an" if kind[:1] in "aeiou" else "a"
         return Diagnosis("wrong-type", f"it is {article} {kind}, not a {self._wanted}", hints_when(f"a {kind}"))

@@ -82,14 +82,10 @@ class GradingPool(Closing):
             for _ in range(processes if worker_mode(isolation) == "fork" else 0):
                 self._warm.append(start_worker(isolation))
             self.processes, self.grader = processes, new_grader(seed)
+            self.seed = self.grader.seed
         except BaseException:
             self.close()
             raise
-
-    @property
-    def seed(self) -> int:
-        """Where every trial comes from."""
-        return self.grader.seed
 
     def close(self) -> None:
         """Run nothing more, whatever is running now."""
@@ -116,22 +112,18 @@ class GradingPool(Closing):
         tasks, again = (_Task(key, deque(parts)) for key, parts in submissions), deque[_Task]()
         while True:
             for process in self._idle():
-                task = again.popleft() if again else next(tasks, None)
-                while task is not None and not task.left:
+                while (task := again.popleft() if again else next(tasks, None)) and not task.left:
                     yield task.key, []
-                    task = next(tasks, None)
                 if task is not None:
                     process.take(task)
-            busy = [process for process in self._running if process.task is not None]
+            busy = [(process, process.task) for process in self._running if process.task is not None]
             if not busy:
                 return
-            ready = wait([process.connection for process in busy], TICK)
-            finished = [
-                task for process in busy if (task := self._advance(process, process.connection in ready, again))
-            ]
-            yield from ((task.key, task.results) for task in finished)
-            if not finished:
-                yield None
+            ready = wait([process.connection for process, _ in busy], TICK)
+            for process, task in busy:
+                self._advance(process, task, process.connection in ready, again)
+            finished = [(task.key, task.results) for _, task in busy if not task.left]
+            yield from finished or (None,)
 
     def _idle(self) -> list[_GradingProcess]:
         """The processes that have nothing to do, of as many as there should be."""
@@ -140,31 +132,24 @@ class GradingPool(Closing):
             self._running.append(_GradingProcess(self.course, self.isolation, self.grader, worker))
         return [process for process in self._running if process.task is None]
 
-    def _advance(self, process: _GradingProcess, is_ready: bool, again: deque[_Task]) -> _Task | None:
-        """Hear what a process has to say; its submission, if done; one that another must end goes to `again`."""
-        task = process.task
-        assert task is not None
+    def _advance(self, process: _GradingProcess, task: _Task, is_ready: bool, again: deque[_Task]) -> None:
+        """Hear what a process has to say of its submission; one that another process must end goes to `again`."""
+        if not is_ready and not process.is_frozen():
+            return
         found = process.receive() if is_ready else None
-        if found is None and not is_ready and not process.is_frozen():
-            return None
-        keeps = found is not None and found.status != "error"
-        if not keeps:  # whatever it was, a fresh process may do better
+        if found is None or found.status == "error":  # whatever it was, a fresh process may do better
             self._running.remove(process)
             why, status = process.close()
-            task.attempts += 1
-            if task.attempts < ATTEMPTS and not (found is None and status == "failed"):
-                again.append(task)
-                return None
             found = found or self.course.find(task.left[0].exercise).unread_result(why, status)
-        assert found is not None
-        task.results.append(found)
-        task.left.popleft()
-        task.attempts = 0
-        if task.left and not keeps:
-            again.append(task)
+            task.attempts += 1
+        if found.status != "error" or task.attempts == ATTEMPTS:
+            task.results.append(found)
+            task.left.popleft()
+            task.attempts = 0
         if not task.left:
             process.task = None
-        return None if task.left else task
+        elif process not in self._running:
+            again.append(task)
 
 
 class _GradingProcess:
@@ -175,13 +160,12 @@ class _GradingProcess:
         context: Any = multiprocessing.get_context("fork" if forks else "spawn")
         self.connection, theirs = context.Pipe()
         self.task: _Task | None = None
-        self.worker, self.limit = worker, course.policy.time_limit
+        self.worker, self.limit, self.heard = worker, course.policy.time_limit, 0.0
         given = (grader, worker) if forks else (grader.seed, None)  # what is declared cannot be sent, only inherited
         described = course if forks else replace(course, _specs={})
         self.process = context.Process(target=_serve, args=(theirs, described, isolation, *given), daemon=True)
         self.process.start()
         theirs.close()
-        self.heard = time.monotonic()
 
     def take(self, task: _Task) -> None:
         """Hand over a submission."""
@@ -225,7 +209,10 @@ def _serve(
     """Grade what comes over a connection, until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator ends this process
     if sys.platform == "linux":
-        _limit_itself()
+        import resource
+
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # whenever the coordinator ends, so does this process
+        resource.setrlimit(resource.RLIMIT_AS, (Memory.in_use().addresses + MEMORY, resource.RLIM_INFINITY))
     grader = new_grader(grader) if isinstance(grader, int) else grader
     with contextlib.suppress(EOFError, OSError), contextlib.ExitStack() as stack:
         while True:
@@ -260,11 +247,3 @@ def _budget(seconds: float) -> Iterator[None]:
     signal.setitimer(signal.ITIMER_PROF, seconds)
     yield
     signal.setitimer(signal.ITIMER_PROF, 0)
-
-
-def _limit_itself() -> None:
-    """End with the coordinator, and take only so much memory beyond what is there already."""
-    import resource
-
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    resource.setrlimit(resource.RLIMIT_AS, (Memory.in_use().addresses + MEMORY, resource.RLIM_INFINITY))

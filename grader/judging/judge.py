@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -28,13 +28,11 @@ from grader.wording.words import finding
 
 from . import cost_checks, structure_checks
 from .examination import Examination
-from .given_answer import GivenAnswer, Pair
+from .given_answer import GivenAnswer
 from .verdicts import answer_result, same_for_every_answer
 
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
 KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
-AFTER_ERROR = "what was stored before the exception was judged:"
-Verdict = Diagnosis | None
 
 
 @dataclass(frozen=True)
@@ -56,10 +54,10 @@ class Judge:
         if len(facts.calls) != len(self._asked):
             raise ProtocolError("the reply answers another number of calls")
         answers = tuple(self._judge(answer) for answer in exercise.function.answers)
-        if self._raised is not None and any(answer.code is None for answer in answers):
-            notes = (*notes, f"{AFTER_ERROR} {self._diagnose_raised(*self._raised).says}")
-        if self._shallow is not None and any(answer.code not in (None, "error") for answer in answers):
-            notes = (*notes, f"besides, {self._diagnose_raised(*self._raised).says}")  # type: ignore[misc]
+        if self._raised is not None:
+            codes, says = {answer.code for answer in answers}, self._diagnose_raised(*self._raised).says
+            notes += (f"what was stored before the exception was judged: {says}",) if None in codes else ()
+            notes += (f"besides, {says}",) if self._shallow is not None and codes - {None, "error"} else ()
         found = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
         return cost_checks.told_of_nudges(exercise, found, facts.nudged)
 
@@ -70,11 +68,9 @@ class Judge:
         if whole is not None or facts.failed or len(facts.calls) != len(self._asked):
             return whole is not None and whole.code == "todo"
         if self.exercise.function.is_test:
-            return self._examination.diagnosis()[0] is None
-        missing = [given.first_missing for given in self.given.values()]
-        if any(missing):
-            return all(first is not None and first[1].code == "todo" for first in missing)
-        return not any(given.wrong for given in self.given.values())
+            return all(self._check(answer).code is None for answer in self.exercise.function.answers)
+        missing = {given.first_missing and given.first_missing[1].code for given in self.given.values()}
+        return missing == {"todo"} or (missing == {None} and not any(given.wrong for given in self.given.values()))
 
     @cached_property
     def given(self) -> dict[str, GivenAnswer]:
@@ -99,10 +95,6 @@ class Judge:
         """Each call with its trial; a reply that has not answered all is judged by those that it has."""
         return list(zip(self._asked, self.observed.facts.calls, strict=False))
 
-    @cached_property
-    def _examination(self) -> Examination:
-        return Examination(self.exercise, self.source, self._trial_calls)
-
     def _judge(self, answer: Answer) -> AnswerResult:
         """The first check that fails; where autograd is used, that is what went wrong, whatever came of it."""
         result = self._check(answer)
@@ -111,7 +103,7 @@ class Judge:
         return answer_result(self.exercise, answer, self._autograd_use)
 
     @cached_property
-    def _autograd_use(self) -> Verdict:
+    def _autograd_use(self) -> Diagnosis | None:
         """The rule and the line, where the function lets torch differentiate."""
         use = autograd_use(self.source.cells, self.exercise.id, self.observed.facts.ignored)
         return None if use is None else diagnose_autograd_use(*use, self.source)
@@ -119,36 +111,43 @@ class Judge:
     def _check(self, answer: Answer) -> AnswerResult:
         """What was stored before an exception passes where it is right; it may be unfinished where it is wrong."""
         if answer.kind == "verdict":
-            found, evidence = self._examination.diagnosis()
-            return answer_result(self.exercise, answer, found, evidence=evidence, share=self._examination.share)
-        given = self.given[answer.name]
-        if given.first_missing is not None:
+            examination = Examination(self.exercise, self.source, self._trial_calls)
+            found, evidence = examination.diagnosis()
+            return answer_result(self.exercise, answer, found, evidence=evidence, share=examination.share)
+        given, raised = self.given[answer.name], self._raised
+        if given.first_missing is None:
+            found = self._check_numbers(given)
+        else:
             elsewhere = self._shallow._check(answer) if self._shallow is not None else None
             if elsewhere is not None and elsewhere.code is not None:
                 return elsewhere
-            left, missing = given.first_missing
-            if left.call.error is not None:
-                missing = self._diagnose_error(given, left.trial, left.call.error)
-            return answer_result(self.exercise, answer, missing)
-        result = self._check_numbers(given)
-        if result.code is None or self._raised is None:
-            return result
-        return answer_result(self.exercise, answer, self._diagnose_error(given, *self._raised))
+            left, found = given.first_missing
+            raised = (left.trial, left.call.error) if left.call.error is not None else None
+        if found is not None and raised is not None:
+            found = self._diagnose_error(given, *raised)
+        if found is None or found.mistake is None or given.is_misshapen or given.lost:
+            return answer_result(self.exercise, answer, found)
+        return self._explained(given, found)
 
-    def _check_numbers(self, given: GivenAnswer) -> AnswerResult:
+    def _check_numbers(self, given: GivenAnswer) -> Diagnosis | None:
         """The shape, then the dtype, then finite, then unchanged arguments; right, and at what cost; or why not."""
-        answer = given.answer
+        name, changed = given.answer.name, partial(structure_checks.check_inputs, self._trial_calls, self.observed)
         if given.is_misshapen:  # it may still be a mistake with a name
-            return answer_result(self.exercise, answer, self._named(answer))
-        verdict = given.check_dtype()
-        if verdict is None and given.lost:
-            verdict = self._named(answer) if answer.name in self.mistakes else given.check_finite()
-        verdict = verdict or self._mutated or given.check_again()
-        if verdict is None and given.wrong:
-            verdict = given.check_kept()
-            if verdict is None:
-                return self._explain(given)
-        return answer_result(self.exercise, answer, verdict or self._rounded or self._check_cost(given))
+            return finding(self.mistakes[name])
+        found = (
+            given.check_dtype()
+            or (finding(self.mistakes[name]) if given.lost and name in self.mistakes else given.check_finite())
+            or changed(exactly=False)
+            or given.check_again()
+        )
+        if found is not None or given.wrong:
+            return found or given.check_kept() or finding(self.mistakes[name])
+        everything_there = not any(other.first_missing for other in self.given.values())
+        return (
+            changed(exactly=True)
+            or cost_checks.check_memory(self.exercise.function, given.answer, self._trial_calls)
+            or (cost_checks.check_unasked_work(given.answer, self._trial_calls) if everything_there else None)
+        )
 
     @cached_property
     def _shallow(self) -> Judge | None:
@@ -168,9 +167,8 @@ class Judge:
     @cached_property
     def _raised(self) -> tuple[Trial, Raised] | None:
         """The first exception that ended a call, and in which trial; one that a test raises is its answer."""
-        if self.exercise.function.is_test:
-            return None
-        return next(((trial, call.error) for trial, call in self._trial_calls if call.error is not None), None)
+        calls = [] if self.exercise.function.is_test else self._trial_calls
+        return next(((trial, call.error) for trial, call in calls if call.error is not None), None)
 
     def _diagnose_raised(self, trial: Trial, error: Raised) -> Diagnosis:
         return diagnose_error(error, self.source, trial, signature=self.exercise.signature)
@@ -188,38 +186,15 @@ class Judge:
         where = right_where(given.answer, sound, raising)  # the options
         return replace(diagnosis, says=f"{diagnosis.says}. It is right only where {where}") if where else diagnosis
 
-    @cached_property
-    def _mutated(self) -> Verdict:
-        """What became of the arguments, whichever answer it was computed for."""
-        return structure_checks.check_inputs(self._trial_calls, self.observed, exactly=False)
-
-    @cached_property
-    def _rounded(self) -> Verdict:
-        return structure_checks.check_inputs(self._trial_calls, self.observed, exactly=True)
-
-    def _check_cost(self, given: GivenAnswer) -> Verdict:
-        """Right, but at what cost: memory that must not be held, work that was not asked for."""
-        if wrong := cost_checks.check_memory(self.exercise.function, given.answer, self._trial_calls):
-            return wrong
-        if any(other.first_missing is not None for other in self.given.values()):
-            return None
-        return cost_checks.check_unasked_work(given.answer, self._trial_calls)
-
-    def _explain(self, given: GivenAnswer) -> AnswerResult:
-        answer, (trial, array) = given.answer, given.wrong[0]
-        error = scaled_error(array, trial.expected[answer.name])  # type: ignore[arg-type]
-        return answer_result(
-            self.exercise, answer, self._named(answer), evidence=self._evidence(answer, given.wrong),
-            error=error if np.isfinite(error) else None,
-        )  # fmt: skip
-
-    def _evidence(self, answer: Answer, wrong: Sequence[Pair]) -> str:
-        """What needs no trust; where a nudge does not tell it, the right answer if the course's policy allows it."""
-        declaration, reveal = self.exercise.function, self.exercise.course.policy.show_expected
+    def _explained(self, given: GivenAnswer, found: Diagnosis) -> AnswerResult:
+        """With what needs no trust; where a nudge does not tell it, the right answer if the policy allows it."""
+        declaration, answer, (trial, array) = self.exercise.function, given.answer, given.wrong[0]
+        reveal = self.exercise.course.policy.show_expected
         if isinstance(declaration, Routine):
-            return call_evidence(self.exercise.id, declaration, answer, wrong, reveal=reveal)
-        nudge = evidence_of(declaration, answer, wrong, self.mistakes[answer.name])
-        return nudge or (both_shown(answer, *wrong[0]) if reveal else "")
-
-    def _named(self, answer: Answer) -> Diagnosis:
-        return finding(self.mistakes[answer.name])
+            evidence = call_evidence(self.exercise.id, declaration, answer, given.wrong, reveal=reveal)
+        else:
+            nudge = evidence_of(declaration, answer, given.wrong, found.mistake)
+            evidence = nudge or (both_shown(answer, trial, array) if reveal else "")
+        error = scaled_error(array, trial.expected[answer.name])  # type: ignore[arg-type]
+        told = error if np.isfinite(error) else None
+        return answer_result(self.exercise, answer, found, evidence=evidence, error=told)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from grader.child.learner_imports import is_passed_over
 from grader.course import CourseExercise
@@ -16,6 +16,8 @@ from grader.source.text import Source
 from grader.wording.exceptions import diagnose_error
 from grader.wording.words import hints_when
 
+from .given_answer import TrialCalls
+
 CELL_SHARE = 0.25  # of the time limit, for each cell of a notebook
 
 
@@ -25,9 +27,8 @@ def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Diag
     if facts.error is not None:
         return diagnose_error(facts.error, source, time_limit=limit)
     if not facts.calls:
-        return _failed_cell(facts, exercise.id, source, limit * CELL_SHARE) or Diagnosis(
-            "missing-function", _missing_function(facts, exercise, source)
-        )
+        failed = _failed_cell(facts, exercise.id, source, limit * CELL_SHARE)
+        return failed or Diagnosis("missing-function", _missing_function(facts, exercise, source))
     if facts.stub:
         return Diagnosis("todo", "not attempted yet")
     if source.has_body(exercise.id, exercise.function.faulty):
@@ -71,9 +72,7 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
     return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
 
 
-def check_inputs(
-    trial_calls: Sequence[tuple[Trial, Call]], observed: Observation, *, exactly: bool
-) -> Diagnosis | None:
+def check_inputs(trial_calls: TrialCalls, observed: Observation, *, exactly: bool) -> Diagnosis | None:
     """An argument that is not what it was; where a step was added to it and taken off again, only `exactly`."""
     found = (_changed_input(call, trial, observed, exactly) for trial, call in trial_calls)
     return next((wrong for wrong in found if wrong is not None), None)
