@@ -131,23 +131,29 @@ class Judge:
 
     def _check_numbers(self, given: GivenAnswer) -> Diagnosis | None:
         """The shape, then the dtype, then finite, then unchanged arguments; right, and at what cost; or why not."""
-        name, changed = given.answer.name, partial(structure_checks.check_inputs, self._trial_calls, self.observed)
+        name = given.answer.name
         if given.is_misshapen:  # it may still be a mistake with a name
             return finding(self.mistakes[name])
         found = (
             given.check_dtype()
             or (finding(self.mistakes[name]) if given.lost and name in self.mistakes else given.check_finite())
-            or changed(exactly=False)
+            or self._changed_inputs[False]
             or given.check_again()
         )
         if found is not None or given.wrong:
             return found or given.check_kept() or finding(self.mistakes[name])
         everything_there = not any(other.first_missing for other in self.given.values())
         return (
-            changed(exactly=True)
+            self._changed_inputs[True]
             or cost_checks.check_memory(self.exercise.function, given.answer, self._trial_calls)
             or (cost_checks.check_unasked_work(given.answer, self._trial_calls) if everything_there else None)
         )
+
+    @cached_property
+    def _changed_inputs(self) -> list[Diagnosis | None]:
+        """What became of the arguments, whichever answer it was computed for; and what to the last digit."""
+        asked = partial(structure_checks.check_inputs, self._trial_calls, self.observed)
+        return [asked(exactly=False), asked(exactly=True)]
 
     @cached_property
     def _shallow(self) -> Judge | None:

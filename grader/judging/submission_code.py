@@ -120,8 +120,8 @@ class Together:
         if reply is None or not isinstance(replies, list) or len(replies) != len(self.codes):
             return {}
         found = {}
-        with suppress(Exception), one_thread(), np.errstate(all="ignore"):
-            for code, each in zip(self.codes, replies, strict=True):
+        for code, each in zip(self.codes, replies, strict=True):
+            with suppress(Exception), one_thread(), np.errstate(all="ignore"):
                 judge = code.judge(protocol.Frame(each, reply.arrays))
                 if judge.is_plain():  # which is seen at once
                     found[code.exercise.id] = code.without_room(judge.result())
