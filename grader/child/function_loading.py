@@ -36,7 +36,10 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
         BaseException: whatever a file raises (its cells have no limit of their own), or all of the time has passed.
     """
     facts |= {name: [] for name in MOST}
-    names, limit = _new_module(header["function"], header["filename"]), header["cell_limit"]
+    module, limit = types.ModuleType(header["function"]), header["cell_limit"]
+    sys.modules[header["function"]] = module  # so that what learners pickle or annotate is found
+    names = vars(module)
+    names.update(dict.fromkeys(NOTEBOOK, PassedOver("grader")), __file__=header["filename"])
     if limit is not None:
         vars(os).update(_exit=sys.exit, abort=sys.exit)  # one cell does not end the others
     for number, before in enumerate(ipython_cells.line_offsets(header["cells"])):
@@ -62,13 +65,6 @@ def announce_imports(own: Mapping[str, str], facts: Facts) -> None:
             found = unusual_imports(own[name], ast.parse(own[name]), own)
             facts["unusual"] += [{**each, "file": f"{name}.py"} for each in found]
     del facts["unusual"][MOST["unusual"] :]
-
-
-def _new_module(function: str, filename: str) -> dict[str, Any]:
-    """The names of a module that cells are run in, so that what learners pickle or annotate is found."""
-    sys.modules[function] = module = types.ModuleType(function)
-    vars(module).update(dict.fromkeys(NOTEBOOK, PassedOver("grader")), __file__=filename)
-    return vars(module)
 
 
 def _run_cell(header: Mapping[str, Any], number: int, before: int, names: dict[str, Any], facts: Facts) -> None:

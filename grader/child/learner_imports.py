@@ -103,32 +103,19 @@ class PassedOver(Absent, types.ModuleType):
     def __len__(self) -> int:
         return len(self.__through__) if hasattr(type(self.__through__), "__len__") else 0
 
-    def __bool__(self) -> bool:
-        return True
-
-    def __exit__(self, *_: object) -> None: ...
-
     def __repr__(self, _spec: str = "") -> str:
         return f"<{self.__name__}, passed over>"
 
     __format__ = __repr__
-
-    def __mro_entries__(self, _bases: object) -> tuple[type, ...]:
-        return ()
-
-    def __instancecheck__(self, _instance: object) -> bool:
-        return False
-
-    def _itself(self, *_args: object) -> PassedOver:
-        return self
 
     @classmethod
     def __torch_function__(cls, _function: object, _types: object, args: Any = (), _kwargs: object = None) -> NoReturn:
         next((each for each in args if isinstance(each, cls)), cls("it"))._refuse()
 
 
-for _name in (*OPERATORS, "enter"):
-    setattr(PassedOver, f"__{_name}__", PassedOver._itself)
+_ANSWERS = {"bool": True, "exit": None, "mro_entries": (), "instancecheck": False}
+for _name in (*OPERATORS, "enter", *_ANSWERS):
+    setattr(PassedOver, f"__{_name}__", lambda self, *_, _name=_name: _ANSWERS.get(_name, self))
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

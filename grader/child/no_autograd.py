@@ -35,8 +35,7 @@ def refuse(*_args: object, **_kwargs: object) -> NoReturn:
 
 def forbid() -> list[tuple[Any, str, Any]]:
     """Let every entrance to reverse and forward mode raise `AutogradUsed`; those that did not, as they were."""
-    found = [(owner, name, getattr(owner, name)) for owner, name in ENTRANCES]
-    allowed = [entrance for entrance in found if entrance[2] is not refuse]
+    allowed = [(owner, name, found) for owner, name in ENTRANCES if (found := getattr(owner, name)) is not refuse]
     for owner, name, _ in allowed:
         setattr(owner, name, refuse)
     return allowed
