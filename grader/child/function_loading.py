@@ -101,7 +101,7 @@ def run_statements(tree: ast.Module, filename: str, names: dict[str, Any]) -> No
         try:
             exec(code, names)
         except AutogradUsed as error:
-            line = traceback.extract_tb(error.__traceback__)[1].lineno or 0  # of this file: the frame below ours
+            line = traceback.extract_tb(error.__traceback__)[1].lineno or 0  # of the learner: the frame below this
             quiet, waiting = True, iter([[one] for one in chain(part, *waiting) if one.lineno > line])
         except Exception as error:
             alias = part[0].names[0] if isinstance(part[0], IMPORTS) else None

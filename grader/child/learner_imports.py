@@ -113,6 +113,7 @@ class PassedOver(Absent, types.ModuleType):
         next((each for each in args if isinstance(each, cls)), cls("it"))._refuse()
 
 
+# What goes on is still itself; a few questions must have an answer.
 _ANSWERS = {"bool": True, "exit": None, "mro_entries": (), "instancecheck": False}
 for _name in (*OPERATORS, "enter", *_ANSWERS):
     setattr(PassedOver, f"__{_name}__", lambda self, *_, _name=_name: _ANSWERS.get(_name, self))
@@ -160,16 +161,13 @@ def learner_imports(sources: Mapping[str, str], folder: str, run: Run) -> Iterat
 
 def is_passed_over(name: str) -> bool:
     """A module that only shows things, or that the grader gives to notebooks: what stands for it does nothing."""
-    root, dot, _ = name.partition(".")
-    from_us = root == "grader" and bool(dot) and name not in _known()
-    return root in SHOWS or from_us or name in PARTS
+    from_us = name.startswith("grader.") and name not in _known()
+    return name.partition(".")[0] in SHOWS or from_us or name in PARTS
 
 
 def unusual_imports(text: str, tree: ast.Module, own: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """What a source imports that a graded run does not have, or passes over: the module, and the line."""
-    if IMPORTS.search(text) is None:
-        return
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if IMPORTS.search(text) else ():
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
