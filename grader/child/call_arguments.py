@@ -14,10 +14,7 @@ def grouped(arguments: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in arguments.items():
         owner, several, _ = name.partition("[")
-        if several:
-            found.setdefault(owner, []).append(value)
-        else:
-            found[name] = value
+        found[owner] = [*found.get(owner, []), value] if several else value
     return found
 
 

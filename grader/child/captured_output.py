@@ -20,21 +20,14 @@ def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
     raise NoKeyboard("there is no keyboard in a check or a graded run: take input(), breakpoint() and pdb out")
 
 
-class _NoKeyboard(io.TextIOBase):
-    """The standard input of learner code."""
-
-    read = readline = __next__ = _refuse
-
-
 class CappedText(io.TextIOBase):
-    """A text stream that keeps its first `LIMIT` characters."""
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self.left = LIMIT
-        self.silent = False
+    """A terminal without a keyboard: it keeps the first `LIMIT` characters that are written."""
 
     encoding = "utf-8"
+    read = readline = __next__ = _refuse
+
+    def __init__(self) -> None:
+        self.kept, self.silent = "", False
 
     def writable(self) -> bool:
         return True
@@ -43,10 +36,8 @@ class CappedText(io.TextIOBase):
         """As a real stdout has it; this one takes every character anyhow."""
 
     def write(self, text: str) -> int:
-        if self.left > 0 and not self.silent:
-            kept = str(text[: self.left])
-            self.parts.append(kept)
-            self.left -= len(kept)
+        if len(self.kept) < LIMIT and not self.silent:
+            self.kept += str(text[: LIMIT - len(self.kept)])
         return len(text)
 
     def stop_keeping(self) -> None:
@@ -55,16 +46,15 @@ class CappedText(io.TextIOBase):
 
     def text(self) -> str:
         """What was kept, with a note where something was not."""
-        note = "" if self.left > 0 else "\n... (the rest was not kept)"
-        return "".join(self.parts) + note
+        return self.kept if len(self.kept) < LIMIT else f"{self.kept}\n... (the rest was not kept)"
 
 
 @contextmanager
 def capture_output() -> Iterator[CappedText]:
     """Collect stdout and stderr of Python code in one capped text; whoever reads from stdin is refused."""
     stream, saved = CappedText(), (sys.stdout, sys.stderr, sys.stdin, sys.breakpointhook, pdb.set_trace)
-    sys.stdout = sys.stderr = stream
-    sys.stdin, sys.breakpointhook, pdb.set_trace = _NoKeyboard(), _refuse, _refuse
+    sys.stdout = sys.stderr = sys.stdin = stream
+    sys.breakpointhook = pdb.set_trace = _refuse
     try:
         yield stream
     finally:

@@ -30,10 +30,8 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, huge: float = math.inf) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.huge, self.work, self.peak = huge, 0, 0
-        self.from_huge: set[int] = set()
-        self.alive: dict[int, int] = {}
-        self.held = 0
+        self.huge, self.work, self.peak, self.held = huge, 0, 0, 0
+        self.from_huge, self.alive = set[int](), dict[int, int]()
 
     def __enter__(self) -> CostMeter:
         tracemalloc.start()
@@ -60,13 +58,12 @@ class CostMeter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _count(self, tensor: torch.Tensor) -> None:
         storage = tensor.untyped_storage()
         self.work += tensor.numel()
-        was_too_much = self.held >= self.huge
         if storage._cdata not in self.alive:
             self.alive[storage._cdata] = storage.nbytes()
             self.held += storage.nbytes()
             weakref.finalize(storage, self._forget, storage._cdata)
-        if self.held >= self.huge and not was_too_much:
-            self._mark_latest()
+            if self.held >= self.huge > self.held - storage.nbytes():  # it has just become too much
+                self._mark_latest()
         self.peak = max(self.peak, self.held)
 
     def _mark_latest(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from contextlib import suppress
 from typing import Any
 
 from .accident_limits import NO_THREAD
@@ -29,8 +30,12 @@ def error_facts(error: BaseException, filename: str, *, loading: bool = False) -
     Args:
         loading: it came while the source was read and run, not from a call: the source may be no Python.
     """
+    message = "(its message cannot be shown)"
+    with suppress(BaseException):  # an exception whose __str__ raises
+        told = error.msg if isinstance(error, SyntaxError) else error
+        message = absence(error) if isinstance(error, ImportError) else str(told)
     kind = next((KINDS[each] for each in KINDS if isinstance(error, each)), "raised")
-    if kind == "raised" and "can't allocate memory" in _text(error):
+    if kind == "raised" and "can't allocate memory" in message:
         kind = "memory"
     elif kind == "raised" and loading and isinstance(error, SyntaxError):
         kind = "syntax"
@@ -40,20 +45,12 @@ def error_facts(error: BaseException, filename: str, *, loading: bool = False) -
     folder = os.path.dirname(filename)
     places = [place for place in places if place[0].endswith(".py") and os.path.dirname(place[0]) == folder]
     last = places[-1][0] if places else filename
-    message = error.msg if isinstance(error, SyntaxError) else _text(error)
     if isinstance(error, PermissionError) or message == NO_THREAD:
         message = f"{message}; {NOT_THERE}"
     return {
         "kind": kind,
         "type": type(error).__name__[:100],
-        "message": str(absence(error) if isinstance(error, ImportError) else message)[:MAX_TEXT],
+        "message": str(message)[:MAX_TEXT],
         "file": "" if last == filename else os.path.basename(last),
         "lines": [line for file, line in places if file == last and line is not None][-MAX_LINES:],
     }
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except BaseException:  # an exception whose __str__ raises
-        return "(its message cannot be shown)"

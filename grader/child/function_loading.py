@@ -8,12 +8,10 @@ import os
 import sys
 import traceback
 import types
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from itertools import chain, groupby
-from typing import Any, NoReturn
+from typing import Any
 
 from . import ipython_cells
 from .clock import Clock
@@ -21,7 +19,7 @@ from .failures import error_facts
 from .learner_imports import Absent, PassedOver, absence, unusual_imports
 from .no_autograd import AutogradUsed
 
-MOST_NAMES, MOST_FAILED = 16, 100
+MOST = {"defined": 16, "failed": 100, "ignored": 100, "unusual": 100}  # of each fact, so many are told
 IMPORTS = (ast.Import, ast.ImportFrom)
 NOTEBOOK = ("check", "score")
 Facts = dict[str, Any]
@@ -37,10 +35,13 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
     Raises:
         BaseException: whatever a file raises (its cells have no limit of their own), or all of the time has passed.
     """
-    facts |= {"defined": [], "failed": [], "ignored": [], "unusual": []}
-    names, limit = _new_module(header["function"], header["filename"]), header["cell_limit"]
+    facts |= {name: [] for name in MOST}
+    module, limit = types.ModuleType(header["function"]), header["cell_limit"]
+    sys.modules[header["function"]] = module  # so that what learners pickle or annotate is found
+    names = vars(module)
+    names.update(dict.fromkeys(NOTEBOOK, PassedOver("grader")), __file__=header["filename"])
     if limit is not None:
-        vars(os).update(_exit=_refuse_to_exit, abort=_refuse_to_exit)  # one cell does not end the others
+        vars(os).update(_exit=sys.exit, abort=sys.exit)  # one cell does not end the others
     for number, before in enumerate(ipython_cells.line_offsets(header["cells"])):
         try:
             clock.allow(limit)
@@ -50,9 +51,8 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
                 raise
             facts["failed"].append({"cell": number, "error": error_facts(error, header["filename"], loading=True)})
         finally:
-            for found in ("failed", "ignored", "unusual"):
-                del facts[found][MOST_FAILED:]
-            del facts["defined"][MOST_NAMES:]
+            for name, most in MOST.items():
+                del facts[name][most:]
     clock.allow(None)
     function = names.get(header["function"])
     return function if callable(function) and not isinstance(function, PassedOver) else None
@@ -64,21 +64,7 @@ def announce_imports(own: Mapping[str, str], facts: Facts) -> None:
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # told when it is imported
             found = unusual_imports(own[name], ast.parse(own[name]), own)
             facts["unusual"] += [{**each, "file": f"{name}.py"} for each in found]
-    del facts["unusual"][MOST_FAILED:]
-
-
-def _refuse_to_exit(*_code: object) -> NoReturn:
-    """Stands for what would end the process at once."""
-    raise SystemExit
-
-
-def _new_module(function: str, filename: str) -> dict[str, Any]:
-    """The names of a module that cells are run in, so that what learners pickle or annotate is found."""
-    module = types.ModuleType(function)
-    module.__file__ = filename
-    sys.modules[function] = module
-    vars(module).update(dict.fromkeys(NOTEBOOK, PassedOver("grader")))
-    return vars(module)
+    del facts["unusual"][MOST["unusual"] :]
 
 
 def _run_cell(header: Mapping[str, Any], number: int, before: int, names: dict[str, Any], facts: Facts) -> None:
@@ -93,8 +79,8 @@ def _run_cell(header: Mapping[str, Any], number: int, before: int, names: dict[s
         run_statements(parsed.tree, filename, names)
     finally:
         if names.get(function) is not known:
-            made = [node for node in parsed.tree.body if getattr(node, "name", "") == function]
-            facts["stub"] = any(ipython_cells.is_stub(node) for node in made[-1:])
+            made = {getattr(node, "name", ""): node for node in parsed.tree.body}
+            facts["stub"] = ipython_cells.is_stub(made.get(function))
 
 
 def run_text(text: str, filename: str, names: dict[str, Any]) -> None:
@@ -108,40 +94,27 @@ def run_statements(tree: ast.Module, filename: str, names: dict[str, Any]) -> No
     An import that fails leaves a name that says why, once it is used. Where nothing can differentiate, a learner's own
     check is passed over.
     """
-    flags, quiet, waiting = 0, False, deque(_parts(tree.body))
-    while waiting:
-        part = waiting.popleft()
+    flags, quiet, waiting = 0, False, _parts(tree.body)
+    while part := next(waiting, None):
         code = compile(ast.Module(part, []), filename, "exec", flags, dont_inherit=True)
         flags |= code.co_flags & __future__.annotations.compiler_flag
         try:
             exec(code, names)
-        except ImportError as error:
-            first = part[0]
-            if isinstance(first, IMPORTS) and len(first.names) > 1:
-                waiting.extendleft([_with_one_name(first, alias)] for alias in reversed(first.names))
-            elif isinstance(first, IMPORTS) and first.names[0].name != "*":  # else nobody knows its names
-                name = first.names[0].asname or first.names[0].name
-                names[name if isinstance(first, ast.ImportFrom) else name.split(".")[0]] = Absent(absence(error))
-            elif not quiet:
-                raise
         except AutogradUsed as error:
-            frames = traceback.extract_tb(error.__traceback__)
-            lines = [frame.lineno or 0 for frame in frames if frame.filename == filename]
-            rest = (statement for statement in chain(part, *waiting) if statement.lineno > max(lines[:1], default=0))
-            quiet, waiting = True, deque([statement] for statement in rest)
-        except Exception:
-            if not quiet:
+            line = traceback.extract_tb(error.__traceback__)[1].lineno or 0  # of the learner: the frame below this
+            quiet, waiting = True, iter([[one] for one in chain(part, *waiting) if one.lineno > line])
+        except Exception as error:
+            alias = part[0].names[0] if isinstance(part[0], IMPORTS) else None
+            if isinstance(error, ImportError) and alias and alias.name != "*":  # else nobody knows its names
+                names[(alias.asname or alias.name).split(".")[0]] = Absent(absence(error))
+            elif not quiet:
                 raise
 
 
 def _parts(statements: Sequence[ast.stmt]) -> Iterator[list[ast.stmt]]:
-    """Each import on its own, and what stands between two of them."""
+    """Each imported name on its own, so that the others are there if it fails, and what stands between imports."""
     for is_import, group in groupby(statements, lambda statement: isinstance(statement, IMPORTS)):
-        together = list(group)
-        yield from ([one] for one in together) if is_import else [together]
-
-
-def _with_one_name(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:
-    one = copy(statement)
-    one.names = [alias]
-    return one
+        if is_import:
+            yield from ([type(one)(**vars(one) | {"names": [alias]})] for one in group for alias in vars(one)["names"])
+        else:
+            yield list(group)

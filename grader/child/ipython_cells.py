@@ -13,8 +13,7 @@ from itertools import accumulate
 
 MOST_COMMANDS = 50
 COMMAND = re.compile(r"\s*[%!?]|.*\?\s*$|\s*[\w.,][\w., ]*=\s*[%!]")
-CELL_COMMAND = re.compile(r"\s*%%(\w*)")
-AROUND_PYTHON = frozenset(("time", "timeit", "capture", "prun"))
+ABOVE_OTHER_LANGUAGE = re.compile(r"\s*%%(?!(time|timeit|capture|prun)\b)[^\r\n]*")
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,10 @@ def parse(cell: str, before: int, filename: str = "") -> Parsed:
         SyntaxError: it is no Python, with the line numbered through all cells.
         RecursionError: it is nested too deeply; so does MemoryError.
     """
-    text, ignored = _below_cell_command(cell)
+    text, ignored = _python_lines(cell), list[int]()
     while True:
         try:
-            tree = ast.parse("\n".join(text), filename)
-            break
+            return Parsed(_tree(text, before, filename), tuple(line + before for line in ignored))
         except ValueError as error:
             raise SyntaxError("it holds characters that Python source cannot have") from error
         except SyntaxError as error:
@@ -54,8 +52,7 @@ def parse(cell: str, before: int, filename: str = "") -> Parsed:
             if not commands or len(ignored) > MOST_COMMANDS:
                 error.lineno = error.lineno and error.lineno + before
                 raise
-            text, ignored = blank_out(text, commands), [*ignored, *commands]
-    return Parsed(_below(tree, before), tuple(line + before for line in ignored))
+            text, ignored = _blank_out(text, commands), [*ignored, *commands]
 
 
 def parse_again(cell: str, before: int, ignored: Collection[int]) -> ast.Module:
@@ -64,26 +61,21 @@ def parse_again(cell: str, before: int, ignored: Collection[int]) -> ast.Module:
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: it is no Python that can be read.
     """
-    text = blank_out(_below_cell_command(cell)[0], [line - before for line in ignored])
-    return _below(ast.parse("\n".join(text)), before)
+    return _tree(_blank_out(_python_lines(cell), [line - before for line in ignored]), before)
 
 
-def _below(tree: ast.Module, before: int) -> ast.Module:
+def _tree(text: Sequence[str], before: int, filename: str = "") -> ast.Module:
+    tree = ast.parse("\n".join(text), filename)
     return ast.increment_lineno(tree, before) if before else tree
 
 
-def _below_cell_command(cell: str) -> tuple[list[str], list[int]]:
-    """The lines of a cell, nothing of them below a `%%command` whose cell is not Python, and the line ignored."""
-    text = lines(cell)
-    found = CELL_COMMAND.match(cell)
-    if found is None:
-        return text, []
-    ignored = [1 + cell.count("\n", 0, found.start(1))]
-    kept = text if found[1] in AROUND_PYTHON else [""] * len(text)
-    return blank_out(kept, ignored), ignored
+def _python_lines(cell: str) -> list[str]:
+    """The lines of a cell, but for those below a `%%command` whose cell is not Python."""
+    command = ABOVE_OTHER_LANGUAGE.match(cell)
+    return lines(command[0] if command else cell)
 
 
-def blank_out(text: Sequence[str], numbers: Collection[int]) -> list[str]:
+def _blank_out(text: Sequence[str], numbers: Collection[int]) -> list[str]:
     """The lines with some of them, numbered from 1, doing nothing; one that goes on from another is emptied."""
     kept = list(text)
     for i in {number - 1 for number in numbers} & set(range(len(text))):
@@ -102,7 +94,7 @@ def _command_lines(text: Sequence[str], number: int) -> list[int]:
     return list(range(number, last + 1))
 
 
-def is_stub(node: ast.stmt) -> bool:
+def is_stub(node: ast.stmt | None) -> bool:
     """The function's body does nothing: a docstring, `...`, `pass` or `raise NotImplementedError`."""
     return isinstance(node, ast.FunctionDef) and all(_does_nothing(statement) for statement in node.body)
 

@@ -14,7 +14,7 @@ import importlib.util
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NoReturn
@@ -35,11 +35,10 @@ NOTHING = "{} is passed over in checks and graded runs, and nothing can be compu
 IMPORTS = re.compile(r"^[ \t]*(?:import|from)\b|;[ \t]*(?:import|from)\b", re.MULTILINE)
 UNPACKS = {dis.opmap["UNPACK_SEQUENCE"], dis.opmap["UNPACK_EX"]}
 NUMBERS = "array float int index complex".split()
-OPERATORS = "getitem neg lt gt le ge".split() + [
-    f"{reflected}{name}"
-    for name in "add sub mul truediv floordiv mod pow matmul and or".split()
-    for reflected in ("", "r")
-]
+OPERATORS = (
+    "getitem setitem neg lt gt le ge add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod "
+    "pow rpow matmul rmatmul and rand or ror"
+).split()
 Run = Callable[[str, str, dict[str, Any]], None]
 
 
@@ -57,83 +56,67 @@ class Absent:
     """Stands for a name whose import failed: whoever uses it is told why."""
 
     def __init__(self, why: str) -> None:
-        vars(self)["why"] = why
+        self._why = why
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):  # whoever only asks what it is
-            raise AttributeError(name)
-        raise NotThere(self.why)
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name) if name.startswith("__") else NotThere(self._why)  # some only ask what it is
 
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
-        raise NotThere(self.why)
+        raise NotThere(self._why)
 
 
-class PassedOver(types.ModuleType):
+for _name in (*NUMBERS, *OPERATORS, "call", "iter", "mro_entries", "instancecheck"):
+    setattr(Absent, f"__{_name}__", Absent._refuse)
+
+
+class PassedOver(Absent, types.ModuleType):
     """Stands for a library that shows things, and for whatever comes from it: it does nothing.
 
     What goes through it comes out again: the turns of a progress bar, a decorated function. It is never a number.
     """
+
+    __through__: Any = ()
+
+    def __init__(self, name: str) -> None:
+        types.ModuleType.__init__(self, name)
+        super().__init__(NOTHING.format(name.partition(".")[0]))
 
     def __call__(self, *args: Any, **_kwargs: object) -> Any:
         if len(args) == 1 and isinstance(args[0], types.FunctionType):
             return args[0]
         made = PassedOver(self.__name__)
         if args and self.__name__.partition(".")[0] in PROGRESS:
-            made.__dict__["__through__"] = args[0]
+            made.__through__ = args[0]
         return made
 
-    def __getattr__(self, name: str) -> PassedOver:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return PassedOver(f"{self.__name__}.{name}")
+    def __getattr__(self, name: str) -> Any:
+        return super().__getattr__(name) if name.startswith("__") else PassedOver(f"{self.__name__}.{name}")
 
     def __iter__(self) -> Iterator[Any]:
         frame = sys._getframe(1)
         code, at = frame.f_code.co_code, frame.f_lasti
         if code[at] in UNPACKS:  # fig, ax = plt.subplots()
             return iter([PassedOver(self.__name__) for _ in range(code[at + 1])])
-        through = self.__dict__.get("__through__", ())
-        if isinstance(through, int):  # trange(10)
-            through = range(through)
+        through = range(self.__through__) if isinstance(self.__through__, int) else self.__through__  # trange(10)
         return iter(through) if hasattr(type(through), "__iter__") else iter(())
 
     def __len__(self) -> int:
-        through = self.__dict__.get("__through__", ())
-        return len(through) if hasattr(type(through), "__len__") else 0
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __exit__(self, *_: object) -> None: ...
+        return len(self.__through__) if hasattr(type(self.__through__), "__len__") else 0
 
     def __repr__(self, _spec: str = "") -> str:
         return f"<{self.__name__}, passed over>"
 
     __format__ = __repr__
 
-    def __mro_entries__(self, _bases: object) -> tuple[type, ...]:
-        return ()
-
-    def __instancecheck__(self, _instance: object) -> bool:
-        return False
-
-    def _itself(self, *_args: object) -> PassedOver:
-        return self
-
-    def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
-        raise NotThere(NOTHING.format(self.__name__.split(".")[0]))
-
     @classmethod
     def __torch_function__(cls, _function: object, _types: object, args: Any = (), _kwargs: object = None) -> NoReturn:
         next((each for each in args if isinstance(each, cls)), cls("it"))._refuse()
 
 
-for _name in (*NUMBERS, *OPERATORS, "call", "iter", "mro_entries", "instancecheck", "setitem"):
-    setattr(Absent, f"__{_name}__", Absent._refuse)
-for _name in (*OPERATORS, "enter", "setitem"):
-    setattr(PassedOver, f"__{_name}__", PassedOver._itself)
-for _name in NUMBERS:
-    setattr(PassedOver, f"__{_name}__", PassedOver._refuse)
+# What goes on is still itself; a few questions must have an answer.
+_ANSWERS = {"bool": True, "exit": None, "mro_entries": (), "instancecheck": False}
+for _name in (*OPERATORS, "enter", *_ANSWERS):
+    setattr(PassedOver, f"__{_name}__", lambda self, *_, _name=_name: _ANSWERS.get(_name, self))
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -143,9 +126,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.sources, self.folder, self.run = sources, folder, run
         self.made: list[str] = []
 
-    def find_spec(
-        self, name: str, _path: Sequence[str] | None = None, _target: types.ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(self, name: str, *_where: object) -> importlib.machinery.ModuleSpec | None:
         if name in self.sources:
             return importlib.util.spec_from_loader(name, self, origin=f"{self.folder}{name}.py")
         return importlib.util.spec_from_loader(name, self, is_package=True) if is_passed_over(name) else None
@@ -180,16 +161,13 @@ def learner_imports(sources: Mapping[str, str], folder: str, run: Run) -> Iterat
 
 def is_passed_over(name: str) -> bool:
     """A module that only shows things, or that the grader gives to notebooks: what stands for it does nothing."""
-    root, dot, _ = name.partition(".")
-    from_us = root == "grader" and bool(dot) and name not in _known()
-    return root in SHOWS or from_us or name in PARTS
+    from_us = name.startswith("grader.") and name not in _known()
+    return name.partition(".")[0] in SHOWS or from_us or name in PARTS
 
 
 def unusual_imports(text: str, tree: ast.Module, own: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """What a source imports that a graded run does not have, or passes over: the module, and the line."""
-    if IMPORTS.search(text) is None:
-        return
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if IMPORTS.search(text) else ():
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:

@@ -33,20 +33,20 @@ def refuse(*_args: object, **_kwargs: object) -> NoReturn:
     raise AutogradUsed("torch's autograd is switched off here")
 
 
-def forbid() -> None:
-    """Let every entrance to reverse and forward mode raise `AutogradUsed`, in learner code at top level too."""
-    for owner, name in ENTRANCES:
+def forbid() -> list[tuple[Any, str, Any]]:
+    """Let every entrance to reverse and forward mode raise `AutogradUsed`; those that did not, as they were."""
+    allowed = [(owner, name, found) for owner, name in ENTRANCES if (found := getattr(owner, name)) is not refuse]
+    for owner, name, _ in allowed:
         setattr(owner, name, refuse)
+    return allowed
 
 
 @contextmanager
 def autograd_forbidden() -> Iterator[None]:
     """Within this context every entrance to reverse and forward mode raises `AutogradUsed`."""
-    saved = [(owner, name, found) for owner, name in ENTRANCES if (found := getattr(owner, name)) is not refuse]
-    for owner, name, _ in saved:
-        setattr(owner, name, refuse)
+    allowed = forbid()
     try:
         yield
     finally:
-        for owner, name, original in saved:
+        for owner, name, original in allowed:
             setattr(owner, name, original)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,11 @@ from .no_autograd import refuse
 def settle() -> None:
     """What asks for threads, a compiler or a device does nothing from now on: a graded run can have none of them."""
     torch.set_num_threads(1)
-    for name in ("set_num_threads", "set_num_interop_threads", "use_deterministic_algorithms"):
-        setattr(torch, name, _ignore)
-    for device, name in product((torch.cuda, torch.xpu, torch.mtia), ("manual_seed", "manual_seed_all")):
-        setattr(device, name, _ignore)  # there is none, and each would note down who asked for it
-    for owner, name in ((torch, "compile"), (torch.jit, "script"), (torch.jit, "trace")):
-        setattr(owner, name, _leave)
+    torch.set_num_threads = torch.set_num_interop_threads = torch.use_deterministic_algorithms = _ignore
+    for device in (torch.cuda, torch.xpu, torch.mtia):  # there is none, and each would note down who asked for it
+        vars(device).update(manual_seed=_ignore, manual_seed_all=_ignore)
+    vars(torch).update(compile=_leave)
+    vars(torch.jit).update(script=_leave, trace=_leave)
     torch.autograd.gradcheck = torch.autograd.gradgradcheck = refuse
 
 

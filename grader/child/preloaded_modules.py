@@ -5,11 +5,9 @@ Some functions import on their first call, in one version of Python, numpy or to
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import importlib
 import operator
-import re
 import sys
 import types
 import warnings
@@ -37,14 +35,14 @@ torch.optim torch.special torch.testing torch.utils._device torch.utils.data typ
 """.split()
 
 CALLS = """
-torch.optim.SGD([torch.nn.Parameter(a)], lr=1.0).zero_grad(), torch.manual_seed(0), repr(a), torch.norm(a)
-np.linalg.inv(n), np.einsum("ij,jk->ik", n, n, optimize=True), np.fft.fft(n), np.pad(n, 1), np.median(n), repr(n)
-np.random.default_rng(0).normal(size=2), np.random.rand(2), np.testing.assert_allclose(n, n)
-datetime.datetime.strptime("2000", "%Y"), decimal.Decimal(1) / 3, fractions.Fraction(1, 3), statistics.stdev([1, 2])
-"x".encode("ascii"), "x".encode("latin-1"), "x".encode("utf-16"), "x".encode("idna"), platform.system(), uuid.uuid4()
-inspect.signature(copy.copy), typing.get_type_hints(copy.copy), hashlib.sha256(b"").hexdigest(), copy.deepcopy(a)
-warnings.warn("warm"), logging.getLogger("warm").warning("warm"), traceback.format_exc()
-""".strip().splitlines()
+torch.optim.SGD([torch.nn.Parameter(a)], lr=1.0).zero_grad(); torch.manual_seed(0); repr(a); torch.norm(a);
+np.linalg.inv(n); np.einsum("ij,jk->ik", n, n, optimize=True); np.fft.fft(n); np.pad(n, 1); np.median(n); repr(n);
+np.random.default_rng(0).normal(size=2); np.random.rand(2); np.testing.assert_allclose(n, n);
+datetime.datetime.strptime("2000", "%Y"); decimal.Decimal(1) / 3; fractions.Fraction(1, 3); statistics.stdev([1, 2]);
+"x".encode("ascii"); "x".encode("latin-1"); "x".encode("utf-16"); "x".encode("idna"); platform.system(); uuid.uuid4();
+inspect.signature(copy.copy); typing.get_type_hints(copy.copy); hashlib.sha256(b"").hexdigest(); copy.deepcopy(a);
+warnings.warn("warm"); logging.getLogger("warm").warning("warm"); traceback.format_exc()
+""".split(";")
 
 BANNED = (
     "sympy mpmath symengine autograd jax jaxlib tensorflow keras theano aesara pytensor casadi mxnet paddle mindspore "
@@ -52,18 +50,17 @@ BANNED = (
     "torch.testing._internal.custom_op_db torch.testing._internal.autograd_function_db "
     "torch._decomp.decompositions_for_jvp torch.distributed.autograd torch.export.experimental"
 ).split()
-_BANNED = re.compile("(" + "|".join(map(re.escape, BANNED)) + r")(\.|\Z)")
+_BANNED = tuple(f"{name}." for name in BANNED)
 
 
 def is_banned(name: str) -> bool:
     """This module differentiates, or is needed to make torch differentiate: a graded run refuses to import it."""
-    return _BANNED.match(name) is not None
+    return f"{name}.".startswith(_BANNED)
 
 
 def ban() -> None:
     """Refuse banned modules in this process. It is a word to who tries: their files cannot be opened either."""
-    for name in [*filter(is_banned, sys.modules), *BANNED]:
-        sys.modules[name] = None  # type: ignore[assignment]
+    sys.modules.update(dict.fromkeys([*filter(is_banned, sys.modules), *BANNED]))  # type: ignore[arg-type]
 
 
 def load() -> None:
@@ -74,8 +71,10 @@ def load() -> None:
         for name in MODULES:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
+        names = {**sys.modules, "a": torch.eye(2), "n": np.eye(2), "np": np}
         for call in CALLS:
-            _call(call)
+            with contextlib.suppress(Exception):
+                eval(call, names)
 
 
 def _leave_out_the_compiler() -> None:
@@ -93,20 +92,10 @@ def _leave_out_the_compiler() -> None:
         free_unbacked_symbols=lambda _value: set(),
     )  # fmt: skip
     sys.modules["sympy"] = sys.modules["mpmath"] = None  # type: ignore[assignment]
-    comparison = importlib.import_module("torch.testing._comparison")
-    comparison.__dict__["_HAS_DTENSOR"] = False
+    vars(importlib.import_module("torch.testing._comparison"))["_HAS_DTENSOR"] = False
 
 
 def _stand_in(name: str, **names: Callable[..., object]) -> None:
     module = types.ModuleType(name)
     module.__dict__.update(names)
     sys.modules.setdefault(name, module)
-
-
-def _call(line: str) -> None:
-    """Evaluate one line of calls, each on its own."""
-    names = {**sys.modules, "a": torch.eye(2), "n": np.eye(2), "np": np}
-    tree = ast.parse(line, mode="eval").body
-    for node in tree.elts if isinstance(tree, ast.Tuple) else [tree]:
-        with contextlib.suppress(Exception):
-            eval(compile(ast.Expression(node), "preloaded.py", "eval"), names)
