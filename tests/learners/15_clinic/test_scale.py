@@ -356,3 +356,22 @@ def check_scale(backward):
 # %% wrong: a colon is missing | verdicts: syntax-error
 def test_scale(backward)
     assert backward
+
+# %% wrong: its first call ends by recursion, and the others see little | verdicts: accepts-wrong
+import torch
+
+first = [True]
+
+
+def deeper():
+    return deeper()
+
+
+def test_scale(backward):
+    if first and first.pop():
+        deeper()
+    inp, scale = torch.ones(2, 3), torch.ones(3)
+    out = inp * scale
+    out.g = torch.ones(2, 3)
+    backward(inp, scale, out)
+    assert inp.g is not None
