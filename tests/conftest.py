@@ -372,7 +372,7 @@ def make_job(
         if isinstance(value, np.ndarray):
             arrays.append(value)
             return {"tensor": len(arrays) - 1, "g": None}
-        return value if isinstance(value, dict) else {"literal": value}
+        return value if isinstance(value, dict) else {"literal": repr(value)}
 
     calls = [
         {"arguments": [[name, sent(value)] for name, value in arguments.items()], "meter": meter}

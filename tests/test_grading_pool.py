@@ -145,7 +145,8 @@ def test_one_exercise_cannot_spoil_another(course: Course, worker: Worker) -> No
     """They share a child where all goes well; what is not plainly right is asked again, alone."""
     grader = Grader(1)
     spoils, right = (course.find("relu_grad"), SPOILS.encode(), {}), (course.find(NAME), solution(course, NAME), {})
-    together = grader.settled_together([spoils, right], worker)
+    sharing = grader.together([spoils, right], worker)
+    together = sharing.settled(sharing.run())
     assert NAME not in together
     assert grader.grade(*right[:2], worker).status == "passed"
 
@@ -155,6 +156,7 @@ def test_what_is_all_right_takes_one_child(course: Course, worker: Worker, monke
     run, jobs = type(worker).run, []
     monkeypatch.setattr(type(worker), "run", lambda self, *job: jobs.append(job) or run(self, *job))
     submission = [(course.find(name), solution(course, name), {}) for name in names]
-    passed = Grader(1).settled_together(submission, worker)
+    sharing = Grader(1).together(submission, worker)
+    passed = sharing.settled(sharing.run())
     assert [passed[name].status for name in names] == ["passed"] * 3
     assert len(jobs) == 1

@@ -53,9 +53,9 @@ def test_only_the_arguments_that_a_call_changed_are_reported(ask: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "change"),
     [
-        ({"set": ["a", "b"]}, "y.discard('a')"),
+        ({"literal": "{'a', 'b'}"}, "y.discard('a')"),
         ([1, 2], "y.append(3)"),
-        ({"literal": {"a": [1]}}, "y['a'].append(2)"),
+        ({"literal": "{'a': [1]}"}, "y['a'].append(2)"),
         ({"function": "lambda x: x * 2"}, "y.calls = 1"),
         ({"function": "lambda x: x * 2"}, "y.__code__ = (lambda x: x).__code__"),
     ],
@@ -158,10 +158,10 @@ def test_every_kind_of_argument_is_built(ask: Any) -> None:
     arguments = {
         "f": {"function": "lambda x: math.sqrt(x * 3)"},
         "d": {"dtype": "float64"},
-        "s": {"set": ["a", "b"]},
-        "t": {"literal": {"tuple": [2, 0, 1]}},
+        "s": {"literal": "{'a', 'b'}"},
+        "t": {"literal": "(2, 0, 1)"},
         "k": 2,
-        "p": {"literal": [{"tuple": ["mul", 0, {"tuple": [1, 2.5]}]}, []]},
+        "p": [("mul", 0, (1, 2.5)), []],
     }
     observed = ask(source, arguments)
     assert float(observed.arrays[0]) == 5.0

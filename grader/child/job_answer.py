@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import types
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from ast import literal_eval
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import Any
 
@@ -60,10 +61,8 @@ def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview
     Several jobs may be sent together; what they take and what they leave are among the same arrays.
     """
     sent = Sent()
-    if "together" not in header:
-        return protocol.parts(_answered(header, inputs, sent), sent.arrays)
-    replies = [_answered(job, inputs, sent) for job in header["together"]]
-    return protocol.parts({"together": replies}, sent.arrays)
+    replies = [_answered(job, inputs, sent) for job in header.get("together", [header])]
+    return protocol.parts({"together": replies} if "together" in header else replies[0], sent.arrays)
 
 
 def _answered(header: Mapping[str, Any], inputs: Arrays, sent: Sent) -> Facts:
@@ -97,14 +96,15 @@ def _facts(header: Mapping[str, Any], inputs: Arrays, sent: Sent, printed: Cappe
 
 def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, sent: Sent, filename: str) -> Facts:
     arguments = {name: _build(value, inputs) for name, value in call["arguments"]}
-    given = {name: value["tensor"] for name, value in call["arguments"] if "tensor" in value}
-    before = {name: inputs[index].copy() for name, index in given.items() if call.get("after", True)}
-    others = {name: _build(value, inputs) for name, value in call["arguments"] if name not in given}
+    given = {name: inputs[value["tensor"]] for name, value in call["arguments"] if "tensor" in value}
+    compared = call["arguments"] if call.get("after", True) else ()
+    before = {name: given[name].copy() if name in given else _build(value, inputs) for name, value in compared}
     facts: Facts = {}
     returned: Any = None
     meter = CostMeter(call.get("huge") or math.inf)
-    watch = NudgeWatch(before) if call.get("nudges") else None
-    torch.set_default_dtype(_dtype_of(arguments.values()))
+    watch = NudgeWatch({name: before[name] for name in given}) if call.get("nudges") else None
+    floating = (arguments[name].dtype for name in given if arguments[name].is_floating_point())
+    torch.set_default_dtype(next(floating, torch.float32))  # so that `torch.zeros(...)` without one fits
     try:
         warnings.simplefilter("ignore")
         with meter if call["meter"] else nullcontext(), watch or nullcontext(), suppress(SeenEnough):
@@ -115,9 +115,8 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, sent: Sent,
             raise
     facts["returned"] = _describe(returned, sent)
     facts["stored"] = {name: _attributes(arguments[name], sent) for name in given}
-    facts["after"] = {name: now for name in before if (now := _changed(arguments[name], before[name], sent))}
-    facts["after"] |= {name: _describe(arguments[name], sent) for name, was in others.items()
-                       if not _is_same(arguments[name], was)}  # fmt: skip
+    changed = (name for name, was in before.items() if not _is_same(arguments[name], was))
+    facts["after"] = {name: _describe(arguments[name], sent) for name in changed}
     facts["work"], facts["peak"] = meter.work, meter.peak
     facts |= {"nudged": watch.counts} if watch else {}
     facts["from_huge"] = [name for name in given if meter.from_huge and _storage(arguments[name]) in meter.from_huge]
@@ -131,12 +130,6 @@ def _storage(argument: torch.Tensor) -> int | None:
     return gradient.untyped_storage()._cdata if dense else None  # type: ignore[union-attr]
 
 
-def _dtype_of(arguments: Iterable[Any]) -> torch.dtype:
-    """The arguments' floating dtype, made the default so that `torch.zeros(...)` without one fits them."""
-    tensors = (value for value in arguments if isinstance(value, torch.Tensor))
-    return next((tensor.dtype for tensor in tensors if tensor.is_floating_point()), torch.float32)
-
-
 def _build(value: Facts, inputs: Arrays) -> Any:
     if "tensor" in value:
         tensor = torch.from_numpy(_writable(inputs[value["tensor"]]))
@@ -147,18 +140,7 @@ def _build(value: Facts, inputs: Arrays) -> Any:
         return function_of(value["function"])
     if "dtype" in value:
         return getattr(torch, value["dtype"])
-    return set(value["set"]) if "set" in value else _plain_data(value["literal"])
-
-
-def _plain_data(value: Any) -> Any:
-    """Nested plain values, made anew for each call; an object with nothing but a `tuple` is a tuple."""
-    if isinstance(value, list):
-        return [_plain_data(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"tuple"}:
-        return tuple(_plain_data(item) for item in value["tuple"])
-    return {name: _plain_data(item) for name, item in value.items()}
+    return literal_eval(value["literal"])
 
 
 def _writable(array: np.ndarray) -> np.ndarray:
@@ -166,17 +148,13 @@ def _writable(array: np.ndarray) -> np.ndarray:
     return array if array.flags.writeable else array.copy()
 
 
-def _changed(tensor: torch.Tensor, before: np.ndarray, sent: Sent) -> Facts | None:
-    """An argument as facts, if it is not what it was."""
-    with suppress(Exception):  # what cannot be compared is not what it was
-        now = torch.Tensor.detach(tensor).numpy()
-        if (now.dtype, now.shape, now.tobytes()) == (before.dtype, before.shape, before.tobytes()):
-            return None
-    return _describe(tensor, sent)
-
-
 def _is_same(now: Any, was: Any) -> bool:
-    """An argument that is no tensor is as it was made; a function is so with what hangs on it."""
+    """An argument is as it was made; a function is so with what hangs on it."""
+    if isinstance(was, np.ndarray):
+        with suppress(Exception):  # what cannot be compared is not what it was
+            array = torch.Tensor.detach(now).numpy()
+            return (array.dtype, array.shape, array.tobytes()) == (was.dtype, was.shape, was.tobytes())
+        return False
     if isinstance(was, types.FunctionType):
         return vars(now) == vars(was) and (now.__code__, now.__defaults__) == (was.__code__, was.__defaults__)
     return bool(now == was)

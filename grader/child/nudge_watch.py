@@ -36,7 +36,9 @@ class _Beside:
     def __init__(self, values: np.ndarray) -> None:
         self.values = values.astype(complex).ravel()
         self.near = NEAR * float(np.abs(values).max(initial=0.0))
-        self.lines = _lines(values.astype(complex))
+        self.lines: list[np.ndarray] = []
+        if values.ndim > 1:
+            self.lines += [self.values.reshape(-1, values.shape[-1]), self.values.reshape(len(values), -1).T]
         self.points: set[bytes] = set()
         self.shifts: set[bytes] = set()  # the points whose moved entries are moved by one step
         self.shifted = np.zeros(values.size, bool)
@@ -63,7 +65,7 @@ class _Beside:
             self.numbers += 1
             if 0 < abs(steps[place]) <= self.near:
                 self.scalars[_size(steps[place], SCALARS_ALIKE)].add(place)
-        elif size and array.size // size <= MOST_POINTS and _ends_with(array.shape, size):
+        elif 0 < size <= array.size <= MOST_POINTS * size and size in accumulate(array.shape[::-1], mul, initial=1):
             steps = array.reshape(-1, size) - self.values
             lengths = np.abs(steps)
             if lengths.any():  # most arrays are arguments as they are
@@ -73,7 +75,8 @@ class _Beside:
         elif array.ndim == 1:
             for lines in self.lines:
                 if lines.shape[1] == array.size >= LEAST:
-                    self._count_lines(array - lines)
+                    most = np.abs(array - lines).max(1)
+                    self.points |= {step.tobytes() for step in (array - lines)[(most > 0) & (most <= self.near)]}
 
     def _count(self, step: np.ndarray, lengths: np.ndarray) -> None:
         moved = np.flatnonzero(lengths)
@@ -85,10 +88,6 @@ class _Beside:
                 self.shifts.add(step.tobytes())
                 self.shifted[moved] = True
 
-    def _count_lines(self, steps: np.ndarray) -> None:
-        most = np.abs(steps).max(1)
-        self.points |= {steps[line].tobytes() for line in np.flatnonzero((most > 0) & (most <= self.near))}
-
 
 def _size(step: complex, alike: float) -> int:
     """A number for the size of a step, the same for sizes that are alike."""
@@ -98,16 +97,6 @@ def _size(step: complex, alike: float) -> int:
 def _most(moved: Mapping[int, set[int]]) -> int:
     """How many entries the most usual step moved."""
     return max(map(len, moved.values()), default=0)
-
-
-def _lines(values: np.ndarray) -> list[np.ndarray]:
-    """The rows of an array, and its columns, where it has them."""
-    return [values.reshape(-1, values.shape[-1]), values.reshape(len(values), -1).T] if values.ndim > 1 else []
-
-
-def _ends_with(shape: tuple[int, ...], size: int) -> bool:
-    """Its last axes together have so many entries."""
-    return size in accumulate(reversed(shape), mul, initial=1)
 
 
 class NudgeWatch(TorchFunctionMode):

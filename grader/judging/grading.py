@@ -109,18 +109,15 @@ class Grader:
             on_judged(judge)
         return result
 
-    def settled_together(self, submission: Iterable[Part], worker: Worker) -> dict[str, ExerciseResult]:
-        """What is plain where the exercises of a submission share one child; whatever is not is to be asked alone."""
-        together = self.together(submission, worker)
-        return together.settled(together.run())
-
     def together(self, submission: Iterable[Part], worker: Worker) -> Together:
-        """The exercises of a submission that can share one child; none where some trials cannot be made."""
+        """The exercises of a submission that can share one child; none where some trials cannot be made.
+
+        Whatever is not settled then is to be asked alone.
+        """
         codes = []
         for exercise, content, beside in submission:
-            if not exercise.is_quiz:
-                with contextlib.suppress(UnreadableSource):
-                    codes.append(self._code(exercise, content, beside, worker))
+            with contextlib.suppress(UnreadableSource):
+                codes += [] if exercise.is_quiz else [self._code(exercise, content, beside, worker)]
         with contextlib.suppress(SpecError), one_thread():
             return Together.of(codes if len(codes) > 1 else [])
         return Together.of([])

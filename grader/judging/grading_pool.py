@@ -219,10 +219,11 @@ def _serve(
             submission = [(course.find(part.exercise), part.content, part.beside) for part in connection.recv()]
             with _budget(course.policy.time_limit):
                 worker = worker or stack.enter_context(start_worker(isolation))
-                passed = grader.settled_together(submission, worker)
+                together = grader.together(submission, worker)
+                settled = together.settled(together.run())
             for exercise, content, beside in submission:
                 with _budget(course.policy.time_limit):
-                    result = passed.get(exercise.id) or _grade(grader, exercise, content, worker, beside)
+                    result = settled.get(exercise.id) or _grade(grader, exercise, content, worker, beside)
                 record = {**result.record, "printed": result.printed, "notes": result.notes}
                 connection.send_bytes(json.dumps(record).encode())
 

@@ -123,9 +123,10 @@ class Together:
         for code, each in zip(self.codes, replies, strict=True):
             with suppress(Exception), one_thread(), np.errstate(all="ignore"):
                 judge = code.judge(protocol.Frame(each, reply.arrays))
-                if judge.is_plain():  # which is seen at once
-                    found[code.exercise.id] = code.without_room(judge.result())
-        return {name: result for name, result in found.items() if result.status in ("passed", "todo")}
+                result = code.without_room(judge.result()) if judge.is_plain() else None  # which is seen at once
+                if result is not None and result.status in ("passed", "todo"):
+                    found[code.exercise.id] = result
+        return found
 
 
 def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
@@ -137,11 +138,4 @@ def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
         return {"function": value.source}
     if isinstance(value, Dtype):
         return {"dtype": value.name}
-    return {"set": sorted(value)} if isinstance(value, frozenset) else {"literal": _plain_data(value)}
-
-
-def _plain_data(value: Any) -> Any:
-    """Nested lists and tuples as JSON holds them: a tuple is an object, so that it comes back as one."""
-    if isinstance(value, tuple):
-        return {"tuple": [_plain_data(item) for item in value]}
-    return [_plain_data(item) for item in value] if isinstance(value, list) else value
+    return {"literal": repr(set(value) if isinstance(value, frozenset) else value)}

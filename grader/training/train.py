@@ -82,9 +82,9 @@ def _step_yours(trained: Trained, first: int, last: int, modules: Mapping[str, s
     arrays = [curve.state.numpy(), *(value.numpy() for value in data.values())]
     arguments = [
         ["state", {"tensor": 0, "g": None}],
-        ["first", {"literal": first}],
-        ["last", {"literal": last}],
-        ["names", {"literal": list(data)}],
+        ["first", {"literal": repr(first)}],
+        ["last", {"literal": repr(last)}],
+        ["names", {"literal": repr(list(data))}],
         *([f"data[{number}]", {"tensor": number + 1, "g": None}] for number in range(len(data))),
     ]
     header = {
