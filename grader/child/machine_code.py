@@ -73,12 +73,12 @@ class Code:
         """
         pages = os.memfd_create("code", os.MFD_ALLOW_SEALING)
         try:
-            runs = [(first, last, self._overwritten(first, last)) for first, last in self._runs()]
-            for _, _, content in runs:
-                os.write(pages, content)
+            runs = self._runs()
+            for first, last in runs:
+                os.write(pages, self._overwritten(first, last))
             fcntl.fcntl(pages, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
             at = 0
-            for first, last, _ in runs:
+            for first, last in runs:
                 map_code(first, last - first, pages, at)
                 at += last - first
         finally:
@@ -124,12 +124,11 @@ def _functions(path: str, named: Named) -> np.ndarray:
         table, names = tables[0], sections[tables[0]["link"]]
         symbols = np.frombuffer(content[table["offset"] : table["offset"] + table["size"]], SYMBOL)
         functions = symbols[(symbols["info"] & 15 == FUNCTION) & (symbols["size"] > 0) & (symbols["section"] > 0)]
-        which = np.full(len(functions), -1)
-        for index, (literal, pattern) in enumerate(named.items()):
-            which[np.isin(functions["name"], _names(content, names, literal, pattern))] = index
-    kept, gone = functions[which < 0], functions[which >= 0]
+        matching = _matching(content, names, named)
+    goes = np.isin(functions["name"], list(matching))
+    kept, gone = functions[~goes], functions[goes]
     places = gone["value"].astype(int) - int(first["address"]) + int(first["offset"])
-    found = np.stack([places, gone["size"].astype(int), which[which >= 0]], axis=1)
+    found = np.stack([places, gone["size"].astype(int), [matching[name] for name in gone["name"].tolist()]], axis=1)
     return found[~np.isin(gone["value"], kept["value"])]
 
 
@@ -139,15 +138,15 @@ def _table(content: mmap.mmap, where: tuple[tuple[int, str], ...], kind: np.dtyp
     return np.frombuffer(content[place : place + number * kind.itemsize], kind)
 
 
-def _names(content: mmap.mmap, table: Any, literal: bytes, pattern: re.Pattern[bytes]) -> list[int]:
-    """Where in the table of names the matching ones begin."""
+def _matching(content: mmap.mmap, table: Any, named: Named) -> dict[int, int]:
+    """Where in the table of names each one that matches begins, and the number of its pattern."""
     first, last = int(table["offset"]), int(table["offset"] + table["size"])
-    found = []
-    at = content.find(literal, first, last)
-    while at >= 0:
-        start, end = content.rfind(b"\0", first, at) + 1, content.find(b"\0", at)
-        name = content[start:end]
-        if pattern.search(name) and not DESTRUCTOR.search(name):
-            found.append(start - first)
-        at = content.find(literal, end, last)
+    found = {}
+    for index, (literal, pattern) in enumerate(named.items()):
+        end = first
+        while (at := content.find(literal, end, last)) >= 0:
+            start, end = content.rfind(b"\0", first, at) + 1, content.find(b"\0", at)
+            name = content[start:end]
+            if pattern.search(name) and not DESTRUCTOR.search(name):
+                found[start - first] = index
     return found
