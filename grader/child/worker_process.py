@@ -25,7 +25,6 @@ import torch
 
 from . import plain_torch, protocol, warm_memory
 from .accident_limits import Memory, forbid_accidents, forget_inherited_signals, limit
-from .control_channel import ERROR, JOB, READY, REFUSED, STARTED, STATUS
 from .job_answer import answer
 from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, fork, prctl
 
@@ -56,21 +55,22 @@ def main() -> None:
 
 
 def serve_fork(control: socket.socket, null: int, confinement: Confinement | None = None) -> None:
-    """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another."""
+    """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another.
+
+    It says in packets: once that it is ready; for each job a handle of the child, and when that has ended, its exit
+    code and its processor time in milliseconds. Where the system refuses a child: the number of the error.
+    """
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     forbid_accidents()
     parent, in_use = os.getpid(), Memory.in_use()
     _silence(null)  # until here, it has words for whatever keeps it from being ready
-    control.sendall(READY)
-    while True:
-        message, fds, _, _ = socket.recv_fds(control, 1, 2)
-        if message != JOB:  # nothing at all, once the grader has ended
-            return
+    control.send(b"ready")
+    while fds := socket.recv_fds(control, 1, 2)[1]:  # nothing at all, once the grader has ended
         job, result = fds
         try:
             pid = fork()
         except OSError as error:
-            pid, refusal = -1, REFUSED + ERROR.pack(error.errno)
+            pid, refusal = -1, str(error.errno).encode()
         if pid == 0:
             control.close()
             _child(parent, job, result, confinement, in_use)
@@ -79,13 +79,13 @@ def serve_fork(control: socket.socket, null: int, confinement: Confinement | Non
         if pid > 0:
             _oversee_child(control, pid)
         else:
-            control.sendall(refusal)
+            control.send(refusal)
 
 
 def _oversee_child(control: socket.socket, pid: int) -> None:
     """Report how a child ends; it is killed if the grader ends before it."""
     handle = os.pidfd_open(pid)
-    socket.send_fds(control, [STARTED], [handle])
+    socket.send_fds(control, [b"started"], [handle])
     waiting = select.poll()
     waiting.register(handle, select.POLLIN)
     waiting.register(control, select.POLLIN)
@@ -95,7 +95,7 @@ def _oversee_child(control: socket.socket, pid: int) -> None:
     _, status, used = os.wait4(pid, 0)
     _kill_strays()
     code = os.waitstatus_to_exitcode(status)
-    control.sendall(STATUS.pack(max(code, 0), max(-code, 0), round(1000 * (used.ru_utime + used.ru_stime))))
+    control.send(b"%d %d" % (code, round(1000 * (used.ru_utime + used.ru_stime))))
 
 
 def _kill_strays() -> None:

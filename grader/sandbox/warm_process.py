@@ -73,9 +73,10 @@ class WarmProcess(ABC):
         self.in_box, self.owner, self.is_ready = isolation == "box", os.getpid(), False
         command, environment = _command(arguments, isolation), _environment(isolation)
         self.words = _file_for_words()  # closed in `close`
-        to = self.words or subprocess.DEVNULL
         try:
-            self.popen = subprocess.Popen(command, stderr=to, env=environment, start_new_session=True, **streams)
+            self.popen = subprocess.Popen(
+                command, stderr=self.words or subprocess.DEVNULL, env=environment, start_new_session=True, **streams
+            )
         except OSError as error:
             if self.words:
                 self.words.close()
@@ -113,15 +114,16 @@ class WarmProcess(ABC):
 
     def close(self) -> None:
         """Kill the process, its children and its session; wait until all of them have ended."""
-        children = self._children()
+        children: list[int] = []  # handles of them, where the platform has such
+        with contextlib.suppress(OSError, AttributeError):
+            children += map(os.pidfd_open, _children_of(self.popen.pid))
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.kill()
         self.popen.wait()
         for child in children:  # the first process of a box takes everything in it along
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                signal.pidfd_send_signal(child, signal.SIGKILL)
+            kill(child)
             readable(child, END_LIMIT)
             os.close(child)
         if self.words:
@@ -137,14 +139,7 @@ class WarmProcess(ABC):
             return ""
         if self.in_box and code > OF_A_SHELL:
             code = OF_A_SHELL - code
-        return how_it_ended(max(code, 0), max(-code, 0))
-
-    def _children(self) -> list[int]:
-        """Handles of its children, where the platform has such handles."""
-        found: list[int] = []
-        with contextlib.suppress(OSError, AttributeError):
-            found += map(os.pidfd_open, _children_of(self.popen.pid))
-        return found
+        return how_it_ended(code)
 
     def _why_it_ended(self) -> InfrastructureError:
         """How a process ended that was not ready yet, and its last words."""
@@ -239,17 +234,17 @@ def checked(frame: bytes, ended: str) -> Reply:
         return Reply("crash", detail=ended or str(error))
 
 
-def how_it_ended(code: int, number: int) -> str:
-    """An exit code or signal number in words."""
-    if number == signal.SIGILL:
+def kill(child: int) -> None:
+    """End the process of such a handle, if it has not ended."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        signal.pidfd_send_signal(child, signal.SIGKILL)
+
+
+def how_it_ended(code: int) -> str:
+    """An exit code in words, or the number of a signal, which is below zero."""
+    if code >= 0:
+        return f"the process ended itself with exit code {code}"
+    if code == -signal.SIGILL:
         return "the process was ended by SIGILL: what differentiates in torch is not there in graded runs"
-    if number:
-        return f"the process was ended by {_signal_name(number)}"
-    return f"the process ended itself with exit code {code}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    names = {number.value: number.name for number in signal.Signals}
+    return f"the process was ended by {names.get(-code, f'signal {-code}')}"
