@@ -31,6 +31,8 @@ from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, fork, prctl
 if TYPE_CHECKING:
     from .confinement import Confinement
 
+PATCHABLE = (builtins, math, np, torch, torch.Tensor, torch.nn.functional, torch.linalg)
+"""What learner code may patch by accident or habit, and the next job would trip over."""
 SPECIALIZED = 12  # times that code runs before Python has specialized it
 
 
@@ -122,7 +124,7 @@ def _child(parent: int, job: int, result: int, confinement: Confinement | None, 
         frame = mmap.mmap(job, 0, mmap.MAP_PRIVATE)  # arrays can be written to where they lie
         os.close(job)
         header, arrays = protocol.unpack(frame)
-        limit(header, in_use.and_more(len(frame)))
+        limit(header, Memory(*(size + len(frame) for size in in_use)))
         if confinement is not None:
             result = confinement.enter(result)
         gc.enable()
@@ -143,33 +145,27 @@ def serve_pipe(null: int) -> None:
     replies.write(protocol.pack({"ready": True}))
     replies.flush()
     gc.enable()
-    originals: list[tuple[Any, dict[str, Any]]] = []
+    originals = [(owner, dict(vars(owner))) for owner in PATCHABLE]
     modules: dict[str, Any] = {}
     while (frame := protocol.read_frame(jobs)) is not None:
         header, arrays = protocol.unpack(frame)
-        if not originals:
+        if not modules:
             limit({**header, "time_limit": None}, Memory.in_use())
-            originals = [(owner, dict(vars(owner))) for owner in _patchable()]
             modules = dict(sys.modules)
         replies.writelines(answer(header, arrays))
         replies.flush()
         sys.modules.update(modules)
-        _undo_patches(originals)
+        for owner, attributes in originals:
+            _undo_patches(owner, attributes)
         plain_torch.reset()
 
 
-def _patchable() -> list[Any]:
-    """What learner code may patch by accident or habit, and the next job would trip over."""
-    return [builtins, math, np, torch, torch.Tensor, torch.nn.functional, torch.linalg]
-
-
-def _undo_patches(originals: list[tuple[Any, dict[str, Any]]]) -> None:
-    for owner, attributes in originals:
-        now = vars(owner)
-        for name in [name for name, value in attributes.items() if now.get(name) is not value]:
-            setattr(owner, name, attributes[name])
-        for name in [name for name in now if isinstance(owner, type) and name not in attributes]:
-            delattr(owner, name)
+def _undo_patches(owner: Any, attributes: dict[str, Any]) -> None:
+    now = vars(owner)
+    for name in [name for name, value in attributes.items() if now.get(name) is not value]:
+        setattr(owner, name, attributes[name])
+    for name in [name for name in now if isinstance(owner, type) and name not in attributes]:
+        delattr(owner, name)
 
 
 def _settle(*, strict: bool) -> None:
