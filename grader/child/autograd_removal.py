@@ -150,7 +150,9 @@ def _remove_code(found: Iterable[Any]) -> None:
         if not isinstance(function, types.FunctionType) or function in seen:
             continue
         seen.add(function)
-        waiting += [cell.cell_contents for cell in function.__closure__ or () if _holds_formula(cell)]
+        for cell in function.__closure__ or ():
+            with contextlib.suppress(ValueError):  # an empty cell
+                waiting += [cell.cell_contents] if FORMULA.search(getattr(cell.cell_contents, "__name__", "")) else []
         function.__code__ = _raise_removed.__code__.replace(co_freevars=function.__code__.co_freevars)
         vars(function).clear()
 
@@ -159,11 +161,3 @@ def _raise_removed(*_arguments: object, **_options: object) -> NoReturn:
     from grader.child.no_autograd import refuse  # it runs among the globals of the function whose code it replaces
 
     refuse()
-
-
-def _holds_formula(cell: types.CellType) -> bool:
-    try:
-        content = cell.cell_contents
-    except ValueError:  # an empty cell
-        return False
-    return FORMULA.search(getattr(content, "__name__", "")) is not None

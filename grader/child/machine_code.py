@@ -71,36 +71,33 @@ class Code:
         Raises:
             OSError: the system does not let a process change its code.
         """
-        pages = os.memfd_create("code", os.MFD_ALLOW_SEALING)
+        pages, runs = os.memfd_create("code", os.MFD_ALLOW_SEALING), self._overwritten()
         try:
-            runs = self._runs()
-            for first, last in runs:
-                os.write(pages, self._overwritten(first, last))
+            for content in runs.values():
+                os.write(pages, content)
             fcntl.fcntl(pages, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
             at = 0
-            for first, last in runs:
-                map_code(first, last - first, pages, at)
-                at += last - first
+            for address, content in runs.items():
+                map_code(address, len(content), pages, at)
+                at += len(content)
         finally:
             os.close(pages)
 
-    def _runs(self) -> list[tuple[int, int]]:
-        """First and last address of whole pages around the functions; those with little between them are one run."""
-        spans = self.spans[np.argsort(self.spans[:, 0])]
-        firsts, lasts = spans[:, 0] // PAGE * PAGE, -(-spans[:, :2].sum(1) // PAGE) * PAGE
-        ends = np.maximum.accumulate(lasts)
-        cuts = np.flatnonzero(firsts[1:] - ends[:-1] > APART * PAGE) + 1
-        return (
-            list(zip(firsts[[0, *cuts]].tolist(), ends[[*(cuts - 1), -1]].tolist(), strict=True)) if len(spans) else []
-        )
-
-    def _overwritten(self, first: int, last: int) -> bytearray:
-        """What is in memory from one address to another, less the functions."""
-        content = bytearray(ctypes.string_at(first, last - first))
+    def _overwritten(self) -> dict[int, bytearray]:
+        """Whole pages around the functions, less these, by address; those with little between them are one run."""
+        runs: dict[int, bytearray] = {}
+        first = end = 0
         illegal = bytes([ILLEGAL[os.uname().machine]])
-        for address, size, _ in self.spans[(self.spans[:, 0] >= first) & (self.spans[:, 0] < last)].tolist():
-            content[address - first : address - first + size] = illegal * size
-        return content
+        for address, size, _ in sorted(self.spans.tolist()):
+            page, last = address // PAGE * PAGE, -(-(address + size) // PAGE) * PAGE
+            if not runs or page - end > APART * PAGE:
+                first = end = page
+                runs[first] = bytearray()
+            if last > end:
+                runs[first] += ctypes.string_at(end, last - end)
+                end = last
+            runs[first][address - first : address - first + size] = illegal * size
+        return runs
 
     @staticmethod
     def ends_by(address: int) -> int:

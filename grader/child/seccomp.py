@@ -103,21 +103,17 @@ def _allowed(rule: Filtered, number: int) -> list[tuple[int, int, int, int]]:
     return [(EQUAL, 0, len(check), number), *check]
 
 
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
-
-
 class Filter:
     """A program in memory, ready to be put in force after a fork."""
 
     def __init__(self, machine: str) -> None:
         content = program(machine)
         self.buffer = ctypes.create_string_buffer(content, len(content))
-        self.program = _Program(len(content) // 8, ctypes.addressof(self.buffer))
+        self.program = struct.pack("HP", len(content) // 8, ctypes.addressof(self.buffer))  # `struct sock_fprog`
 
     def apply(self) -> None:
         """Filter this thread, for ever; no_new_privs must be set."""
-        prctl(PR_SET_SECCOMP, MODE_FILTER, ctypes.byref(self.program))
+        prctl(PR_SET_SECCOMP, MODE_FILTER, self.program)
 
 
 def missing() -> str:

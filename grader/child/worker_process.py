@@ -102,16 +102,13 @@ def _oversee_child(control: socket.socket, pid: int) -> None:
 
 def _kill_strays() -> None:
     """End everything the child started: as subreaper, this process inherits what it left behind."""
-    while True:
-        try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            with open(f"/proc/self/task/{os.getpid()}/children") as children:
-                for child in children.read().split():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(int(child), signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                with open(f"/proc/self/task/{os.getpid()}/children") as children:
+                    for child in children.read().split():
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(int(child), signal.SIGKILL)
 
 
 def _child(parent: int, job: int, result: int, confinement: Confinement | None, in_use: Memory) -> NoReturn:
@@ -187,9 +184,10 @@ def _settle(*, strict: bool) -> None:
 def _rehearse(times: int) -> None:
     """Answer a job as a child does: what it loads, caches and specializes on the way is here before the fork."""
     array = np.ones((2, 2), np.float32)
+    code = "import torch\ndef warm(x):\n    x.g = (x.t() @ x.g).sum(0) + torch.ones(1)\n"
+    job: dict[str, Any] = {"cells": [code], "cell_limit": None, "filename": "warm.py", "function": "warm"}
     plain = {"arguments": [["x", {"tensor": 0, "g": 1}]], "meter": False}
-    calls = [plain, {**plain, "meter": True}]
-    job = {**_REHEARSAL, "calls": calls, "watched": {**plain, "nudges": True}}
+    job |= {"time_limit": 60, "calls": [plain, {**plain, "meter": True}], "watched": {**plain, "nudges": True}}
     for _ in range(times):
         answer(*protocol.unpack(protocol.pack(job, [array, array])))
 
@@ -198,12 +196,3 @@ def _silence(null: int) -> None:
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     os.close(null)
-
-
-_REHEARSAL: dict[str, Any] = {
-    "cells": ["import torch\ndef warm(x):\n    x.g = (x.t() @ x.g).sum(0) + torch.ones(1)\n"],
-    "cell_limit": None,
-    "filename": "warm.py",
-    "function": "warm",
-    "time_limit": 60,
-}

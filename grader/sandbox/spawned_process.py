@@ -38,24 +38,19 @@ class SpawnedProcess(WarmProcess):
             return None
 
     def answer(self, job: bytes, time_limit: float, running: Running) -> Reply:
-        started = time.monotonic()
-        reply = self._reply(job, time_limit, running)
-        self.is_spent |= reply.end != "answered" or time.monotonic() - started >= time_limit
-        return reply
-
-    def _reply(self, job: bytes, time_limit: float, running: Running) -> Reply:
+        started, frame = time.monotonic(), None
         try:
-            with running(self._end):
+            with running(self._end), contextlib.suppress(OSError):
                 self.jobs.write(job)
                 self.jobs.flush()
                 frame = self.replies.get(timeout=time_limit + GRACE)
         except queue.Empty:
-            return Reply("timeout")
-        except OSError:
-            frame = None
-        if frame is None:
-            return Reply("crash", detail=self.ending() or "it wrote into the grader's channel")
-        return checked(frame, "")
+            reply = Reply("timeout")
+        else:
+            ended = "" if frame else self.ending() or "it wrote into the grader's channel"
+            reply = checked(frame or b"", ended)
+        self.is_spent |= reply.end != "answered" or time.monotonic() - started >= time_limit
+        return reply
 
     def _end(self) -> None:
         self.is_spent = True
