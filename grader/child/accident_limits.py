@@ -39,8 +39,7 @@ class Memory(NamedTuple):
         if sys.platform != "linux":
             return cls()
         status = Path("/proc/self/status").read_text()
-        found = dict(re.findall(r"^(VmSize|VmData):\s*(\d+) kB", status, re.MULTILINE))
-        return cls(1024 * int(found["VmSize"]), 1024 * int(found["VmData"]))
+        return cls(*(1024 * int(size) for size in re.findall(r"^Vm(?:Size|Data):\s*(\d+) kB", status, re.MULTILINE)))
 
 
 def forget_inherited_signals() -> None:

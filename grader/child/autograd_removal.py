@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
+import numpy as np
 import torch
 import torch._decomp
 import torch.masked
@@ -27,8 +28,7 @@ from torch.library import fallthrough_kernel
 
 from grader.errors import InfrastructureError
 
-from . import no_autograd, preloaded_modules
-from .machine_code import Code
+from . import machine_code, no_autograd, preloaded_modules
 
 TESTED = ("2.13.0",)
 """The torch versions that tests/test_autograd_removal.py and tests/thorough/test_every_road.py were run with."""
@@ -83,30 +83,30 @@ def remove() -> None:
     _remove_code(_formulas())
     preloaded_modules.ban()
     try:
-        code = Code.of(LIBRARY, COMPILED)
-        code.overwrite()
+        functions = machine_code.functions(LIBRARY, COMPILED)
+        machine_code.overwrite(functions)
     except (OSError, ValueError) as error:
         raise InfrastructureError(
             f"torch's differentiation cannot be removed here ({error}): nothing is graded."
         ) from error
-    _check(code)
+    _check(functions)
 
 
-def _check(code: Code) -> None:
+def _check(functions: np.ndarray) -> None:
     """Call a function of each kind, in a child that must die of it."""
     left = []
     for index, literal in enumerate(COMPILED):
-        addresses = code.spans[code.spans[:, 2] == index, 0].tolist()
+        addresses = functions[functions[:, 2] == index, 0].tolist()
         probed = addresses[:1] + addresses[-1:]
-        if not probed or not all(_dies_of(code, address) for address in probed):
+        if not probed or not all(_dies_of(address) for address in probed):
             left.append(literal.decode())
     if left:
         raise InfrastructureError(f"torch can still differentiate here ({', '.join(left)}): nothing is graded.")
 
 
-def _dies_of(code: Code, address: int) -> bool:
+def _dies_of(address: int) -> bool:
     """Whoever calls this function dies of it; asked twice, as the first may be ended by somebody else."""
-    return any(code.ends_by(address) == signal.SIGILL for _ in range(2))
+    return any(machine_code.ends_by(address) == signal.SIGILL for _ in range(2))
 
 
 def _pass_by_recording() -> None:

@@ -14,9 +14,8 @@ import os
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -38,79 +37,76 @@ DESTRUCTOR = re.compile(rb"D[012]Ev$")  # they run when the process ends
 Named = Mapping[bytes, re.Pattern[bytes]]
 
 
-@dataclass(frozen=True)
-class Code:
-    """Functions in this process's memory: the address and the size of each, and which of the names it was found by."""
+def functions(library: str, named: Named) -> np.ndarray:
+    """The functions of a loaded library whose mangled names match; but none that the linker folded with another.
 
-    spans: np.ndarray
+    The address and the size of each, and the number of the pattern that it was found by, [functions, 3].
 
-    @classmethod
-    def of(cls, library: str, named: Named) -> Self:
-        """The functions of a loaded library whose mangled names match; but none that the linker folded with another.
+    Args:
+        named: patterns of names, each with a literal that is in every name it matches.
 
-        Args:
-            named: patterns of names, each with a literal that is in every name it matches.
-
-        Raises:
-            OSError: the library's file cannot be read.
-            ValueError: the library is not loaded, or its file has no symbol table.
-        """
-        maps = [line.split(maxsplit=5) for line in Path("/proc/self/maps").read_text().splitlines()]
-        mine = [fields for fields in maps if fields[-1].endswith(f"/{library}")]
-        if sum("x" in fields[1] for fields in mine) != 1:
-            raise ValueError(f"{library} is not loaded in one piece")
-        found = _functions(mine[0][5], named)
-        found[:, 0] += int(mine[0][0].split("-")[0], 16)
-        return cls(found)
-
-    def overwrite(self) -> None:
-        """Take their code out, for good: other pages come in the place of theirs.
-
-        These are shared, so that no fork has to copy what is known of each page, and sealed against writing.
-
-        Raises:
-            OSError: the system does not let a process change its code.
-        """
-        pages, runs = os.memfd_create("code", os.MFD_ALLOW_SEALING), self._overwritten()
-        try:
-            for content in runs.values():
-                os.write(pages, content)
-            fcntl.fcntl(pages, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-            at = 0
-            for address, content in runs.items():
-                map_code(address, len(content), pages, at)
-                at += len(content)
-        finally:
-            os.close(pages)
-
-    def _overwritten(self) -> dict[int, bytearray]:
-        """Whole pages around the functions, less these, by address; those with little between them are one run."""
-        runs: dict[int, bytearray] = {}
-        first = end = 0
-        illegal = bytes([ILLEGAL[os.uname().machine]])
-        for address, size, _ in sorted(self.spans.tolist()):
-            page, last = address // PAGE * PAGE, -(-(address + size) // PAGE) * PAGE
-            if not runs or page - end > APART * PAGE:
-                first = end = page
-                runs[first] = bytearray()
-            if last > end:
-                runs[first] += ctypes.string_at(end, last - end)
-                end = last
-            runs[first][address - first : address - first + size] = illegal * size
-        return runs
-
-    @staticmethod
-    def ends_by(address: int) -> int:
-        """The signal that ends a child which calls a function; 0 if it returns."""
-        pid = fork()
-        if pid == 0:
-            prctl(PR_SET_DUMPABLE, 0)  # its end leaves no file behind
-            ctypes.CFUNCTYPE(None)(address)()
-            os._exit(0)
-        return max(-os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+    Raises:
+        OSError: the library's file cannot be read.
+        ValueError: the library is not loaded, or its file has no symbol table.
+    """
+    maps = [line.split(maxsplit=5) for line in Path("/proc/self/maps").read_text().splitlines()]
+    mine = [fields for fields in maps if fields[-1].endswith(f"/{library}")]
+    if sum("x" in fields[1] for fields in mine) != 1:
+        raise ValueError(f"{library} is not loaded in one piece")
+    found = _symbols(mine[0][5], named)
+    found[:, 0] += int(mine[0][0].split("-")[0], 16)
+    return found
 
 
-def _functions(path: str, named: Named) -> np.ndarray:
+def overwrite(functions: np.ndarray) -> None:
+    """Take the code of functions out, for good: other pages come in the place of theirs.
+
+    These are shared, so that no fork has to copy what is known of each page, and sealed against writing.
+
+    Raises:
+        OSError: the system does not let a process change its code.
+    """
+    pages, runs = os.memfd_create("code", os.MFD_ALLOW_SEALING), _overwritten(functions)
+    try:
+        for content in runs.values():
+            os.write(pages, content)
+        fcntl.fcntl(pages, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        at = 0
+        for address, content in runs.items():
+            map_code(address, len(content), pages, at)
+            at += len(content)
+    finally:
+        os.close(pages)
+
+
+def _overwritten(functions: np.ndarray) -> dict[int, bytearray]:
+    """Whole pages around the functions, less these, by address; those with little between them are one run."""
+    runs: dict[int, bytearray] = {}
+    first = end = 0
+    illegal = bytes([ILLEGAL[os.uname().machine]])
+    for address, size, _ in sorted(functions.tolist()):
+        page, last = address // PAGE * PAGE, -(-(address + size) // PAGE) * PAGE
+        if not runs or page - end > APART * PAGE:
+            first = end = page
+            runs[first] = bytearray()
+        if last > end:
+            runs[first] += ctypes.string_at(end, last - end)
+            end = last
+        runs[first][address - first : address - first + size] = illegal * size
+    return runs
+
+
+def ends_by(address: int) -> int:
+    """The signal that ends a child which calls a function; 0 if it returns."""
+    pid = fork()
+    if pid == 0:
+        prctl(PR_SET_DUMPABLE, 0)  # its end leaves no file behind
+        ctypes.CFUNCTYPE(None)(address)()
+        os._exit(0)
+    return max(-os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+
+
+def _symbols(path: str, named: Named) -> np.ndarray:
     """Offset in memory, size and number of the pattern for each function that is to go, [functions, 3]."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
         segments, sections = _table(content, SEGMENTS, SEGMENT), _table(content, SECTIONS, SECTION)

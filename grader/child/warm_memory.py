@@ -23,13 +23,12 @@ _kept: list[object] = []
 
 
 def settle() -> None:
-    """Fill the holes for good, exempt what is there from garbage collection, and gather it into huge pages."""
+    """Fill the holes for good, and gather what is there into huge pages."""
     gc.collect()
     for size in range(STEP, LARGEST + 1, STEP):
         make = _maker(size)
         _kept.extend(make() for _ in range(HOLES // size))
     _fill_heap()
-    gc.freeze()
     gc.set_threshold(YOUNG)
     huge_pages()
 

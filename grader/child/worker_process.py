@@ -41,29 +41,23 @@ def main() -> None:
     isolation = sys.argv[3] if sys.argv[1] == "fork" else "none"
     forget_inherited_signals()
     null = os.open(os.devnull, os.O_RDWR)  # which the confined may not open
-    _settle(strict=isolation != "none")
+    confinement = _settle(isolation)
+    forbid_accidents()
+    if sys.platform == "linux":
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
     if sys.argv[1] == "pipe":
         serve_pipe(null)
-        return
-    control = socket.socket(fileno=int(sys.argv[2]))
-    if isolation == "none":
+    else:
         gc.freeze()
-        serve_fork(control, null)
-        return
-    from .confinement import prepare
-
-    warm_memory.settle()
-    serve_fork(control, null, prepare(with_landlock=isolation != "seccomp"))
+        serve_fork(socket.socket(fileno=int(sys.argv[2])), null, confinement)
 
 
-def serve_fork(control: socket.socket, null: int, confinement: Confinement | None = None) -> None:
+def serve_fork(control: socket.socket, null: int, confinement: Confinement | None) -> None:
     """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another.
 
     It says in packets: once that it is ready; for each job a handle of the child, and when that has ended, its exit
     code and its processor time in milliseconds. Where the system refuses a child: the number of the error.
     """
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
-    forbid_accidents()
     parent, in_use = os.getpid(), Memory.in_use()
     _silence(null)  # until here, it has words for whatever keeps it from being ready
     control.send(b"ready")
@@ -135,9 +129,6 @@ def serve_pipe(null: int) -> None:
     """Answer jobs from stdin on what was stdout; what learner code prints cannot reach it."""
     replies = os.fdopen(os.dup(1), "wb")
     jobs = os.fdopen(os.dup(0), "rb")
-    forbid_accidents()
-    if sys.platform == "linux":
-        prctl(PR_SET_CHILD_SUBREAPER, 1)
     _silence(null)
     replies.write(protocol.pack({"ready": True}))
     replies.flush()
@@ -165,20 +156,26 @@ def _undo_patches(owner: Any, attributes: dict[str, Any]) -> None:
         delattr(owner, name)
 
 
-def _settle(*, strict: bool) -> None:
-    """Leave every folder, and make torch plain; load what can never be loaded once no file can be opened."""
+def _settle(isolation: str) -> Confinement | None:
+    """Leave every folder, and make torch plain; load what can never be loaded once no file can be opened.
+
+    What confines a child comes back, unless nothing does.
+    """
     plain_torch.settle()
     os.chdir(os.sep)
     os.environ["LOGNAME"] = "learner"
-    if not strict:
+    if isolation == "none":
         _rehearse(1)
-        return
+        return None
     from . import autograd_removal, preloaded_modules
+    from .confinement import prepare
 
     torch.backends.mkldnn.set_flags(False)  # type: ignore[no-untyped-call]  # which writes machine code
     preloaded_modules.load()
     autograd_removal.remove()
     _rehearse(SPECIALIZED)
+    warm_memory.settle()
+    return prepare(with_landlock=isolation != "seccomp")
 
 
 def _rehearse(times: int) -> None:

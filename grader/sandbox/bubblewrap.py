@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 OF_THIS_PACKAGE = ("__init__.py", "errors.py", "child")
 HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage"  # malloc asks there; without them each fork takes twice as long
 WALLS = "--unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try --new-session".split()
-OF_ROOT = "--cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID".split()  # to stop being root, and nothing else
+OF_ROOT = "--cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID".split()  # what it needs to stop being root
 SYSTEM_LIBRARIES = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
 

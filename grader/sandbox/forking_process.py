@@ -69,9 +69,10 @@ class ForkingProcess(WarmProcess):
             with open(theirs, "wb", buffering=0), open(os.memfd_create("job"), "wb", buffering=0) as content:
                 child = self._child(job, content.fileno(), theirs)
             try:
-                with running(lambda: kill(child)):
-                    return self._outcome(child, reply, time_limit)
+                running(lambda: kill(child))
+                return self._outcome(child, reply, time_limit)
             finally:
+                running(None)
                 os.close(child)
 
     def _child(self, job: bytes, content: int, result: int) -> int:

@@ -40,7 +40,8 @@ class SpawnedProcess(WarmProcess):
     def answer(self, job: bytes, time_limit: float, running: Running) -> Reply:
         started, frame = time.monotonic(), None
         try:
-            with running(self._end), contextlib.suppress(OSError):
+            running(self._end)
+            with contextlib.suppress(OSError):
                 self.jobs.write(job)
                 self.jobs.flush()
                 frame = self.replies.get(timeout=time_limit + GRACE)
@@ -49,6 +50,8 @@ class SpawnedProcess(WarmProcess):
         else:
             ended = "" if frame else self.ending() or "it wrote into the grader's channel"
             reply = checked(frame or b"", ended)
+        finally:
+            running(None)
         self.is_spent |= reply.end != "answered" or time.monotonic() - started >= time_limit
         return reply
 

@@ -15,7 +15,6 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Self
@@ -38,7 +37,7 @@ KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "T
 KEPT_STRICTLY = ("LD_LIBRARY_PATH",)
 End = Literal["answered", "timeout", "crash"]
 STOPPED = frozenset("Tt")  # by a signal, or by a debugger
-Running = Callable[[Callable[[], None]], AbstractContextManager[None]]
+Running = Callable[[Callable[[], None] | None], None]
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,9 @@ class WarmProcess(ABC):
         self.in_box, self.owner, self.is_ready = isolation == "box", os.getpid(), False
         command, environment = _command(arguments, isolation), _environment(isolation)
         self.words = _file_for_words()  # closed in `close`
+        to = self.words or subprocess.DEVNULL
         try:
-            self.popen = subprocess.Popen(
-                command, stderr=self.words or subprocess.DEVNULL, env=environment, start_new_session=True, **streams
-            )
+            self.popen = subprocess.Popen(command, stderr=to, env=environment, start_new_session=True, **streams)
         except OSError as error:
             if self.words:
                 self.words.close()
@@ -91,7 +89,7 @@ class WarmProcess(ABC):
         """Answer one job frame within `time_limit` seconds.
 
         Args:
-            running: a context in which the job is running; it is told how the job can be ended.
+            running: it is told how the job can be ended while it is running, and `None` when it is over.
         """
 
     def await_ready(self) -> None:
@@ -117,9 +115,8 @@ class WarmProcess(ABC):
         children: list[int] = []  # handles of them, where the platform has such
         with contextlib.suppress(OSError, AttributeError):
             children += map(os.pidfd_open, _children_of(self.popen.pid))
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if hasattr(os, "killpg"):
-                os.killpg(self.popen.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError, PermissionError, AttributeError):  # the last one on Windows
+            os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.kill()
         self.popen.wait()
         for child in children:  # the first process of a box takes everything in it along
