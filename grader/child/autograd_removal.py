@@ -51,15 +51,9 @@ AUTOGRAD_KEYS = (
     "AutogradMPS AutogradHPU AutogradIPU AutogradLazy AutogradMTIA AutogradPrivateUse1 AutogradPrivateUse2 "
     "AutogradPrivateUse3 ADInplaceOrView"
 ).split()
-MODULES = (
-    "torch._decomp",
-    "torch.nn.grad",
-    "torch.masked",
-    "torch._functorch.autograd_function",
-    "torch._higher_order_ops",
-    "torch._lobpcg",
-    "torch._native",
-    "torch.nn.attention",
+MODULES = tuple(
+    "torch._decomp torch.nn.grad torch.masked torch._functorch.autograd_function torch._higher_order_ops "
+    "torch._lobpcg torch._native torch.nn.attention".split()
 )
 FORMULA = re.compile(r"backward|jvp|vjp|_input$|_weight$")
 _kept: dict[str, Any] = {}  # a registration lasts as long as its library
@@ -152,7 +146,8 @@ def _remove_code(found: Iterable[Any]) -> None:
         seen.add(function)
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # an empty cell
-                waiting += [cell.cell_contents] if FORMULA.search(getattr(cell.cell_contents, "__name__", "")) else []
+                if FORMULA.search(getattr(cell.cell_contents, "__name__", "")):
+                    waiting.append(cell.cell_contents)
         function.__code__ = _raise_removed.__code__.replace(co_freevars=function.__code__.co_freevars)
         vars(function).clear()
 

@@ -22,8 +22,7 @@ class Clock:
     """
 
     def __init__(self, seconds: float) -> None:
-        self.left = seconds
-        self.part, self.tick, self.ticks = 0.0, math.inf, 0
+        self.left, self.tick = seconds, math.inf
         self._begin()
 
     def __enter__(self) -> Self:

@@ -65,6 +65,11 @@ def huge_pages() -> None:
         _LIBC.madvise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), MADV_COLLAPSE)
 
 
+def children_of(pid: int) -> list[int]:
+    """The numbers of a process's children, where `/proc` tells; an `OSError` where not."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def _checked(result: int, what: str) -> int:
     if result == -1:
         number = ctypes.get_errno()

@@ -5,6 +5,7 @@ The filter is a classic BPF program (`linux/filter.h`, `linux/seccomp.h`) over o
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -135,8 +136,7 @@ def _refusal(machine: str) -> int:
         Filter(machine).apply()
     except OSError as error:
         return error.errno or errno.EINVAL
-    try:
+    with contextlib.suppress(PermissionError):
         os.getpgid(0)
-    except PermissionError:
-        return 0
-    return errno.ENOSYS
+        return errno.ENOSYS
+    return 0

@@ -26,7 +26,7 @@ import torch
 from . import plain_torch, protocol, warm_memory
 from .accident_limits import Memory, forbid_accidents, forget_inherited_signals, limit
 from .job_answer import answer
-from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, fork, prctl
+from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, children_of, fork, prctl
 
 if TYPE_CHECKING:
     from .confinement import Confinement
@@ -66,7 +66,8 @@ def serve_fork(control: socket.socket, null: int, confinement: Confinement | Non
         try:
             pid = fork()
         except OSError as error:
-            pid, refusal = -1, str(error.errno).encode()
+            pid = -1
+            control.send(str(error.errno).encode())
         if pid == 0:
             control.close()
             _child(parent, job, result, confinement, in_use)
@@ -74,8 +75,6 @@ def serve_fork(control: socket.socket, null: int, confinement: Confinement | Non
         os.close(result)
         if pid > 0:
             _oversee_child(control, pid)
-        else:
-            control.send(refusal)
 
 
 def _oversee_child(control: socket.socket, pid: int) -> None:
@@ -96,13 +95,12 @@ def _oversee_child(control: socket.socket, pid: int) -> None:
 
 def _kill_strays() -> None:
     """End everything the child started: as subreaper, this process inherits what it left behind."""
-    with contextlib.suppress(ChildProcessError):
+    with contextlib.suppress(ChildProcessError):  # once there is none
         while True:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                with open(f"/proc/self/task/{os.getpid()}/children") as children:
-                    for child in children.read().split():
-                        with contextlib.suppress(ProcessLookupError):
-                            os.kill(int(child), signal.SIGKILL)
+                for child in children_of(os.getpid()):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(child, signal.SIGKILL)
 
 
 def _child(parent: int, job: int, result: int, confinement: Confinement | None, in_use: Memory) -> NoReturn:

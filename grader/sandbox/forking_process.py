@@ -15,18 +15,7 @@ from pathlib import Path
 from grader.errors import InfrastructureError
 
 from .isolation import Isolation
-from .warm_process import (
-    GRACE,
-    LINGER,
-    Reply,
-    Running,
-    WarmProcess,
-    checked,
-    could_not_start,
-    how_it_ended,
-    kill,
-    readable,
-)
+from .warm_process import GRACE, LINGER, Reply, Running, WarmProcess, checked, could_not_start, kill, readable
 
 STATUS_LIMIT = 5.0
 SLICE = 0.25  # seconds
@@ -109,7 +98,7 @@ class ForkingProcess(WarmProcess):
             return Reply("timeout", cpu=cpu)
         if len(frame) > MAX_FRAME:
             return Reply("crash", detail="it sent more than a reply may hold")
-        found = checked(frame, how_it_ended(code))
+        found = checked(frame, code)
         killed = found.end == "crash" and not ours and -code in FROM_OUTSIDE
         return replace(found, killed=killed, cpu=cpu)
 

@@ -14,6 +14,8 @@ from grader.errors import ProtocolError
 from .isolation import Isolation
 from .warm_process import GRACE, LINGER, Reply, Running, WarmProcess, checked
 
+OVERWRITTEN = "it wrote into the grader's channel"
+
 
 class SpawnedProcess(WarmProcess):
     """A process that answers jobs itself; it is kept while it behaves and replaced after a crash or a timeout."""
@@ -48,8 +50,7 @@ class SpawnedProcess(WarmProcess):
         except queue.Empty:
             reply = Reply("timeout")
         else:
-            ended = "" if frame else self.ending() or "it wrote into the grader's channel"
-            reply = checked(frame or b"", ended)
+            reply = checked(frame) if frame else Reply("crash", detail=self.ending() or OVERWRITTEN)
         finally:
             running(None)
         self.is_spent |= reply.end != "answered" or time.monotonic() - started >= time_limit

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Self
 
+from grader.child.linux_calls import children_of
 from grader.errors import InfrastructureError, ProtocolError
 
 from .bubblewrap import PACKAGE, PACKAGES, command
@@ -114,7 +115,7 @@ class WarmProcess(ABC):
         """Kill the process, its children and its session; wait until all of them have ended."""
         children: list[int] = []  # handles of them, where the platform has such
         with contextlib.suppress(OSError, AttributeError):
-            children += map(os.pidfd_open, _children_of(self.popen.pid))
+            children += map(os.pidfd_open, children_of(self.popen.pid))
         with contextlib.suppress(ProcessLookupError, PermissionError, AttributeError):  # the last one on Windows
             os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.kill()
@@ -174,11 +175,7 @@ def states_below(pid: int) -> Iterator[tuple[int, str]]:
         pid = waiting.pop()
         with contextlib.suppress(OSError):
             yield pid, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-            waiting += _children_of(pid)
-
-
-def _children_of(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+            waiting += children_of(pid)
 
 
 def _command(arguments: Sequence[str], isolation: Isolation) -> list[str]:
@@ -219,10 +216,11 @@ def readable(fd: int, seconds: float) -> bool:
     return bool(poll.poll(max(seconds, 0) * 1000))
 
 
-def checked(frame: bytes, ended: str) -> Reply:
-    """The reply a frame makes, or how the process ended where there is no well-formed one."""
+def checked(frame: bytes, code: int | None = None) -> Reply:
+    """The reply a frame makes, or where there is no well-formed one how the process ended, if it has."""
     from grader.child import protocol
 
+    ended = "" if code is None else how_it_ended(code)
     if not frame:
         return Reply("crash", detail=ended)
     try:
