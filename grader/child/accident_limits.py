@@ -70,10 +70,6 @@ def limit(header: dict[str, Any], in_use: Memory) -> None:
     _learners["run"] = True
 
 
-def _refuse_thread(*_args: object, **_kwargs: object) -> NoReturn:
-    raise RuntimeError(NO_THREAD)
-
-
 def _is_importing() -> bool:
     """A module is being imported, which may read files beside its own."""
     frame: types.FrameType | None = sys._getframe(2)
@@ -95,11 +91,14 @@ def forbid_accidents() -> None:
         if event in FORBIDDEN and _learners["run"] and arguments[:1] != (os.devnull,) and not _is_importing():
             raise PermissionError(f"an exercise may not do this ({event})")
 
-    def refuse(*_args: object, **_kwargs: object) -> NoReturn:
+    def refuse_to_write(*_args: object, **_kwargs: object) -> NoReturn:
         raise PermissionError("an exercise may not write files")
+
+    def refuse_thread(*_args: object, **_kwargs: object) -> NoReturn:
+        raise RuntimeError(NO_THREAD)
 
     sys.addaudithook(watch)
     torch: Any = sys.modules["torch"]
-    torch.save = refuse  # its C++ writer raises no audit event
+    torch.save = refuse_to_write  # its C++ writer raises no audit event
     for name in {"_start_new_thread", "_start_joinable_thread"} & vars(threading).keys():
-        setattr(threading, name, _refuse_thread)  # nor does the start of a thread
+        setattr(threading, name, refuse_thread)  # nor does the start of a thread

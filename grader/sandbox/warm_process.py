@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Self
@@ -72,7 +72,9 @@ class WarmProcess(ABC):
     def __init__(self, arguments: Sequence[str], isolation: Isolation, **streams: Any) -> None:
         self.in_box, self.owner, self.is_ready = isolation == "box", os.getpid(), False
         command, environment = _command(arguments, isolation), _environment(isolation)
-        self.words = _file_for_words()  # closed in `close`
+        self.words: IO[bytes] | None = None
+        with contextlib.suppress(OSError):  # where no file can be made, it has no last words
+            self.words = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
         to = self.words or subprocess.DEVNULL
         try:
             self.popen = subprocess.Popen(command, stderr=to, env=environment, start_new_session=True, **streams)
@@ -160,14 +162,6 @@ def could_not_start(why: str) -> InfrastructureError:
     return InfrastructureError(f"the worker process could not start: {why}. Run the same command again.")
 
 
-def _file_for_words() -> IO[bytes] | None:
-    """Where the process may write what it has to say, unless no file can be made."""
-    try:
-        return tempfile.TemporaryFile()
-    except OSError:
-        return None
-
-
 def states_below(pid: int) -> Iterator[tuple[int, str]]:
     """The number and the state, a letter, of a process and of those below it, where `/proc` tells."""
     waiting = [pid]
@@ -191,7 +185,7 @@ def _environment(isolation: Isolation) -> dict[str, str]:
     """Nothing of the grader's own environment but what Python needs to start; learner code can read all of it."""
     useful = KEPT if isolation == "none" else () if isolation == "box" else KEPT_STRICTLY
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    kept: Mapping[str, str] = {name: os.environ[name] for name in useful if name in os.environ}
+    kept = {name: os.environ[name] for name in useful if name in os.environ}
     huge_pages = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # fewer page tables to copy at each fork
     return {**kept, **threads, **huge_pages, "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0"}
 
