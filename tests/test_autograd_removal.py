@@ -100,7 +100,7 @@ except InfrastructureError as error:
     print(error)
 """
 SABOTAGED = {
-    "r.Code.overwrite = lambda self: None": "torch can still differentiate here",
+    "m.overwrite = lambda functions: None": "torch can still differentiate here",
     "r.COMPILED[b'ackward'] = r.re.compile(b'nothing of this name')": "torch can still differentiate here (ackward)",
     "r.LIBRARY = 'libtorch_other.so'": "libtorch_other.so is not loaded in one piece",
     "r.LIBRARY = 'libc.so.6'": "libc.so.6 was stripped of its symbols",

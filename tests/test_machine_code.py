@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.child.machine_code import _functions
+from grader.child.machine_code import _symbols
 
 NAMES = (b"kept", b"_Z8backward", b"_ZN1xD1Ev_backward", b"folded", b"_Z15folded_backward", b"_Z8backwardD1Ev")
 PLACES = (0x10, 0x20, 0x40, 0x60, 0x60, 0x80)
@@ -40,10 +40,10 @@ def library(path: Path, loaded_at: int, tables: tuple[int, ...] = (2, 3)) -> Pat
 @pytest.mark.parametrize("loaded_at", [0, 0x400000])
 def test_functions_are_found_by_name(loaded_at: int, tmp_path: Path) -> None:
     """Not what the linker made one with another function, and not what runs when the process ends."""
-    found = _functions(str(library(tmp_path / "lib.so", loaded_at)), NAMED)
+    found = _symbols(str(library(tmp_path / "lib.so", loaded_at)), NAMED)
     assert found.tolist() == [[0x20, 8, 0], [0x40, 8, 0]]
 
 
 def test_a_library_without_names_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"lib\.so was stripped of its symbols"):
-        _functions(str(library(tmp_path / "lib.so", 0, tables=(11, 3))), NAMED)
+        _symbols(str(library(tmp_path / "lib.so", 0, tables=(11, 3))), NAMED)

@@ -39,12 +39,7 @@ class Memory(NamedTuple):
         if sys.platform != "linux":
             return cls()
         status = Path("/proc/self/status").read_text()
-        found = dict(re.findall(r"^(VmSize|VmData):\s*(\d+) kB", status, re.MULTILINE))
-        return cls(1024 * int(found["VmSize"]), 1024 * int(found["VmData"]))
-
-    def and_more(self, size: int) -> Memory:
-        """The same after so many bytes of data more."""
-        return Memory(self.addresses + size, self.data + size)
+        return cls(*(1024 * int(size) for size in re.findall(r"^Vm(?:Size|Data):\s*(\d+) kB", status, re.MULTILINE)))
 
 
 def forget_inherited_signals() -> None:
@@ -58,28 +53,21 @@ def forget_inherited_signals() -> None:
 def limit(header: dict[str, Any], in_use: Memory) -> None:
     """Limits against accidents: processor time, memory beyond what is in use, files and processes."""
     if sys.platform != "win32":  # there the wall clock limit remains
-        _set_limits(header, in_use)
+        import resource
+
+        limits = dict.fromkeys((resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC), 0)
+        limits[resource.RLIMIT_STACK] = STACK
+        if header["time_limit"] is not None:
+            limits[resource.RLIMIT_CPU] = int(header["time_limit"]) + 2
+        if sys.platform == "linux":
+            room = header["memory_limit"] << 20
+            limits[resource.RLIMIT_AS] = in_use.addresses + room
+            limits[resource.RLIMIT_DATA] = in_use.data + room  # unmapping code makes no room for data
+        for kind, value in limits.items():
+            _, hard = resource.getrlimit(kind)
+            lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(kind, (lowered, lowered))
     _learners["run"] = True
-
-
-def _set_limits(header: dict[str, Any], in_use: Memory) -> None:
-    import resource
-
-    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NPROC: 0, resource.RLIMIT_STACK: STACK}
-    if header["time_limit"] is not None:
-        limits[resource.RLIMIT_CPU] = int(header["time_limit"]) + 2
-    if sys.platform == "linux":
-        room = header["memory_limit"] << 20
-        limits[resource.RLIMIT_AS] = in_use.addresses + room
-        limits[resource.RLIMIT_DATA] = in_use.data + room  # unmapping code makes no room for data
-    for kind, value in limits.items():
-        _, hard = resource.getrlimit(kind)
-        lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (lowered, lowered))
-
-
-def _refuse_thread(*_args: object, **_kwargs: object) -> NoReturn:
-    raise RuntimeError(NO_THREAD)
 
 
 def _is_importing() -> bool:
@@ -103,11 +91,14 @@ def forbid_accidents() -> None:
         if event in FORBIDDEN and _learners["run"] and arguments[:1] != (os.devnull,) and not _is_importing():
             raise PermissionError(f"an exercise may not do this ({event})")
 
-    def refuse(*_args: object, **_kwargs: object) -> NoReturn:
+    def refuse_to_write(*_args: object, **_kwargs: object) -> NoReturn:
         raise PermissionError("an exercise may not write files")
+
+    def refuse_thread(*_args: object, **_kwargs: object) -> NoReturn:
+        raise RuntimeError(NO_THREAD)
 
     sys.addaudithook(watch)
     torch: Any = sys.modules["torch"]
-    torch.save = refuse  # its C++ writer raises no audit event
+    torch.save = refuse_to_write  # its C++ writer raises no audit event
     for name in {"_start_new_thread", "_start_joinable_thread"} & vars(threading).keys():
-        setattr(threading, name, _refuse_thread)  # nor does the start of a thread
+        setattr(threading, name, refuse_thread)  # nor does the start of a thread

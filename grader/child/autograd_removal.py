@@ -10,6 +10,7 @@ All this is pinned to the torch versions it was tested with.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 import sys
@@ -18,6 +19,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
+import numpy as np
 import torch
 import torch._decomp
 import torch.masked
@@ -26,8 +28,7 @@ from torch.library import fallthrough_kernel
 
 from grader.errors import InfrastructureError
 
-from . import no_autograd, preloaded_modules
-from .machine_code import Code
+from . import machine_code, no_autograd, preloaded_modules
 
 TESTED = ("2.13.0",)
 """The torch versions that tests/test_autograd_removal.py and tests/thorough/test_every_road.py were run with."""
@@ -50,15 +51,9 @@ AUTOGRAD_KEYS = (
     "AutogradMPS AutogradHPU AutogradIPU AutogradLazy AutogradMTIA AutogradPrivateUse1 AutogradPrivateUse2 "
     "AutogradPrivateUse3 ADInplaceOrView"
 ).split()
-MODULES = (
-    "torch._decomp",
-    "torch.nn.grad",
-    "torch.masked",
-    "torch._functorch.autograd_function",
-    "torch._higher_order_ops",
-    "torch._lobpcg",
-    "torch._native",
-    "torch.nn.attention",
+MODULES = tuple(
+    "torch._decomp torch.nn.grad torch.masked torch._functorch.autograd_function torch._higher_order_ops "
+    "torch._lobpcg torch._native torch.nn.attention".split()
 )
 FORMULA = re.compile(r"backward|jvp|vjp|_input$|_weight$")
 _kept: dict[str, Any] = {}  # a registration lasts as long as its library
@@ -70,7 +65,11 @@ def remove() -> None:
     Raises:
         InfrastructureError: this torch was not tested, or something of it that differentiates is still there.
     """
-    _check_version()
+    if torch.__version__.split("+")[0] not in TESTED:
+        raise InfrastructureError(
+            f"graded runs were tested with torch {', '.join(TESTED)}, and this is torch {torch.__version__}: "
+            f"run `pip install torch=={TESTED[-1]}`."
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a kernel is being replaced is the point
         _pass_by_recording()
@@ -78,57 +77,43 @@ def remove() -> None:
     _remove_code(_formulas())
     preloaded_modules.ban()
     try:
-        code = Code.of(LIBRARY, COMPILED)
-        code.overwrite()
+        functions = machine_code.functions(LIBRARY, COMPILED)
+        machine_code.overwrite(functions)
     except (OSError, ValueError) as error:
         raise InfrastructureError(
             f"torch's differentiation cannot be removed here ({error}): nothing is graded."
         ) from error
-    _check(code)
+    _check(functions)
 
 
-def _check_version() -> None:
-    version = torch.__version__.split("+")[0]
-    if version not in TESTED:
-        tested = ", ".join(TESTED)
-        raise InfrastructureError(
-            f"graded runs were tested with torch {tested}, and this is torch {torch.__version__}: "
-            f"run `pip install torch=={TESTED[-1]}`."
-        )
-
-
-def _check(code: Code) -> None:
+def _check(functions: np.ndarray) -> None:
     """Call a function of each kind, in a child that must die of it."""
     left = []
     for index, literal in enumerate(COMPILED):
-        addresses = code.spans[code.spans[:, 2] == index, 0].tolist()
+        addresses = functions[functions[:, 2] == index, 0].tolist()
         probed = addresses[:1] + addresses[-1:]
-        if not probed or not all(_dies_of(code, address) for address in probed):
+        if not probed or not all(_dies_of(address) for address in probed):
             left.append(literal.decode())
     if left:
         raise InfrastructureError(f"torch can still differentiate here ({', '.join(left)}): nothing is graded.")
 
 
-def _dies_of(code: Code, address: int) -> bool:
+def _dies_of(address: int) -> bool:
     """Whoever calls this function dies of it; asked twice, as the first may be ended by somebody else."""
-    return any(code.ends_by(address) == signal.SIGILL for _ in range(2))
+    return any(machine_code.ends_by(address) == signal.SIGILL for _ in range(2))
 
 
 def _pass_by_recording() -> None:
     """Let every operation go straight to its arithmetic."""
     for key in AUTOGRAD_KEYS:
-        for operation in _registered_at(key):
+        operations: list[str] = []
+        with contextlib.suppress(RuntimeError):  # a key that this build of torch does not know
+            operations += torch._C._dispatch_get_registrations_for_dispatch_key(key)
+        for operation in operations:
             namespace, name = operation.split("::")
             if namespace not in _kept:
                 _kept[namespace] = torch._C._dispatch_library("IMPL", namespace, "", __file__, 0)
             _kept[namespace].impl(name, key, fallthrough_kernel, False)
-
-
-def _registered_at(key: str) -> list[str]:
-    try:
-        return list(torch._C._dispatch_get_registrations_for_dispatch_key(key))
-    except RuntimeError:  # a key that this build of torch does not know
-        return []
 
 
 def _formulas() -> Iterator[Any]:
@@ -159,7 +144,10 @@ def _remove_code(found: Iterable[Any]) -> None:
         if not isinstance(function, types.FunctionType) or function in seen:
             continue
         seen.add(function)
-        waiting += [cell.cell_contents for cell in function.__closure__ or () if _holds_formula(cell)]
+        for cell in function.__closure__ or ():
+            with contextlib.suppress(ValueError):  # an empty cell
+                if FORMULA.search(getattr(cell.cell_contents, "__name__", "")):
+                    waiting.append(cell.cell_contents)
         function.__code__ = _raise_removed.__code__.replace(co_freevars=function.__code__.co_freevars)
         vars(function).clear()
 
@@ -168,11 +156,3 @@ def _raise_removed(*_arguments: object, **_options: object) -> NoReturn:
     from grader.child.no_autograd import refuse  # it runs among the globals of the function whose code it replaces
 
     refuse()
-
-
-def _holds_formula(cell: types.CellType) -> bool:
-    try:
-        content = cell.cell_contents
-    except ValueError:  # an empty cell
-        return False
-    return FORMULA.search(getattr(content, "__name__", "")) is not None

@@ -22,14 +22,13 @@ class Clock:
     """
 
     def __init__(self, seconds: float) -> None:
-        self.left = seconds
-        self.part, self.tick, self.ticks = 0.0, math.inf, 0
+        self.left, self.tick = seconds, math.inf
         self._begin()
 
     def __enter__(self) -> Self:
         if hasattr(signal, "setitimer"):
-            signal.signal(signal.SIGALRM, self._time_passed)
-            signal.signal(signal.SIGPROF, self._time_used)
+            for number in (signal.SIGALRM, signal.SIGPROF):
+                signal.signal(number, self._hear)
         self.allow(None)
         return self
 
@@ -58,17 +57,11 @@ class Clock:
         passed = min(time.monotonic() - self.began, (self.ticks + 1) * self.tick)
         return passed if computed < ASLEEP * passed else computed
 
-    def _time_used(self, _number: int, _frame: object) -> None:
-        self._stop()
-
-    def _time_passed(self, _number: int, _frame: object) -> None:
-        if self._used() >= self.part:
-            self._stop()
+    def _hear(self, number: int, _frame: object) -> None:
+        if number == signal.SIGPROF or self._used() >= self.part:
+            _set_timers(0, 0)  # once, whichever of the two came first
+            raise OutOfTime
         self.ticks += 1
-
-    def _stop(self) -> None:
-        _set_timers(0, 0)  # once, whichever of the two came first
-        raise OutOfTime
 
 
 def _set_timers(computing: float, tick: float) -> None:

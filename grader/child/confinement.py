@@ -18,7 +18,6 @@ from .seccomp import Filter
 
 NOBODY = 65534
 RESULT = 3
-LIMITS = {resource.RLIMIT_MEMLOCK: 0, resource.RLIMIT_MSGQUEUE: 0}
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,8 @@ class Confinement:
         Raises:
             OSError: the kernel refuses a layer; no learner code may run then.
         """
-        for kind, value in LIMITS.items():
-            resource.setrlimit(kind, (value, value))
+        for kind in (resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE):
+            resource.setrlimit(kind, (0, 0))
         prctl(PR_SET_NO_NEW_PRIVS, 1)
         if self.ruleset is not None:
             landlock.restrict_self(self.ruleset)
@@ -61,8 +60,7 @@ def prepare(*, with_landlock: bool) -> Confinement:
         raise RuntimeError("the warm process has memory that can be both written and run")
     drop_privileges()
     prctl(PR_SET_DUMPABLE, 0)
-    threads = re.search(r"^Threads:\s*(\d+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    if threads is None or threads[1] != "1":
+    if not re.search(r"^Threads:\s*1$", Path("/proc/self/status").read_text(), re.MULTILINE):
         raise RuntimeError("the warm process has more than one thread")
     return Confinement(landlock.deny_all_ruleset() if with_landlock else None, Filter(os.uname().machine))
 

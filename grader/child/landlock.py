@@ -5,8 +5,8 @@ Source: https://docs.kernel.org/userspace-api/landlock.html and `linux/landlock.
 
 from __future__ import annotations
 
-import ctypes
 import errno
+import struct
 
 from .linux_calls import syscall
 
@@ -15,14 +15,6 @@ VERSION_FLAG = 1
 FILES = {1: (1 << 13) - 1, 2: 1 << 13, 3: 1 << 14, 5: 1 << 15}  # refer, truncate, ioctl on devices
 NETWORK = {4: 0b11}  # bind and connect by TCP
 SCOPES = {6: 0b11}  # abstract unix sockets, signals
-
-
-class _Attributes(ctypes.Structure):
-    _fields_ = (
-        ("handled_access_fs", ctypes.c_uint64),
-        ("handled_access_net", ctypes.c_uint64),
-        ("scoped", ctypes.c_uint64),
-    )
 
 
 def abi() -> int:
@@ -42,8 +34,8 @@ def everything_forbidden(version: int) -> tuple[int, ...]:
 
 def deny_all_ruleset() -> int:
     """A new ruleset as a file descriptor: all that this kernel can forbid is forbidden."""
-    attributes = _Attributes(*everything_forbidden(abi()))
-    return syscall(CREATE_RULESET, ctypes.byref(attributes), ctypes.sizeof(attributes), 0)
+    attributes = struct.pack("=3Q", *everything_forbidden(abi()))  # `struct landlock_ruleset_attr`
+    return syscall(CREATE_RULESET, attributes, len(attributes), 0)
 
 
 def restrict_self(ruleset: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import re
+from pathlib import Path
 from typing import Any
 
 _LIBC: Any = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
@@ -56,17 +58,16 @@ def give_back_at_once(size: int) -> None:
     _LIBC.mallopt(M_MMAP_THRESHOLD, ctypes.c_int(size))
 
 
-def private_memory() -> list[tuple[int, int]]:
-    """First and last address of each piece of memory that is this process's own, and can be written to."""
-    with open("/proc/self/maps") as maps:
-        lines = [line.split()[:5] for line in maps]
-    spans = [span.split("-") for span, permissions, _offset, _device, _inode in lines if permissions == "rw-p"]
-    return [(int(first, 16), int(end, 16)) for first, end in spans]
+def huge_pages() -> None:
+    """Gather the memory that is this process's own into huge pages, where the kernel (6.1 or later) can."""
+    own = re.findall(r"^(\w+)-(\w+) rw-p", Path("/proc/self/maps").read_text(), re.MULTILINE)
+    for first, end in ((int(first, 16), int(end, 16)) for first, end in own):
+        _LIBC.madvise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), MADV_COLLAPSE)
 
 
-def huge_pages(first: int, end: int) -> None:
-    """Gather memory into huge pages, where the kernel (6.1 or later) can; elsewhere do nothing."""
-    _LIBC.madvise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), MADV_COLLAPSE)
+def children_of(pid: int) -> list[int]:
+    """The numbers of a process's children, where `/proc` tells; an `OSError` where not."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _checked(result: int, what: str) -> int:

@@ -14,9 +14,8 @@ import os
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -38,82 +37,76 @@ DESTRUCTOR = re.compile(rb"D[012]Ev$")  # they run when the process ends
 Named = Mapping[bytes, re.Pattern[bytes]]
 
 
-@dataclass(frozen=True)
-class Code:
-    """Functions in this process's memory: the address and the size of each, and which of the names it was found by."""
+def functions(library: str, named: Named) -> np.ndarray:
+    """The functions of a loaded library whose mangled names match; but none that the linker folded with another.
 
-    spans: np.ndarray
+    The address and the size of each, and the number of the pattern that it was found by, [functions, 3].
 
-    @classmethod
-    def of(cls, library: str, named: Named) -> Self:
-        """The functions of a loaded library whose mangled names match; but none that the linker folded with another.
+    Args:
+        named: patterns of names, each with a literal that is in every name it matches.
 
-        Args:
-            named: patterns of names, each with a literal that is in every name it matches.
-
-        Raises:
-            OSError: the library's file cannot be read.
-            ValueError: the library is not loaded, or its file has no symbol table.
-        """
-        maps = [line.split(maxsplit=5) for line in Path("/proc/self/maps").read_text().splitlines()]
-        mine = [fields for fields in maps if fields[-1].endswith(f"/{library}")]
-        if sum("x" in fields[1] for fields in mine) != 1:
-            raise ValueError(f"{library} is not loaded in one piece")
-        found = _functions(mine[0][5], named)
-        found[:, 0] += int(mine[0][0].split("-")[0], 16)
-        return cls(found)
-
-    def overwrite(self) -> None:
-        """Take their code out, for good: other pages come in the place of theirs.
-
-        These are shared, so that no fork has to copy what is known of each page, and sealed against writing.
-
-        Raises:
-            OSError: the system does not let a process change its code.
-        """
-        pages = os.memfd_create("code", os.MFD_ALLOW_SEALING)
-        try:
-            runs = [(first, last, self._overwritten(first, last)) for first, last in self._runs()]
-            for _, _, content in runs:
-                os.write(pages, content)
-            fcntl.fcntl(pages, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-            at = 0
-            for first, last, _ in runs:
-                map_code(first, last - first, pages, at)
-                at += last - first
-        finally:
-            os.close(pages)
-
-    def _runs(self) -> list[tuple[int, int]]:
-        """First and last address of whole pages around the functions; those with little between them are one run."""
-        spans = self.spans[np.argsort(self.spans[:, 0])]
-        firsts, lasts = spans[:, 0] // PAGE * PAGE, -(-spans[:, :2].sum(1) // PAGE) * PAGE
-        ends = np.maximum.accumulate(lasts)
-        cuts = np.flatnonzero(firsts[1:] - ends[:-1] > APART * PAGE) + 1
-        return (
-            list(zip(firsts[[0, *cuts]].tolist(), ends[[*(cuts - 1), -1]].tolist(), strict=True)) if len(spans) else []
-        )
-
-    def _overwritten(self, first: int, last: int) -> bytearray:
-        """What is in memory from one address to another, less the functions."""
-        content = bytearray(ctypes.string_at(first, last - first))
-        illegal = bytes([ILLEGAL[os.uname().machine]])
-        for address, size, _ in self.spans[(self.spans[:, 0] >= first) & (self.spans[:, 0] < last)].tolist():
-            content[address - first : address - first + size] = illegal * size
-        return content
-
-    @staticmethod
-    def ends_by(address: int) -> int:
-        """The signal that ends a child which calls a function; 0 if it returns."""
-        pid = fork()
-        if pid == 0:
-            prctl(PR_SET_DUMPABLE, 0)  # its end leaves no file behind
-            ctypes.CFUNCTYPE(None)(address)()
-            os._exit(0)
-        return max(-os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+    Raises:
+        OSError: the library's file cannot be read.
+        ValueError: the library is not loaded, or its file has no symbol table.
+    """
+    maps = [line.split(maxsplit=5) for line in Path("/proc/self/maps").read_text().splitlines()]
+    mine = [fields for fields in maps if fields[-1].endswith(f"/{library}")]
+    if sum("x" in fields[1] for fields in mine) != 1:
+        raise ValueError(f"{library} is not loaded in one piece")
+    found = _symbols(mine[0][5], named)
+    found[:, 0] += int(mine[0][0].split("-")[0], 16)
+    return found
 
 
-def _functions(path: str, named: Named) -> np.ndarray:
+def overwrite(functions: np.ndarray) -> None:
+    """Take the code of functions out, for good: other pages come in the place of theirs.
+
+    These are shared, so that no fork has to copy what is known of each page, and sealed against writing.
+
+    Raises:
+        OSError: the system does not let a process change its code.
+    """
+    pages, runs = os.memfd_create("code", os.MFD_ALLOW_SEALING), _overwritten(functions)
+    try:
+        for content in runs.values():
+            os.write(pages, content)
+        fcntl.fcntl(pages, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        at = 0
+        for address, content in runs.items():
+            map_code(address, len(content), pages, at)
+            at += len(content)
+    finally:
+        os.close(pages)
+
+
+def _overwritten(functions: np.ndarray) -> dict[int, bytearray]:
+    """Whole pages around the functions, less these, by address; those with little between them are one run."""
+    runs: dict[int, bytearray] = {}
+    first = end = 0
+    illegal = bytes([ILLEGAL[os.uname().machine]])
+    for address, size, _ in sorted(functions.tolist()):
+        page, last = address // PAGE * PAGE, -(-(address + size) // PAGE) * PAGE
+        if not runs or page - end > APART * PAGE:
+            first = end = page
+            runs[first] = bytearray()
+        if last > end:
+            runs[first] += ctypes.string_at(end, last - end)
+            end = last
+        runs[first][address - first : address - first + size] = illegal * size
+    return runs
+
+
+def ends_by(address: int) -> int:
+    """The signal that ends a child which calls a function; 0 if it returns."""
+    pid = fork()
+    if pid == 0:
+        prctl(PR_SET_DUMPABLE, 0)  # its end leaves no file behind
+        ctypes.CFUNCTYPE(None)(address)()
+        os._exit(0)
+    return max(-os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+
+
+def _symbols(path: str, named: Named) -> np.ndarray:
     """Offset in memory, size and number of the pattern for each function that is to go, [functions, 3]."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
         segments, sections = _table(content, SEGMENTS, SEGMENT), _table(content, SECTIONS, SECTION)
@@ -124,12 +117,11 @@ def _functions(path: str, named: Named) -> np.ndarray:
         table, names = tables[0], sections[tables[0]["link"]]
         symbols = np.frombuffer(content[table["offset"] : table["offset"] + table["size"]], SYMBOL)
         functions = symbols[(symbols["info"] & 15 == FUNCTION) & (symbols["size"] > 0) & (symbols["section"] > 0)]
-        which = np.full(len(functions), -1)
-        for index, (literal, pattern) in enumerate(named.items()):
-            which[np.isin(functions["name"], _names(content, names, literal, pattern))] = index
-    kept, gone = functions[which < 0], functions[which >= 0]
+        matching = _matching(content, names, named)
+    goes = np.isin(functions["name"], list(matching))
+    kept, gone = functions[~goes], functions[goes]
     places = gone["value"].astype(int) - int(first["address"]) + int(first["offset"])
-    found = np.stack([places, gone["size"].astype(int), which[which >= 0]], axis=1)
+    found = np.stack([places, gone["size"].astype(int), [matching[name] for name in gone["name"].tolist()]], axis=1)
     return found[~np.isin(gone["value"], kept["value"])]
 
 
@@ -139,15 +131,15 @@ def _table(content: mmap.mmap, where: tuple[tuple[int, str], ...], kind: np.dtyp
     return np.frombuffer(content[place : place + number * kind.itemsize], kind)
 
 
-def _names(content: mmap.mmap, table: Any, literal: bytes, pattern: re.Pattern[bytes]) -> list[int]:
-    """Where in the table of names the matching ones begin."""
+def _matching(content: mmap.mmap, table: Any, named: Named) -> dict[int, int]:
+    """Where in the table of names each one that matches begins, and the number of its pattern."""
     first, last = int(table["offset"]), int(table["offset"] + table["size"])
-    found = []
-    at = content.find(literal, first, last)
-    while at >= 0:
-        start, end = content.rfind(b"\0", first, at) + 1, content.find(b"\0", at)
-        name = content[start:end]
-        if pattern.search(name) and not DESTRUCTOR.search(name):
-            found.append(start - first)
-        at = content.find(literal, end, last)
+    found = {}
+    for index, (literal, pattern) in enumerate(named.items()):
+        end = first
+        while (at := content.find(literal, end, last)) >= 0:
+            start, end = content.rfind(b"\0", first, at) + 1, content.find(b"\0", at)
+            name = content[start:end]
+            if pattern.search(name) and not DESTRUCTOR.search(name):
+                found[start - first] = index
     return found

@@ -59,11 +59,8 @@ def parts(header: dict[str, Any], arrays: Sequence[np.ndarray] = ()) -> list[byt
     size = sum(array.nbytes for array in arrays)
     if len(head) > MAX_HEADER or size > MAX_PAYLOAD:
         raise ProtocolError("the frame is larger than the limit")
-    return [PREFIX.pack(MAGIC, len(head), size), head, *map(_bytes, arrays)]
-
-
-def _bytes(array: np.ndarray) -> memoryview:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    payload = (np.ascontiguousarray(array).reshape(-1).view(np.uint8).data for array in arrays)
+    return [PREFIX.pack(MAGIC, len(head), size), head, *payload]
 
 
 def write(fd: int, parts: Sequence[bytes | memoryview]) -> None:
@@ -113,7 +110,7 @@ def _lengths(prefix: bytes) -> tuple[int, int]:
 
 def _header(data: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        header = json.loads(data.decode("utf-8"), parse_constant=int)  # which refuses NaN and Infinity
     except (ValueError, RecursionError) as error:
         raise ProtocolError("the frame's header is not JSON") from error
     if not isinstance(header, dict):
@@ -121,26 +118,22 @@ def _header(data: bytes) -> dict[str, Any]:
     return header
 
 
-def _refuse_constant(name: str) -> float:
-    raise ValueError(name)
-
-
 def _arrays(described: object, payload: memoryview) -> list[np.ndarray]:
     if not isinstance(described, list) or len(described) > MAX_ARRAYS:
         raise ProtocolError("the frame does not describe its arrays, or too many of them")
-    arrays, offset = [], 0
+    arrays = []
     for entry in described:
         dtype, shape = _layout(entry)
         size = math.prod(shape) * dtype.itemsize
-        if size > len(payload) - offset:
+        if size > len(payload):
             raise ProtocolError("an array is longer than the payload")
         try:
-            array = np.frombuffer(payload[offset : offset + size], dtype).reshape(shape)
+            array = np.frombuffer(payload[:size], dtype).reshape(shape)
         except ValueError as error:
             raise ProtocolError("an array's shape is malformed") from error
         arrays.append(array if array.flags.aligned else array.copy())
-        offset += size
-    if offset != len(payload):
+        payload = payload[size:]
+    if payload:
         raise ProtocolError("the payload has bytes that belong to no array")
     return arrays
 

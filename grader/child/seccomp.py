@@ -5,12 +5,13 @@ The filter is a classic BPF program (`linux/filter.h`, `linux/seccomp.h`) over o
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
 import struct
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .linux_calls import PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, prctl
@@ -83,33 +84,24 @@ def program(machine: str) -> bytes:
     column = list(MACHINES).index(machine)
     if machine == "x86_64":
         code += [(AT_LEAST, 0, 1, X32_BIT), (RETURN, 0, 0, KILL)]
-    for rule in FILTERED.values():
-        code += _filtered(rule, rule.numbers[column])
-    for numbers in CALLS.values():
-        code += [(EQUAL, 0, 1, numbers[column]), (RETURN, 0, 0, ALLOW)]
-    return _assembled([*code, (RETURN, 0, 0, REFUSE)])
-
-
-def _filtered(rule: Filtered, number: int) -> list[tuple[int, int, int, int]]:
-    """Look at the low word of each argument; the kernel reads no more of these, or what is above it does no harm."""
-    check: list[tuple[int, int, int, int]] = []
-    for only in rule.arguments:
-        check += [(LOAD, 0, 0, ARGUMENTS + 8 * only.argument), (AND, 0, 0, only.mask)]
-        check += [
-            (EQUAL, left, 0, value) for left, value in zip(range(len(only.values), 0, -1), only.values, strict=True)
-        ]
-        check.append((RETURN, 0, 0, REFUSE))
-    check.append((RETURN, 0, 0, ALLOW))
-    return [(EQUAL, 0, len(check), number), *check]
-
-
-def _assembled(code: Sequence[tuple[int, int, int, int]]) -> bytes:
-    """`code, jump if true, jump if false, constant`; a jump counts the instructions it skips."""
+    for rule in (*FILTERED.values(), *(Filtered(numbers, ()) for numbers in CALLS.values())):
+        code += _allowed(rule, rule.numbers[column])
+    code.append((RETURN, 0, 0, REFUSE))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+def _allowed(rule: Filtered, number: int) -> list[tuple[int, int, int, int]]:
+    """Look at the low word of each argument; the kernel reads no more of these, or what is above it does no harm.
+
+    An instruction is `code, jump if true, jump if false, constant`; a jump counts the instructions it skips.
+    """
+    check: list[tuple[int, int, int, int]] = []
+    for only in rule.arguments:
+        check += [(LOAD, 0, 0, ARGUMENTS + 8 * only.argument), (AND, 0, 0, only.mask)]
+        check += [(EQUAL, len(only.values) - before, 0, value) for before, value in enumerate(only.values)]
+        check.append((RETURN, 0, 0, REFUSE))
+    check.append((RETURN, 0, 0, ALLOW))
+    return [(EQUAL, 0, len(check), number), *check]
 
 
 class Filter:
@@ -118,11 +110,11 @@ class Filter:
     def __init__(self, machine: str) -> None:
         content = program(machine)
         self.buffer = ctypes.create_string_buffer(content, len(content))
-        self.program = _Program(len(content) // 8, ctypes.addressof(self.buffer))
+        self.program = struct.pack("HP", len(content) // 8, ctypes.addressof(self.buffer))  # `struct sock_fprog`
 
     def apply(self) -> None:
         """Filter this thread, for ever; no_new_privs must be set."""
-        prctl(PR_SET_SECCOMP, MODE_FILTER, ctypes.byref(self.program))
+        prctl(PR_SET_SECCOMP, MODE_FILTER, self.program)
 
 
 def missing() -> str:
@@ -144,8 +136,7 @@ def _refusal(machine: str) -> int:
         Filter(machine).apply()
     except OSError as error:
         return error.errno or errno.EINVAL
-    try:
+    with contextlib.suppress(PermissionError):
         os.getpgid(0)
-    except PermissionError:
-        return 0
-    return errno.ENOSYS
+        return errno.ENOSYS
+    return 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 
-from .linux_calls import huge_pages, malloc, private_memory
+from .linux_calls import huge_pages, malloc
 
 LARGEST, STEP = 512, 16  # the sizes that Python's allocator serves from pages of their own, in bytes
 HOLES = 1 << 19  # bytes of each size: more than what is free on half-empty pages after the imports
@@ -23,16 +23,14 @@ _kept: list[object] = []
 
 
 def settle() -> None:
-    """Fill the holes for good, exempt what is there from garbage collection, and gather it into huge pages."""
+    """Fill the holes for good, and gather what is there into huge pages."""
     gc.collect()
     for size in range(STEP, LARGEST + 1, STEP):
         make = _maker(size)
         _kept.extend(make() for _ in range(HOLES // size))
     _fill_heap()
-    gc.freeze()
     gc.set_threshold(YOUNG)
-    for first, end in private_memory():
-        huge_pages(first, end)
+    huge_pages()
 
 
 def _fill_heap() -> None:

@@ -25,13 +25,14 @@ import torch
 
 from . import plain_torch, protocol, warm_memory
 from .accident_limits import Memory, forbid_accidents, forget_inherited_signals, limit
-from .control_channel import ERROR, JOB, READY, REFUSED, STARTED, STATUS
 from .job_answer import answer
-from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, fork, prctl
+from .linux_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, children_of, fork, prctl
 
 if TYPE_CHECKING:
     from .confinement import Confinement
 
+PATCHABLE = (builtins, math, np, torch, torch.Tensor, torch.nn.functional, torch.linalg)
+"""What learner code may patch by accident or habit, and the next job would trip over."""
 SPECIALIZED = 12  # times that code runs before Python has specialized it
 
 
@@ -40,37 +41,33 @@ def main() -> None:
     isolation = sys.argv[3] if sys.argv[1] == "fork" else "none"
     forget_inherited_signals()
     null = os.open(os.devnull, os.O_RDWR)  # which the confined may not open
-    _settle(strict=isolation != "none")
+    confinement = _settle(isolation)
+    forbid_accidents()
+    if sys.platform == "linux":
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
     if sys.argv[1] == "pipe":
         serve_pipe(null)
-        return
-    control = socket.socket(fileno=int(sys.argv[2]))
-    if isolation == "none":
+    else:
         gc.freeze()
-        serve_fork(control, null)
-        return
-    from .confinement import prepare
-
-    warm_memory.settle()
-    serve_fork(control, null, prepare(with_landlock=isolation != "seccomp"))
+        serve_fork(socket.socket(fileno=int(sys.argv[2])), null, confinement)
 
 
-def serve_fork(control: socket.socket, null: int, confinement: Confinement | None = None) -> None:
-    """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another."""
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
-    forbid_accidents()
+def serve_fork(control: socket.socket, null: int, confinement: Confinement | None) -> None:
+    """Fork a child for each job: the job arrives as a file descriptor, the reply leaves on another.
+
+    It says in packets: once that it is ready; for each job a handle of the child, and when that has ended, its exit
+    code and its processor time in milliseconds. Where the system refuses a child: the number of the error.
+    """
     parent, in_use = os.getpid(), Memory.in_use()
     _silence(null)  # until here, it has words for whatever keeps it from being ready
-    control.sendall(READY)
-    while True:
-        message, fds, _, _ = socket.recv_fds(control, 1, 2)
-        if message != JOB:  # nothing at all, once the grader has ended
-            return
+    control.send(b"ready")
+    while fds := socket.recv_fds(control, 1, 2)[1]:  # nothing at all, once the grader has ended
         job, result = fds
         try:
             pid = fork()
         except OSError as error:
-            pid, refusal = -1, REFUSED + ERROR.pack(error.errno)
+            pid = -1
+            control.send(str(error.errno).encode())
         if pid == 0:
             control.close()
             _child(parent, job, result, confinement, in_use)
@@ -78,14 +75,12 @@ def serve_fork(control: socket.socket, null: int, confinement: Confinement | Non
         os.close(result)
         if pid > 0:
             _oversee_child(control, pid)
-        else:
-            control.sendall(refusal)
 
 
 def _oversee_child(control: socket.socket, pid: int) -> None:
     """Report how a child ends; it is killed if the grader ends before it."""
     handle = os.pidfd_open(pid)
-    socket.send_fds(control, [STARTED], [handle])
+    socket.send_fds(control, [b"started"], [handle])
     waiting = select.poll()
     waiting.register(handle, select.POLLIN)
     waiting.register(control, select.POLLIN)
@@ -95,21 +90,17 @@ def _oversee_child(control: socket.socket, pid: int) -> None:
     _, status, used = os.wait4(pid, 0)
     _kill_strays()
     code = os.waitstatus_to_exitcode(status)
-    control.sendall(STATUS.pack(max(code, 0), max(-code, 0), round(1000 * (used.ru_utime + used.ru_stime))))
+    control.send(b"%d %d" % (code, round(1000 * (used.ru_utime + used.ru_stime))))
 
 
 def _kill_strays() -> None:
     """End everything the child started: as subreaper, this process inherits what it left behind."""
-    while True:
-        try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            with open(f"/proc/self/task/{os.getpid()}/children") as children:
-                for child in children.read().split():
+    with contextlib.suppress(ChildProcessError):  # once there is none
+        while True:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                for child in children_of(os.getpid()):
                     with contextlib.suppress(ProcessLookupError):
-                        os.kill(int(child), signal.SIGKILL)
+                        os.kill(child, signal.SIGKILL)
 
 
 def _child(parent: int, job: int, result: int, confinement: Confinement | None, in_use: Memory) -> NoReturn:
@@ -122,7 +113,7 @@ def _child(parent: int, job: int, result: int, confinement: Confinement | None, 
         frame = mmap.mmap(job, 0, mmap.MAP_PRIVATE)  # arrays can be written to where they lie
         os.close(job)
         header, arrays = protocol.unpack(frame)
-        limit(header, in_use.and_more(len(frame)))
+        limit(header, Memory(*(size + len(frame) for size in in_use)))
         if confinement is not None:
             result = confinement.enter(result)
         gc.enable()
@@ -136,64 +127,62 @@ def serve_pipe(null: int) -> None:
     """Answer jobs from stdin on what was stdout; what learner code prints cannot reach it."""
     replies = os.fdopen(os.dup(1), "wb")
     jobs = os.fdopen(os.dup(0), "rb")
-    forbid_accidents()
-    if sys.platform == "linux":
-        prctl(PR_SET_CHILD_SUBREAPER, 1)
     _silence(null)
     replies.write(protocol.pack({"ready": True}))
     replies.flush()
     gc.enable()
-    originals: list[tuple[Any, dict[str, Any]]] = []
+    originals = [(owner, dict(vars(owner))) for owner in PATCHABLE]
     modules: dict[str, Any] = {}
     while (frame := protocol.read_frame(jobs)) is not None:
         header, arrays = protocol.unpack(frame)
-        if not originals:
+        if not modules:
             limit({**header, "time_limit": None}, Memory.in_use())
-            originals = [(owner, dict(vars(owner))) for owner in _patchable()]
             modules = dict(sys.modules)
         replies.writelines(answer(header, arrays))
         replies.flush()
         sys.modules.update(modules)
-        _undo_patches(originals)
+        for owner, attributes in originals:
+            _undo_patches(owner, attributes)
         plain_torch.reset()
 
 
-def _patchable() -> list[Any]:
-    """What learner code may patch by accident or habit, and the next job would trip over."""
-    return [builtins, math, np, torch, torch.Tensor, torch.nn.functional, torch.linalg]
+def _undo_patches(owner: Any, attributes: dict[str, Any]) -> None:
+    now = vars(owner)
+    for name in [name for name, value in attributes.items() if now.get(name) is not value]:
+        setattr(owner, name, attributes[name])
+    for name in [name for name in now if isinstance(owner, type) and name not in attributes]:
+        delattr(owner, name)
 
 
-def _undo_patches(originals: list[tuple[Any, dict[str, Any]]]) -> None:
-    for owner, attributes in originals:
-        now = vars(owner)
-        for name in [name for name, value in attributes.items() if now.get(name) is not value]:
-            setattr(owner, name, attributes[name])
-        for name in [name for name in now if isinstance(owner, type) and name not in attributes]:
-            delattr(owner, name)
+def _settle(isolation: str) -> Confinement | None:
+    """Leave every folder, and make torch plain; load what can never be loaded once no file can be opened.
 
-
-def _settle(*, strict: bool) -> None:
-    """Leave every folder, and make torch plain; load what can never be loaded once no file can be opened."""
+    What confines a child comes back, unless nothing does.
+    """
     plain_torch.settle()
     os.chdir(os.sep)
     os.environ["LOGNAME"] = "learner"
-    if not strict:
+    if isolation == "none":
         _rehearse(1)
-        return
+        return None
     from . import autograd_removal, preloaded_modules
+    from .confinement import prepare
 
     torch.backends.mkldnn.set_flags(False)  # type: ignore[no-untyped-call]  # which writes machine code
     preloaded_modules.load()
     autograd_removal.remove()
     _rehearse(SPECIALIZED)
+    warm_memory.settle()
+    return prepare(with_landlock=isolation != "seccomp")
 
 
 def _rehearse(times: int) -> None:
     """Answer a job as a child does: what it loads, caches and specializes on the way is here before the fork."""
     array = np.ones((2, 2), np.float32)
+    code = "import torch\ndef warm(x):\n    x.g = (x.t() @ x.g).sum(0) + torch.ones(1)\n"
+    job: dict[str, Any] = {"cells": [code], "cell_limit": None, "filename": "warm.py", "function": "warm"}
     plain = {"arguments": [["x", {"tensor": 0, "g": 1}]], "meter": False}
-    calls = [plain, {**plain, "meter": True}]
-    job = {**_REHEARSAL, "calls": calls, "watched": {**plain, "nudges": True}}
+    job |= {"time_limit": 60, "calls": [plain, {**plain, "meter": True}], "watched": {**plain, "nudges": True}}
     for _ in range(times):
         answer(*protocol.unpack(protocol.pack(job, [array, array])))
 
@@ -202,12 +191,3 @@ def _silence(null: int) -> None:
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     os.close(null)
-
-
-_REHEARSAL: dict[str, Any] = {
-    "cells": ["import torch\ndef warm(x):\n    x.g = (x.t() @ x.g).sum(0) + torch.ones(1)\n"],
-    "cell_limit": None,
-    "filename": "warm.py",
-    "function": "warm",
-    "time_limit": 60,
-}

@@ -18,6 +18,8 @@ LIBRARIES = ("torch", "torchgen", "numpy", "numpy.libs", "typing_extensions.py",
 PACKAGE = Path(__file__).resolve().parent.parent
 OF_THIS_PACKAGE = ("__init__.py", "errors.py", "child")
 HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage"  # malloc asks there; without them each fork takes twice as long
+WALLS = "--unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try --new-session".split()
+OF_ROOT = "--cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID".split()  # what it needs to stop being root
 SYSTEM_LIBRARIES = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
 
@@ -29,19 +31,12 @@ def command(arguments: Sequence[str]) -> list[str]:
     """
     bwrap = shutil.which("bwrap")
     if bwrap is None:
-        raise FileNotFoundError("bubblewrap is not installed")
+        raise FileNotFoundError(
+            "bubblewrap is not installed (`apt-get install bubblewrap`, or your system's package of that name)"
+        )
     python = str(Path(sys.executable).resolve())
-    return [bwrap, *_walls(), *_content(python), "--", python, "-I", "-S", "-B", *arguments]
-
-
-def _walls() -> list[str]:
-    """Namespaces of its own; root keeps what it needs to stop being root, and nothing else."""
-    walls = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
-    if os.geteuid() == 0:
-        walls += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-    else:
-        walls += ["--unshare-user"]
-    return [*walls, "--new-session"]
+    user = OF_ROOT if os.geteuid() == 0 else ["--unshare-user"]
+    return [bwrap, *WALLS, *user, *_content(python), "--", python, "-I", "-S", "-B", *arguments]
 
 
 def _content(python: str) -> list[str]:
@@ -73,14 +68,12 @@ def _interpreter() -> list[Path]:
 
 def _packages() -> Iterator[tuple[str, Path]]:
     """Name inside the box and place outside, for each library and each part of this package that the child needs."""
-    found = {name: importlib.util.find_spec(name) for name in ("torch", "numpy")}
-    for name, spec in found.items():
+    sites = []
+    for name in ("torch", "numpy"):
+        spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:
             raise FileNotFoundError(f"{name} is not installed")
-    sites = dict.fromkeys(Path(str(spec.origin)).parent.parent for spec in found.values() if spec)
+        sites.append(Path(spec.origin).parent.parent)
     for library in LIBRARIES:
-        place = next((site / library for site in sites if (site / library).exists()), None)
-        if place is not None:
-            yield library, place
-    for part in OF_THIS_PACKAGE:
-        yield f"grader/{part}", PACKAGE / part
+        yield from [(library, site / library) for site in sites if (site / library).exists()][:1]
+    yield from ((f"grader/{part}", PACKAGE / part) for part in OF_THIS_PACKAGE)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, FailFast, Field, ValidationError, ValidationInfo, model_validator
 
 from grader.child import protocol
 from grader.errors import ProtocolError
@@ -44,7 +44,7 @@ Kind = Literal["none", "ellipsis", "tensor", "number", "ndarray", "items", "othe
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = {"frozen": True, "extra": "forbid", "strict": True}
 
 
 class Value(_Record):
@@ -57,6 +57,28 @@ class Value(_Record):
     array: int | None = None
     items: FewOf[Value] = Field(default_factory=list, max_length=16)
     why: Text = ""
+
+    @model_validator(mode="after")
+    def _is_its_array(self, reply: ValidationInfo) -> Self:
+        if self.array is None:
+            if self.kind == "number":
+                raise ProtocolError("the reply names a number and does not send it")
+            return self
+        arrays: tuple[np.ndarray, ...] = reply.context or ()
+        if not 0 <= self.array < len(arrays):
+            raise ProtocolError("the reply refers to an array it does not hold")
+        array = arrays[self.array]
+        sent = protocol.NAMES[array.dtype]
+        if self.kind == "tensor":  # of a dtype that frames do not carry, a copy is sent
+            if list(array.shape) != self.shape or self.dtype in {""} | protocol.DTYPES.keys() - {sent}:
+                raise ProtocolError("an array is not what the reply says of it")
+        elif self.kind == "number" and (sent, array.shape) != ("float64", ()):
+            raise ProtocolError("a number is not what the reply says of it")
+        elif self.kind == "items" and (sent, array.ndim) != ("float64", 1):
+            raise ProtocolError("a list of numbers is not what the reply says of it")
+        elif self.kind not in {"number", "ndarray", "items"}:
+            raise ProtocolError("a value without contents refers to an array")
+        return self
 
 
 class Raised(_Record):
@@ -138,36 +160,8 @@ def read(frame: protocol.Frame) -> Observation:
     Raises:
         ProtocolError: a field is missing, unknown or of another type, or an array is not what it claims.
     """
+    arrays = tuple(frame.arrays)
     try:
-        facts = Facts.model_validate(frame.header)
+        return Observation(Facts.model_validate(frame.header, context=arrays), arrays)
     except (ValidationError, RecursionError) as error:
         raise ProtocolError("the reply is malformed") from error
-    observation = Observation(facts, tuple(frame.arrays))
-    for call in facts.calls:
-        values = [call.returned, *call.after.values()]
-        values += [value for found in call.stored.values() for value in found.values()]
-        for value in values:
-            _check(value, observation.arrays)
-    return observation
-
-
-def _check(value: Value, arrays: tuple[np.ndarray, ...]) -> None:
-    for item in value.items:
-        _check(item, arrays)
-    if value.array is None:
-        if value.kind == "number":
-            raise ProtocolError("the reply names a number and does not send it")
-        return
-    if not 0 <= value.array < len(arrays):
-        raise ProtocolError("the reply refers to an array it does not hold")
-    array = arrays[value.array]
-    if value.kind == "tensor":
-        sent = protocol.NAMES[array.dtype]  # of a dtype that frames do not carry, a copy is sent
-        if list(array.shape) != value.shape or value.dtype in {""} | protocol.DTYPES.keys() - {sent}:
-            raise ProtocolError("an array is not what the reply says of it")
-    elif value.kind == "number" and (protocol.NAMES[array.dtype], array.shape) != ("float64", ()):
-        raise ProtocolError("a number is not what the reply says of it")
-    elif value.kind == "items" and (protocol.NAMES[array.dtype], array.ndim) != ("float64", 1):
-        raise ProtocolError("a list of numbers is not what the reply says of it")
-    elif value.kind not in {"tensor", "number", "ndarray", "items"}:
-        raise ProtocolError("a value without contents refers to an array")

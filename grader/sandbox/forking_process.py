@@ -9,27 +9,17 @@ import socket
 import subprocess
 import time
 from dataclasses import replace
+from io import FileIO
 from pathlib import Path
-from typing import Literal
 
-from grader.child.control_channel import ERROR, JOB, READY, REFUSED, STARTED, STATUS
 from grader.errors import InfrastructureError
 
 from .isolation import Isolation
-from .warm_process import (
-    GRACE,
-    LINGER,
-    Reply,
-    Running,
-    WarmProcess,
-    checked,
-    could_not_start,
-    how_it_ended,
-    readable,
-)
+from .warm_process import GRACE, LINGER, Reply, Running, WarmProcess, checked, could_not_start, kill, readable
 
 STATUS_LIMIT = 5.0
 SLICE = 0.25  # seconds
+MESSAGE = 64  # bytes: more than the warm process ever says at once
 PIPE = 1 << 20  # bytes: as much as anybody may ask for
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # no isolated child can send these, not even to itself
 
@@ -39,17 +29,16 @@ class ForkingProcess(WarmProcess):
 
     def __init__(self, isolation: Isolation) -> None:
         try:
-            self.control, theirs = socket.socketpair()
+            self.control, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         except OSError as error:
             raise could_not_start(f"the system refuses a channel to it ({error.strerror})") from error
         words = ["fork", str(theirs.fileno()), isolation]
-        try:
-            super().__init__(words, isolation, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
-        except InfrastructureError:
-            self.control.close()
-            raise
-        finally:
-            theirs.close()
+        with theirs:
+            try:
+                super().__init__(words, isolation, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+            except InfrastructureError:
+                self.control.close()
+                raise
         self.control.settimeout(STATUS_LIMIT)
 
     def close(self) -> None:
@@ -60,76 +49,62 @@ class ForkingProcess(WarmProcess):
         if not readable(self.control.fileno(), seconds):
             return None
         with contextlib.suppress(OSError):
-            return self.control.recv(1) == READY
+            return self.control.recv(1) != b""
         return False
 
     def answer(self, job: bytes, time_limit: float, running: Running) -> Reply:
-        child, result = self._send(job)
-        try:
-            with running(lambda: _kill(child)):
-                return self._outcome(child, result, time_limit)
-        finally:
-            os.close(child)
-            os.close(result)
+        ours, theirs = _pipe()
+        with open(ours, "rb", buffering=0) as reply:
+            with open(theirs, "wb", buffering=0), open(os.memfd_create("job"), "wb", buffering=0) as content:
+                child = self._child(job, content.fileno(), theirs)
+            try:
+                running(lambda: kill(child))
+                return self._outcome(child, reply, time_limit)
+            finally:
+                running(None)
+                os.close(child)
 
-    def _send(self, job: bytes) -> tuple[int, int]:
-        """Hand over the job; the child's process handle and the readable end of its reply come back."""
+    def _child(self, job: bytes, content: int, result: int) -> int:
+        """Hand over the job, and where its reply goes; a handle of the child comes back."""
         from grader.child import protocol
 
-        content = os.memfd_create("job")
-        result, theirs = _pipe()
         try:
             protocol.write(content, [job])
             os.lseek(content, 0, os.SEEK_SET)
-            socket.send_fds(self.control, [JOB], [content, theirs])
-            message, fds, _, _ = socket.recv_fds(self.control, 1, 1)
+            socket.send_fds(self.control, [b"job"], [content, result])
+            message, fds, _, _ = socket.recv_fds(self.control, MESSAGE, 1)
         except OSError as error:
-            os.close(result)
             raise self._lost() from error
-        finally:
-            os.close(content)
-            os.close(theirs)
-        if message == STARTED:
-            return fds[0], result
-        os.close(result)
-        if message != REFUSED:
+        if fds:
+            return fds[0]
+        if not message.isdigit():
             raise self._lost()
-        why = os.strerror(*ERROR.unpack(self._receive(ERROR.size)))  # the warm process goes on
+        why = os.strerror(int(message))  # the warm process goes on
         raise InfrastructureError(f"the system refuses another process ({why}): run the same command again later.")
 
-    def _outcome(self, child: int, result: int, time_limit: float) -> Reply:
-        frame, why = _read_until(result, child, time_limit + GRACE)
-        ours = why != "end" or not readable(child, LINGER)
-        if ours:
-            _kill(child)
-        code, number, milliseconds = STATUS.unpack(self._receive(STATUS.size))
-        cpu = milliseconds / 1000
-        if why == "late" or number == signal.SIGXCPU or (number == signal.SIGKILL and not ours and cpu >= time_limit):
-            return Reply("timeout", cpu=cpu)
-        if why == "much":
-            return Reply("crash", detail="it sent more than a reply may hold")
-        reply = checked(frame, how_it_ended(code, number))
-        killed = reply.end == "crash" and not ours and number in FROM_OUTSIDE
-        return replace(reply, killed=killed, cpu=cpu)
+    def _outcome(self, child: int, reply: FileIO, time_limit: float) -> Reply:
+        from grader.child.protocol import MAX_FRAME
 
-    def _receive(self, size: int) -> bytes:
-        """So many bytes from the warm process."""
-        data = b""
-        with contextlib.suppress(OSError):
-            while len(data) < size and (part := self.control.recv(size - len(data))):
-                data += part
-        if len(data) < size:
-            raise self._lost()
-        return data
+        frame = _read_until(reply, child, time_limit + GRACE, MAX_FRAME)
+        ours = frame is None or len(frame) > MAX_FRAME or not readable(child, LINGER)
+        if ours:
+            kill(child)
+        try:
+            code, milliseconds = map(int, self.control.recv(MESSAGE).split())
+        except (OSError, ValueError) as error:
+            raise self._lost() from error
+        cpu = milliseconds / 1000
+        if frame is None or code == -signal.SIGXCPU or (code == -signal.SIGKILL and not ours and cpu >= time_limit):
+            return Reply("timeout", cpu=cpu)
+        if len(frame) > MAX_FRAME:
+            return Reply("crash", detail="it sent more than a reply may hold")
+        found = checked(frame, code)
+        killed = found.end == "crash" and not ours and -code in FROM_OUTSIDE
+        return replace(found, killed=killed, cpu=cpu)
 
     def _lost(self) -> InfrastructureError:
         self.is_spent = True
         return InfrastructureError("the warm process was lost and has been replaced: run the same command again.")
-
-
-def _kill(child: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        signal.pidfd_send_signal(child, signal.SIGKILL)
 
 
 def _pipe() -> tuple[int, int]:
@@ -142,33 +117,27 @@ def _pipe() -> tuple[int, int]:
     return ends
 
 
-def _read_until(fd: int, child: int, seconds: float) -> tuple[bytes, Literal["end", "late", "much"]]:
-    """Everything a descriptor gives until it is closed, its limit is passed, or the child's time is over.
+def _read_until(reply: FileIO, child: int, left: float, most: int) -> bytes | None:
+    """All that is written until it is closed, or there is more than may be; `None` once the child's time is over.
 
     What that waits for a processor on a busy machine does not count, nor does it while this process stands still.
     """
-    from grader.child.protocol import MAX_FRAME
-
-    parts: list[bytes] = []
-    size, left, waited = 0, seconds, 0.0
-    while True:
+    frame, waited = bytearray(), 0.0
+    while len(frame) <= most:
         if left <= 0:
             before, waited = waited, _waited(child)
             left += waited - before
         if left <= 0:
-            return b"", "late"
+            return None
         slice_, began = min(left, SLICE), time.monotonic()
-        there = readable(fd, slice_)
+        there = readable(reply.fileno(), slice_)
         left -= min(time.monotonic() - began, slice_)
-        if not there:
-            continue
-        part = os.read(fd, 1 << 20)
-        if not part:
-            return b"".join(parts), "end"
-        parts.append(part)
-        size += len(part)
-        if size > MAX_FRAME:
-            return b"", "much"
+        if there:
+            part = reply.read(PIPE)
+            if not part:
+                break
+            frame += part
+    return bytes(frame)
 
 
 def _waited(child: int) -> float:

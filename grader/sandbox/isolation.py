@@ -7,7 +7,6 @@ no more. none: limits against accidents only.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -92,23 +91,18 @@ def choose(found: Machine, wanted: Isolation | None = None, option: str = "--iso
 
 def weakness(chosen: Isolation, found: Machine) -> str:
     """One line on what a graded run does without; empty in a box."""
-    if chosen == "none":
-        return "NO ISOLATION: learner code can read your files and change grades. Only for code that you trust."
     why = found.lost.get("box", "asked for")
-    if chosen == "kernel":
-        return f"isolated by Landlock and seccomp, without a box of its own ({why})."
-    if chosen == "seccomp":
-        return (
-            "isolated by seccomp alone: what its filter lets through by mistake, neither Landlock nor a box of its own "
-            f"would stop ({why})."
-        )
-    return ""
+    return {
+        "none": "NO ISOLATION: learner code can read your files and change grades. Only for code that you trust.",
+        "seccomp": "isolated by seccomp alone: what its filter lets through by mistake, neither Landlock nor a box of "
+        f"its own would stop ({why}).",
+        "kernel": f"isolated by Landlock and seccomp, without a box of its own ({why}).",
+        "box": "",
+    }[chosen]
 
 
 def _no_box() -> str:
     """Why there is no box: one is built and run, as it will be for learner code, but without torch."""
-    if shutil.which("bwrap") is None:
-        return "bubblewrap is not installed (`apt-get install bubblewrap`, or your system's package of that name)"
     try:
         command = bubblewrap.command(["-c", ""])
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, env={}, timeout=PROBE_LIMIT)

@@ -14,6 +14,8 @@ from grader.errors import ProtocolError
 from .isolation import Isolation
 from .warm_process import GRACE, LINGER, Reply, Running, WarmProcess, checked
 
+OVERWRITTEN = "it wrote into the grader's channel"
+
 
 class SpawnedProcess(WarmProcess):
     """A process that answers jobs itself; it is kept while it behaves and replaced after a crash or a timeout."""
@@ -38,24 +40,21 @@ class SpawnedProcess(WarmProcess):
             return None
 
     def answer(self, job: bytes, time_limit: float, running: Running) -> Reply:
-        started = time.monotonic()
-        reply = self._reply(job, time_limit, running)
-        self.is_spent |= reply.end != "answered" or time.monotonic() - started >= time_limit
-        return reply
-
-    def _reply(self, job: bytes, time_limit: float, running: Running) -> Reply:
+        started, frame = time.monotonic(), None
         try:
-            with running(self._end):
+            running(self._end)
+            with contextlib.suppress(OSError):
                 self.jobs.write(job)
                 self.jobs.flush()
                 frame = self.replies.get(timeout=time_limit + GRACE)
         except queue.Empty:
-            return Reply("timeout")
-        except OSError:
-            frame = None
-        if frame is None:
-            return Reply("crash", detail=self.ending() or "it wrote into the grader's channel")
-        return checked(frame, "")
+            reply = Reply("timeout")
+        else:
+            reply = checked(frame) if frame else Reply("crash", detail=self.ending() or OVERWRITTEN)
+        finally:
+            running(None)
+        self.is_spent |= reply.end != "answered" or time.monotonic() - started >= time_limit
+        return reply
 
     def _end(self) -> None:
         self.is_spent = True

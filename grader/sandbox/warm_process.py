@@ -14,12 +14,12 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Self
 
+from grader.child.linux_calls import children_of
 from grader.errors import InfrastructureError, ProtocolError
 
 from .bubblewrap import PACKAGE, PACKAGES, command
@@ -38,7 +38,7 @@ KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "T
 KEPT_STRICTLY = ("LD_LIBRARY_PATH",)
 End = Literal["answered", "timeout", "crash"]
 STOPPED = frozenset("Tt")  # by a signal, or by a debugger
-Running = Callable[[Callable[[], None]], AbstractContextManager[None]]
+Running = Callable[[Callable[[], None] | None], None]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,9 @@ class WarmProcess(ABC):
     def __init__(self, arguments: Sequence[str], isolation: Isolation, **streams: Any) -> None:
         self.in_box, self.owner, self.is_ready = isolation == "box", os.getpid(), False
         command, environment = _command(arguments, isolation), _environment(isolation)
-        self.words = _file_for_words()  # closed in `close`
+        self.words: IO[bytes] | None = None
+        with contextlib.suppress(OSError):  # where no file can be made, it has no last words
+            self.words = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
         to = self.words or subprocess.DEVNULL
         try:
             self.popen = subprocess.Popen(command, stderr=to, env=environment, start_new_session=True, **streams)
@@ -90,7 +92,7 @@ class WarmProcess(ABC):
         """Answer one job frame within `time_limit` seconds.
 
         Args:
-            running: a context in which the job is running; it is told how the job can be ended.
+            running: it is told how the job can be ended while it is running, and `None` when it is over.
         """
 
     def await_ready(self) -> None:
@@ -113,15 +115,15 @@ class WarmProcess(ABC):
 
     def close(self) -> None:
         """Kill the process, its children and its session; wait until all of them have ended."""
-        children = self._children()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if hasattr(os, "killpg"):
-                os.killpg(self.popen.pid, signal.SIGKILL)
+        children: list[int] = []  # handles of them, where the platform has such
+        with contextlib.suppress(OSError, AttributeError):
+            children += map(os.pidfd_open, children_of(self.popen.pid))
+        with contextlib.suppress(ProcessLookupError, PermissionError, AttributeError):  # the last one on Windows
+            os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.kill()
         self.popen.wait()
         for child in children:  # the first process of a box takes everything in it along
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                signal.pidfd_send_signal(child, signal.SIGKILL)
+            kill(child)
             readable(child, END_LIMIT)
             os.close(child)
         if self.words:
@@ -137,14 +139,7 @@ class WarmProcess(ABC):
             return ""
         if self.in_box and code > OF_A_SHELL:
             code = OF_A_SHELL - code
-        return how_it_ended(max(code, 0), max(-code, 0))
-
-    def _children(self) -> list[int]:
-        """Handles of its children, where the platform has such handles."""
-        found: list[int] = []
-        with contextlib.suppress(OSError, AttributeError):
-            found += map(os.pidfd_open, _children_of(self.popen.pid))
-        return found
+        return how_it_ended(code)
 
     def _why_it_ended(self) -> InfrastructureError:
         """How a process ended that was not ready yet, and its last words."""
@@ -167,14 +162,6 @@ def could_not_start(why: str) -> InfrastructureError:
     return InfrastructureError(f"the worker process could not start: {why}. Run the same command again.")
 
 
-def _file_for_words() -> IO[bytes] | None:
-    """Where the process may write what it has to say, unless no file can be made."""
-    try:
-        return tempfile.TemporaryFile()
-    except OSError:
-        return None
-
-
 def states_below(pid: int) -> Iterator[tuple[int, str]]:
     """The number and the state, a letter, of a process and of those below it, where `/proc` tells."""
     waiting = [pid]
@@ -182,11 +169,7 @@ def states_below(pid: int) -> Iterator[tuple[int, str]]:
         pid = waiting.pop()
         with contextlib.suppress(OSError):
             yield pid, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-            waiting += _children_of(pid)
-
-
-def _children_of(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+            waiting += children_of(pid)
 
 
 def _command(arguments: Sequence[str], isolation: Isolation) -> list[str]:
@@ -202,7 +185,7 @@ def _environment(isolation: Isolation) -> dict[str, str]:
     """Nothing of the grader's own environment but what Python needs to start; learner code can read all of it."""
     useful = KEPT if isolation == "none" else () if isolation == "box" else KEPT_STRICTLY
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    kept: Mapping[str, str] = {name: os.environ[name] for name in useful if name in os.environ}
+    kept = {name: os.environ[name] for name in useful if name in os.environ}
     huge_pages = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # fewer page tables to copy at each fork
     return {**kept, **threads, **huge_pages, "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0"}
 
@@ -227,10 +210,11 @@ def readable(fd: int, seconds: float) -> bool:
     return bool(poll.poll(max(seconds, 0) * 1000))
 
 
-def checked(frame: bytes, ended: str) -> Reply:
-    """The reply a frame makes, or how the process ended where there is no well-formed one."""
+def checked(frame: bytes, code: int | None = None) -> Reply:
+    """The reply a frame makes, or where there is no well-formed one how the process ended, if it has."""
     from grader.child import protocol
 
+    ended = "" if code is None else how_it_ended(code)
     if not frame:
         return Reply("crash", detail=ended)
     try:
@@ -239,17 +223,17 @@ def checked(frame: bytes, ended: str) -> Reply:
         return Reply("crash", detail=ended or str(error))
 
 
-def how_it_ended(code: int, number: int) -> str:
-    """An exit code or signal number in words."""
-    if number == signal.SIGILL:
+def kill(child: int) -> None:
+    """End the process of such a handle, if it has not ended."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        signal.pidfd_send_signal(child, signal.SIGKILL)
+
+
+def how_it_ended(code: int) -> str:
+    """An exit code in words, or the number of a signal, which is below zero."""
+    if code >= 0:
+        return f"the process ended itself with exit code {code}"
+    if code == -signal.SIGILL:
         return "the process was ended by SIGILL: what differentiates in torch is not there in graded runs"
-    if number:
-        return f"the process was ended by {_signal_name(number)}"
-    return f"the process ended itself with exit code {code}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    names = {number.value: number.name for number in signal.Signals}
+    return f"the process was ended by {names.get(-code, f'signal {-code}')}"

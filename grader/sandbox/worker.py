@@ -9,17 +9,17 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from grader.errors import InfrastructureError
 
 from .forking_process import ForkingProcess
 from .isolation import Isolation
 from .spawned_process import SpawnedProcess
-from .warm_process import Closing, Reply, WarmProcess
+from .warm_process import Closing, WarmProcess
+from .warm_process import Reply as Reply
 
 MODE_VARIABLE = "HANDGRAD_WORKER"
-__all__ = ["MODE_VARIABLE", "Reply", "Worker", "start_worker", "worker_mode"]
 
 
 class Worker(Closing):
@@ -81,18 +81,12 @@ class Worker(Closing):
         with self._lock:
             self._stopped = False
 
-    @contextlib.contextmanager
-    def _running(self, end: Callable[[], None]) -> Iterator[None]:
-        """Within this context a job is running, which `end` ends."""
+    def _running(self, end: Callable[[], None] | None) -> None:
+        """A job is running, which `end` ends; or none is running any more."""
         with self._lock:
             self._end_job = end
-            if self._stopped:
+            if end is not None and self._stopped:
                 end()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._end_job = None
 
     def _ready_process(self) -> WarmProcess:
         """The process once it is ready: another one if it ended between two jobs, or could not start before."""

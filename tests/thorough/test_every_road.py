@@ -50,13 +50,13 @@ EVERY_END = """
 import collections, ctypes, os, signal
 import torch
 from grader.child.autograd_removal import COMPILED, LIBRARY
-from grader.child.machine_code import ILLEGAL, Code
-code = Code.of(LIBRARY, COMPILED)
-before = [ctypes.string_at(address, size) for address, size, _ in code.spans.tolist()]
-code.overwrite()
+from grader.child.machine_code import ILLEGAL, ends_by, functions, overwrite
+found = functions(LIBRARY, COMPILED)
+before = [ctypes.string_at(address, size) for address, size, _ in found.tolist()]
+overwrite(found)
 gone = bytes([ILLEGAL[os.uname().machine]])
-after = {ctypes.string_at(address, size).strip(gone) for address, size, _ in code.spans.tolist()}
-ends = collections.Counter(code.ends_by(address) for address in code.spans[::101, 0].tolist())
+after = {ctypes.string_at(address, size).strip(gone) for address, size, _ in found.tolist()}
+ends = collections.Counter(ends_by(address) for address in found[::101, 0].tolist())
 print(len(before) > 10_000, after == {b""}, set(ends) == {signal.SIGILL})
 """
 
