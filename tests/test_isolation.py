@@ -199,7 +199,7 @@ def test_an_honest_answer_passes(isolated: Worker, course: Course, grader: Grade
 def test_a_hostile_file_costs_its_own_points_alone(way: str, isolated: Worker, course: Course, grader: Grader) -> None:
     """Not a pass, not an error of ours, not much of our time or memory, nothing that cannot be stored."""
     exercise, source = REPLIES[way]
-    grader.trials(course.find(exercise))
+    assert grader.trials(course.find(exercise)).judged
     used, most = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     result = grader.grade(course.find(exercise), source if isinstance(source, bytes) else source.encode(), isolated)
     assert time.process_time() - used < OURS

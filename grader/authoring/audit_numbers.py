@@ -41,11 +41,11 @@ def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
 
 
 def _of_trials(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
-    trials = grader.trials(exercise)
+    trials = grader.trials(exercise).judged
     rng = np.random.default_rng(grader.seed)
     confirm(exercise.function, trials[0], rng)
     yield from _references(exercise, trials, rng)
-    others = Grader(grader.seed + 1).trials(exercise)
+    others = Grader(grader.seed + 1).trials(exercise).judged
     for answer in exercise.function.answers:
         yield from check_spoken(exercise.function, answer, trials[0])
         for what, rule in _wrong_arrays(answer, trials[0]):

@@ -132,20 +132,15 @@ def _storage(argument: torch.Tensor) -> int | None:
 
 def _build(value: Facts, inputs: Arrays) -> Any:
     if "tensor" in value:
-        tensor = torch.from_numpy(_writable(inputs[value["tensor"]]))
+        tensor = torch.from_numpy(inputs[value["tensor"]])
         if value["g"] is not None:
-            tensor.g = torch.from_numpy(_writable(inputs[value["g"]]))  # type: ignore[attr-defined]
+            tensor.g = torch.from_numpy(inputs[value["g"]])  # type: ignore[attr-defined]
         return tensor
     if "function" in value:
         return function_of(value["function"])
     if "dtype" in value:
         return getattr(torch, value["dtype"])
     return literal_eval(value["literal"])
-
-
-def _writable(array: np.ndarray) -> np.ndarray:
-    """An array of the job, which no other call is given."""
-    return array if array.flags.writeable else array.copy()
 
 
 def _is_same(now: Any, was: Any) -> bool:

@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import accumulate
 from operator import mul
 from typing import Any
@@ -50,7 +51,7 @@ class _Beside:
     def count(self) -> int:
         """How many points were seen, if they are enough to measure a gradient of the argument; otherwise 0."""
         half = self.values.size / 2
-        alone, scalars = _most(self.alone), _most(self.scalars)
+        alone, scalars = (max(map(len, moved.values()), default=0) for moved in (self.alone, self.scalars))
         enough = len(self.points) >= max(LEAST, half) or alone >= max(LEAST, half)
         enough |= len(self.shifts) > 1 and bool(self.shifted.sum() >= half)
         enough |= scalars >= max(LEAST_SCALARS, half, SHARE * self.numbers)
@@ -94,11 +95,6 @@ def _size(step: complex, alike: float) -> int:
     return round(math.log(abs(step)) / alike)
 
 
-def _most(moved: Mapping[int, set[int]]) -> int:
-    """How many entries the most usual step moved."""
-    return max(map(len, moved.values()), default=0)
-
-
 class NudgeWatch(TorchFunctionMode):
     """A context that sees every array which goes into an operation of torch or numpy, or comes out of it."""
 
@@ -110,7 +106,7 @@ class NudgeWatch(TorchFunctionMode):
 
     def __enter__(self) -> NudgeWatch:
         for name, function in self._plain.items():
-            setattr(np, name, _keeping(function, self))
+            setattr(np, name, partial(_copied, self, function))
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
@@ -126,7 +122,7 @@ class NudgeWatch(TorchFunctionMode):
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         self.look((args, result))
-        return watched(result, self) if isinstance(result, np.ndarray) else result
+        return watched(result, self)
 
     def look(self, value: Any) -> None:
         """Look at every array in a value, until there is nothing more to learn."""
@@ -160,30 +156,23 @@ class _Watched(np.ndarray):
     def __array_finalize__(self, made_from: Any) -> None:
         self.watch = getattr(made_from, "watch", None)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **kwargs: Any) -> Any:
-        plain = [_plain(value) for value in inputs]
-        if out:
-            kwargs["out"] = tuple(_plain(value) for value in out)
-        result = getattr(ufunc, method)(*plain, **kwargs)
-        return self._seen(plain, out[0] if out else result)
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        result = self.__array_function__(getattr(ufunc, method), (), inputs, kwargs)
+        return kwargs["out"][0] if "out" in kwargs else result
 
     def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
         plain = [_plain(value) for value in args]
         result = func(*plain, **{name: _plain(value) for name, value in kwargs.items()})
-        return self._seen(plain, result)
-
-    def _seen(self, given: list[Any], result: Any) -> Any:
-        if self.watch is None:
-            return result
-        self.watch.look((*given, result))
-        if isinstance(result, tuple):
-            return tuple(watched(one, self.watch) for one in result)
+        if self.watch is not None:
+            self.watch.look((*plain, result))
         return watched(result, self.watch)
 
 
-def watched(value: Any, watch: NudgeWatch) -> Any:
-    """An array that a watch sees the operations of; anything else as it is."""
-    if type(value) is not np.ndarray:
+def watched(value: Any, watch: NudgeWatch | None) -> Any:
+    """Arrays that a watch sees the operations of, in a tuple too; anything else as it is."""
+    if type(value) is tuple:
+        return tuple(watched(one, watch) for one in value)
+    if watch is None or type(value) is not np.ndarray:
         return value
     seen = value.view(_Watched)
     seen.watch = watch
@@ -196,10 +185,7 @@ def _plain(value: Any) -> Any:
     return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
 
 
-def _keeping(function: Callable[..., Any], watch: NudgeWatch) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Any:
-        given = args[0] if args else None
-        result = function(*args, **kwargs)
-        return watched(result, watch) if isinstance(given, (torch.Tensor, _Watched)) else result
-
-    return call
+def _copied(watch: NudgeWatch, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function of numpy makes of a tensor, or of a watched array, is watched too."""
+    result = function(*args, **kwargs)
+    return watched(result, watch) if args and isinstance(args[0], (torch.Tensor, _Watched)) else result

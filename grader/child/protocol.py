@@ -74,7 +74,7 @@ def write(fd: int, parts: Sequence[bytes | memoryview]) -> None:
             left[0] = left[0][written:]
 
 
-def unpack(frame: bytes | mmap, max_header: int = MAX_HEADER) -> Frame:
+def unpack(frame: bytes | bytearray | mmap, max_header: int = MAX_HEADER) -> Frame:
     """Take one frame apart, with no more of a header than that; arrays are views of exactly the promised sizes."""
     if len(frame) < PREFIX.size:
         raise ProtocolError("the frame is cut short")
@@ -87,8 +87,8 @@ def unpack(frame: bytes | mmap, max_header: int = MAX_HEADER) -> Frame:
     return Frame(header, _arrays(header.pop("arrays", None), memoryview(frame)[PREFIX.size + head_size :]))
 
 
-def read_frame(stream: BinaryIO) -> bytes | None:
-    """The next whole frame of a stream, `None` at its end."""
+def read_frame(stream: BinaryIO) -> bytearray | None:
+    """The next whole frame of a stream, `None` at its end; its arrays can be written to."""
     prefix = stream.read(PREFIX.size)
     if not prefix:
         return None
@@ -96,10 +96,10 @@ def read_frame(stream: BinaryIO) -> bytes | None:
     body = stream.read(size)
     if len(body) != size:
         raise ProtocolError("the stream ended inside a frame")
-    return prefix + body
+    return bytearray(prefix + body)
 
 
-def _lengths(prefix: bytes) -> tuple[int, int]:
+def _lengths(prefix: bytes | bytearray) -> tuple[int, int]:
     if len(prefix) != PREFIX.size:
         raise ProtocolError("the stream ended inside a frame")
     magic, head_size, payload_size = PREFIX.unpack(prefix)
@@ -108,7 +108,7 @@ def _lengths(prefix: bytes) -> tuple[int, int]:
     return head_size, payload_size
 
 
-def _header(data: bytes) -> dict[str, Any]:
+def _header(data: bytes | bytearray) -> dict[str, Any]:
     try:
         header = json.loads(data.decode("utf-8"), parse_constant=int)  # which refuses NaN and Infinity
     except (ValueError, RecursionError) as error:

@@ -184,7 +184,7 @@ def _rehearse(times: int) -> None:
     plain = {"arguments": [["x", {"tensor": 0, "g": 1}]], "meter": False}
     job |= {"time_limit": 60, "calls": [plain, {**plain, "meter": True}], "watched": {**plain, "nudges": True}}
     for _ in range(times):
-        answer(*protocol.unpack(protocol.pack(job, [array, array])))
+        answer(*protocol.unpack(bytearray(protocol.pack(job, [array, array]))))
 
 
 def _silence(null: int) -> None:

@@ -57,7 +57,7 @@ def export(
     from grader.batch.course_choice import class_course
     from grader.export.exporter import Wanted
     from grader.export.platforms import PLATFORMS
-    from grader.judging.lazy_grader import without_garbage_collection
+    from grader.garbage import without_garbage_collection
 
     course = class_course(Path.cwd())
     with without_garbage_collection():  # nothing is thrown away before the end

@@ -12,7 +12,6 @@ from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.errors import InfrastructureError, ProtocolError, SpecError
 from grader.reference.single_thread import one_thread
-from grader.reference.trial import Trial
 from grader.reference.trials_of_run import TrialsOfRun
 from grader.results import LARGEST_SEED, ExerciseResult
 from grader.sandbox.worker import Worker
@@ -47,17 +46,14 @@ class Grader:
                 if exercise.is_quiz:
                     _ = exercise.quiz
                 else:
-                    trials = self._of_run(exercise)
+                    trials = self.trials(exercise)
                     _ = (trials.asked, trials.watched, isolated and trials.tight)
                     trials.confirm()
                 self._prepared.add(exercise.id)
         return bool(new)
 
-    def trials(self, exercise: CourseExercise) -> list[Trial]:
+    def trials(self, exercise: CourseExercise) -> TrialsOfRun:
         """This run's trials of an exercise."""
-        return self._of_run(exercise).judged
-
-    def _of_run(self, exercise: CourseExercise) -> TrialsOfRun:
         return self._trials.setdefault(exercise.id, TrialsOfRun(exercise.function, exercise.id, self.seed))
 
     def grade(
@@ -90,7 +86,7 @@ class Grader:
 
     def _code(self, exercise: CourseExercise, content: Content, beside: Files, worker: Worker) -> SubmissionCode:
         source = Source.of(content, exercise.file, beside)
-        return SubmissionCode(exercise, self._of_run(exercise), source, worker)
+        return SubmissionCode(exercise, self.trials(exercise), source, worker)
 
     def _run_and_judge(self, code: SubmissionCode, on_judged: OnJudged | None) -> ExerciseResult:
         exercise, reply = code.exercise, code.run()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from grader.garbage import without_garbage_collection
 
 if TYPE_CHECKING:
     from .grading import Grader
@@ -16,16 +15,3 @@ def new_grader(seed: int | None = None) -> Grader:
     with without_garbage_collection():
         from .grading import Grader
     return Grader(seed)
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Import a great deal without collecting garbage, and never look through it again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if enabled:
-            gc.enable()

@@ -45,7 +45,7 @@ class Sitting:
 
     @cached_property
     def course(self) -> Course:
-        from grader.judging.lazy_grader import without_garbage_collection
+        from grader.garbage import without_garbage_collection
 
         with without_garbage_collection():
             from grader.course import load_course

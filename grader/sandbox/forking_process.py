@@ -21,7 +21,7 @@ STATUS_LIMIT = 5.0
 SLICE = 0.25  # seconds
 MESSAGE = 64  # bytes: more than the warm process ever says at once
 PIPE = 1 << 20  # bytes: as much as anybody may ask for
-FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # no isolated child can send these, not even to itself
+FROM_OUTSIDE = -9, -15  # SIGKILL (Windows has none) and SIGTERM: no isolated child can send these, not even to itself
 
 
 class ForkingProcess(WarmProcess):
@@ -99,7 +99,7 @@ class ForkingProcess(WarmProcess):
         if len(frame) > MAX_FRAME:
             return Reply("crash", detail="it sent more than a reply may hold")
         found = checked(frame, code)
-        killed = found.end == "crash" and not ours and -code in FROM_OUTSIDE
+        killed = found.end == "crash" and not ours and code in FROM_OUTSIDE
         return replace(found, killed=killed, cpu=cpu)
 
     def _lost(self) -> InfrastructureError:

@@ -23,7 +23,7 @@ class SpawnedProcess(WarmProcess):
     def __init__(self, isolation: Isolation) -> None:
         super().__init__(["pipe"], isolation, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.jobs: Any = self.popen.stdin
-        self.replies: queue.Queue[bytes | None] = queue.Queue()
+        self.replies: queue.Queue[bytearray | None] = queue.Queue()
         self.reader = threading.Thread(target=_pump, args=(self.popen.stdout, self.replies), daemon=True)
         self.reader.start()
 
@@ -61,7 +61,7 @@ class SpawnedProcess(WarmProcess):
         self.popen.kill()
 
 
-def _pump(stream: Any, replies: queue.Queue[bytes | None]) -> None:
+def _pump(stream: Any, replies: queue.Queue[bytearray | None]) -> None:
     """Read frames until the stream ends, or says something that is no frame, and close it."""
     try:
         from grader.child import protocol  # numpy: not needed before the worker process is on its way

@@ -210,7 +210,7 @@ def readable(fd: int, seconds: float) -> bool:
     return bool(poll.poll(max(seconds, 0) * 1000))
 
 
-def checked(frame: bytes, code: int | None = None) -> Reply:
+def checked(frame: bytes | bytearray, code: int | None = None) -> Reply:
     """The reply a frame makes, or where there is no well-formed one how the process ended, if it has."""
     from grader.child import protocol
 
