@@ -183,5 +183,5 @@ def derivative_of_function(steps: list[Step], source: str, x: torch.Tensor, g: t
     """What the gradient behind several operations is in front of them, taken at another value of their source."""
     leaf = x.detach().clone().requires_grad_()
     with torch.enable_grad():
-        (found,) = torch.autograd.grad(value_of_function(steps, source, leaf), leaf, g)
+        (found,) = torch.autograd.grad((value_of_function(steps, source, leaf) * g).sum(), leaf)
     return found
