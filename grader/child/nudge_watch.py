@@ -76,8 +76,9 @@ class _Beside:
         elif array.ndim == 1:
             for lines in self.lines:
                 if lines.shape[1] == array.size >= LEAST:
-                    most = np.abs(array - lines).max(1)
-                    self.points |= {step.tobytes() for step in (array - lines)[(most > 0) & (most <= self.near)]}
+                    steps = array - lines
+                    most = np.abs(steps).max(1)
+                    self.points |= {step.tobytes() for step in steps[(most > 0) & (most <= self.near)]}
 
     def _count(self, step: np.ndarray, lengths: np.ndarray) -> None:
         moved = np.flatnonzero(lengths)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class Judge:
         if whole is not None or facts.failed or len(facts.calls) != len(self._asked):
             return whole is not None and whole.code == "todo"
         if self.exercise.function.is_test:
-            return all(self._check(answer).code is None for answer in self.exercise.function.answers)
+            return self._examination.diagnosis()[0] is None
         missing = {given.first_missing and given.first_missing[1].code for given in self.given.values()}
         return missing == {"todo"} or (missing == {None} and not any(given.wrong for given in self.given.values()))
 
@@ -111,9 +111,8 @@ class Judge:
     def _check(self, answer: Answer) -> AnswerResult:
         """What was stored before an exception passes where it is right; it may be unfinished where it is wrong."""
         if answer.kind == "verdict":
-            examination = Examination(self.exercise, self.source, self._trial_calls)
-            found, evidence = examination.diagnosis()
-            return answer_result(self.exercise, answer, found, evidence=evidence, share=examination.share)
+            found, evidence = self._examination.diagnosis()
+            return answer_result(self.exercise, answer, found, evidence=evidence, share=self._examination.share)
         given, raised = self.given[answer.name], self._raised
         if given.first_missing is None:
             found = self._check_numbers(given)
@@ -137,23 +136,26 @@ class Judge:
         found = (
             given.check_dtype()
             or (finding(self.mistakes[name]) if given.lost and name in self.mistakes else given.check_finite())
-            or self._changed_inputs[False]
+            or self._changed_inputs.get(False)
             or given.check_again()
         )
         if found is not None or given.wrong:
             return found or given.check_kept() or finding(self.mistakes[name])
         everything_there = not any(other.first_missing for other in self.given.values())
         return (
-            self._changed_inputs[True]
+            self._changed_inputs.get(True)
             or cost_checks.check_memory(self.exercise.function, given.answer, self._trial_calls)
             or (cost_checks.check_unasked_work(given.answer, self._trial_calls) if everything_there else None)
         )
 
     @cached_property
-    def _changed_inputs(self) -> list[Diagnosis | None]:
-        """What became of the arguments, whichever answer it was computed for; and what to the last digit."""
-        asked = partial(structure_checks.check_inputs, self._trial_calls, self.observed)
-        return [asked(exactly=False), asked(exactly=True)]
+    def _changed_inputs(self) -> dict[bool, Diagnosis]:
+        """What became of the arguments, whichever answer it was computed for."""
+        return structure_checks.check_inputs(self._trial_calls, self.observed)
+
+    @cached_property
+    def _examination(self) -> Examination:
+        return Examination(self.exercise, self.source, self._trial_calls)
 
     @cached_property
     def _shallow(self) -> Judge | None:

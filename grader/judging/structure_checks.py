@@ -72,17 +72,20 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
     return f"{source.file} does not define {function}: write it, or get the stub back with: handgrad reset {function}"
 
 
-def check_inputs(trial_calls: TrialCalls, observed: Observation, *, exactly: bool) -> Diagnosis | None:
-    """An argument that is not what it was; where a step was added to it and taken off again, only `exactly`."""
-    found = (_changed_input(call, trial, observed, exactly) for trial, call in trial_calls)
-    return next((wrong for wrong in found if wrong is not None), None)
+def check_inputs(trial_calls: TrialCalls, observed: Observation) -> dict[bool, Diagnosis]:
+    """The first argument that is not what it was; at `True`, that to which a step was added and taken off again."""
+    found: dict[bool, Diagnosis] = {}
+    for trial, call in trial_calls:
+        for only_rounded, wrong in _changed_inputs(call, trial, observed):
+            found.setdefault(only_rounded, wrong)
+    return found
 
 
-def _changed_input(call: Call, trial: Trial, observed: Observation, exactly: bool) -> Diagnosis | None:
+def _changed_inputs(call: Call, trial: Trial, observed: Observation) -> Iterator[tuple[bool, Diagnosis]]:
     for name, argument in trial.arguments.items():
         if not isinstance(argument, Array):
             if name in call.after:
-                return Diagnosis("mutated-input", f"{name} is not what it was before the call")
+                yield False, Diagnosis("mutated-input", f"{name} is not what it was before the call")
             continue
         watched = [(name, call.after.get(name), argument.values)] if name in call.after else []
         if argument.g is not None and f"{name}.g" not in trial.expected:
@@ -92,8 +95,7 @@ def _changed_input(call: Call, trial: Trial, observed: Observation, exactly: boo
             if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():
                 says = f"{part} is not what it was before the call"
                 if after is None or not agrees(after, before, "float64"):
-                    return Diagnosis("mutated-input", says)
-                if exactly:
+                    yield False, Diagnosis("mutated-input", says)
+                else:
                     says = f"{says}: its last digits have changed, for adding and subtracting a step rounds"
-                    return Diagnosis("mutated-input", says, hints_when("rounded"))
-    return None
+                    yield True, Diagnosis("mutated-input", says, hints_when("rounded"))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from .operations import SUMS, of_any_turn, step_name, value_name
-from .trace import Line, Place, Position, Rule, Rules, Step, Trace, Use
+from .trace import Line, Place, Position, Rule, Rules, Step, Trace, Use, vjp
 
 Uses = frozenset[Use]
 
@@ -183,5 +183,5 @@ def derivative_of_function(steps: list[Step], source: str, x: torch.Tensor, g: t
     """What the gradient behind several operations is in front of them, taken at another value of their source."""
     leaf = x.detach().clone().requires_grad_()
     with torch.enable_grad():
-        (found,) = torch.autograd.grad((value_of_function(steps, source, leaf) * g).sum(), leaf)
-    return found
+        value = value_of_function(steps, source, leaf)
+    return vjp(leaf, value, g)

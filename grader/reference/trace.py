@@ -126,10 +126,10 @@ class Step:
         if (part := self._by_hand(position, g, replaced or {})) is not None:
             return part
         if replaced:
-            return _vjp(*self._differentiable(position, replaced), g)
+            return vjp(*self._differentiable(position, replaced), g)
         again = position in self._graphs  # what is asked for once is not worth more than that
         slope = self._entrywise_derivative(position) if again and g.shape == self.value.shape else None
-        return _vjp(*self._graph(position), g) if slope is None else g * slope
+        return vjp(*self._graph(position), g) if slope is None else g * slope
 
     def _by_hand(
         self, position: Position, g: torch.Tensor, replaced: Mapping[Position, torch.Tensor]
@@ -149,8 +149,8 @@ class Step:
             graph, some = self._graph(position), torch.linspace(1, 2, self.value.numel(), dtype=self.value.dtype)
             slope = None
             if self.operand(position).shape == self.value.shape:
-                found, some = _vjp(*graph, torch.ones_like(self.value)), some.view(self.value.shape)
-                slope = found if torch.allclose(_vjp(*graph, some), found * some, 1e-12, 0) else None
+                found, some = vjp(*graph, torch.ones_like(self.value)), some.view(self.value.shape)
+                slope = found if torch.allclose(vjp(*graph, some), found * some, 1e-12, 0) else None
             self._entrywise_derivatives[position] = slope
         return self._entrywise_derivatives[position]
 
@@ -177,7 +177,7 @@ class Step:
             return leaf, self.apply({**values, position: leaf})
 
 
-def _vjp(leaf: torch.Tensor, value: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+def vjp(leaf: torch.Tensor, value: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
     """The gradient of `(value * g).sum()` with respect to `leaf`."""
     if value.shape != g.shape:
         raise ValueError("the upstream gradient has another shape than the value")
@@ -386,7 +386,7 @@ class Trace:
                 if step.key in relevant:
                     known = {where: values[source] for where, source in step.operands if source in values}
                     values[step.key] = step.apply(known)
-        return _vjp(leaf, values[self.out], self.out_g) if self.out in values else torch.zeros_like(leaf)
+        return vjp(leaf, values[self.out], self.out_g) if self.out in values else torch.zeros_like(leaf)
 
     def _sweep(self, wrt: str, skip: frozenset[Use]) -> list[dict[str, torch.Tensor]]:
         """The gradients known behind each step, in a sweep without a wrong rule; at the end, the upstream alone."""
