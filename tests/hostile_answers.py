@@ -339,6 +339,16 @@ RECIPES = r"""
 "x.shape * 99999999"
 "(*x.shape, " * 40 + "1" + ")" * 40
 "x.shape + " * 49 + "x.shape"
+# what is no whole number, where one is needed
+"out.g['a':]"
+"out.g[nan:]"
+"out.g[1e999:]"
+"out.g[out.g:]"
+"out.g[(1, 2):]"
+"out.g[1.5:]"
+"out.g[1:]['5':]"
+"out.g.norm(p=0)"
+"einsum(out.g, 'a b c d e f g h i j k l m n o p q r s t u v w x y z aa bb')"
 """
 
 ANSWERS = tuple(line for line in RECIPES.splitlines() if line and not line.startswith("# "))

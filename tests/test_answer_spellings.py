@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from formula_drawing import FORMULAS
 from hostile_answers import ANSWERS
+from hypothesis import given
 
 from grader.course import load_course
 from grader.quiz.answer_mistakes import mistake_in
@@ -75,3 +77,10 @@ def test_a_hostile_answer_is_refused_at_once_by_every_kind_of_question(recipe: s
         assert time.process_time() - started < 0.2, name
         assert found is not None, name
         assert len(found.says) < 400
+
+
+@given(FORMULAS)
+def test_whatever_is_drawn_from_the_grammar_is_judged(formula: str) -> None:
+    """An answer that cannot be judged raises, and would be an error of ours; see `sheet_grading`."""
+    for unit, name in HOSTS:
+        mistake_in(question(unit, name), formula)

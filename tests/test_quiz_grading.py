@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 import typer
 
@@ -26,8 +27,10 @@ from grader.errors import CourseError, SpecError
 from grader.judging.grading import Grader
 from grader.learner.exercise_summary import describe_answer, formula
 from grader.learner.session import Session
+from grader.quiz.answer_reading import number
 from grader.quiz.answer_sheet import LARGEST, solved_sheet
-from grader.results import SCHEMA_FILE, CourseResult, ExerciseResult
+from grader.quiz.questions import AnswerableQuestion
+from grader.results import SCHEMA_FILE, CourseResult, ExerciseResult, exit_code
 from grader.sandbox.worker import Worker
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -161,6 +164,27 @@ def test_a_hostile_sheet_gets_one_clear_sentence_at_once(judge: Judge, content: 
     told = {f"{answer.name} {answer.message}" for answer in result.answers if answer.status != "passed"}
     assert any(says in message for message in told), told
     assert not any("\n" in message or "\x1b" in message or len(message) > 400 for message in told)
+
+
+def test_an_answer_that_cannot_be_judged_is_that_answers_alone(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is raised: the others keep their points, and the record and the exit code say that something is ours."""
+
+    def judged(question: AnswerableQuestion, text: str) -> list[np.ndarray]:
+        if text == "4.00":
+            raise KeyError("nobody foresaw this")
+        return number(question, text)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("grader.quiz.answer_reading.number", judged)
+    result = judge("variant: 0\nhow_far: 4.00\ngrad_shape: (bs, n)\nvjp_entry: 5\n")
+    found = {answer.name: answer for answer in result.answers}
+    assert (found["how_far"].status, found["how_far"].code, found["how_far"].score) == ("error", "error", 0)
+    assert found["how_far"].message == (
+        "4.00: handgrad cannot judge this answer (KeyError: 'nobody foresaw this'), which is a fault of its own: "
+        "please report it, with the answer"
+    )
+    assert (found["grad_shape"].status, found["vjp_entry"].status) == ("passed", "failed")
+    assert result.score == found["grad_shape"].max_score
+    assert (result.status, exit_code([result])) == ("error", 3)
 
 
 def test_every_verdict_fits_the_published_record(judge: Judge) -> None:

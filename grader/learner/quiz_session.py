@@ -19,6 +19,14 @@ from grader.results import ExerciseResult
 LETTERS = "".join(letter for letter in string.ascii_lowercase if letter not in "hqs")
 
 
+def _mistake_in(question: AnswerableQuestion, answer: str) -> Mistake | None:
+    """Return the mistake in an answer; one that cannot be judged counts as not read, so that another can be tried."""
+    try:
+        return mistake_in(question, answer)
+    except InfrastructureError as error:
+        return Mistake(code=NOT_READ, says=f"{error}.")
+
+
 @dataclass
 class Practice:
     """Questions of a quiz, asked and judged; nothing is written down.
@@ -43,7 +51,7 @@ class Practice:
             UsageError: it is to be written down, and the file is no answer sheet any more.
             InfrastructureError: it is to be written down, and cannot be.
         """
-        return mistake_in(self.question(name), self.with_choice_names(name, typed))
+        return _mistake_in(self.question(name), self.with_choice_names(name, typed))
 
     def with_choice_names(self, name: str, typed: str) -> str:
         """What was typed, with the words of choices that were named by their letters."""
@@ -138,7 +146,8 @@ class QuizSession(Practice):
         return [
             name
             for name in quiz.questions
-            if name not in sheet.answers or mistake_in(quiz.question_with_key(name, sheet.variant), sheet.answers[name])
+            if name not in sheet.answers
+            or _mistake_in(quiz.question_with_key(name, sheet.variant), sheet.answers[name])
         ]
 
     def answer(self, name: str, typed: str) -> Mistake | None:

@@ -138,7 +138,7 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
             cell.outputs = [points_output(0.0, cell)]
         names = [cell.metadata["nbgrader"]["grade_id"] for cell in others]
         if names:
-            self.log.warning("No test of handgrad's, so to be graded by hand: %s", ", ".join(names))
+            self.log.warning("No test of handgrad's, or not judged, so to be graded by hand: %s", ", ".join(names))
         return names
 
 

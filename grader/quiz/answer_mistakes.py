@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from grader.errors import ExpressionError
+from grader.errors import ExpressionError, InfrastructureError, describe_error
 
 from .answer_reading import LONGEST_MESSAGE, TypedQuestion, key_values, points_of, readings
 from .questions import AnswerableQuestion, Choice, Choices, Expression, Mistake, Number, Option, Shape
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .answer_reading import Values
 
-LONGEST_CHOICE = 60
+LONGEST_CHOICE, LONGEST_REASON = 60, 200
 ROUNDING = 1e-9
 COMPUTED = re.compile(r"[-+*/@]|\.(?!t\()\w+\(")
 NOT_IT = "Look at the question again, and try it with small numbers."
@@ -25,7 +25,11 @@ SIGN = Mistake(code="wrong-sign", says="The size is right; the sign is not.")
 
 
 def mistake_in(question: AnswerableQuestion, answer: str) -> Mistake | None:
-    """The mistake that an answer reveals, `NOT_READ` if it cannot be read; `None` if it is right."""
+    """Return the mistake that an answer reveals, `NOT_READ` if it cannot be read; `None` if it is right.
+
+    Raises:
+        InfrastructureError: the answer cannot be judged, through a fault of ours.
+    """
     try:
         if len(answer) > LONGEST_MESSAGE:
             raise ExpressionError(f"it has {len(answer)} characters: the answer is much shorter")
@@ -35,6 +39,12 @@ def mistake_in(question: AnswerableQuestion, answer: str) -> Mistake | None:
     except ExpressionError as error:
         says = str(error)
         return Mistake(code=error.code, says=f"{says[0].upper()}{says[1:]}{'' if says.endswith('?') else '.'}")
+    except Exception as error:  # an answer is any text: what nobody foresaw must not cost the other answers
+        why = describe_error(error)[:LONGEST_REASON]
+        says = (
+            f"handgrad cannot judge this answer ({why}), which is a fault of its own: please report it, with the answer"
+        )
+        raise InfrastructureError(says) from error
 
 
 def _choice(question: Choice, answer: str) -> Mistake | None:

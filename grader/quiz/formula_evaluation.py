@@ -27,7 +27,7 @@ from .formula_nodes import (
     Text,
 )
 from .formula_parser import parse
-from .formula_work import Work
+from .formula_work import Work, whole
 from .operations import MODULES, OPERATIONS
 
 LIBRARIES = frozenset("torch np numpy math nn functional F linalg special scipy Tensor Variable jnp jax".split())
@@ -85,7 +85,8 @@ class Evaluation:
             case Index(owner, parts):
                 return self._apply("[]", [self.of(owner), tuple(self.of(part) for part in parts)])
             case Slice(parts):
-                return slice(*(None if part is None else int(self.of(part)) for part in parts))
+                bounds = [None if part is None else self.of(part) for part in parts]
+                return self.work.result("a slice", _slice, bounds, {})
             case Sequence(items):
                 return tuple(self._items(items))
             case Loop(body, clauses):
@@ -172,6 +173,15 @@ class Evaluation:
             raise ExpressionError(f"there is no {_shown(bare)} here{hint or self._there_is()}")
         given = {option: self.of(value) for option, value in options}
         return self.work.result(name.strip("."), operation, arguments, given)
+
+
+def _slice(work: Work, *bounds: Any) -> slice:
+    """`start:stop:step`; each is a whole number, or `None`, which may be written out as well.
+
+    Raises:
+        TypeError: one of them is something else.
+    """
+    return slice(*(None if bound is None else whole(bound) for bound in bounds))
 
 
 def _library(owner: Node) -> str:

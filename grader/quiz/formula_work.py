@@ -91,9 +91,9 @@ class Work:
         named = {CALLED.get(option, option): value for option, value in options.items() if option not in IGNORED}
         try:
             return operation(self, *arguments, **named)
-        except (TypeError, OverflowError, AttributeError) as error:
+        except (TypeError, ArithmeticError, AttributeError, KeyError) as error:
             raise ExpressionError(f"{name} cannot be used like this: look at what stands in its brackets") from error
-        except (ValueError, IndexError) as error:
+        except (ValueError, IndexError, MemoryError) as error:
             arrays = [each for each in arguments if hasattr(each, "shape")][:MOST_SHOWN]
             shapes = " and ".join(shape_text(each.shape, self.sizes) for each in arrays)
             raise ExpressionError(f"{name} does not fit {shapes or 'what stands in its brackets'}", "error") from error
@@ -109,11 +109,13 @@ def shape_text(shape: Sequence[int], sizes: Sizes) -> str:
 
 
 def whole(value: Any) -> int:
-    """An axis or a size.
+    """Return a value as an axis, a size or the bound of a slice.
 
     Raises:
         TypeError: it is no whole number.
     """
+    if isinstance(value, str) or np.ndim(value):
+        raise TypeError("not one number")
     number = float(value)
     if not number.is_integer():
         raise TypeError("not a whole number")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from grader.errors import ReadError
+from grader.errors import InfrastructureError, ReadError
 from grader.results import AnswerResult, Status
 from grader.safe_text import plain
 
@@ -64,7 +64,10 @@ def _graded(quiz: Quiz, name: str, sheet: Sheet, points: float) -> AnswerResult:
     answer, question = sheet.answers.get(name), quiz.question_with_key(name, sheet.variant)
     if answer is None:
         return AnswerResult(name, "todo", 0.0, points, "todo", _misnamed(name, sheet.unknown), hints=question.hints)
-    found = mistake_in(question, answer)
+    try:
+        found = mistake_in(question, answer)
+    except InfrastructureError as error:
+        return AnswerResult(name, "error", 0.0, points, "error", plain(f"{_shortened(answer)}: {error}"))
     if found is None:
         return AnswerResult(name, "passed", points, points)
     if found.code == NOT_READ:  # no hint is used up, and nothing is counted: it is asked again
