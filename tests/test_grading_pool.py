@@ -16,6 +16,7 @@ from conftest import codes, solution, with_policy
 from grader.course import Course
 from grader.judging.grading import Grader
 from grader.judging.grading_pool import GradingPool, Part
+from grader.judging.judge import Judge
 from grader.reference import trials_of_run
 from grader.results import ExerciseResult
 from grader.sandbox.worker import Worker
@@ -100,6 +101,39 @@ def attack(happen: Callable[[], None], status: str, says: str, course: Course, h
 def test_who_loses_the_grading_process_loses_that_exercise_alone(course: Course, hostile: Callable[..., None]) -> None:
     """By SIGKILL; `thorough/test_every_loss.py` has every other way."""
     attack(kill, "error", "the grading process was lost (it ended with -9)", course, hostile)
+
+
+@pytest.mark.parametrize(
+    ("happen", "why"),
+    [
+        (kill, "the grading process was lost (it ended with -9)"),
+        (burn, "judging it took more than 1.5 seconds of processor time"),
+        (fail, "ZeroDivisionError: division by zero"),
+        (bloat, "that takes more memory than there is for one exercise"),
+    ],
+)
+def test_verdicts_stand_when_the_search_for_mistakes_is_lost(
+    happen: Callable[[], None], why: str, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right answers keep their points, wrong ones have their facts, and nothing is graded a second time."""
+    with_mistakes = Judge.with_mistakes
+
+    def lost(self: Judge, verdicts: ExerciseResult) -> ExerciseResult:
+        if self.source.cells[0].startswith(HOSTILE.decode()):
+            happen()
+        return with_mistakes(self, verdicts)
+
+    monkeypatch.setattr(Judge, "with_mistakes", lost)
+    wrong = HOSTILE + solution(course, NAME).replace(b"out.g.sum(0)", b"out.g.mean(0)")
+    honest = Part("tanh_grad", solution(course, "tanh_grad"))
+    results = graded(course, [Part(NAME, wrong), honest], [honest])
+    found, after = results[0]
+    assert codes(found) == {"inp.g": None, "w.g": None, "b.g": "unknown"}
+    assert found.status == "failed"
+    assert found.score == pytest.approx(found.max_score * 2 / 3)
+    assert found.answers[2].message.startswith("7 of 7 entries are wrong")
+    assert any(why in note for note in found.notes), found.notes
+    assert after.status == results[1][0].status == "passed"
 
 
 def test_somebody_who_hands_in_nothing_waits_for_nobody(course: Course) -> None:

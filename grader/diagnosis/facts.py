@@ -336,3 +336,11 @@ def unknown(given: Given) -> Mistake:
     )
     told = {"wrong": wrong, "entries": array.size, "error": f"{error:.2g}" if error < 100 else f"{error:.0f}"}
     return fact("unknown", "unknown", **told, alone=alone)
+
+
+def plain(answer: Answer, given: Given) -> Mistake:
+    """Return what needs no search: another shape, or how many entries are wrong and by how much."""
+    misshapen = next((one for one in given if not one.has_shape), None)
+    if misshapen is not None:
+        return wrong_shape(answer, misshapen)
+    return fact("unknown", "nothing-to-compare") if all(one.agrees for one in given) else unknown(given)

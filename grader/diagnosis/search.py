@@ -494,6 +494,20 @@ def find_mistakes(exercise: Declaration, first: Trial, wrong: Mapping[str, Seque
     return {name: found[name] for name in searches}
 
 
+def plain_facts(exercise: Declaration, wrong: Mapping[str, Sequence[Pair]]) -> dict[str, Mistake]:
+    """Return what is true of each wrong answer without a search: another shape, or which entries are off and how far.
+
+    Args:
+        wrong: by answer, each trial with the learner's array in it.
+    """
+    given = {
+        answer: facts.wrong_in(answer, [(trial, array.real.astype("float64")) for trial, array in wrong[answer.name]])
+        for answer in exercise.answers
+        if answer.name in wrong
+    }
+    return {answer.name: facts.plain(answer, trials) for answer, trials in given.items()}
+
+
 def _with_answer(exercise: Declaration, trial: Trial, array: np.ndarray) -> Pair:
     """A trial with the learner's array in it; where more than one answer is right, rules ask for it by name."""
     if isinstance(exercise, Routine) and exercise.accepts is not None:
@@ -543,4 +557,4 @@ def places(search: Search, code: str) -> tuple[Place, ...]:
     return next((one.mistake().at for one in fitting if search.explains(one)), ())
 
 
-__all__ = ["Candidate", "Problem", "Search", "find_mistakes", "places"]
+__all__ = ["Candidate", "Problem", "Search", "find_mistakes", "places", "plain_facts"]

@@ -19,10 +19,11 @@ from grader.source.text import NO_FILES, Content, Files, Source, UnreadableSourc
 
 from .judge import Judge
 from .submission_code import SubmissionCode, Together
-from .verdicts import not_handed_in, same_for_every_answer
+from .verdicts import not_handed_in, same_for_every_answer, without_mistakes
 
 LONGEST_REASON = 200
 OnJudged = Callable[[Judge], None]
+OnVerdicts = Callable[[ExerciseResult], None]
 Part = tuple[CourseExercise, Content, Files]
 
 
@@ -58,7 +59,7 @@ class Grader:
 
     def grade(
         self, exercise: CourseExercise, content: Content | None, worker: Worker, on_judged: OnJudged | None = None,
-        beside: Files = NO_FILES,
+        beside: Files = NO_FILES, on_verdicts: OnVerdicts | None = None,
     ) -> ExerciseResult:  # fmt: skip
         """The verdict on one file, or on the code cells of a notebook: an error in one cell does not stop the rest.
 
@@ -67,6 +68,8 @@ class Grader:
             worker: runs it; the answers to a quiz are only read.
             on_judged: called with the judge, once its verdict is there.
             beside: the files in the same folder, which it may import.
+            on_verdicts: called with the verdicts and plain facts before any mistake is looked for; whatever becomes
+                of the search, they stand.
         """
         if content is None:
             return not_handed_in(exercise)
@@ -74,7 +77,7 @@ class Grader:
             return exercise.quiz_result(content)
         try:
             with one_thread(), np.errstate(all="ignore"):  # whatever numbers an answer holds
-                return self._run_and_judge(self._code(exercise, content, beside, worker), on_judged)
+                return self._run_and_judge(self._code(exercise, content, beside, worker), on_judged, on_verdicts)
         except UnreadableSource as error:
             says = f"{exercise.file} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
             found = Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",))
@@ -88,7 +91,9 @@ class Grader:
         source = Source.of(content, exercise.file, beside)
         return SubmissionCode(exercise, self.trials(exercise), source, worker)
 
-    def _run_and_judge(self, code: SubmissionCode, on_judged: OnJudged | None) -> ExerciseResult:
+    def _run_and_judge(
+        self, code: SubmissionCode, on_judged: OnJudged | None, on_verdicts: OnVerdicts | None
+    ) -> ExerciseResult:
         exercise, reply = code.exercise, code.run()
         if reply.end == "timeout":
             limit = exercise.course.policy.time_limit
@@ -98,9 +103,13 @@ class Grader:
         if reply.frame is None:
             return same_for_every_answer(exercise, Diagnosis("crash", f"it brought Python down: {reply.detail}"))
         judge = code.judge(reply.frame)
-        result = code.without_room(judge.result())
+        result = code.without_room(judge.verdicts())
         if result.status == "failed":
             code.trials.confirm()
+        if any(answer.mistake is not None for answer in result.answers):
+            if on_verdicts is not None:
+                on_verdicts(result)
+            result = _with_mistakes(judge, result)
         if on_judged is not None:
             on_judged(judge)
         return result
@@ -117,3 +126,13 @@ class Grader:
         with contextlib.suppress(SpecError), one_thread():
             return Together.of(codes if len(codes) > 1 else [])
         return Together.of([])
+
+
+def _with_mistakes(judge: Judge, verdicts: ExerciseResult) -> ExerciseResult:
+    """Name the mistakes; where the search for them fails, the verdicts stand with their plain facts and a note."""
+    try:
+        return judge.with_mistakes(verdicts)
+    except MemoryError:
+        return without_mistakes(verdicts, "that takes more memory than there is for one exercise")
+    except Exception as error:  # a bug of ours costs nobody a point
+        return without_mistakes(verdicts, f"{type(error).__name__}: {error}; please report it")

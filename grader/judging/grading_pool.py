@@ -1,8 +1,9 @@
 """Grading processes: each runs and judges what one student handed in, and takes nobody else along if it is lost.
 
 This process only passes bytes on and reads records; it never looks into what learners wrote. A grading process has a
-budget of processor time and memory for each exercise, parsing, diagnosis and words included. If it is lost, it is
-replaced, and the exercise that it had is tried once more, or says so.
+budget of processor time and memory for each exercise, parsing, diagnosis and words included. It sends the
+verdicts before it looks for mistakes. If it is lost, it is replaced; verdicts that it had sent stand, and an exercise
+without them is tried once more, or says so.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,7 @@ from grader.sandbox.worker import Worker, start_worker, worker_mode
 from grader.source.text import Content, Files
 
 from .lazy_grader import new_grader
+from .verdicts import without_mistakes
 
 if TYPE_CHECKING:
     from .grading import Grader
@@ -62,6 +65,7 @@ class _Task:
     left: deque[Part]
     results: list[ExerciseResult] = field(default_factory=list)
     attempts: int = 0
+    verdicts: ExerciseResult | None = None  # of the part that comes next, without its mistakes
 
 
 class GradingPool(Closing):
@@ -136,16 +140,21 @@ class GradingPool(Closing):
         """Hear what a process has to say of its submission; one that another process must end goes to `again`."""
         if not is_ready and not process.is_frozen():
             return
-        found = process.receive() if is_ready else None
+        found, is_final = process.receive() if is_ready else (None, True)
+        if not is_final:
+            task.verdicts = found
+            return
         if found is None or found.status == "error":  # whatever it was, a fresh process may do better
             self._running.remove(process)
             why, status = process.close()
+            if task.verdicts is not None:
+                found = without_mistakes(task.verdicts, why)
             found = found or self.course.find(task.left[0].exercise).unread_result(why, status)
             task.attempts += 1
         if found.status != "error" or task.attempts == ATTEMPTS:
             task.results.append(found)
             task.left.popleft()
-            task.attempts = 0
+            task.attempts, task.verdicts = 0, None
         if not task.left:
             process.task = None
         elif process not in self._running:
@@ -173,13 +182,14 @@ class _GradingProcess:
         with contextlib.suppress(OSError):  # it has ended: that is seen when it should answer
             self.connection.send(list(task.left))
 
-    def receive(self) -> ExerciseResult | None:
-        """The next result; `None` where it has ended."""
+    def receive(self) -> tuple[ExerciseResult | None, bool]:
+        """The next result, and whether it is final: verdicts come first; `None` where the process has ended."""
         self.heard = time.monotonic()
         try:
-            return exercise_from_json(json.loads(self.connection.recv_bytes()))
+            record = json.loads(self.connection.recv_bytes())
         except (EOFError, OSError):
-            return None
+            return None, True
+        return exercise_from_json(record), record["is_final"]
 
     def is_frozen(self) -> bool:
         """It should have answered long ago, and neither computes nor waits its turn on a busy machine."""
@@ -223,14 +233,23 @@ def _serve(
                 settled = together.settled(together.run())
             for exercise, content, beside in submission:
                 with _budget(course.policy.time_limit):
-                    result = settled.get(exercise.id) or _grade(grader, exercise, content, worker, beside)
-                record = {**result.record, "printed": result.printed, "notes": result.notes}
-                connection.send_bytes(json.dumps(record).encode())
+                    found = settled.get(exercise.id) or _grade(grader, exercise, content, worker, beside, connection)
+                _send(connection, found)
 
 
-def _grade(grader: Grader, exercise: CourseExercise, content: Content, worker: Worker, beside: Files) -> ExerciseResult:
+def _send(connection: Connection, result: ExerciseResult, *, is_final: bool = True) -> None:
+    record = {**result.record, "printed": result.printed, "notes": result.notes, "is_final": is_final}
+    connection.send_bytes(json.dumps(record).encode())
+
+
+def _grade(
+    grader: Grader, exercise: CourseExercise, content: Content, worker: Worker, beside: Files, connection: Connection
+) -> ExerciseResult:
+    """Grade one exercise; its verdicts are sent before its mistakes are looked for, which may take this process."""
     try:
-        return grader.grade(exercise, content, worker, beside=beside)
+        return grader.grade(
+            exercise, content, worker, beside=beside, on_verdicts=partial(_send, connection, is_final=False)
+        )
     except MemoryError:
         return exercise.unread_result("judging it takes more memory than there is for one exercise", "failed")
     except Exception as error:  # one submission never stops the rest

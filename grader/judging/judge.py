@@ -11,7 +11,7 @@ import numpy as np
 
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis, Mistake
-from grader.diagnosis.search import find_mistakes
+from grader.diagnosis.search import find_mistakes, plain_facts
 from grader.errors import ProtocolError
 from grader.exercise import Answer, Routine
 from grader.reference.compare import scaled_error
@@ -37,15 +37,29 @@ KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "me
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges one file or notebook whose reply is in."""
+    """Judges one file or notebook whose reply is in.
+
+    Args:
+        names_mistakes: whether wrong numbers are searched for their mistake; plain facts are told otherwise.
+    """
 
     exercise: CourseExercise
     source: Source
     trials: Sequence[Trial]
     observed: Observation
+    names_mistakes: bool = True
 
-    def result(self) -> ExerciseResult:
-        """The verdict on every answer."""
+    def verdicts(self) -> ExerciseResult:
+        """Judge every answer; of wrong numbers only the plain facts are told, and no mistake is looked for."""
+        return replace(self, names_mistakes=False)._result()
+
+    def with_mistakes(self, verdicts: ExerciseResult) -> ExerciseResult:
+        """Name the mistakes of wrong answers; no verdict and no points depend on what is found."""
+        named = self._result().answers
+        answers = (new if old.mistake is not None else old for old, new in zip(verdicts.answers, named, strict=True))
+        return replace(verdicts, answers=tuple(answers))
+
+    def _result(self) -> ExerciseResult:
         facts, exercise = self.observed.facts, self.exercise
         notes = tuple(structure_checks.notes(facts, self.source))
         whole = structure_checks.check_source(facts, exercise, self.source)
@@ -84,6 +98,8 @@ class Judge:
     def mistakes(self) -> dict[str, Mistake]:
         """The mistakes that the numbers of the wrong answers give away, by answer."""
         wrong = {name: given.to_explain for name, given in self.given.items() if given.to_explain}
+        if not self.names_mistakes:
+            return plain_facts(self.exercise.function, wrong)
         return find_mistakes(self.exercise.function, self.trials[0], wrong)
 
     @cached_property

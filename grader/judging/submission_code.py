@@ -123,7 +123,7 @@ class Together:
         for code, each in zip(self.codes, replies, strict=True):
             with suppress(Exception), one_thread(), np.errstate(all="ignore"):
                 judge = code.judge(protocol.Frame(each, reply.arrays))
-                result = code.without_room(judge.result()) if judge.is_plain() else None  # which is seen at once
+                result = code.without_room(judge.verdicts()) if judge.is_plain() else None  # which is seen at once
                 if result is not None and result.status in ("passed", "todo"):
                     found[code.exercise.id] = result
         return found

@@ -89,7 +89,10 @@ def calls_of(job: Callable[[], object]) -> int:
 def test_at_whatever_moment_a_grading_process_is_lost_nobody_else_notices(
     course: Course, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is killed, leaves, is stopped or takes all memory while it reads, runs, judges or words a wrong answer."""
+    """It is killed, leaves, is stopped or takes all memory while it reads, runs, judges or words a wrong answer.
+
+    From when the verdicts are there, they stand.
+    """
     wrong = HOSTILE + solution(course, NAME).replace(b"out.g.sum(0)", b"out.g.mean(0)")
     grader = Grader(1)
     grader.grade(course.find(NAME), solution(course, NAME), worker)
@@ -120,7 +123,8 @@ def test_at_whatever_moment_a_grading_process_is_lost_nobody_else_notices(
     assert kept == {student: ["passed", "passed"] for student in range(1, 2 * MOMENTS, 2)}
     for number, (moment, way) in enumerate(moments):
         attacked, after = results[2 * number]
-        assert attacked.answers[0].message.startswith(LOST), (moment, way, attacked.answers)
+        stand = [answer.status for answer in attacked.answers] == ["passed", "passed", "failed"] and attacked.notes
+        assert stand or attacked.answers[0].message.startswith(LOST), (moment, way, attacked)
         assert after.status == "passed", (moment, way)
 
 
