@@ -211,7 +211,7 @@ def right_in_single_precision(exercise: Exercise, trial: Trial) -> bool:
     inputs, out_g = {name: _single(value) for name, value in trial.inputs.items()}, _single(trial.out_g)
     return all(
         scaled_error(
-            autograd_answer(exercise, answer, inputs, out_g) + _carried_gradient(answer, trial.arguments), right
+            autograd_answer(exercise, answer, inputs, out_g) + carried_gradient(answer, trial.arguments), right
         )
         <= ROUNDING
         for answer, right in small
@@ -232,7 +232,7 @@ def rounding(exercise: Exercise, answer: Answer, trial: Trial) -> float:
         for _ in range(ROUNDED):
             inputs = {name: _nudged(value, rng) for name, value in trial.inputs.items()}
             found = autograd_answer(exercise, answer, inputs, _single(trial.out_g))
-            errors.append(scaled_error(found + _carried_gradient(answer, trial.arguments), right))
+            errors.append(scaled_error(found + carried_gradient(answer, trial.arguments), right))
         return TIMES * max(errors)
 
     return float(trial.remember(("rounding", answer.name), worst))
@@ -251,7 +251,7 @@ def _single(value: Any) -> Any:
     return value.float() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
-def _carried_gradient(answer: Answer, arguments: Mapping[str, Any]) -> np.ndarray:
+def carried_gradient(answer: Answer, arguments: Mapping[str, Any]) -> np.ndarray:
     """The `.g` that the argument already carries, zero where there is none."""
     prior = arguments[answer.wrt].g if answer.stored else None
     return np.zeros(()) if prior is None else prior
@@ -376,7 +376,7 @@ def right_answer(
     asked = requested_gradients(arguments)
     if asked is not None and answer.wrt not in asked:
         return None
-    gradient: np.ndarray = autograd_answer(exercise, answer, inputs, out_g) + _carried_gradient(answer, arguments)
+    gradient: np.ndarray = autograd_answer(exercise, answer, inputs, out_g) + carried_gradient(answer, arguments)
     return gradient
 
 

@@ -1,0 +1,322 @@
+"""Which gradients may be given where a forward pass has a kink or a tie, and which entries have none there.
+
+At a kink (relu at 0, abs at 0, equal entries under a maximum) torch's gradient is one of several. The others are found
+by running torch's own backward pass beside the kink: a few times, with every operation that has kinks moved by a hair
+to one side or to the other. Each entry may have what lies between the least and the greatest of these gradients. What all
+of them agree on must hold for any other: of equal entries under a maximum each may have a share, and the shares add up.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from grader.exercise import Answer, Exercise
+
+from .references import autograd_answer, carried_gradient
+from .trial import IMPOSSIBLE, Trial
+
+# The functions of torch that have kinks, ties or jumps, without underscores at their ends.
+KINKED = frozenset(
+    "relu relu6 leaky_relu prelu rrelu threshold abs absolute fabs clamp clamp_min clamp_max clip hardtanh hardshrink "
+    "softshrink hardsigmoid hardswish elu celu selu max min amax amin maximum minimum fmax fmin aminmax cummax cummin "
+    "sort msort topk kthvalue median nanmedian mode quantile nanquantile norm vector_norm matrix_norm dist cdist "
+    "max_pool1d max_pool2d max_pool3d max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices "
+    "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d argmax argmin argsort "
+    "l1_loss smooth_l1_loss huber_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss triplet_margin_loss "
+    "cosine_embedding_loss multilabel_margin_loss gt ge lt le greater greater_equal less less_equal heaviside "
+    "searchsorted bucketize".split()
+)
+# What is true of equal entries alone: beside a maximum that is moved no entry equals it.
+EXACT = frozenset(("eq", "ne", "isclose", "equal", "allclose"))
+NUDGE = 1e-5  # in proportion to the largest entry: above what float32 rounds away, so that what it makes equal is a tie
+KINK = 1e-3  # in proportion to the largest entry: what beside a kink is less than this is curvature
+SAMPLES = 16
+MOST_NUDGED = 64  # entries that are nudged alone, where no sample has given what they have
+BLOCK = 64  # entries that are compared together
+SHARE = 0.03  # of what an entry varies by: how far what all samples agree on may be missed
+
+Shape = tuple[int, ...]
+Pattern = Callable[[Shape], np.ndarray]  # between -1 and 1, of a given shape
+
+
+@dataclass(frozen=True)
+class Move:
+    """How a forward pass is moved off its kinks.
+
+    Args:
+        operations: what is added before each operation that has kinks; `None` where nothing is.
+        values: what is added to the input that is differentiated.
+    """
+
+    operations: Pattern | None
+    values: Pattern | None
+
+
+Sample = Callable[[Move], np.ndarray | None]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An array compared with the right gradient, entry by entry; each mask is shaped like it.
+
+    Args:
+        wrong: the entries that have what no right gradient has there.
+        convention: the entries where another gradient than torch's is right, too, and was given.
+        unjudged: the entries where there is no finite gradient to compare with.
+    """
+
+    wrong: np.ndarray
+    convention: np.ndarray
+    unjudged: np.ndarray
+
+
+@dataclass(frozen=True)
+class AllowedGradient:
+    """The right gradient of one input in one trial, and what else is right at its kinks.
+
+    Args:
+        expected: torch's own gradient at the input itself.
+        sample: the gradient beside it, moved as asked; `None` where there is none.
+        has_kinks: some operation that may have kinks is in the forward pass, as far as the samples have shown.
+    """
+
+    expected: np.ndarray
+    sample: Sample
+    has_kinks: Callable[[], bool] = lambda: True
+    _samples: list[np.ndarray] = field(default_factory=list, repr=False)
+    _moves: list[Iterator[Move]] = field(default_factory=list, repr=False)
+
+    def accepts(self, array: np.ndarray, bound: float) -> bool:
+        """No entry is wrong: within `bound` of the largest entry of the right gradient, or another choice at a kink."""
+        return array.shape == self.expected.shape and not self.compare(array, bound).wrong.any()
+
+    def compare(self, array: np.ndarray, bound: float) -> Comparison:
+        """Which entries are wrong, which are another convention, and which cannot be judged.
+
+        Args:
+            array: shaped like the right gradient.
+            bound: the tolerance, in proportion to the largest entry of the right gradient; absolute where that is zero.
+        """
+        array = array.astype("float64")
+        unjudged = ~np.isfinite(self.expected)
+        right = np.where(unjudged, 0.0, self.expected)
+        with np.errstate(all="ignore"):
+            other = ~(np.abs(array - right) <= bound * (float(np.abs(right).max(initial=0.0)) or 1.0)) & ~unjudged
+        if not other.any() or self.is_smooth:
+            return Comparison(other, np.zeros_like(other), unjudged)
+        fits = other & np.isfinite(array) & self._is_between(array, other)
+        if fits.any() and not (other & ~fits).any():
+            fits &= ~self._breaks_what_all_agree_on(array, other)
+        return Comparison(other & ~fits, fits, unjudged)
+
+    @property
+    def is_smooth(self) -> bool:
+        """The gradients beside the input are that at the input."""
+        if not self._samples:
+            self._draw(1)
+        if not self.has_kinks() and self._is_like_expected():
+            return True
+        self._draw(3)
+        return self._is_like_expected()
+
+    def _is_like_expected(self) -> bool:
+        return bool(self._samples) and not self._varies().any()
+
+    def _draw(self, count: int) -> None:
+        """Draw samples until there are so many."""
+        if not self._moves:
+            self._moves.append(_moves(np.random.default_rng(0)))
+        tries = itertools.islice(self._moves[0], max(0, count - len(self._samples)))
+        self._samples.extend(found for move in tries if (found := self.sample(move)) is not None)
+
+    def _all(self) -> np.ndarray:
+        """The gradient at the input and those beside it, nan where one is not finite; shape: `(number, *shape)`."""
+        known = np.stack([self.expected, *self._samples])
+        return np.where(np.isfinite(known), known, np.nan)
+
+    @property
+    def _scale(self) -> float:
+        return float(np.abs(np.nan_to_num(self._all())).max(initial=0.0)) or 1.0
+
+    def _varies(self) -> np.ndarray:
+        """Where the samples are not all the same; a mask."""
+        low, high = self._ends()
+        return np.asarray(np.isfinite(self.expected) & (high - low > KINK * self._scale))
+
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the greatest of the gradients, entry by entry."""
+        known = self._all()
+        return np.fmin.reduce(known, 0), np.fmax.reduce(known, 0)
+
+    def _is_between(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Each of the `other` entries is between the least and the greatest gradient that is right; a mask.
+
+        The furthest is looked at first, and nothing more where that is wrong.
+        """
+        self._draw(SAMPLES)
+        gap = np.nan_to_num(np.where(other, np.abs(array - self.expected), -1.0), nan=np.inf, posinf=np.inf)
+        order = np.argsort(-gap, axis=None, kind="stable")[: int(other.sum())][:MOST_NUDGED]
+        for index in zip(*np.unravel_index(order, array.shape), strict=True):
+            if np.isfinite(array[index]) and not self._within(array)[index]:
+                self._samples.extend(found for move in _alone(index) if (found := self.sample(move)) is not None)
+            if not self._within(array)[index]:
+                break
+        return self._within(array)
+
+    def _within(self, array: np.ndarray) -> np.ndarray:
+        (low, high), slack = self._ends(), KINK * self._scale
+        return self._varies() & (array >= low - slack) & (array <= high + slack)
+
+    def _breaks_what_all_agree_on(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """The entries of a tie whose shares do not add up as they do in every sample; a mask."""
+        broken = np.zeros(array.shape, bool)
+        self._draw(min(int(self._varies().sum()), BLOCK) * 3 // 2 + SAMPLES)
+        varies = self._varies()
+        for axes in _axes(array.ndim):
+            sums = self._all().sum(tuple(axis + 1 for axis in axes), keepdims=True)
+            agreed = np.ptp(sums, 0) <= KINK * self._scale
+            missed = np.abs(array.sum(axes, keepdims=True) - sums[0]) > SHARE * self._scale
+            broken |= np.broadcast_to(agreed & missed, array.shape) & varies & np.any(other, axes, keepdims=True)
+        for block in _blocks(varies):
+            broken[block] |= self._off(array, block) & other[block].any()
+        return broken
+
+    def _off(self, array: np.ndarray, block: tuple[np.ndarray, ...]) -> bool:
+        """What the array has in some entries is no mixture of what the samples have there."""
+        every = np.stack([sample[block] for sample in self._all()])
+        known = every[np.isfinite(every).all(1)]
+        size = np.ptp(known, 0)
+        moves, own = (known[1:] - known[0]) / size, (array[block] - known[0]) / size
+        _, sizes, directions = np.linalg.svd(moves, full_matrices=False)
+        kept = directions[sizes > SHARE]
+        return bool(np.linalg.norm(own - kept.T @ (kept @ own)) > SHARE)
+
+
+def allowed_gradient(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradient:
+    """What is right as an answer in a trial, at its kinks too; made once.
+
+    The samples are drawn when they are first needed: a right answer that is torch's own costs nothing.
+    """
+    return trial.remember(("allowed", answer.name), lambda: _of_trial(exercise, answer, trial))  # type: ignore[no-any-return]
+
+
+def _of_trial(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradient:
+    expected, met = trial.expected[answer.name], [False]
+    assert expected is not None
+
+    def sample(move: Move) -> np.ndarray | None:
+        leaf = trial.inputs[answer.wrt]
+        inputs: Mapping[str, Any] = {**trial.inputs, answer.wrt: _moved(leaf, move.values)}
+        mode = _Moving(move.operations)
+        try:
+            with mode:
+                found = autograd_answer(exercise, answer, inputs, trial.out_g)
+        except IMPOSSIBLE:
+            return None
+        met[0] |= mode.has_kinks
+        unsound = mode.compares_exactly and move.operations is not None
+        return None if unsound else found + carried_gradient(answer, trial.arguments)
+
+    return AllowedGradient(expected, sample, lambda: met[0])
+
+
+class _Moving(TorchFunctionMode):
+    """Moves what goes into every operation that has kinks, if it depends on what is differentiated."""
+
+    def __init__(self, pattern: Pattern | None) -> None:
+        super().__init__()
+        self.pattern = pattern
+        self.has_kinks = False
+        self.compares_exactly = False
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        name = getattr(func, "__name__", "").removeprefix("linalg_")
+        self.compares_exactly |= name.strip("_") in EXACT and any(map(_depends, args))
+        if name.strip("_") in KINKED and torch.is_grad_enabled():
+            moving = [_depends(value) for value in args]
+            self.has_kinks |= any(moving)
+            if name.endswith("_") and not name.startswith("_"):
+                if any(moving[:1]) and not args[0].is_leaf:
+                    args[0].add_(_noise(args[0], self.pattern))
+            else:
+                pairs = zip(args, moving, strict=True)
+                args = tuple(_moved(value, self.pattern) if moves else value for value, moves in pairs)
+                kwargs = {
+                    key: _moved(value, self.pattern) if _depends(value) else value
+                    for key, value in (kwargs or {}).items()
+                }
+        return func(*args, **(kwargs or {}))
+
+
+def _depends(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
+def _moved(value: torch.Tensor, pattern: Pattern | None) -> torch.Tensor:
+    return value if pattern is None else value + _noise(value, pattern)
+
+
+def _noise(value: torch.Tensor, pattern: Pattern | None) -> torch.Tensor:
+    """What a value is moved by, in proportion to its largest entry; shaped like it."""
+    found = torch.zeros(value.shape) if pattern is None else torch.from_numpy(np.asarray(pattern(tuple(value.shape))))
+    largest = float(value.detach().abs().nan_to_num(0, 0, 0).max()) if value.numel() else 0.0
+    return NUDGE * (largest or 1.0) * found.to(value)
+
+
+def _moves(rng: np.random.Generator) -> Iterator[Move]:
+    """To both sides of every kink, the first and the last of equal entries first, and then at random."""
+
+    def ramp(shape: Shape) -> np.ndarray:
+        return np.linspace(0.5, 1, int(np.prod(shape))).reshape(shape)
+
+    def at_random(shape: Shape) -> np.ndarray:
+        return rng.uniform(-1, 1, shape)
+
+    yield Move(ramp, None)
+    yield Move(lambda shape: -(at_random(shape) ** 2), lambda shape: -ramp(shape))
+    yield Move(at_random, at_random)
+    yield Move(lambda shape: 1.5 - ramp(shape), None)
+    yield Move(lambda shape: -ramp(shape), None)
+    yield Move(lambda shape: ramp(shape) - 1.5, None)
+    yield Move(None, ramp)
+    yield Move(None, lambda shape: -ramp(shape))
+    while True:
+        yield Move(at_random, at_random)
+        yield Move(None, at_random)
+
+
+def _alone(index: tuple[int, ...]) -> Iterator[Move]:
+    """One entry of the input moved up, and down."""
+    for side in (1.0, -1.0):
+
+        def pattern(shape: Shape, side: float = side) -> np.ndarray:
+            found = np.zeros(shape)
+            if len(index) >= len(shape):
+                found[index[len(index) - len(shape) :]] = side
+            return found
+
+        yield Move(None, pattern)
+
+
+def _axes(count: int) -> Iterator[tuple[int, ...]]:
+    """Every choice of one or more axes."""
+    for taken in range(1, count + 1):
+        yield from itertools.combinations(range(count), taken)
+
+
+def _blocks(varies: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+    """The indices of a few varying entries at a time: neighbours along the last axis, and then along the first."""
+    rows = np.argwhere(varies)
+    orders = [rows] if len(rows) <= BLOCK or varies.ndim < 2 else [rows, rows[np.lexsort(rows.T)]]
+    for order in orders:
+        for start in range(0, len(order), BLOCK):
+            yield tuple(order[start : start + BLOCK].T)

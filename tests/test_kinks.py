@@ -1,0 +1,297 @@
+"""What is right at a kink or a tie: any slope between those on both sides, shares that add up, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from grader.exercise import Answer, Exercise
+from grader.reference.kinks import allowed_gradient
+from grader.reference.references import autograd_answer
+from grader.reference.trial import Trial
+from grader.sampling import normal, output
+from grader.trial_sizes import Setting
+
+BOUND = 1e-5
+W = torch.tensor([[0.7, -1.3, 0.4], [1.1, 0.6, -0.8], [-0.5, 0.9, 1.7]], dtype=torch.float64)
+V = torch.tensor([[1.2, -0.7], [-0.4, 0.9], [0.8, 1.5]], dtype=torch.float64)
+
+
+def tensor(*rows):
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def allowed(forward, x, g):
+    """What is right for `forward(x)` with the upstream gradient `g`, and torch's own gradient."""
+    inputs = {"x": x.double()}
+    exercise = Exercise("a kink", lambda x: forward(x), {"out": output(), "x": normal("n m")}, (Answer("x.g", "x"),))
+    (answer,) = exercise.answers
+    expected = autograd_answer(exercise, answer, inputs, g.double())
+    arguments = {"x": _Plain()}
+    trial = Trial(Setting(0, "a kink", {}), arguments, {"x.g": expected}, inputs, forward(inputs["x"]), g.double())
+    return allowed_gradient(exercise, answer, trial), expected
+
+
+class _Plain:
+    """An argument that carries no gradient yet."""
+
+    g = None
+
+
+G = tensor([0.9, -1.4, 0.6], [1.3, 0.5, -2.1])
+X = tensor([0.0, -1.0, 2.0], [1.5, 0.0, 0.0])
+
+
+def at_zeros(slope, elsewhere):
+    """The gradient of an entrywise function whose slope at 0 is `slope`."""
+    return (G * torch.where(X == 0, torch.tensor(slope).double(), elsewhere)).numpy()
+
+
+STEP, SIGN = (X > 0).double(), X.sign()
+ENTRYWISE = {
+    "relu": (torch.relu, STEP, (0, 1)),
+    "relu by a mask": (lambda x: x * (x > 0), STEP, (0, 1)),
+    "relu by where": (lambda x: torch.where(x > 0, x, torch.zeros_like(x)), STEP, (0, 1)),
+    "relu by a maximum": (lambda x: torch.maximum(x, torch.zeros_like(x)), STEP, (0, 1)),
+    "relu in place": (lambda x: (x * 1).relu_(), STEP, (0, 1)),
+    "clamp": (lambda x: x.clamp(min=0), STEP, (0, 1)),
+    "clamp of both sides": (lambda x: x.clamp(0, 1.7), ((X > 0) & (X < 1.7)).double(), (0, 1)),
+    "leaky_relu": (lambda x: F.leaky_relu(x, 0.2), STEP + 0.2 * (1 - STEP), (0.2, 1)),
+    "abs": (torch.abs, SIGN, (-1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", ENTRYWISE)
+def test_an_entry_at_a_kink_may_have_what_lies_between_the_slopes_on_both_sides(name):
+    forward, elsewhere, (low, high) = ENTRYWISE[name]
+    right, _ = allowed(forward, X, G)
+    for slope in (low, high, (low + high) / 2, low + 0.9 * (high - low)):
+        assert right.accepts(at_zeros(slope, elsewhere), BOUND), slope
+    for slope in (low - 0.1, high + 0.1, -3.0, 1e6, float("nan"), float("inf")):
+        assert not right.accepts(at_zeros(slope, elsewhere), BOUND), slope
+
+
+@pytest.mark.parametrize("name", ENTRYWISE)
+def test_every_other_entry_is_judged_as_ever(name):
+    forward, elsewhere, (low, high) = ENTRYWISE[name]
+    right, _ = allowed(forward, X, G)
+    for slope in (low, high):
+        array = at_zeros(slope, elsewhere)
+        for factor in (3, 0.5, 1.001, -1):
+            assert not right.accepts(np.where(X == 0, array, factor * array + 1e-3), BOUND)
+            assert not right.accepts(factor * array + 1e-3, BOUND)
+        for index in np.argwhere((X != 0).numpy()):
+            moved = array.copy()
+            moved[tuple(index)] += 1e-3
+            found = right.compare(moved, BOUND)
+            assert found.wrong[tuple(index)]
+
+
+def test_what_was_chosen_at_a_kink_is_counted_and_a_smooth_function_has_no_kinks():
+    right, expected = allowed(torch.relu, X, G)
+    found = right.compare(at_zeros(1.0, STEP), BOUND)
+    assert found.convention.sum() == 3
+    assert not found.wrong.any()
+    smooth, _ = allowed(torch.tanh, X, G)
+    assert smooth.is_smooth
+    assert not smooth.accepts((G * (X == 0)).numpy(), BOUND)
+    assert not right.accepts(expected[:1], BOUND)
+
+
+def shares(*rows):
+    return np.array(rows, dtype="float64")
+
+
+TIED = tensor([1.0, 3.0, 3.0, 2.0], [0.5, 0.5, 0.5, 0.1])
+PER_ROW = tensor([0.8], [-1.3]).flatten()
+FOUR, THREE = PER_ROW.numpy()
+TIES = {
+    "amax": (lambda x: x.amax(1), 0),
+    "max of an axis": (lambda x: x.max(1).values, 0),
+    "topk": (lambda x: x.topk(1, 1).values[:, 0], 0),
+    "the last of a sort": (lambda x: x.sort(1).values[:, -1], 0),
+    "by an argmax": (lambda x: x.gather(1, x.argmax(1, keepdim=True))[:, 0], 0),
+    "a pool": (lambda x: F.max_pool1d(x[:, None], 4)[:, 0, 0], 0),
+    "weighed": (lambda x: (2 * x).amax(1) / 2, 0),
+    "minus the least": (lambda x: -(-x).amin(1), 0),
+    "equal to the largest": (
+        lambda x: (x * (x == x.amax(1, keepdim=True))).sum(1) / (x == x.amax(1, keepdim=True)).sum(1), None,
+    ),
+    "a norm": (lambda x: torch.linalg.vector_norm(x, float("inf"), 1), 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in TIES if TIES[name][1] is not None])
+def test_equal_entries_share_what_the_largest_gets(name):
+    right, _ = allowed(TIES[name][0], TIED, PER_ROW)
+
+    def rows(first, second):
+        return shares([0, first[0] * FOUR, first[1] * FOUR, 0], [*(np.array(second) * THREE), 0])
+
+    for first in ([1, 0], [0, 1], [0.5, 0.5], [0.9, 0.1]):
+        for second in ([1, 0, 0], [0, 1, 0], [0, 0, 1], [1 / 3] * 3, [0.5, 0.25, 0.25]):
+            assert right.accepts(rows(first, second), BOUND), (first, second)
+    good_one, good_two = [1, 0], [0, 1, 0]
+    for first in ([1, 1], [0, 0], [0.5, 0], [2, -1], [1, 0.5]):
+        assert not right.accepts(rows(first, good_two), BOUND), first
+    for second in ([1, 1, 1], [0, 0, 0], [1, 1, 0], [0.5, 0.25, 0], [1, 1, -1]):
+        assert not right.accepts(rows(good_one, second), BOUND), second
+    assert not right.accepts(rows([1, 1], [1, 1, 1]), BOUND)
+    assert not right.accepts(rows([0, 0], [0, 0, 0]), BOUND)
+    wrong = rows([0.5, 0.5], good_two)
+    wrong[0, 0] += 0.1
+    assert not right.accepts(wrong, BOUND)
+
+
+def test_a_comparison_with_the_largest_stays_what_it_is():
+    """Beside a maximum that is moved no entry is equal to it: such samples say nothing."""
+    right, expected = allowed(TIES["equal to the largest"][0], TIED, PER_ROW)
+    assert right.accepts(expected, BOUND)
+    assert not right.accepts(0 * expected, BOUND)
+    alone, expected = allowed(TIES["equal to the largest"][0], TIED + tensor([0, 0.1, 0, 0], [0.1, 0, 0, 0]), PER_ROW)
+    assert alone.accepts(expected, BOUND)
+    assert not alone.accepts(0 * expected, BOUND)
+
+
+def test_entries_that_only_their_weights_make_equal_share_in_proportion():
+    weights = tensor(1.0, 2.0, -4.0)
+    right, _ = allowed(lambda x: (x * weights).amax(1), tensor([4.0, 2.0, -1.0]), tensor(1.5))
+    for share in ([1, 0, 0], [0, 1, 0], [0, 0, 1], [0.2, 0.3, 0.5]):
+        assert right.accepts((1.5 * tensor(share) * weights).numpy(), BOUND), share
+    for share in ([1, 1, 0], [0, 0, 0], [1, 1, 1], [0.2, 0.3, 0.3]):
+        assert not right.accepts((1.5 * tensor(share) * weights).numpy(), BOUND), share
+
+
+def winners_of_pools(x, g, size, stride, last):
+    """The gradient of a pool over windows of a row, where the first or the last of equal entries has all."""
+    found = np.zeros(x.shape)
+    for row in range(len(x)):
+        for k in range(g.shape[1]):
+            window = x[row, k * stride : k * stride + size].numpy()
+            places = np.flatnonzero(window == window.max())
+            found[row, k * stride + places[-1 if last else 0]] += float(g[row, k])
+    return found
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_windows_that_overlap_share_their_ties(last):
+    x = tensor([0, 0, 0, 1, 0, 0, 0], [0.5, 0, 0, 0, 0, 2, 2])
+    g = tensor([0.7, -0.7, 1.1, 0.3, -0.9], [1.0, -0.5, 0.6, 0.8, -1.7])
+    right, _ = allowed(lambda x: F.max_pool1d(x[:, None], 3, 1)[:, 0], x, g)
+    array = winners_of_pools(x, g, 3, 1, last)
+    assert right.accepts(array, BOUND)
+    assert not right.accepts(array * 2, BOUND)
+    both = array + np.where(x.numpy() == 0, winners_of_pools(x, g, 3, 1, not last), 0)
+    assert not right.accepts(both, BOUND)
+
+
+def test_a_large_picture_of_zeros_behind_a_relu():
+    picture = torch.randn(2, 16, 16, generator=torch.Generator().manual_seed(3)).double().relu()
+    g = torch.randn(2, 8, 8, generator=torch.Generator().manual_seed(4)).double()
+    right, expected = allowed(lambda x: F.max_pool2d(x, 2), picture, g)
+    tiles = picture.reshape(2, 8, 2, 8, 2).permute(0, 1, 3, 2, 4).reshape(2, 8, 8, 4)
+    equal = (tiles == tiles.amax(-1, keepdim=True)).double()
+
+    def back(part):
+        return (part * g[..., None]).reshape(2, 8, 8, 2, 2).permute(0, 1, 3, 2, 4).reshape(2, 16, 16).numpy()
+
+    assert right.accepts(expected, BOUND)
+    assert right.accepts(back(equal / equal.sum(-1, keepdim=True)), BOUND)
+    last = equal.flip(-1).cumsum(-1).flip(-1) == 1
+    assert right.accepts(back(equal * last), BOUND)
+    assert not right.accepts(back(equal), BOUND)
+    assert not right.accepts(back(equal * (equal.sum(-1, keepdim=True) == 1)), BOUND)
+
+
+def test_the_largest_of_a_whole_array_of_zeros():
+    right, expected = allowed(lambda x: x.amax(), torch.zeros(12, 12), tensor(2.0)[0])
+    assert right.accepts(expected, BOUND)
+    first = np.zeros((12, 12))
+    first[0, 0] = 2
+    assert right.accepts(first, BOUND)
+    assert right.accepts(np.roll(first, 77), BOUND)
+    assert not right.accepts(np.full((12, 12), 2.0), BOUND)
+    assert not right.accepts(np.zeros((12, 12)), BOUND)
+
+
+def test_a_sort_hands_each_of_two_equal_entries_one_of_two_gradients():
+    x, g = tensor([1.0, 3.0, 1.0, 2.0]), tensor([0.3, -0.8, 1.2, 0.5])
+    right, _ = allowed(lambda x: x.sort(1).values, x, g)
+    for own in ([0.3, 0.5, -0.8, 1.2], [-0.8, 0.5, 0.3, 1.2], [-0.25, 0.5, -0.25, 1.2]):
+        assert right.accepts(shares(own), BOUND), own
+    for own in ([0.3, 0.5, 0.3, 1.2], [-0.5, 0.5, -0.5, 1.2], [0, 0.5, 0, 1.2], [0.3, 1.2, -0.8, 0.5]):
+        assert not right.accepts(shares(own), BOUND), own
+
+
+def test_a_median_of_equal_entries_goes_to_any_of_them():
+    """Moving one of five equal entries moves nothing, and still one of them may have it all."""
+    right, _ = allowed(lambda x: x.median(1).values, tensor([2.0, 2, 2, 2, 2]), tensor(1.0))
+    for place in range(5):
+        assert right.accepts(np.eye(5)[[place]], BOUND), place
+    assert right.accepts(np.full((1, 5), 0.2), BOUND)
+    assert not right.accepts(np.ones((1, 5)), BOUND)
+    assert not right.accepts(np.zeros((1, 5)), BOUND)
+
+
+ROWS = tensor([0.0, 0, 0], [0.3, -0.8, 0.5], [0.0, 0, 0])
+UP = tensor([1.0, -2.0], [0.4, 0.7], [-1.1, 0.6])
+
+
+@pytest.mark.parametrize("one", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("two", [0.0, 1.0])
+def test_a_row_of_zeros_behind_two_layers_takes_any_convention_of_each(one, two):
+    """Both layers are at a kink for every entry of the row at once, and what is chosen in them multiplies."""
+    right, _ = allowed(lambda x: ((x @ W).relu() @ V).relu(), ROWS, UP)
+    first, hidden = ROWS @ W, (ROWS @ W).relu()
+    second = hidden @ V
+    g = UP * torch.where(second == 0, two, (second > 0).double())
+    g = (g @ V.T) * torch.where(first == 0, one, (first > 0).double())
+    array = (g @ W.T).numpy()
+    assert right.accepts(array, BOUND)
+    assert not right.accepts(np.where(ROWS != 0, 3 * array, array), BOUND)
+    assert not right.accepts(3 * array + np.where(ROWS == 0, 1e6, 0), BOUND)
+
+
+def test_jumps_and_masks_of_numbers_open_nothing():
+    mask = tensor([1.0, 0.0, 1.0], [0.0, 1.0, 0.0])
+    masked, _ = allowed(lambda x: torch.where(mask > 0, x, torch.zeros_like(x)).relu(), X.abs() + 1, G)
+    assert masked.accepts((G * mask).numpy(), BOUND)
+    assert not masked.accepts(G.numpy(), BOUND)
+    whole, _ = allowed(lambda x: x - x.floor(), X, G)
+    assert whole.accepts(G.numpy(), BOUND)
+    assert not whole.accepts((0 * G).numpy(), BOUND)
+
+
+def test_an_entry_without_a_finite_gradient_is_not_judged_and_the_others_are():
+    right, expected = allowed(torch.sqrt, tensor([0.0, 4.0]), tensor([1.0, 1.0]))
+    assert np.isinf(expected[0, 0])
+    found = right.compare(shares([7.0, 0.25]), BOUND)
+    assert found.unjudged.tolist() == [[True, False]]
+    assert not found.wrong.any()
+    assert right.compare(shares([7.0, 0.5]), BOUND).wrong.tolist() == [[False, True]]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_gradients_taken_beside_a_kink_are_right_and_none_is_twice_as_large(seed):
+    """Drawn forward passes with kinks in several places, at inputs that are full of zeros and repeated entries."""
+    rng = np.random.default_rng(seed)
+    draw = [
+        lambda x: x.relu().amax(0),
+        lambda x: (x @ W).relu().sort(1).values,
+        lambda x: torch.maximum(x, x.flip(1)).abs(),
+        lambda x: x.clamp(-1, 1).topk(2, 1).values,
+        lambda x: F.max_pool2d(x[None].relu(), 2, 1)[0],
+        lambda x: (x - x.amin(1, keepdim=True)).relu() @ V,
+    ]
+    forward = draw[seed]
+    x = torch.from_numpy(rng.integers(-1, 2, (4, 3)).astype("float64"))
+    g = torch.from_numpy(rng.standard_normal(tuple(forward(x).shape)))
+    right, expected = allowed(forward, x, g)
+    assert right.accepts(expected, BOUND)
+    for _ in range(5):
+        beside, _ = allowed(forward, x + 1e-7 * torch.from_numpy(rng.standard_normal((4, 3))), g)
+        assert right.accepts(beside.expected, BOUND)
+        assert right.accepts((beside.expected + expected) / 2, BOUND)
+        assert not right.accepts(2 * beside.expected, BOUND)
