@@ -2,8 +2,9 @@
 
 At a kink (relu at 0, abs at 0, equal entries under a maximum) torch's gradient is one of several. The others are found
 by running torch's own backward pass beside the kink: a few times, with every operation that has kinks moved by a hair
-to one side or to the other. Each entry may have what lies between the least and the greatest of these gradients. What all
-of them agree on must hold for any other: of equal entries under a maximum each may have a share, and the shares add up.
+to one side or to the other. Each entry may have what lies between the least and the greatest of these gradients. What
+all of them agree on must hold for any other: of equal entries under a maximum each may have a share, and the shares add
+up.
 """
 
 from __future__ import annotations
