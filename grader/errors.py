@@ -69,4 +69,5 @@ def describe_error(error: BaseException) -> str:
     """What an exception says: any but ours with its type, and a syntax error without its line."""
     if isinstance(error, HandgradError):
         return str(error).rstrip(".")
-    return f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+    says = str(error.msg if isinstance(error, SyntaxError) else error)
+    return f"{type(error).__name__}: {says}" if says else type(error).__name__

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import errno
+import io
 import json
 import os
 from dataclasses import replace
@@ -15,6 +17,7 @@ import pytest
 
 from grader.atomic_files import write_atomically
 from grader.batch import class_grading as batch
+from grader.batch import results_folder
 from grader.batch.class_grading import Progress
 from grader.batch.exercise_names import ExerciseNames
 from grader.batch.grades_table import Failure, Mistake, Nothing, Summary
@@ -407,21 +410,28 @@ def test_two_runs_do_not_grade_into_the_same_folder(course, pair, tmp_path, quic
     assert grade_folder(course, pair, out, workers=1).graded == 2
 
 
-def test_each_submission_is_read_once_be_it_graded_or_kept(course, school, tmp_path, quick, monkeypatch) -> None:
-    read: list[str] = []
+def test_each_submission_is_read_once_and_never_in_the_process_of_the_class(
+    course, school, tmp_path, quick, monkeypatch
+) -> None:
+    log = tmp_path / "log"
 
     def reading(names: ExerciseNames, hand_in: HandIn) -> Submission:
-        read.append(hand_in.key)
+        with log.open("a", encoding="utf-8") as file:
+            print(os.getpid(), hand_in.key, file=file)
         return read_submission(names, hand_in)
 
-    for module in ("class_grading", "results_folder"):
-        monkeypatch.setattr(f"grader.batch.{module}.read_submission", reading)
+    def read() -> list[str]:
+        lines = [line.split(" ", 1) for line in log.read_text(encoding="utf-8").splitlines()]
+        log.unlink()
+        assert str(os.getpid()) not in {process for process, _ in lines}
+        return sorted(key for _, key in lines)
+
+    monkeypatch.setattr("grader.batch.submissions.read_submission", reading)
     grade_folder(course, school, tmp_path / "out", workers=2)
-    assert sorted(read) == sorted(CLASS)
-    read.clear()
+    assert read() == sorted(CLASS)
     monkeypatch.setattr(batch, "GradingPool", None)  # which would import torch
     assert grade_folder(course, school, tmp_path / "out", workers=2).reused == len(CLASS)
-    assert sorted(read) == sorted(CLASS)
+    assert read() == sorted(CLASS)
 
 
 def test_what_cannot_be_graded_is_an_error_and_no_silent_zero(course, pair, tmp_path, monkeypatch) -> None:
@@ -534,9 +544,25 @@ def test_wrong_usage_is_one_sentence_that_says_what_to_do(course, pair, tmp_path
     assert refusal(course, pair, out, 0) == "0 workers cannot grade anything: ask for one or more."
 
 
-def test_a_full_disk_stops_the_run_with_one_sentence(course, pair, tmp_path, quick) -> None:
+def test_a_full_disk_stops_the_run_with_one_sentence(course, pair, tmp_path, quick, monkeypatch) -> None:
+    out = tmp_path / "out"
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(results_folder, "write_atomically", Mock(side_effect=full))
+    monkeypatch.setattr(results_folder.tempfile, "TemporaryFile", Mock(side_effect=[io.BytesIO(), full]))
+    with pytest.raises(InfrastructureError, match=r"cannot be written \(No space left on device\): close it or make"):
+        grade_folder(course, pair, out, workers=1)
+    assert not list(out.iterdir())
+
+
+def test_a_record_that_cannot_be_written_is_that_students_alone(course, pair, tmp_path, quick) -> None:
     out = tmp_path / "out"
     (out / "ada.json").mkdir(parents=True)
-    with pytest.raises(InfrastructureError, match=r"ada\.json cannot be written \(Is a directory\): close it or make"):
-        grade_folder(course, pair, out, workers=1)
+    summary = grade_folder(course, pair, out, workers=1)
+    (failure,) = summary.errors
+    assert (failure.student, failure.exercise) == ("ada", "")
+    assert "Is a directory" in failure.message
+    assert record(out, "bob")["student"] == "bob"
+    ada, bob = gradebook(out)
+    assert (ada["score"], ada["notes"]) == ("", f"not graded: {failure.message}")
+    assert bob["score"] == "0"
     assert not list(out.glob(".*.tmp"))

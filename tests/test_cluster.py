@@ -49,7 +49,7 @@ def batch(course: Course) -> list[list[Part]]:
 def graded(course: Course, batch: list[list[Part]]) -> Results:
     """What one machine makes of it."""
     with GradingPool(course, "none", 1, SEED) as pool:
-        found = dict(each for each in pool.grade(enumerate(batch)) if each is not None)
+        found = {each.key: each.results for each in pool.grade(enumerate(batch)) if each is not None}
     return [found[place] for place in range(len(batch))]
 
 

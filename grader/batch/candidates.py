@@ -13,7 +13,7 @@ from .exercise_names import ExerciseNames
 from .file_tree import UnreadableArchiveError
 from .notebook_code import LARGEST as LARGEST_NOTEBOOK
 from .notebook_code import answered, code_cells
-from .walk import Found
+from .walk import Found, naming
 
 SIZE_LIMIT = 1 << 20
 MOST_COMPARED, MOST_NOTEBOOKS = 8, 12
@@ -103,7 +103,8 @@ def candidates(names: ExerciseNames, found: Iterable[Found], notes: list[str]) -
             continue
         if any(each.folders[: len(at)] == at and _next(each.folders, at) in BESIDE_EXERCISES for at in courses):
             continue
-        own = list(_of_file(names, each, notes))
+        with naming(each):
+            own = list(_of_file(names, each, notes))
         answers += own
         others += [] if own or _is_notebook(each) else [each]
     return answers, others
@@ -154,7 +155,7 @@ def choose(answers: Sequence[Candidate]) -> Mapping[str, Chosen]:
 
 
 def _choice(newest_first: Sequence[Candidate]) -> Chosen:
-    compared = [(each, each.read()) for each in newest_first[:MOST_COMPARED]]
+    compared = [(each, _read(each)) for each in newest_first[:MOST_COMPARED]]
     ranked = sorted(compared, key=lambda one: _worth(*one) if len(compared) > 1 else 0)
     chosen, content = ranked[0]
     notes = [] if chosen.is_exact else [f"{chosen.found.path} was taken for {chosen.exercise.name}"]
@@ -164,6 +165,11 @@ def _choice(newest_first: Sequence[Candidate]) -> Chosen:
     if len(newest_first) > MOST_COMPARED:
         notes.append(f"{len(newest_first) - MOST_COMPARED} more files for {chosen.exercise.name} were not looked at")
     return Chosen(chosen, content, tuple(notes))
+
+
+def _read(candidate: Candidate) -> Content:
+    with naming(candidate.found):
+        return candidate.read()
 
 
 def _worth(candidate: Candidate, content: Content) -> int:

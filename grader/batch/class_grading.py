@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.course import Course, CourseExercise
-from grader.errors import InfrastructureError, UsageError
-from grader.judging.grading_pool import GradingPool, Part
+from grader.errors import UsageError, describe_error
+from grader.judging.grading_pool import Graded, GradingPool, ReadingPool
 from grader.results import CourseResult, ExerciseResult
 from grader.sandbox.isolation import Isolation
 
-from .candidates import UnreadFile
 from .exercise_names import ExerciseNames
 from .grades_table import Nothing, Summary
 from .hand_in import HandIn
 from .hand_ins import HandIns, find_hand_ins
-from .printable_names import printable
-from .results_folder import ResultsFolder, by_student, open_results_folder
-from .submissions import Submission, read_submission
+from .results_folder import ResultsFolder, ResultsFolderLost, by_student, open_results_folder
+from .submissions import SubmissionFacts, SubmissionReader
 
 if TYPE_CHECKING:
-    from grader.cluster.dask_pool import Cluster, ClusterPool
+    from grader.cluster.dask_pool import Cluster
 
 TICK = 1.0
+LONGEST = 200  # characters of a reason
 PUBLISHING = 0.05
 Report = Callable[["Progress"], None]
-Graded = tuple[str, CourseResult]  # what tells a student apart, and what the hand-in came to
 Ask = Callable[[Sequence[Nothing]], bool]
 
 
@@ -99,7 +97,7 @@ def grade_class(
     Raises:
         UsageError: nobody has a name that was asked for, or `out` cannot be written.
         SpecError: a declaration of the course cannot be used.
-        InfrastructureError: a result cannot be written any more.
+        InfrastructureError: no result can be written any more, or there can be no grading process.
         KeyboardInterrupt: passed on, once everything that is finished has been written.
     """
     started = time.monotonic()
@@ -111,8 +109,8 @@ def grade_class(
     with open_results_folder(names, out, isolated=grading.isolation != "none") as results:
         for one in others:
             results.keep(one.key)
-        pending = _pending(results, chosen, grading.seed, pace)
         try:
+            pending = _pending(results, chosen, grading, pace)
             if pending:
                 _write_results(results, pending, grading, pace)
             if results.empty and ask(by_student(results.empty)):
@@ -130,47 +128,93 @@ def _wanted(found: HandIns, students: frozenset[str]) -> tuple[list[HandIn], lis
     Raises:
         UsageError: nobody has one of these names.
     """
+    if not students:
+        return list(found.each), []
     known = {name: one for one in found.each for name in (*one.known_as, one.key, one.student)}
     if unknown := sorted(students - known.keys()):
         raise UsageError(f"Nobody is called {unknown[0]!r}: the first of them is {found.each[0].student!r}.")
-    keys = {known[name].key for name in students} or {one.key for one in found.each}
+    keys = {known[name].key for name in students}
     return [one for one in found.each if one.key in keys], [one for one in found.each if one.key not in keys]
 
 
-def _pending(results: ResultsFolder, chosen: Sequence[HandIn], seed: int | None, pace: _Pace) -> list[HandIn]:
+def _pending(results: ResultsFolder, chosen: Sequence[HandIn], grading: Grading, pace: _Pace) -> list[HandIn]:
     """The hand-ins whose result is not there yet."""
-    pending = []
-    for one in chosen:
-        if results.reuse(one, seed):
-            pace.count_reused()
-        else:
-            pending.append(one)
-    return pending
+    stored = [one for one in chosen if results.has_result(one, grading.seed)]
+    if not stored:
+        return list(chosen)
+    reused = set[str]()
+    with ReadingPool(results.names.course, min(grading.workers, len(stored)), _reader(results)) as pool:
+        for read in pool.read((one, one) for one in stored):
+            if read is not None and read.facts and results.reuse(read.key, SubmissionFacts.from_json(read.facts)):
+                reused.add(read.key.key)
+                pace.count_reused()
+    return [one for one in chosen if one.key not in reused]
+
+
+def _reader(results: ResultsFolder, *, keeps_parts: bool = False) -> SubmissionReader:
+    wanted = tuple(exercise.id for exercise in results.names.wanted)
+    return SubmissionReader(wanted, results.digest, keeps_parts)
 
 
 def _write_results(results: ResultsFolder, pending: Sequence[HandIn], grading: Grading, pace: _Pace) -> None:
     """Write each result when it is graded; the CSV is never much older than a second, nor most of the work."""
     publish_at = time.monotonic() + TICK
-    with contextlib.closing(_grade(results, pending, grading, pace)) as graded:
+    with contextlib.closing(_grade(results, pending, grading)) as graded:
         for each in graded:
             if each is not None:
-                results.write(*each)
-                pace.count_graded()
+                _enter(results, *each, pace)
             if (now := time.monotonic()) >= publish_at:
-                with contextlib.suppress(InfrastructureError):  # open in a spreadsheet, perhaps: the last one counts
+                with contextlib.suppress(Exception):  # open in a spreadsheet, perhaps: the last one counts
                     results.publish()
                 took = time.monotonic() - now
                 publish_at = now + max(TICK, took / PUBLISHING)
+
+
+def _enter(results: ResultsFolder, graded: Graded, made_in: Grading, pace: _Pace) -> None:
+    """Write what became of one submission; whatever fails here is the end of that one alone.
+
+    Raises:
+        ResultsFolderLost: nobody's result can be written any more.
+    """
+    hand_in: HandIn = graded.key
+    try:
+        facts = None if graded.facts is None else SubmissionFacts.from_json(graded.facts)
+        if facts is not None and facts.nothing:
+            results.set_aside(hand_in, facts)
+            pace.count_done()
+            return
+        results.write(hand_in.key, course_result(results.names, hand_in, graded, facts, made_in))
+    except ResultsFolderLost:
+        raise
+    except Exception as error:
+        _enter_failure(results, hand_in, f"the record could not be made ({describe_error(error)[:LONGEST]})", made_in)
+    pace.count_graded()
+
+
+def _enter_failure(results: ResultsFolder, hand_in: HandIn, why: str, made_in: Grading) -> None:
+    """Write a record that says why there is no other; where that fails too, the table alone says so."""
+    try:
+        failed = Graded(hand_in, [], failure=why)
+        results.write(hand_in.key, course_result(results.names, hand_in, failed, None, made_in))
+    except ResultsFolderLost:
+        raise
+    except Exception:
+        results.leave_out(hand_in, why)
 
 
 class _Pace:
     """Counts and reports, and knows how fast it is."""
 
     def __init__(self, total: int, report: Report | None) -> None:
-        self.total, self.report = total, report or (lambda progress: None)
+        self.total, self._report = total, report or (lambda progress: None)
         self.done = self.graded = self.reused = 0
         self.first = 0.0
-        self.report(Progress(0, total))
+        self.report()
+
+    def report(self, rate: float = 0.0) -> None:
+        """Say how far it is."""
+        with contextlib.suppress(Exception):  # a line on a screen that cannot be drawn costs nobody a record
+            self._report(Progress(self.done, self.total, rate))
 
     def count_reused(self) -> None:
         """One more was graded by an earlier run."""
@@ -180,87 +224,81 @@ class _Pace:
     def count_done(self) -> None:
         """One more needs nothing done."""
         self.done += 1
-        self.report(Progress(self.done, self.total))
+        self.report()
 
     def count_graded(self) -> None:
         """One more has been graded."""
         now = time.monotonic()
         self.done, self.graded, self.first = self.done + 1, self.graded + 1, self.first or now
         rate = (self.graded - 1) / (now - self.first) if now > self.first else 0.0
-        self.report(Progress(self.done, self.total, rate))
+        self.report(rate)
 
 
 def _grade(
-    results: ResultsFolder, pending: Sequence[HandIn], grading: Grading, pace: _Pace
-) -> Generator[Graded | None]:
-    """Each result when it is graded; `None` when a second has brought none. All processes have ended afterwards."""
+    results: ResultsFolder, pending: Sequence[HandIn], grading: Grading
+) -> Generator[tuple[Graded, Grading] | None]:
+    """What each submission came to when it is graded, under its hand-in, and how it was graded; `None` when a second
+    has brought none. All processes have ended afterwards.
+    """
     names = results.names
-    with _pool(names.course, grading, len(pending)) as pool:
-        made_in = replace(grading, seed=pool.seed)
-        pool.prepare(names.wanted)  # torch is imported only now, and not if all results are reused
-
-        def handed_in() -> Iterator[tuple[Submission, list[Part]]]:
-            for one in pending:
-                submission = read_submission(names, one)
-                if submission.nothing:
-                    results.set_aside(submission)
-                    pace.count_done()
-                else:
-                    yield submission, list(parts(names.course, submission))
-
-        for found in pool.grade(handed_in()):
-            if found is None:
-                yield None
-            else:
-                submission, graded = found
-                made_from = results.made_from(submission)
-                yield submission.name, course_result(names, submission, graded, made_from, made_in)
-
-
-def _pool(course: Course, grading: Grading, submissions: int) -> GradingPool | ClusterPool:
-    """What grades: processes of this machine, or the workers of a cluster."""
-    if grading.cluster is not None:
-        return grading.cluster.pool(course, grading.isolation, grading.seed)
-    return GradingPool(course, grading.isolation, min(grading.workers, submissions), grading.seed)
-
-
-def parts(course: Course, submission: Submission) -> Iterator[Part]:
-    """What there is to grade: the files that were read."""
-    for name, content in submission.files.items():
-        if not isinstance(content, UnreadFile):
-            yield Part(name, content, submission.beside(course.find(name)))
+    with contextlib.ExitStack() as stack:
+        if grading.cluster is not None:
+            reading = ReadingPool(names.course, 1, _reader(results, keeps_parts=True))
+            stack.callback(reading.close)
+            cluster = grading.cluster.pool(names.course, grading.isolation, grading.seed)
+            stack.callback(cluster.close)
+            cluster.prepare(names.wanted)
+            made_in = replace(grading, seed=cluster.seed)
+            graded: Iterable[Graded | None] = cluster.grade_read(reading.read((one, one) for one in pending))
+        else:
+            processes = min(grading.workers, len(pending))
+            pool = GradingPool(names.course, grading.isolation, processes, grading.seed, _reader(results))
+            stack.callback(pool.close)
+            pool.prepare(names.wanted)  # torch is imported only now, and not if all results are reused
+            made_in = replace(grading, seed=pool.seed)
+            graded = pool.grade((one, one) for one in pending)
+        for each in graded:
+            yield None if each is None else (each, made_in)
 
 
 def course_result(
-    names: ExerciseNames, submission: Submission, graded: Sequence[ExerciseResult], made_from: str, made_in: Grading
+    names: ExerciseNames, hand_in: HandIn, graded: Graded, facts: SubmissionFacts | None, made_in: Grading
 ) -> CourseResult:
     """What a submission came to: the exercises that were handed in, in teaching order.
 
     Args:
+        facts: what was read of it; `None` where it could not be read: then nobody knows what was handed in.
         made_in: with its seed.
     """
-    by_id = {result.id: result for result in graded}
-    handed_in = [each for each in names.wanted if each.id in submission.files]
-    exercises = tuple(by_id.get(each.id) or _unread(each, submission) for each in handed_in)
-    flags = (f"{each.id}: {flag}" for each in exercises for flag in each.flags)
-    why = (submission.nothing,) if submission.nothing else ()
+    by_id = {result.id: result for result in graded.results}
+    handed_in = [each for each in names.wanted if facts is None or each.id in facts.exercises]
+    exercises = tuple(by_id.get(each.id) or _unread(each, facts, graded.failure) for each in handed_in)
+    flags = tuple(f"{each.id}: {flag}" for each in exercises for flag in each.flags)
+    notes = (*([facts.nothing] if facts.nothing else ()), *facts.notes) if facts is not None else hand_in.notes
     return CourseResult(
-        names.course.config.course, printable(submission.name), exercises, made_in.seed or 0, made_in.isolation,
-        made_from, (*why, *submission.notes, *flags), names.points,
+        names.course.config.course, hand_in.student, exercises, made_in.seed or 0, made_in.isolation,
+        None if facts is None else facts.made_from, (*notes, *flags), names.points,
     )  # fmt: skip
 
 
 def _enter_nothing(results: ResultsFolder, grading: Grading) -> None:
     """Give 0 points to whoever handed in nothing that could be graded."""
     while results.empty:
-        submission = results.empty.pop()
-        made_from = results.made_from(submission)
-        results.write(submission.name, course_result(results.names, submission, (), made_from, grading))
-        results.zeroed.append(submission)
+        hand_in, facts = results.empty.pop()
+        graded = Graded(hand_in, [])
+        try:
+            results.write(hand_in.key, course_result(results.names, hand_in, graded, facts, grading))
+        except ResultsFolderLost:
+            raise
+        except Exception as error:
+            results.leave_out(hand_in, f"the record could not be made ({describe_error(error)[:LONGEST]})")
+        else:
+            results.zeroed.append((hand_in, facts))
 
 
-def _unread(exercise: CourseExercise, submission: Submission) -> ExerciseResult:
-    """What there is to say of an exercise whose file was not read."""
-    content = submission.files[exercise.id]
-    assert isinstance(content, UnreadFile)
-    return exercise.unread_result(content.why, content.status)
+def _unread(exercise: CourseExercise, facts: SubmissionFacts | None, failure: str) -> ExerciseResult:
+    """What there is to say of an exercise that was not judged."""
+    if facts is not None and exercise.id in facts.unread:
+        content = facts.unread[exercise.id]
+        return exercise.unread_result(content.why, content.status)
+    return exercise.unread_result(failure)

@@ -1,4 +1,8 @@
-"""What was handed in as a tree of named bytes, a folder or an archive; nothing is unpacked, no link is followed."""
+"""What was handed in as a tree of named bytes, a folder or an archive; nothing is unpacked, no link is followed.
+
+Files and folders of a class can be sent to another process, which opens them there. Whatever is raised while a class is
+listed belongs to one entry: it is raised again when somebody looks into that entry.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,20 @@ import io
 import os
 import stat
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import IO, TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 from grader.errors import UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
 UNREAD_ARCHIVES = (".7z", ".rar", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".xz", ".bz2", ".gz")
@@ -22,7 +33,9 @@ LARGEST_ARCHIVE = 64 << 20  # bytes of one archive inside a hand-in, packed, and
 LARGEST_CLASS_TAR = (
     1 << 30
 )  # bytes of a whole class in one .tar.gz, unpacked: it cannot be read in any order but its own
+MOST_UNPACKED = 128 << 20  # bytes that one submission's archives hold and unpack to, all of them together
 MOST_ENTRIES, DEEPEST, LONGEST_PATH = 5000, 20, 500
+PIECE = 1 << 20  # bytes that are unpacked at a time
 ENTRY_MARK = b"PK\x01\x02"  # heads every entry of a zip's directory
 ENCRYPTED = 1
 PACKED_PLAINLY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others may take gigabytes to unpack a few bytes
@@ -64,7 +77,7 @@ class File:
         try:
             with self.opened() as stream:
                 return stream.read(limit + 1)
-        except OSError:
+        except (OSError, MemoryError):
             raise
         except Exception as error:  # whatever a module for archives makes of bytes that somebody chose
             raise UnreadableArchiveError(f"is damaged ({type(error).__name__})") from error
@@ -89,11 +102,41 @@ class Folder:
         Raises:
             OSError: it cannot be listed.
         """
-        kept = (entry for entry in self.listed() if not is_housekeeping(entry.name))
-        return sorted(kept, key=lambda entry: entry.name)
+        return [entry for entry in self.all_entries() if not is_housekeeping(entry.name)]
+
+    def all_entries(self, most: int | None = None) -> list[File | Folder]:
+        """What it holds, by name.
+
+        Args:
+            most: how many entries are looked at; all of them, if left out.
+
+        Raises:
+            OSError: it cannot be listed.
+        """
+        return sorted(islice(self.listed(), most), key=lambda entry: entry.name)
 
 
-_Entries: TypeAlias = "dict[str, File | _Entries]"
+_Entries: TypeAlias = "dict[str, File | Exception | _Entries]"
+
+
+class Room:
+    """How many more bytes may be unpacked of one submission."""
+
+    def __init__(self, left: int = MOST_UNPACKED) -> None:
+        self.left = left
+
+    def take(self, size: int) -> None:
+        """Use so many bytes of it.
+
+        Raises:
+            UnreadableArchiveError: there are not so many left.
+        """
+        if size > self.left:
+            raise UnreadableArchiveError(
+                f"and the archives beside it hold and unpack to more than {MOST_UNPACKED >> 20} MiB; ask for the "
+                "answers alone"
+            )
+        self.left -= size
 
 
 def is_housekeeping(name: str) -> bool:
@@ -108,14 +151,14 @@ def open_tree(path: Path) -> Folder:
         UsageError: it is neither, or cannot be read.
     """
     if path.is_dir():
-        return _folder_on_disk(path.name or path.resolve().name, path)
+        return Folder(path.name or path.resolve().name, path, partial(_scan, path))
     try:
         if not path.name.lower().endswith(ARCHIVES):
             path.open("rb").close()
             raise UsageError(f"{path} is neither a folder nor one of {', '.join(ARCHIVES)}: name one that is.")
         if path.name.lower().endswith(".zip"):
-            return _of_zip(path.name, zipfile.ZipFile(path), most=None)
-        return _of_tar(path.name, path.read_bytes(), LARGEST_CLASS_TAR, most=None)
+            return _as_tree(path.name, _zip_entries(_class_zip(path), partial(_open_in_class_zip, path)), None)
+        return _as_tree(path.name, _tar_entries(_class_tar(path), partial(_open_in_class_tar, path)), None)
     except UsageError:
         raise
     except Exception as error:  # whatever a module for archives makes of bytes that somebody chose
@@ -125,8 +168,11 @@ def open_tree(path: Path) -> Folder:
         raise UsageError(f"{path} cannot be read, it {why}: download it again.") from error
 
 
-def unpacked(file: File) -> Folder:
+def unpacked(file: File, room: Room | None = None) -> Folder:
     """An archive inside a hand-in as a folder, within limits.
+
+    Args:
+        room: what is left for all archives of the hand-in together.
 
     Raises:
         OSError: it cannot be read.
@@ -135,13 +181,15 @@ def unpacked(file: File) -> Folder:
     data = file.read(LARGEST_ARCHIVE)
     if len(data) > LARGEST_ARCHIVE:
         raise UnreadableArchiveError(f"is larger than {LARGEST_ARCHIVE >> 20} MiB")
+    room = Room() if room is None else room
+    room.take(len(data))
     try:
         if not file.name.lower().endswith(".zip"):
-            return _of_tar(file.name, data, LARGEST_ARCHIVE, MOST_ENTRIES)
+            return _of_tar(file.name, data, room)
         if data.count(ENTRY_MARK) > MOST_ENTRIES:  # before anything is made of each
             raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files")
-        return _of_zip(file.name, zipfile.ZipFile(io.BytesIO(data)), MOST_ENTRIES)
-    except UnreadableArchiveError:
+        return _of_zip(file.name, zipfile.ZipFile(io.BytesIO(data)), room)
+    except (UnreadableArchiveError, MemoryError):
         raise
     except Exception as error:  # whatever a module for archives makes of bytes that somebody chose
         raise UnreadableArchiveError(f"is damaged, or no archive ({type(error).__name__})") from error
@@ -154,27 +202,43 @@ def single_file(path: Path) -> File:
         OSError: it is not there.
     """
     found = path.stat()
-    return File(path.name, int(found.st_mtime), _why_unread(found.st_mode), lambda: path.open("rb"))
+    return File(path.name, int(found.st_mtime), _why_unread(found.st_mode), partial(_open_named, path))
 
 
-def _folder_on_disk(name: str, path: Path) -> Folder:
-    return Folder(name, path, lambda: _scan(path))
+def _open_named(path: Path) -> IO[bytes]:
+    return path.open("rb")
 
 
 def _scan(path: Path) -> Iterator[File | Folder]:
     with os.scandir(path) as entries:
         for entry in entries:
-            place = path / entry.name
-            if entry.is_dir(follow_symlinks=False):
-                yield _folder_on_disk(entry.name, place)
-            else:
-                found = entry.stat(follow_symlinks=False)
-                yield File(entry.name, int(found.st_mtime), _why_unread(found.st_mode), _opener(place))
+            yield _entry_on_disk(path, entry)
 
 
-def _opener(path: Path) -> Callable[[], IO[bytes]]:
-    """Opens a file of a submission, and nothing that has become a link since."""
-    return lambda: os.fdopen(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb")
+def _entry_on_disk(path: Path, entry: os.DirEntry[str]) -> File | Folder:
+    """One entry of a folder; what cannot be looked at is a folder that cannot be listed."""
+    try:
+        place = path / entry.name
+        if entry.is_dir(follow_symlinks=False):
+            return Folder(entry.name, place, partial(_scan, place))
+        found = entry.stat(follow_symlinks=False)
+        return File(entry.name, int(found.st_mtime), _why_unread(found.st_mode), partial(_open_on_disk, place))
+    except Exception as error:
+        return unlistable(entry.name, error)
+
+
+def unlistable(name: str, error: Exception) -> Folder:
+    """A folder in the place of something that could not be looked at: who looks into it is told why."""
+    return Folder(name, None, partial(_raise, error))
+
+
+def _raise(error: Exception) -> Iterable[File | Folder]:
+    raise error
+
+
+def _open_on_disk(path: Path) -> IO[bytes]:
+    """Open a file of a submission, and nothing that has become a link since."""
+    return os.fdopen(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb")
 
 
 def _why_unread(mode: int) -> str:
@@ -183,14 +247,39 @@ def _why_unread(mode: int) -> str:
     return "" if stat.S_ISREG(mode) else "it is no file, but a pipe or a device; ask for the file itself"
 
 
-def _of_zip(name: str, archive: zipfile.ZipFile, most: int | None) -> Folder:
-    found = [entry for entry in archive.infolist() if not entry.is_dir()]
-    if most is not None and sum(entry.file_size for entry in found) > LARGEST_ARCHIVE:
+def _of_zip(name: str, archive: zipfile.ZipFile, room: Room) -> Folder:
+    size = sum(entry.file_size for entry in archive.infolist() if not entry.is_dir())
+    if size > LARGEST_ARCHIVE:
         raise UnreadableArchiveError(f"unpacks to more than {LARGEST_ARCHIVE >> 20} MiB")
-    return _as_tree(name, ((entry.filename, _zipped(archive, entry)) for entry in found), most)
+    room.take(size)  # a zip gives no more than it says
+    return _as_tree(name, _zip_entries(archive, partial(_open_zipped, archive)), MOST_ENTRIES)
 
 
-def _zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> File:
+_Open: TypeAlias = Callable[[int], IO[bytes]]  # by number in the archive
+
+
+def _zip_entries(archive: zipfile.ZipFile, opened: _Open) -> Iterator[tuple[str, Callable[[], File]]]:
+    """The names of its files, and what makes each."""
+    for number, entry in enumerate(archive.infolist()):
+        if not entry.is_dir():
+            yield entry.filename, partial(_zipped, entry, partial(opened, number))
+
+
+def _open_zipped(archive: zipfile.ZipFile, number: int) -> IO[bytes]:
+    return archive.open(archive.infolist()[number])
+
+
+@lru_cache(1)
+def _class_zip(path: Path) -> zipfile.ZipFile:
+    with path.open("rb") as file:
+        return zipfile.ZipFile(_Positioned(file))
+
+
+def _open_in_class_zip(path: Path, number: int) -> IO[bytes]:
+    return _open_zipped(_class_zip(path), number)
+
+
+def _zipped(entry: zipfile.ZipInfo, opened: Callable[[], IO[bytes]]) -> File:
     why = ""
     if entry.flag_bits & ENCRYPTED:
         why = "it is encrypted; ask for it without a password"
@@ -198,7 +287,7 @@ def _zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> File:
         why = "it is a link; ask for the file itself"
     elif entry.compress_type not in PACKED_PLAINLY:
         why = "it is packed in an unusual way; ask for a plain .zip"
-    return File("", _seconds(entry.date_time), why, lambda: archive.open(entry))
+    return File("", _seconds(entry.date_time), why, opened)
 
 
 def _seconds(date_time: tuple[int, ...]) -> int:
@@ -209,34 +298,106 @@ def _seconds(date_time: tuple[int, ...]) -> int:
         return 0
 
 
-def _of_tar(name: str, data: bytes, limit: int, most: int | None) -> Folder:
+def _of_tar(name: str, data: bytes, room: Room) -> Folder:
     if not name.lower().endswith(".tar"):
+        pieces = bytearray()
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            data = stream.read(limit + 1)
-    if len(data) > limit:
-        raise UnreadableArchiveError(f"unpacks to more than {limit >> 20} MiB")
-    members: list[tarfile.TarInfo] = []
+            while piece := stream.read(PIECE):
+                pieces += piece
+                if len(pieces) > LARGEST_ARCHIVE:
+                    raise UnreadableArchiveError(f"unpacks to more than {LARGEST_ARCHIVE >> 20} MiB")
+                room.take(len(piece))
+        data = bytes(pieces)
     archive = tarfile.TarFile(fileobj=io.BytesIO(data))
-    for member in archive:
-        members.append(member)
-        if most is not None and len(members) > most:
-            raise UnreadableArchiveError(f"holds more than {most} files")
-    files = (member for member in members if not member.isdir())
-    return _as_tree(name, ((member.name, _tarred(archive, member)) for member in files), most)
+    if sum(1 for _ in islice(archive, MOST_ENTRIES + 1)) > MOST_ENTRIES:
+        raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files")
+    return _as_tree(name, _tar_entries(archive, partial(_open_tarred, archive)), MOST_ENTRIES)
 
 
-def _tarred(archive: tarfile.TarFile, member: tarfile.TarInfo) -> File:
+def _tar_entries(archive: tarfile.TarFile, opened: _Open) -> Iterator[tuple[str, Callable[[], File]]]:
+    """The names of its files, and what makes each."""
+    for number, member in enumerate(archive.getmembers()):
+        if not member.isdir():
+            yield member.name, partial(_tarred, member, partial(opened, number))
+
+
+def _tarred(member: tarfile.TarInfo, opened: Callable[[], IO[bytes]]) -> File:
     why = "" if member.isreg() and not member.issparse() else "it is no plain file; ask for the file itself"
-    return File("", int(member.mtime), why, lambda: archive.extractfile(member) or io.BytesIO())
+    return File("", int(member.mtime), why, opened)
 
 
-def _as_tree(name: str, found: Iterable[tuple[str, File]], most: int | None) -> Folder:
-    """The folders that the names of an archive's files speak of; a name that leads out of it is taken for none."""
+def _open_tarred(archive: tarfile.TarFile, number: int) -> IO[bytes]:
+    return archive.extractfile(archive.getmembers()[number]) or io.BytesIO()
+
+
+@lru_cache(1)
+def _class_tar(path: Path) -> tarfile.TarFile:
+    """A class in one tar; one that is packed is unpacked into a file that has no name."""
+    with path.open("rb") as packed, ExitStack() as stack:
+        file: IO[bytes] = packed
+        if not path.name.lower().endswith(".tar"):
+            file, size = stack.enter_context(tempfile.TemporaryFile()), 0
+            with gzip.GzipFile(fileobj=packed) as stream:
+                while piece := stream.read(PIECE):
+                    size += file.write(piece)
+                    if size > LARGEST_CLASS_TAR:
+                        raise UnreadableArchiveError(f"unpacks to more than {LARGEST_CLASS_TAR >> 20} MiB")
+            file.flush()
+        archive = tarfile.TarFile(fileobj=_Positioned(file))
+    archive.getmembers()  # so that whoever is forked from this process need not look for them
+    return archive
+
+
+def _open_in_class_tar(path: Path, number: int) -> IO[bytes]:
+    return _open_tarred(_class_tar(path), number)
+
+
+class _Positioned(io.RawIOBase):
+    """An open file that is read from a place of its own: processes forked from this one share the descriptor alone."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.descriptor, self.at, self.size = os.dup(file.fileno()), 0, os.fstat(file.fileno()).st_size
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self.descriptor)
+        super().close()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self.at = max(0, offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.at, io.SEEK_END: self.size}[whence])
+        return self.at
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        if hasattr(os, "pread"):
+            found = os.pread(self.descriptor, len(view), self.at)
+        else:
+            os.lseek(self.descriptor, self.at, os.SEEK_SET)
+            found = os.read(self.descriptor, len(view))
+        view[: len(found)] = found
+        self.at += len(found)
+        return len(found)
+
+
+def _as_tree(name: str, found: Iterable[tuple[str, Callable[[], File]]], most: int | None) -> Folder:
+    """The folders that the names of an archive's files speak of; a name that leads out of it is taken for none.
+
+    Whatever is raised at a file is raised again by what lies at the top above it, where a class has its students.
+    """
     root: _Entries = {}
-    for count, (path, file) in enumerate(found, 1):
+    for count, (path, make) in enumerate(found, 1):
         if most is not None and count > most:
             raise UnreadableArchiveError(f"holds more than {most} files")
-        _put(root, path, file)
+        try:
+            _put(root, path, make())
+        except Exception as error:
+            root[path.partition("/")[0]] = error
     return _virtual(name, root)
 
 
@@ -252,6 +413,8 @@ def _put(root: _Entries, path: str, file: File) -> None:
         inner = here.setdefault(part, {})
         if isinstance(inner, File):  # a file and a folder of one name
             inner = here.setdefault(f"{part}/", {})
+        if isinstance(inner, Exception):
+            return
         assert not isinstance(inner, File)
         here = inner
     before = here.get(parts[-1])
@@ -260,8 +423,14 @@ def _put(root: _Entries, path: str, file: File) -> None:
 
 
 def _virtual(name: str, entries: _Entries) -> Folder:
-    def listed() -> Iterator[File | Folder]:
-        for key, entry in entries.items():
-            yield entry if isinstance(entry, File) else _virtual(key.rstrip("/"), entry)
+    return Folder(name, None, partial(_listed, entries))
 
-    return Folder(name, None, listed)
+
+def _listed(entries: _Entries) -> Iterator[File | Folder]:
+    for key, entry in entries.items():
+        if isinstance(entry, File):
+            yield entry
+        elif isinstance(entry, Exception):
+            yield unlistable(key, entry)
+        else:
+            yield _virtual(key.rstrip("/"), entry)

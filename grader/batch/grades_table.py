@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from grader.points import total
 from grader.report.graded_exercise import csv_text, number
 from grader.safe_text import no_formula, plain
 
@@ -30,7 +29,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Failure:
-    """An exercise that could not be graded, through no fault of the student."""
+    """An exercise that could not be graded, through no fault of the student; all of them, where none is named."""
 
     student: str
     exercise: str
@@ -126,21 +125,17 @@ class GradesTable:
     noted: dict[str, tuple[str, ...]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
-    @property
-    def scored(self) -> list[str]:
-        """Whoever has points."""
-        return [name for name, row in self.rows.items() if row.score is not None]
-
     def count(self, name: str, record: Mapping[str, Any]) -> None:
         """Keep what the CSV and the summary need, from the record alone: a stored one and a new one give the same."""
         mistakes, failures, units = _mistakes(record), failures_in(record), _units(record)
+        notes = tuple(map(str, record["notes"]))
         row = _Row(float(record["score"]), _line(self._cells(record, mistakes, units)))
         self.rows[name] = row
         self.mistakes.update({(exercise, code) for exercise, _, code in mistakes})
         self.failures.extend(failures)
         for unit, score in units.items():
             self.earned.setdefault(unit, []).append(score)
-        if notes := tuple(map(str, record["notes"])):
+        if notes:
             self.counts["noted"] += 1
             if len(self.noted) < MOST_NOTED:
                 self.noted[str(record["student"])] = notes
@@ -171,6 +166,11 @@ class GradesTable:
     def leave_blank(self, name: str, student: str, note: str) -> None:
         """Somebody who has no points, not even 0."""
         self.rows[name] = _Row(None, self._blank(student, note))
+
+    def fail(self, name: str, student: str, why: str) -> None:
+        """Somebody who has no record, through no fault of theirs."""
+        self.leave_blank(name, student, f"not graded: {why}")
+        self.failures.append(Failure(student, "", why))
 
     def summary(
         self,
@@ -218,7 +218,7 @@ class GradesTable:
     @cached_property
     def max_score(self) -> float:
         """The points of what is graded."""
-        return total(exercise.points for exercise in self.names.wanted)
+        return sum(exercise.points for exercise in self.names.wanted)
 
     def _most_frequent(self, exercise: str) -> tuple[Mistake, ...]:
         found = [Mistake(code, count) for (name, code), count in self.mistakes.items() if name == exercise]
@@ -227,10 +227,10 @@ class GradesTable:
 
 def _units(record: Mapping[str, Any]) -> dict[str, float]:
     """The points of each unit that something was handed in of."""
-    units: dict[str, list[float]] = {}
+    units: dict[str, float] = {}
     for exercise in record["exercises"]:
-        units.setdefault(exercise["unit"], []).append(exercise["score"])
-    return {unit: total(scores) for unit, scores in units.items()}
+        units[exercise["unit"]] = units.get(exercise["unit"], 0.0) + exercise["score"]
+    return units
 
 
 def _mistakes(record: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from .file_tree import ARCHIVES, File, Folder
@@ -103,7 +104,7 @@ def _as_folder(entry: Entry) -> Folder:
 
 
 def folder_of(name: str, files: Sequence[File]) -> Folder:
-    return Folder(name, None, lambda: files)
+    return Folder(name, None, partial(tuple, files))
 
 
 def _renamed(file: File, name: str | None) -> File:

@@ -9,15 +9,16 @@ from pathlib import Path
 from grader.atomic_files import write_atomically
 from grader.course import Course
 from grader.errors import InfrastructureError
-from grader.judging.grading_pool import GradingPool
+from grader.judging.grading_pool import Graded, GradingPool, Read, ReadingPool
 from grader.results import CourseResult, dumps, exit_code
 from grader.safe_text import one_line, plain
 
-from .class_grading import Grading, course_result, parts
+from .class_grading import Grading, course_result
 from .exercise_names import ExerciseNames
+from .hand_in import HandIn
 from .hand_ins import one_hand_in
-from .results_folder import course_digest, made_from
-from .submissions import read_submission
+from .results_folder import course_digest
+from .submissions import SubmissionFacts, SubmissionReader
 
 
 def grade_one(course: Course, path: Path, out: Path, grading: Grading, *, yes: bool) -> int:
@@ -34,20 +35,29 @@ def grade_one(course: Course, path: Path, out: Path, grading: Grading, *, yes: b
         InfrastructureError: the record cannot be written.
     """
     names = ExerciseNames(course, grading.exercises or course.exercises)
-    submission = read_submission(names, one_hand_in(path))
-    digest = course_digest(names, grading.isolation != "none")
-    if submission.nothing:
-        print(one_line(f"handgrad: nothing could be graded: {plain(submission.nothing)}."), file=sys.stderr)
+    hand_in, wanted = one_hand_in(path), tuple(exercise.id for exercise in names.wanted)
+    reader = SubmissionReader(wanted, course_digest(names, grading.isolation != "none"))
+    graded, facts = _read(course, hand_in, reader)
+    if facts is not None and facts.nothing:
+        print(one_line(f"handgrad: nothing could be graded: {plain(facts.nothing)}."), file=sys.stderr)
         if yes:
-            _write(out, course_result(names, submission, (), made_from(digest, submission), grading))
+            _write(out, course_result(names, hand_in, graded, facts, grading))
         return 1
-    with GradingPool(course, grading.isolation, 1, grading.seed) as pool:
-        pool.prepare(course.find(name) for name in submission.files)
-        graded = next(found[1] for found in pool.grade([(None, list(parts(course, submission)))]) if found is not None)
-        grading = replace(grading, seed=pool.grader.seed)
-    result = course_result(names, submission, graded, made_from(digest, submission), grading)
+    if facts is not None:
+        with GradingPool(course, grading.isolation, 1, grading.seed, reader) as pool:
+            pool.prepare(course.find(name) for name in facts.exercises)
+            graded = next(found for found in pool.grade([(hand_in, hand_in)]) if found is not None)
+            grading = replace(grading, seed=pool.seed)
+    result = course_result(names, hand_in, graded, facts, grading)
     _write(out, result)
     return exit_code(result.exercises)
+
+
+def _read(course: Course, hand_in: HandIn, reader: Read) -> tuple[Graded, SubmissionFacts | None]:
+    """What was read of a submission, in a process that can be lost; no facts where it cannot be read."""
+    with ReadingPool(course, 1, reader) as pool:
+        read = next(found for found in pool.read([(hand_in, hand_in)]) if found is not None)
+    return read, None if read.facts is None else SubmissionFacts.from_json(read.facts)
 
 
 def _write(out: Path, result: CourseResult) -> None:

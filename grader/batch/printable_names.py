@@ -7,12 +7,20 @@ import os
 from grader.safe_text import one_line
 
 
+def encoded(name: str) -> bytes:
+    """A file name as bytes, those that it has on disk if it comes from there."""
+    try:
+        return os.fsencode(name)
+    except UnicodeEncodeError:  # half a character, which no name on disk can hold, but one in an archive or a list can
+        return name.encode("utf-8", "surrogatepass")
+
+
 def printable(name: str) -> str:
     """A file name as text that can be written anywhere, another one for each name.
 
     Bytes that are no UTF-8, and whatever does not print, are written as `\\xe9`, and a backslash as two.
     """
-    text = os.fsencode(name).decode("utf-8", "surrogateescape")
+    text = encoded(name).decode("utf-8", "surrogateescape")
     return "".join(c if c.isprintable() and c != "\\" else _escaped(c) for c in text)
 
 
@@ -22,4 +30,6 @@ def displayable(name: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(character)) if character != "\\" else "\\\\"
+    if character == "\\":
+        return "\\\\"
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))

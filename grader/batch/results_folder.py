@@ -23,14 +23,21 @@ from .exercise_names import ExerciseNames
 from .grades_table import GradesTable, Nothing, Summary, failures_in
 from .hand_in import HandIn
 from .hand_ins import HandIns
-from .printable_names import printable
-from .submissions import Submission, read_submission
+from .printable_names import encoded
+from .submissions import SubmissionFacts
 
 GRADES_FILE = "grades.csv"
-LONGEST_NAME = 200
+LONGEST_NAME = 200  # bytes
+DIGITS = 32  # of the hash in a changed name: nobody makes two names that have the same
 REMOVED = "removed"
 OURS = f'{{"schema": "{SCHEMA.partition("@")[0]}@'.encode()
 NO_FILE_NAME = re.compile(r"[/\0]|^\.")
+CHANGED = re.compile(rf"-[0-9a-f]{{{DIGITS}}}\Z")
+Empty = tuple[HandIn, SubmissionFacts]
+
+
+class ResultsFolderLost(InfrastructureError):
+    """Nothing can be written to the results folder any more, whosever it is."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,7 @@ class ResultsFolder:
     Args:
         names: the course, and what of it is graded.
         digest: a hash of the course as it grades.
+        opened: tells this folder from another one that takes its place.
         table: what was counted so far.
         empty: the hand-ins that hold nothing that could be graded, and have no points.
         zeroed: those of them that have 0 points, by this run or an earlier one.
@@ -49,53 +57,94 @@ class ResultsFolder:
     names: ExerciseNames
     out: Path
     digest: str
+    opened: tuple[int, int]
     table: GradesTable
     removed: list[str] = field(default_factory=list)
-    empty: list[Submission] = field(default_factory=list)
-    zeroed: list[Submission] = field(default_factory=list)
+    empty: list[Empty] = field(default_factory=list)
+    zeroed: list[Empty] = field(default_factory=list)
+    _files: set[str] = field(default_factory=set)  # of the students of this class
 
-    def made_from(self, submission: Submission) -> str:
-        """A hash of everything that a result depends on, but for the seed."""
-        return made_from(self.digest, submission)
-
-    def reuse(self, hand_in: HandIn, seed: int | None) -> bool:
-        """Take over the stored result, if it was made from the same content, and from this seed if there is one."""
-        try:
+    def has_result(self, hand_in: HandIn, seed: int | None) -> bool:
+        """There is a stored result, without errors, and from this seed if there is one."""
+        with suppress(Exception):  # none, or none that can be read: it is made again
             record = self._stored(hand_in.key)
-            if seed not in (None, record["seed"]) or failures_in(record):
-                return False
-            submission = read_submission(self.names, hand_in)
-            if record["made_from"] != self.made_from(submission):
-                return False
-            self.table.count(hand_in.key, record)
-            self.zeroed.extend([submission] if submission.nothing else [])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return False  # none, or none that can be read: it is made again
-        return True
+            return seed in (None, record["seed"]) and not failures_in(record)
+        return False
+
+    def reuse(self, hand_in: HandIn, facts: SubmissionFacts) -> bool:
+        """Take over the stored result, if it was made from the same content."""
+        with suppress(Exception):  # none, or none that can be read: it is made again
+            record = self._stored(hand_in.key)
+            if record["made_from"] == facts.made_from:
+                self.table.count(hand_in.key, record)
+                self.zeroed.extend([(hand_in, facts)] if facts.nothing else [])
+                return True
+        return False
 
     def keep(self, name: str) -> None:
         """Take over the stored result of a student who is not graded in this run, if there is one."""
-        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        with suppress(Exception):  # none, or none that can be read
             self.table.count(name, self._stored(name))
 
     def write(self, name: str, result: CourseResult) -> None:
-        """Write the result of one student."""
-        _write(result_file(self.out, name), dumps(result).encode())
+        """Write the result of one student.
+
+        Raises:
+            ResultsFolderLost: no result can be written any more.
+            OSError: this one cannot be written.
+        """
+        self._expect_folder()
+        path, data = self._file(name), dumps(result).encode()
+        try:
+            write_atomically(path, data)
+        except OSError as error:
+            if not self._can_hold(data):
+                raise ResultsFolderLost(_cannot_be_written(path, error)) from error
+            raise
         self.table.count(name, result.record)
 
-    def set_aside(self, submission: Submission) -> None:
+    def leave_out(self, hand_in: HandIn, why: str) -> None:
+        """A student whose result cannot be written: there is a line in the table, and nothing else of it."""
+        self.table.fail(hand_in.key, hand_in.student, why)
+
+    def set_aside(self, hand_in: HandIn, facts: SubmissionFacts) -> None:
         """A hand-in that holds nothing to grade: it has no points, and an earlier result of the student's is gone."""
-        self.empty.append(submission)
-        self.table.leave_blank(submission.name, printable(submission.name), f"not graded: {submission.nothing}")
-        if (path := result_file(self.out, submission.name)).is_file():
+        if (path := self._file(hand_in.key)).is_file():
             self._put_away(path)
+        self.table.leave_blank(hand_in.key, hand_in.student, f"not graded: {facts.nothing}")
+        self.empty.append((hand_in, facts))
 
     def put_away_strangers(self) -> None:
         """Take the results of students who are no longer there out of the way of the report."""
-        ours = {result_file(self.out, name).name for name in self.table.scored}
         for path in sorted(self.out.glob("*.json")):
-            if path.name not in ours and path.is_file() and _is_record(path):
+            if path.name not in self._files and path.is_file() and _is_record(path):
                 self._put_away(path)
+
+    def _file(self, name: str) -> Path:
+        path = result_file(self.out, name)
+        self._files.add(path.name)
+        return path
+
+    def _expect_folder(self) -> None:
+        """Make sure that the folder is the one that was opened, and locked.
+
+        Raises:
+            ResultsFolderLost: it was moved, or another one is in its place.
+        """
+        with suppress(OSError):
+            if _identity(self.out) == self.opened:
+                return
+        raise ResultsFolderLost(
+            f"{self.out} was moved or removed while the class was graded. What was finished is in it: put it back, and "
+            "run the same command again."
+        )
+
+    def _can_hold(self, data: bytes) -> bool:
+        """Another file of these bytes can be written there."""
+        with suppress(OSError), tempfile.TemporaryFile(dir=self.out) as file:
+            file.write(data)
+            return True
+        return False
 
     def _put_away(self, path: Path) -> None:
         try:
@@ -106,8 +155,17 @@ class ResultsFolder:
         self.removed.append(path.name)
 
     def publish(self, absent: Sequence[str] = ()) -> None:
-        """Write `grades.csv`; `absent` are students without a hand-in."""
-        _write(self.out / GRADES_FILE, self.table.text(absent).encode("utf-8-sig"))
+        """Write `grades.csv`; `absent` are students without a hand-in.
+
+        Raises:
+            InfrastructureError: it cannot be written, or the folder is gone.
+        """
+        self._expect_folder()
+        path = self.out / GRADES_FILE
+        try:
+            write_atomically(path, self.table.text(absent).encode("utf-8-sig", "backslashreplace"))
+        except OSError as error:
+            raise InfrastructureError(_cannot_be_written(path, error)) from error
 
     def summary(self, found: HandIns, graded: int, reused: int, seconds: float) -> Summary:
         """What the class came to; as long as anybody who handed in nothing has no points, these are told of."""
@@ -120,34 +178,37 @@ class ResultsFolder:
         Raises:
             OSError, ValueError, KeyError, TypeError: there is none that can be read.
         """
-        record: dict[str, Any] = json.loads(result_file(self.out, name).read_bytes())
+        record: dict[str, Any] = json.loads(self._file(name).read_bytes())
         if record["schema"] != SCHEMA:
             raise ValueError(record["schema"])
         return record
 
 
-def by_student(empty: Sequence[Submission]) -> list[Nothing]:
+def by_student(empty: Sequence[Empty]) -> list[Nothing]:
     """The hand-ins that hold nothing that could be graded, by student."""
-    return sorted((Nothing(printable(one.name), one.nothing) for one in empty), key=lambda one: one.student)
-
-
-def made_from(digest: str, submission: Submission) -> str:
-    """A hash of everything that a result depends on, but for the seed.
-
-    Args:
-        digest: see `course_digest`.
-    """
-    files = [*sorted(submission.files.items()), *sorted(submission.helpers.items())]
-    return hashlib.sha256(repr((digest, files, submission.notes)).encode()).hexdigest()
+    return sorted((Nothing(hand_in.student, facts.nothing) for hand_in, facts in empty), key=lambda one: one.student)
 
 
 def result_file(out: Path, name: str) -> Path:
-    """`<student>.json`; a name that is none for a file is changed, and kept apart from others by a hash."""
-    encoded = os.fsencode(name)
-    if len(encoded) > LONGEST_NAME or not name.strip(".") or NO_FILE_NAME.search(name):
-        begin = NO_FILE_NAME.sub("_", encoded[:LONGEST_NAME].decode("utf-8", "ignore"))
-        name = f"{begin}-{hashlib.sha256(encoded).hexdigest()[:12]}"
+    """The file of a student's result, another one for each student.
+
+    It is `<student>.json`; a name that is none for a file, or has the form of a changed one, is changed, and told from
+    all others by a hash.
+    """
+    raw = encoded(name)
+    if len(raw) > LONGEST_NAME or not name.strip(".") or NO_FILE_NAME.search(name) or CHANGED.search(name):
+        begin = NO_FILE_NAME.sub("_", raw[:LONGEST_NAME].decode("utf-8", "ignore"))
+        name = f"{begin}-{hashlib.sha256(raw).hexdigest()[:DIGITS]}"
+    elif not _is_file_name(name):
+        name = f"_-{hashlib.sha256(raw).hexdigest()[:DIGITS]}"
     return out / f"{name}.json"
+
+
+def _is_file_name(name: str) -> bool:
+    with suppress(UnicodeEncodeError):
+        os.fsencode(name)
+        return True
+    return False
 
 
 @contextmanager
@@ -164,19 +225,22 @@ def open_results_folder(names: ExerciseNames, out: Path, *, isolated: bool) -> I
     with ExitStack() as stack:
         try:
             out.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(_locked(out))
+            opened = stack.enter_context(_locked(out))
             tempfile.TemporaryFile(dir=out).close()
             remove_unfinished(out)
         except OSError as error:
             raise UsageError(f"Results cannot be written to {out}: name another folder with --out.") from error
-        yield ResultsFolder(names, out, course_digest(names, isolated), GradesTable(names))
+        yield ResultsFolder(names, out, course_digest(names, isolated), opened, GradesTable(names))
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a folder, where that can be done; the lock of a run that is killed goes with it."""
+def _locked(folder: Path) -> Iterator[tuple[int, int]]:
+    """Keep other runs out of a folder, where that can be done; the lock of a run that is killed goes with it.
+
+    What tells this folder from others is known inside.
+    """
     if sys.platform == "win32":
-        yield
+        yield _identity(folder)
         return
     import fcntl
 
@@ -188,9 +252,15 @@ def _locked(folder: Path) -> Iterator[None]:
             except BlockingIOError:
                 says = f"Another run is grading into {folder}: wait for it, or name another folder with --out."
                 raise UsageError(says) from None
-        yield
+        yield _identity(handle)
     finally:
         os.close(handle)
+
+
+def _identity(folder: Path | int) -> tuple[int, int]:
+    """What tells a folder from every other one, wherever it is moved."""
+    found = os.stat(folder)
+    return found.st_dev, found.st_ino
 
 
 def course_digest(names: ExerciseNames, isolated: bool) -> str:
@@ -207,14 +277,6 @@ def _is_record(path: Path) -> bool:
         return file.read(len(OURS)) == OURS
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Write a whole file or none.
-
-    Raises:
-        InfrastructureError: it cannot be written.
-    """
-    try:
-        write_atomically(path, data)
-    except OSError as error:
-        says = f"{path} cannot be written ({error.strerror}): close it or make room, and run the same command again."
-        raise InfrastructureError(says) from error
+def _cannot_be_written(path: Path, error: OSError) -> str:
+    why = error.strerror or error
+    return f"{path} cannot be written ({why}): close it or make room, and run the same command again."

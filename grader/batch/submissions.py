@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from grader.course import CourseExercise
+from grader.cluster.wire import packed_submission
+from grader.course import Course, CourseExercise
+from grader.judging.grading_pool import Part, Reading
 
 from .candidates import Candidate, Chosen, Content, UnreadFile, candidates, choose, read_content
 from .exercise_names import ExerciseNames
 from .hand_in import HandIn
-from .printable_names import displayable
-from .walk import Found, Walk, is_unread_archive
+from .printable_names import displayable, encoded
+from .walk import Found, Walk, is_unread_archive, naming
 
 MOST_NOTES, MOST_HELPERS, MOST_COMPARED, NAMED = 20, 50, 20, 3
+LARGEST_HELPERS = 8 << 20  # bytes of all files together that exercises may import
 WORD = re.compile(rb"\w+")
 UNKNOWN = "this course has no exercise there"
 NOT_REPORTED = frozenset({"README.md", "timestamp.txt", "course.yaml", "onlinetext.html"})
@@ -59,6 +64,85 @@ class Submission:
         yield "/".join(chosen.found.folders) if chosen else ""
 
 
+@dataclass(frozen=True)
+class SubmissionFacts:
+    """What a record says of a submission besides the verdicts; no learner text but the names of files.
+
+    Args:
+        exercises: the ids of those that were handed in.
+        unread: those of them whose files were not read.
+        made_from: a hash of everything that a result depends on, but for the seed.
+        notes: see `Submission`.
+        nothing: see `Submission`.
+        parts: what there is to judge, where it was asked for; see `wire.packed_submission`.
+    """
+
+    exercises: tuple[str, ...]
+    unread: Mapping[str, UnreadFile]
+    made_from: str
+    notes: tuple[str, ...] = ()
+    nothing: str = ""
+    parts: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> SubmissionFacts:
+        """The facts that another process has read."""
+        unread = {name: UnreadFile(**why) for name, why in facts["unread"].items()}
+        exercises, notes = tuple(facts["exercises"]), tuple(facts["notes"])
+        return cls(exercises, unread, facts["made_from"], notes, facts["nothing"], facts["parts"])
+
+
+@dataclass(frozen=True)
+class SubmissionReader:
+    """Reads submissions in whichever process it is called; see `grading_pool.Read`.
+
+    Args:
+        wanted: the ids of the exercises that are graded.
+        digest: a hash of the course as it grades.
+        keeps_parts: what there is to judge is among the facts.
+    """
+
+    wanted: tuple[str, ...]
+    digest: str
+    keeps_parts: bool = False
+
+    def __call__(self, course: Course, hand_in: HandIn) -> Reading:
+        """Read what one student handed in."""
+        submission = read_submission(ExerciseNames(course, tuple(map(course.find, self.wanted))), hand_in)
+        parts = tuple(_parts(course, submission))
+        unread = {
+            name: {"status": content.status, "why": content.why}
+            for name, content in submission.files.items()
+            if isinstance(content, UnreadFile)
+        }
+        facts = {
+            "exercises": list(submission.files),
+            "unread": unread,
+            "made_from": made_from(self.digest, submission),
+            "notes": submission.notes,
+            "nothing": submission.nothing,
+            "parts": packed_submission(parts) if self.keeps_parts else None,
+        }
+        return Reading(parts, facts)
+
+
+def _parts(course: Course, submission: Submission) -> Iterator[Part]:
+    """What there is to judge: the files that were read."""
+    for name, content in submission.files.items():
+        if not isinstance(content, UnreadFile):
+            yield Part(name, content, submission.beside(course.find(name)))
+
+
+def made_from(digest: str, submission: Submission) -> str:
+    """A hash of everything that a result depends on, but for the seed.
+
+    Args:
+        digest: see `course_digest`.
+    """
+    files = [*sorted(submission.files.items()), *sorted(submission.helpers.items())]
+    return hashlib.sha256(repr((digest, files, submission.notes)).encode()).hexdigest()
+
+
 def read_submission(names: ExerciseNames, hand_in: HandIn) -> Submission:
     """Read what one student handed in.
 
@@ -70,8 +154,9 @@ def read_submission(names: ExerciseNames, hand_in: HandIn) -> Submission:
     try:
         found = list(walk.files(hand_in.folders))
     except OSError as error:
+        at = f"{displayable(os.path.basename(error.filename))}: " if isinstance(error.filename, str) else ""
         unread = UnreadFile(
-            "error", f"the submission cannot be read ({error.strerror}): check the permissions of its folder"
+            "error", f"the submission cannot be read ({at}{error.strerror}): check the permissions of its folder"
         )
         return Submission(hand_in.key, {exercise.id: unread for exercise in names.wanted})
     answers, others = candidates(names, found, notes)
@@ -91,14 +176,16 @@ def read_submission(names: ExerciseNames, hand_in: HandIn) -> Submission:
 
 def _helpers(others: Sequence[Found], notes: list[str]) -> dict[tuple[str, str], bytes]:
     """What an exercise may import; everything else is noted."""
-    helpers = dict[tuple[str, str], bytes]()
+    helpers, left = dict[tuple[str, str], bytes](), LARGEST_HELPERS
     for each in others:
-        is_python = each.file.name.endswith(".py") and not each.file.why_unread
-        content = read_content(each) if is_python and len(helpers) < MOST_HELPERS else None
-        if isinstance(content, bytes):
-            helpers["/".join(each.folders), each.file.name] = content
-        elif each.file.name not in NOT_REPORTED:
-            notes.append(f"{each.path} was ignored: {_why_ignored(each)}")
+        with naming(each):
+            is_python = each.file.name.endswith(".py") and not each.file.why_unread
+            content = read_content(each) if is_python and len(helpers) < MOST_HELPERS and left > 0 else None
+            if isinstance(content, bytes) and len(content) <= left:
+                helpers["/".join(each.folders), each.file.name] = content
+                left -= len(content)
+            elif each.file.name not in NOT_REPORTED:
+                notes.append(f"{each.path} was ignored: {_why_ignored(each)}")
     return helpers
 
 
@@ -114,7 +201,7 @@ def _not_imported(files: Mapping[str, Content], helpers: Mapping[tuple[str, str]
     for content in files.values() if helpers else ():
         spoken_of.update(set(_words(content)))
     for (place, name), content in helpers.items():
-        word = name.removesuffix(".py").encode()
+        word = encoded(name.removesuffix(".py"))
         if spoken_of[word] <= (word in WORD.findall(content)):  # nobody but itself
             yield f"{displayable(f'{place}/{name}' if place else name)} was ignored: {UNKNOWN}"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
-from .file_tree import DEEPEST, MOST_ENTRIES, UNREAD_ARCHIVES, File, Folder, UnreadableArchiveError, unpacked
+from .file_tree import DEEPEST, MOST_ENTRIES, UNREAD_ARCHIVES, File, Folder, Room, UnreadableArchiveError, unpacked
 from .printable_names import displayable
 
 MOST_ARCHIVES, MOST_NESTED = 20, 2
@@ -38,6 +39,7 @@ class Walk:
     """
 
     notes: list[str] = field(default_factory=list)
+    _room: Room = field(default_factory=Room)
     _files: int = 0
     _archives: int = 0
     _is_full: bool = False
@@ -79,7 +81,8 @@ class Walk:
             self._ignore(found, f"there are more than {MOST_ARCHIVES} archives, or one in another in another")
             return
         try:
-            folder = unpacked(found.file)
+            with naming(found):
+                folder = unpacked(found.file, self._room)
         except UnreadableArchiveError as error:
             self._ignore(found, f"it {error}")
             return
@@ -87,6 +90,17 @@ class Walk:
 
     def _ignore(self, found: Found, why: str) -> None:
         self.notes.append(f"{found.path} was ignored: {why}")
+
+
+@contextmanager
+def naming(found: Found) -> Iterator[None]:
+    """Note on whatever is raised that it was at this file."""
+    try:
+        yield
+    except Exception as error:
+        with suppress(Exception):
+            error.add_note(found.path)
+        raise
 
 
 def is_unread_archive(name: str) -> bool:

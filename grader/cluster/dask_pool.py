@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any
 
 from grader import __version__
 from grader.course import Course, CourseExercise
-from grader.errors import InfrastructureError, ProtocolError, UsageError
-from grader.judging.grading_pool import TICK, Part
+from grader.errors import InfrastructureError, ProtocolError, UsageError, describe_error
+from grader.judging.grading_pool import TICK, Graded, Part
 from grader.results import LARGEST_SEED, ExerciseResult
 from grader.sandbox.isolation import Isolation, Machine, choose
 from grader.sandbox.warm_process import Closing
 
-from .wire import Setting, packed_batch, packed_setting, setting_name, unpack_results
+from .wire import Setting, packed_batch, packed_setting, setting_name, unpack_results, unpacked_submission
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -238,6 +238,11 @@ class ClusterPool(Closing):
             if not done:
                 yield None
 
+    def grade_read(self, submissions: Iterable[Graded | None]) -> Iterator[Graded | None]:
+        """What submissions come to that were read here, and have their parts among their facts; see `grade`."""
+        for found in self.grade(_with_parts(read) for read in submissions if read is not None):
+            yield None if found is None else found[0]._replace(results=found[1])
+
     def _done(self) -> Iterable[Future]:
         """What has ended within a second; it takes no longer than it must."""
         from distributed import wait
@@ -304,6 +309,16 @@ class ClusterPool(Closing):
         [(key, parts)] = batch.submitted
         says = f"no worker could grade it ({self.why}): run the same command again"
         yield key, [self.course.find(part.exercise).unread_result(says) for part in parts]
+
+
+def _with_parts(read: Graded) -> tuple[Graded, Sequence[Part]]:
+    """What was read of a submission, and what there is to judge of it: nothing, where it could not be read."""
+    if read.facts is None:
+        return read, ()
+    try:
+        return read._replace(facts={**read.facts, "parts": None}), unpacked_submission(read.facts["parts"])
+    except Exception as error:
+        return read._replace(facts=None, failure=f"what was read of it is lost ({describe_error(error)[:200]})"), ()
 
 
 def _pieces(content: bytes | tuple[str, ...]) -> tuple[bytes, ...] | tuple[str, ...]:

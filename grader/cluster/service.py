@@ -155,7 +155,9 @@ def _grade(pool: GradingPool, channel: _Channel) -> bytes:
     beat = started
     for found in pool.grade(enumerate(batch)):
         if found is not None:
-            results[found[0]] = found[1]
+            if found.failure:
+                raise InfrastructureError(found.failure)
+            results[found.key] = found.results
         if time.monotonic() > beat + TICK:
             beat = time.monotonic()
             channel.beat()

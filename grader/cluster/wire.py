@@ -10,6 +10,7 @@ import base64
 import hashlib
 import io
 import json
+import math
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from grader.results import ExerciseResult, exercise_from_json
 from grader.sandbox.isolation import Isolation
 
 SETTING = "setting.json"
+LONGEST_BATCH = 1e9  # seconds
 LEFT_OUT = frozenset({"__pycache__", ".ipynb_checkpoints"})
 
 
@@ -85,15 +87,16 @@ def setting_name(data: bytes) -> str:
 
 def packed_batch(batch: Sequence[Sequence[Part]]) -> bytes:
     """What some students handed in, a content that several exercises may import only once."""
-    return zlib.compress(json.dumps([_submission(parts) for parts in batch]).encode(), 1)
+    return zlib.compress(json.dumps([packed_submission(parts) for parts in batch]).encode(), 1)
 
 
 def unpack_batch(data: bytes) -> list[list[Part]]:
     """What some students handed in."""
-    return [list(_parts(submission)) for submission in json.loads(zlib.decompress(data))]
+    return [unpacked_submission(submission) for submission in json.loads(zlib.decompress(data))]
 
 
-def _submission(parts: Sequence[Part]) -> dict[str, Any]:
+def packed_submission(parts: Sequence[Part]) -> dict[str, Any]:
+    """What a student handed in, as JSON values."""
     contents: dict[bytes, int] = {}
 
     def place(content: bytes) -> int:
@@ -108,6 +111,11 @@ def _submission(parts: Sequence[Part]) -> dict[str, Any]:
         for part in parts
     ]
     return {"parts": told, "contents": [base64.b64encode(content).decode() for content in contents]}
+
+
+def unpacked_submission(submission: Mapping[str, Any]) -> list[Part]:
+    """What a student handed in, of the JSON values of `packed_submission`."""
+    return list(_parts(submission))
 
 
 def _parts(submission: Mapping[str, Any]) -> Iterator[Part]:
@@ -132,14 +140,28 @@ def unpack_results(
         ProtocolError: they are not what a machine says that graded just this batch; says what is wrong.
     """
     try:
-        told = json.loads(zlib.decompress(data))
+        told = json.loads(zlib.decompress(data), parse_constant=_refuse, parse_float=_finite)
+        seconds = told["seconds"]
+        if type(seconds) not in (int, float) or not 0 <= seconds <= LONGEST_BATCH:
+            raise ValueError(f"{seconds!r} seconds")
         results = [
             [_result(course.find(part.exercise), *said) for said, part in zip(each, parts, strict=True)]
             for each, parts in zip(told["results"], batch, strict=True)
         ]
-        return results, float(told["seconds"])
+        return results, float(seconds)
     except (zlib.error, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ProtocolError(f"what came back cannot be read ({type(error).__name__}: {error})") from error
+
+
+def _refuse(constant: str) -> float:
+    """No machine that grades says `NaN` or `Infinity`, and no record can hold them."""
+    raise ValueError(f"{constant} is no number")
+
+
+def _finite(digits: str) -> float:
+    """A number with a fraction or an exponent, which may be beyond every number that there is."""
+    number = float(digits)
+    return number if math.isfinite(number) else _refuse(digits[:20])
 
 
 def _result(exercise: CourseExercise, record: str, printed: str, notes: list[str]) -> ExerciseResult:
@@ -151,18 +173,21 @@ def _result(exercise: CourseExercise, record: str, printed: str, notes: list[str
 @lru_cache(1024)  # most of a class makes the same mistakes, or none
 def _verdict(text: str, exercise: CourseExercise, answers: tuple[str, ...]) -> ExerciseResult:
     """A verdict as the schema has it, on this exercise, with its points, and with nothing in it that is at odds."""
-    record = json.loads(text)
+    record = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     wrong = next(_exercise_schema().iter_errors(record), None)
     if wrong is not None:
         raise ProtocolError(f"a result is none of handgrad's ({wrong.message[:200]})")
     result = exercise_from_json(record)
     if (result.id, result.unit, *(answer.name for answer in result.answers)) != (exercise.id, exercise.unit, *answers):
         raise ProtocolError(f"a result for {exercise.id} is about something else")
-    points, worth = exercise.points_of_answer, exercise.points
-    in_range = all(0 <= one.score <= one.max_score == points for one in result.answers)
-    if result.record != record or result.max_score != worth or not in_range:
+    points = exercise.points / len(answers)
+    if result.record != record or not all(_in_range(one.score, one.max_score, points) for one in result.answers):
         raise ProtocolError(f"the points of a result for {exercise.id} do not add up")
     return result
+
+
+def _in_range(score: float, max_score: float, points: float) -> bool:
+    return 0 <= score <= max_score and abs(max_score - points) < 1e-6
 
 
 @cache

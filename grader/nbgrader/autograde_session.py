@@ -52,11 +52,13 @@ class AutogradeSession:
         shares = [exercises[first :: self.pool.processes] for first in range(self.pool.processes)]
         parts = ((first, [Part(each.id, tuple(cells), beside) for each in share]) for first, share in enumerate(shares))
         try:
-            graded = [one for found in self.pool.grade(parts) if found is not None for one in found[1]]
+            graded = [found for found in self.pool.grade(parts) if found is not None]
         except BaseException:  # Ctrl-C waits for no student's code
             self.pool.close()
             raise
-        found = {result.id: result for result in graded}
+        if failure := next((found.failure for found in graded if found.failure), ""):
+            raise InfrastructureError(f"The notebook could not be graded: {failure}")
+        found = {result.id: result for each in graded for result in each.results}
         results = [found[each.id] for each in exercises]
         for result in results:
             if all(answer.status == "error" for answer in result.answers):

@@ -49,8 +49,7 @@ class GradedExercise(ExerciseResult):
         """The same verdicts, ready to be counted."""
         if isinstance(found, cls):
             return found
-        answers = tuple(sorted(found.answers, key=lambda answer: answer.name))
-        return cls(found.id, found.unit, answers, max_score=found.max_score)
+        return cls(found.id, found.unit, tuple(sorted(found.answers, key=lambda answer: answer.name)))
 
     @cached_property
     def key(self) -> Key:

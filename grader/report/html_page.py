@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from grader import __version__
-from grader.points import shown
 from grader.safe_text import plain
 
 from .class_statistics import BINS, SEVERAL, ClassReport, Counts, StudentLine
@@ -132,7 +131,7 @@ def printable_and_short(value: object) -> object:
 
 
 def points(score: float) -> str:
-    return shown(score)
+    return f"{round(score, 2):.12g}"
 
 
 def percent(part: float, whole: float) -> str:
