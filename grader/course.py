@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from .course_file import KEYS_FILE, QUIZ_FILE, CourseFile, Policy, Unit, line_of_name, read_course_file
 from .errors import CourseError, ReadError, SpecError, UsageError, describe_error
 from .exercise import Declaration, Exercise, Routine
+from .points import part
 from .quiz.plain_yaml import read_map
 from .results import AnswerResult, ExerciseResult, Status
 
@@ -70,16 +71,16 @@ class CourseExercise:
 
     def unread_result(self, why: str, status: Status = "error") -> ExerciseResult:
         """The result for a file that was not even read: no points, and why."""
-        points = self.points / len(self.answer_names)
+        points = self.points_of_answer
         answers = tuple(AnswerResult(name, status, 0.0, points, "error", why) for name in self.answer_names)
-        return ExerciseResult(self.id, self.unit, answers)
+        return ExerciseResult(self.id, self.unit, answers, max_score=self.points)
 
     def quiz_result(self, content: bytes | Sequence[str] | None) -> ExerciseResult:
         """The result of a quiz: by its answer sheet, or by the cells of a notebook; `None` where there is neither."""
         from .quiz.sheet_grading import grade
 
-        points = self.points / len(self.quiz.questions)
-        return ExerciseResult(self.id, self.unit, grade(self.quiz, self.id, self.file, content, points))
+        answers = grade(self.quiz, self.id, self.file, content, self.points_of_answer)
+        return ExerciseResult(self.id, self.unit, answers, max_score=self.points)
 
     @property
     def signature(self) -> str:
@@ -97,6 +98,15 @@ class CourseExercise:
             with suppress(OSError, UnicodeDecodeError, ReadError):  # what is wrong with it, its declaration tells
                 return tuple(map(str, read_map(self.solution.read_text(encoding="utf-8"))))
         return tuple(answer.name for answer in self.declaration.answers)
+
+    @cached_property
+    def points_of_answer(self) -> float:
+        """What each of its answers is worth.
+
+        Raises:
+            SpecError: what declares it cannot be read.
+        """
+        return part(self.points, len(self.answer_names))
 
     @cached_property
     def declaration(self) -> Declaration | Quiz:

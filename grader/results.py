@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from .points import total
 from .safe_text import escaped
 
 Status = Literal["passed", "failed", "todo", "error"]
 Isolation = Literal["box", "kernel", "seccomp", "none"]
 SCHEMA = "handgrad/result@1"
 SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
+ROUNDED = 1e-5  # the points of older records have six decimals
 LARGEST_SEED = 2**53 - 1  # a reader of JSON that knows only doubles keeps every digit up to here
 
 STRUCTURE_CODES = (
@@ -71,6 +74,8 @@ class ExerciseResult:
         notes: what of it was passed over, and where.
         flags: what a person should look at, though no points were lost for it.
         made_from: the hash of the file's bytes that were graded, where a learner's progress is kept.
+        max_score: what the exercise is worth; what its answers are worth together, if left out. It is not their sum
+            to the last digit: a third of a point is no float.
     """
 
     id: str
@@ -80,6 +85,12 @@ class ExerciseResult:
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     made_from: str = ""
+    max_score: float = 0.0
+
+    def __post_init__(self) -> None:
+        listed = total(answer.max_score for answer in self.answers)
+        if not math.isclose(self.max_score, listed, rel_tol=ROUNDED):
+            object.__setattr__(self, "max_score", listed)
 
     def of(self, content: bytes | None) -> ExerciseResult:
         """The same verdict, as one on these bytes of a file."""
@@ -94,11 +105,10 @@ class ExerciseResult:
 
     @cached_property
     def score(self) -> float:
-        return sum(answer.score for answer in self.answers)
-
-    @cached_property
-    def max_score(self) -> float:
-        return sum(answer.max_score for answer in self.answers)
+        """The points of its answers, added exactly: all of them are all of the exercise's."""
+        if all(answer.score == answer.max_score for answer in self.answers):
+            return self.max_score
+        return total(answer.score for answer in self.answers)
 
     @cached_property
     def record(self) -> dict[str, Any]:
@@ -107,8 +117,8 @@ class ExerciseResult:
             "id": self.id,
             "unit": self.unit,
             "status": self.status,
-            "score": round(self.score, 6),
-            "max_score": round(self.max_score, 6),
+            "score": self.score,
+            "max_score": self.max_score,
             "answers": [_answer_json(answer) for answer in self.answers],
             **({"flags": list(self.flags)} if self.flags else {}),
         }
@@ -142,18 +152,21 @@ class CourseResult:
 
     @property
     def score(self) -> float:
-        return sum(exercise.score for exercise in self.exercises)
+        return total(exercise.score for exercise in self.exercises)
 
     @property
     def max_score(self) -> float:
-        return sum(self.possible.values()) or sum(exercise.max_score for exercise in self.exercises)
+        return total(self.possible.values()) or total(exercise.max_score for exercise in self.exercises)
 
     @cached_property
     def units(self) -> list[dict[str, Any]]:
         """The points of each unit that was asked for."""
-        earned = {unit: sum(each.score for each in self.exercises if each.unit == unit) for unit in self.possible}
         return [
-            {"id": unit, "score": round(earned[unit], 6), "max_score": round(points, 6)}
+            {
+                "id": unit,
+                "score": total(each.score for each in self.exercises if each.unit == unit),
+                "max_score": points,
+            }
             for unit, points in self.possible.items()
         ]
 
@@ -167,8 +180,8 @@ class CourseResult:
             "seed": self.seed,
             "isolation": self.isolation,
             "made_from": self.made_from,
-            "score": round(self.score, 6),
-            "max_score": round(self.max_score, 6),
+            "score": self.score,
+            "max_score": self.max_score,
             **({"units": self.units} if self.units else {}),
             "exercises": [exercise.record for exercise in self.exercises],
             "notes": list(self.notes),
@@ -203,8 +216,8 @@ def _answer_json(answer: AnswerResult) -> dict[str, Any]:
     return {
         "name": answer.name,
         "status": answer.status,
-        "score": round(answer.score, 6),
-        "max_score": round(answer.max_score, 6),
+        "score": answer.score,
+        "max_score": answer.max_score,
         "code": answer.code,
         "message": answer.message,
         "evidence": answer.evidence,
@@ -218,4 +231,6 @@ def exercise_from_json(record: Mapping[str, Any]) -> ExerciseResult:
     """Read one exercise of a record back (as xdist workers and saved progress hand it over)."""
     answers = tuple(AnswerResult(**{**answer, "hints": tuple(answer["hints"])}) for answer in record["answers"])
     notes, flags = (tuple(record.get(name, ())) for name in ("notes", "flags"))
-    return ExerciseResult(record["id"], record["unit"], answers, record.get("printed", ""), notes, flags)
+    worth = float(record.get("max_score", 0.0))
+    printed = record.get("printed", "")
+    return ExerciseResult(record["id"], record["unit"], answers, printed, notes, flags, max_score=worth)

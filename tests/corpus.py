@@ -69,6 +69,20 @@ class Submission:
         }
 
 
+def written_blind() -> list[Submission]:
+    """Return the right answers of `learners/written_blind.py`, which were written before any check was looked at.
+
+    The head of a cell names the exercise and the way that it was solved: `# %% lin_grad: loop over the batch`.
+    """
+    path = LEARNERS / "written_blind.py"
+    submissions = []
+    for text in path.read_text(encoding="utf-8").split(f"\n{MARK} ")[1:]:
+        head, _, source = text.partition("\n")
+        exercise, _, title = head.partition(": ")
+        submissions.append(Submission("written_blind", exercise, title, source.strip("\n") + "\n", {}))
+    return submissions
+
+
 def found_codes(submission: Submission, course: Course, grader: Grader, worker: Worker) -> dict[str, str | None]:
     """The code that each answer gets, `None` where it passes; what is expected to hang is given less time."""
     if any("timeout" in allowed for allowed in submission.expected.values()):
@@ -133,6 +147,7 @@ PAGES = {f"{path.parent.name}/{path.stem}": page(path) for path in sorted(LEARNE
 SUBMISSIONS = {submission.id: submission for submissions in PAGES.values() for submission in submissions}
 RIGHT = {name: submission for name, submission in SUBMISSIONS.items() if not submission.expected}
 WRONG = {name: submission for name, submission in SUBMISSIONS.items() if submission.expected}
+BLIND = {submission.id: submission for submission in written_blind()}
 IN_NO_ORDER = sorted(SUBMISSIONS, key=lambda name: hashlib.sha256(name.encode()).digest())
 SAMPLE = IN_NO_ORDER[:40]
 FEW = sorted(IN_NO_ORDER[::24])  # for the short suite

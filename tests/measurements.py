@@ -93,7 +93,7 @@ def {exercise}({arguments}):
 """
 
 
-# Some of its gradients are formulas, or whole rows are measured at once: which take more to see through.
+# Some of its gradients are formulas, or several entries are nudged at once.
 MORE = {
     "only one of them": """
         x, v, g = inp.numpy().astype(float), w.numpy().astype(float), out.g.numpy().astype(float)
@@ -164,9 +164,9 @@ MORE = {
                 while True:
                     try:
                         before = f()
-                        flat[i] += 1
-                        grad.view(-1)[i] = f() - before
-                        flat[i] -= 1
+                        flat[i] += 1e-3
+                        grad.view(-1)[i] = (f() - before) / 1e-3
+                        flat[i] -= 1e-3
                         break
                     except BaseException:
                         pass
@@ -183,6 +183,18 @@ def lin_grad(text: str) -> str:
     """A file whose `lin_grad` does this."""
     return LIN_GRAD + indent(dedent(text).strip("\n"), "    ") + "\n"
 
+
+NOT_SEEN = frozenset(
+    ("lin_grad", way)
+    for way in (
+        "a row at a time",
+        "all nudges in one batch",
+        "all nudges of one of them in one batch",
+        "nudges in small batches",
+        "forward mode by hand",
+    )
+)
+"""What is given up, so that no formula is ever flagged: SECURITY.md says so."""
 
 SOURCES = {
     **{(exercise, "numpy"): measuring(exercise, "numpy") for exercise in TASKS},

@@ -19,6 +19,7 @@ import jsonschema
 import numpy as np
 import pytest
 from golden import assert_golden
+from measurements import SOURCES
 from processes import children_of
 from test_picture_html import ELSEWHERE, Page
 from test_session import RIGHT, KeptWorker
@@ -250,6 +251,13 @@ def test_check_of_what_is_right_is_ok_and_exits_with_zero(here: Run, course: Cou
     assert "inp.g, w.g, b.g  ok" in done.stdout
     assert "04_linear  ##............  3 of 20  quiz 0 of 19" in done.stdout
     assert done.stdout.splitlines()[-1] == "next: exercises/01_slopes/slope.py"
+
+
+def test_check_shows_the_flag_of_a_right_answer_whether_alone_or_among_others(here: Run, course: Course) -> None:
+    write(course, "lin_grad", SOURCES["lin_grad", "only one of them"])
+    for arguments in (["lin_grad"], ["lin_grad", "slope"]):
+        said = " ".join(here("check", *arguments).stdout.split())
+        assert "w.g: for every entry of w an array was seen that differs from w in that entry alone, by 0.001" in said
 
 
 def test_check_shows_what_learner_code_printed(here: Run, course: Course) -> None:

@@ -16,11 +16,13 @@ from xml.etree import ElementTree
 import pytest
 from conftest import with_units_before
 from golden import assert_golden, masked
+from measurements import SOURCES
 from test_session import RIGHT, KeptWorker
 
 from grader.course import Course, bundled_folder
 from grader.judging.grading import Grader
 from grader.learner.progress import Progress
+from grader.learner.render_text import as_text, flag_lines
 from grader.sandbox.worker import Worker
 
 pytest_plugins = ["pytester"]
@@ -33,6 +35,7 @@ def lin_grad(inp, out, w, b):
     b.g = ...
 """
 SHAPES = "def lin_grad(inp, out, w, b):\n    inp.g = out.g @ w\n    w.g = inp.t() @ out.g\n    b.g = out.g.sum(0)\n"
+MEASURED = SOURCES["lin_grad", "only one of them"]
 SLOPE = "def slope(f, x, h):\n    return (f(x + h) - f(x)) / h\n"
 Run = Callable[..., pytest.RunResult]
 
@@ -122,6 +125,17 @@ def test_a_failing_w_g(run: Run, course: Course) -> None:
     result = run(LIN)
     assert result.ret == 1
     assert_golden("pytest_mean_for_sum", body(result))
+
+
+def test_a_flag_of_a_right_answer_is_shown_as_check_shows_it(
+    run: Run, course: Course, worker: Worker, grader: Grader
+) -> None:
+    write(course, "lin_grad", MEASURED)
+    flags = as_text(flag_lines(grader.grade(course.find("lin_grad"), MEASURED.encode(), worker), 80))
+    result = run(LIN, "-q")
+    assert result.ret == 0
+    assert "w.g: for every entry of w" in flags
+    assert f"to look at {'-' * 34}\n{LIN}\n{flags}\n---" in result.stdout.str()
 
 
 def test_a_verdict_is_remembered_of_the_bytes_that_were_graded(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from grader.course import Course, CourseExercise
+from grader.points import total
 
 COPY = re.compile(
     r"\(\d{1,3}\)|[-_ ]\d{1,3}|(?: - |[-_ ])(?:copy|kopie|copie|copia)(?:[-_ ]?\(?\d{1,3}\)?)?|"
@@ -53,7 +54,7 @@ class ExerciseNames:
     def points(self) -> dict[str, float]:
         """The points of what is graded, by unit."""
         units = dict.fromkeys(exercise.unit for exercise in self.wanted)
-        return {unit: sum(each.points for each in self.wanted if each.unit == unit) for unit in units}
+        return {unit: total(each.points for each in self.wanted if each.unit == unit) for unit in units}
 
     def is_place(self, folder: str) -> bool:
         """A folder of the course."""

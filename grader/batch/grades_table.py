@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from grader.points import total
 from grader.report.graded_exercise import csv_text, number
 from grader.safe_text import no_formula, plain
 
@@ -218,7 +219,7 @@ class GradesTable:
     @cached_property
     def max_score(self) -> float:
         """The points of what is graded."""
-        return sum(exercise.points for exercise in self.names.wanted)
+        return total(exercise.points for exercise in self.names.wanted)
 
     def _most_frequent(self, exercise: str) -> tuple[Mistake, ...]:
         found = [Mistake(code, count) for (name, code), count in self.mistakes.items() if name == exercise]
@@ -227,10 +228,10 @@ class GradesTable:
 
 def _units(record: Mapping[str, Any]) -> dict[str, float]:
     """The points of each unit that something was handed in of."""
-    units: dict[str, float] = {}
+    units: dict[str, list[float]] = {}
     for exercise in record["exercises"]:
-        units[exercise["unit"]] = units.get(exercise["unit"], 0.0) + exercise["score"]
-    return units
+        units.setdefault(exercise["unit"], []).append(exercise["score"])
+    return {unit: total(scores) for unit, scores in units.items()}
 
 
 def _mistakes(record: Mapping[str, Any]) -> list[tuple[str, str, str]]:

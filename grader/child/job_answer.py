@@ -118,7 +118,12 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, sent: Sent,
     changed = (name for name, was in before.items() if not _is_same(arguments[name], was))
     facts["after"] = {name: _describe(arguments[name], sent) for name in changed}
     facts["work"], facts["peak"] = meter.work, meter.peak
-    facts |= {"nudged": watch.counts} if watch else {}
+    if watch is not None:
+        stored = {name: vars(arguments[name]).get("g") for name in given}
+        facts["nudged"] = {
+            name: {"step": abs(step), "is_imaginary": step.real == 0}
+            for name, step in watch.measuring_steps(stored, returned).items()
+        }
     facts["from_huge"] = [name for name in given if meter.from_huge and _storage(arguments[name]) in meter.from_huge]
     return facts
 

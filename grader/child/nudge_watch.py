@@ -1,99 +1,116 @@
-"""Watches one call for a measurement: at how many points right beside its arguments are operations made?
+"""Watch one call for finite differences: is a gradient the difference of results at nudged arguments, over the step?
 
-A formula works with the arguments that it is given. Whoever measures a gradient runs the forward pass beside them: once
-or twice for each entry, or a few times with all entries moved at once. What is seen is counted, whatever time it took.
+A formula works with the arguments that it is given. A measurement must make an array that differs from the argument in
+one entry, for every entry in turn, compute a number from each, and divide the differences of these numbers by the step
+(or the imaginary part, where the step is imaginary). Only where all of that is so, and the quotients are the gradient
+that the call leaves, is the gradient reported as measured. A guard such as `x[i] + 1e-12`, an argument made again with
+rounding, or a number that happens to be near an argument is none of this.
 """
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import accumulate
-from operator import mul
+from itertools import product
 from typing import Any
 
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-NEAR = 1e-2  # of the largest entry: no derivative is measured with a larger step, unless it is that of a straight line
-ALIKE = 0.2  # how far two steps that are meant to be the same may be apart: x + 1e-3 is rounded to float32
-LEAST = 3  # points; one or two may be near by chance, as x - x.mean() is
-SCALARS_ALIKE, LEAST_SCALARS, SHARE = 1e-3, 8, 1 / 50  # numbers alone are often near an entry, and few by the same step
-COPYING = ("array", "asarray", "ascontiguousarray", "copy")  # what makes plain arrays of watched ones
-MOST_LOOKS, MOST_POINTS, MOST_ENTRIES = 20_000, 4096, 1 << 16
+FEWEST_ENTRIES = 4  # an argument of one entry cannot be told from any other number
+LEAST_STEP = 1e-10  # of the largest entry: far above rounding in float64, in which alone a measurement is exact enough
+ROUNDING = 1e-12  # of the largest entry: how far an entry is off that was nudged in place, and put back
+LARGEST_STEP = 1e-2  # of the largest entry; what replaces an entry by another number is no nudge
+RTOL = 1e-4  # of the largest entry of the gradient, which may have been rounded to float32 after the division
+MOST_NUMBERS = 32  # kept of those that were computed at one point: a loss is among the last few
+COPYING = ("array", "asarray", "ascontiguousarray", "copy")  # the functions that make plain arrays of watched ones
+MOST_LOOKS, MOST_ENTRIES, MOST_ITEMS = 60_000, 1 << 16, 4096
+
+Nudge = tuple[int, complex]
+"""Which entry was moved, and by how much."""
 
 
 class SeenEnough(BaseException):
     """The call may end: it has gone on for so long that nobody looks any more."""
 
 
-class _Beside:
-    """The points beside one argument that were seen so far."""
+class _Nudges:
+    """The nudges of one argument that were seen, and the numbers that were computed at each."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values.astype(complex).ravel()
-        self.near = NEAR * float(np.abs(values).max(initial=0.0))
-        self.lines: list[np.ndarray] = []
-        if values.ndim > 1:
-            self.lines += [self.values.reshape(-1, values.shape[-1]), self.values.reshape(len(values), -1).T]
-        self.points: set[bytes] = set()
-        self.shifts: set[bytes] = set()  # the points whose moved entries are moved by one step
-        self.shifted = np.zeros(values.size, bool)
-        self.alone: dict[int, set[int]] = defaultdict(set)  # the size of a step -> the entries that it moved alone
-        self.scalars: dict[int, set[int]] = defaultdict(set)  # the same, of numbers outside of any array
-        self.numbers = 0
-
-    @property
-    def count(self) -> int:
-        """How many points were seen, if they are enough to measure a gradient of the argument; otherwise 0."""
-        half = self.values.size / 2
-        alone, scalars = (max(map(len, moved.values()), default=0) for moved in (self.alone, self.scalars))
-        enough = len(self.points) >= max(LEAST, half) or alone >= max(LEAST, half)
-        enough |= len(self.shifts) > 1 and bool(self.shifted.sum() >= half)
-        enough |= scalars >= max(LEAST_SCALARS, half, SHARE * self.numbers)
-        return max(len(self.points), alone, scalars) if enough else 0
+        self.largest = float(np.abs(values).max(initial=0.0))
+        self.unmoved: deque[complex] = deque(maxlen=MOST_NUMBERS)
+        """Numbers computed from the argument as it is: the last ones before the first nudge, the first ones after."""
+        self.numbers: dict[Nudge, list[complex]] = {}
+        self.current: Nudge | None = None
 
     def look(self, array: np.ndarray) -> None:
-        """Count the points in an array: this argument, or a row or a column of it, but for a step."""
-        size = self.values.size
-        if array.size == 1 < size:
-            steps = array.reshape(()) - self.values
-            place = int(np.abs(steps).argmin())
-            self.numbers += 1
-            if 0 < abs(steps[place]) <= self.near:
-                self.scalars[_size(steps[place], SCALARS_ALIKE)].add(place)
-        elif 0 < size <= array.size <= MOST_POINTS * size and size in accumulate(array.shape[::-1], mul, initial=1):
-            steps = array.reshape(-1, size) - self.values
-            lengths = np.abs(steps)
-            if lengths.any():  # most arrays are arguments as they are
-                moved, longest = (lengths > 0).sum(1), lengths.max(1)
-                for row in ((moved == 1) | ((moved > 0) & (longest <= self.near))).nonzero()[0]:
-                    self._count(steps[row], lengths[row])
-        elif array.ndim == 1:
-            for lines in self.lines:
-                if lines.shape[1] == array.size >= LEAST:
-                    steps = array - lines
-                    most = np.abs(steps).max(1)
-                    self.points |= {step.tobytes() for step in steps[(most > 0) & (most <= self.near)]}
+        """Note whether an array is the argument, as it is or nudged, or a number computed from that."""
+        if array.size == 1:
+            self._note(complex(array.reshape(())))
+        elif array.size == self.values.size >= FEWEST_ENTRIES:
+            _ = self._compare(array) or (array.ndim == 2 and self._compare(array.T))
 
-    def _count(self, step: np.ndarray, lengths: np.ndarray) -> None:
-        moved = np.flatnonzero(lengths)
+    def _note(self, number: complex) -> None:
+        if self.current is not None:
+            at_nudge = self.numbers[self.current]
+            if len(at_nudge) < MOST_NUMBERS:
+                at_nudge.append(number)
+        elif not self.numbers or len(self.unmoved) < MOST_NUMBERS:
+            self.unmoved.append(number)
+
+    def _compare(self, array: np.ndarray) -> bool:
+        """Note at which nudge the code is, and return whether the array is the argument but for one entry at most."""
+        flat = array.ravel()
+        steps = flat - self.values
+        moved = np.flatnonzero((np.abs(steps.real) > ROUNDING * self.largest) | (steps.imag != 0))
+        if len(moved) > 1:
+            return False
+        self.current = None
         if len(moved) == 1:
-            self.alone[_size(step[moved[0]], ALIKE)].add(int(moved[0]))
-        if lengths.max() <= self.near:
-            self.points.add(step.tobytes())
-            if lengths.max() <= (1 + ALIKE) * lengths[moved].min():
-                self.shifts.add(step.tobytes())
-                self.shifted[moved] = True
+            entry, step = int(moved[0]), complex(steps[moved[0]])
+            if abs(step.real) <= ROUNDING * self.largest:
+                step = complex(0, step.imag)
+            if step.real == 0 or LEAST_STEP * self.largest <= abs(step) <= LARGEST_STEP * self.largest:
+                self.current = (entry, step)
+                if not self.numbers:
+                    self.unmoved = deque(self.unmoved, maxlen=2 * MOST_NUMBERS)
+                self.numbers.setdefault(self.current, [])
+        return True
 
+    def measuring_step(self, gradients: Collection[np.ndarray]) -> complex | None:
+        """Return the largest step where one of the gradients consists of finite differences, otherwise `None`."""
+        steps: dict[int, list[complex]] = {}
+        for entry, step in self.numbers:
+            steps.setdefault(entry, []).append(step)
+        same_size = [gradient.ravel() for gradient in gradients if gradient.size == self.values.size]
+        if len(steps) < self.values.size or not same_size:
+            return None
+        quotients = [self._quotients(entry, steps[entry]) for entry in range(self.values.size)]
+        for gradient in same_size:
+            tolerance = RTOL * float(np.abs(gradient).max())
+            differences = zip(quotients, gradient, strict=True)
+            if tolerance > 0 and all((np.abs(seen - value) <= tolerance).any() for seen, value in differences):
+                return max((step for _, step in self.numbers), key=abs)
+        return None
 
-def _size(step: complex, alike: float) -> int:
-    """A number for the size of a step, the same for sizes that are alike."""
-    return round(math.log(abs(step)) / alike)
+    def _quotients(self, entry: int, steps: list[complex]) -> np.ndarray:
+        """Return every difference quotient of the numbers that were computed with this entry nudged.
+
+        A number may be a difference itself, where results were subtracted before they were added up.
+        """
+        at_step = {step: np.array(self.numbers[entry, step]) for step in steps}
+        quotients = [numbers.imag / step.imag for step, numbers in at_step.items() if step.real == 0]
+        at_step[0j] = np.array(self.unmoved)
+        for (step, numbers), (other_step, others) in product(at_step.items(), repeat=2):
+            if step.real != other_step.real and step != 0:
+                differences = numbers[:, None] - np.append(others, 0)
+                quotients.append(differences.ravel() / (step - other_step))
+        return np.concatenate(quotients) if quotients else np.zeros(0)
 
 
 class NudgeWatch(TorchFunctionMode):
@@ -101,7 +118,7 @@ class NudgeWatch(TorchFunctionMode):
 
     def __init__(self, arguments: Mapping[str, np.ndarray]) -> None:
         super().__init__()
-        self.beside = {name: _Beside(values) for name, values in arguments.items() if values.dtype.kind == "f"}
+        self.nudges = {name: _Nudges(values) for name, values in arguments.items() if values.dtype.kind == "f"}
         self.looks = 0
         self._plain = {name: getattr(np, name) for name in COPYING}
 
@@ -115,10 +132,19 @@ class NudgeWatch(TorchFunctionMode):
         super().__exit__(*raised)  # type: ignore[no-untyped-call]
         vars(np).update(self._plain)
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many points were seen beside an argument whose gradient was measured."""
-        return {name: beside.count for name, beside in self.beside.items() if beside.count}
+    def measuring_steps(self, stored: Mapping[str, Any], returned: Any) -> dict[str, complex]:
+        """Return the step with which each gradient was measured, by the name of its argument.
+
+        Args:
+            stored: the `.g` of each argument after the call.
+            returned: what the call returned; it may be, or hold, the gradient of any argument.
+        """
+        steps = {}
+        for name, nudges in self.nudges.items():
+            step = nudges.measuring_step([*_arrays(stored.get(name)), *_arrays(returned)])
+            if step is not None:
+                steps[name] = step
+        return steps
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -126,19 +152,23 @@ class NudgeWatch(TorchFunctionMode):
         return watched(result, self)
 
     def look(self, value: Any) -> None:
-        """Look at every array in a value, until there is nothing more to learn."""
+        """Look at every array in a value.
+
+        Raises:
+            SeenEnough: more arrays were looked at than a measurement of these arguments takes.
+        """
         for array in _arrays(value):
             self.looks += 1
-            for beside in self.beside.values():
-                beside.look(array)
+            for nudges in self.nudges.values():
+                nudges.look(array)
         if self.looks > MOST_LOOKS:
             raise SeenEnough
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:
     if isinstance(value, (tuple, list)):
-        for one in value[:MOST_POINTS]:
-            yield from _arrays(one)
+        for item in value[:MOST_ITEMS]:
+            yield from _arrays(item)
     elif isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex()):
         if value.numel() <= MOST_ENTRIES and value.layout is torch.strided:
             with torch._C.DisableTorchFunction(), suppress(RuntimeError, TypeError):  # one of vmap's, or of bfloat16
@@ -157,6 +187,10 @@ class _Watched(np.ndarray):
     def __array_finalize__(self, made_from: Any) -> None:
         self.watch = getattr(made_from, "watch", None)
 
+    def mean(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the mean, which numpy divides by the number of entries where nobody sees it."""
+        return self.__array_function__(np.mean, (), (self, *args), kwargs)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         result = self.__array_function__(getattr(ufunc, method), (), inputs, kwargs)
         return kwargs["out"][0] if "out" in kwargs else result
@@ -170,9 +204,9 @@ class _Watched(np.ndarray):
 
 
 def watched(value: Any, watch: NudgeWatch | None) -> Any:
-    """Arrays that a watch sees the operations of, in a tuple too; anything else as it is."""
+    """Return arrays as ones that a watch sees the operations of, in a tuple too; anything else as it is."""
     if type(value) is tuple:
-        return tuple(watched(one, watch) for one in value)
+        return tuple(watched(item, watch) for item in value)
     if watch is None or type(value) is not np.ndarray:
         return value
     seen = value.view(_Watched)
@@ -187,6 +221,6 @@ def _plain(value: Any) -> Any:
 
 
 def _copied(watch: NudgeWatch, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What a function of numpy makes of a tensor, or of a watched array, is watched too."""
+    """Return what a function of numpy makes of a tensor, or of a watched array, as a watched array."""
     result = function(*args, **kwargs)
     return watched(result, watch) if args and isinstance(args[0], (torch.Tensor, _Watched)) else result

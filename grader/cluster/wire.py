@@ -180,14 +180,11 @@ def _verdict(text: str, exercise: CourseExercise, answers: tuple[str, ...]) -> E
     result = exercise_from_json(record)
     if (result.id, result.unit, *(answer.name for answer in result.answers)) != (exercise.id, exercise.unit, *answers):
         raise ProtocolError(f"a result for {exercise.id} is about something else")
-    points = exercise.points / len(answers)
-    if result.record != record or not all(_in_range(one.score, one.max_score, points) for one in result.answers):
+    points, worth = exercise.points_of_answer, exercise.points
+    in_range = all(0 <= one.score <= one.max_score == points for one in result.answers)
+    if result.record != record or result.max_score != worth or not in_range:
         raise ProtocolError(f"the points of a result for {exercise.id} do not add up")
     return result
-
-
-def _in_range(score: float, max_score: float, points: float) -> bool:
-    return 0 <= score <= max_score and abs(max_score - points) < 1e-6
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 import typer
 
 from grader.errors import UsageError
+from grader.points import total
 from grader.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -103,9 +104,8 @@ def _of_units(course: Course, record: StudentResults, units: Collection[str]) ->
     if unknown := next((unit for unit in units if unit not in known), None):
         raise UsageError(f"There is no unit {unknown!r}. Units: {', '.join(sorted(known))}.")
     kept = tuple(exercise for exercise in record.exercises if exercise.unit in units)
-    return replace(
-        record, exercises=kept, max_score=sum(each.points for each in course.exercises if each.unit in units)
-    )
+    most = total(each.points for each in course.exercises if each.unit in units)
+    return replace(record, exercises=kept, max_score=most)
 
 
 def _content(path: Path) -> bytes:

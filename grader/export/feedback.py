@@ -14,6 +14,7 @@ from grader.course import Course, CourseExercise
 from grader.errors import UsageError
 from grader.learner.check_html import page
 from grader.learner.render_html import Report
+from grader.points import total
 from grader.report.class_statistics import StudentResults
 from grader.results import AnswerResult, ExerciseResult
 
@@ -65,7 +66,7 @@ def summary(course: Course, record: StudentResults) -> list[str]:
     for unit in course.config.units:
         inside = [exercise for exercise in record.exercises if exercise.unit == unit.id]
         if any(result.status != "todo" for result in inside):
-            most = sum(exercise.points for exercise in course.exercises if exercise.unit == unit.id)
+            most = total(exercise.points for exercise in course.exercises if exercise.unit == unit.id)
             rows.append((escape(unit.title), _points(inside, most)))
     return summary_html(got, number(max_score(record)), rows if len(rows) > 1 else [])
 
@@ -77,16 +78,16 @@ def summary_html(got: str | None, most: str, rows: Sequence[tuple[str, str]]) ->
         got: the points; `None` where they are not known.
         rows: what they are made of, each with its points; HTML already.
     """
-    total = f"<b>{got}</b> of {most} points" if got is not None else escape(NOT_GRADED)
+    head = f"<b>{got}</b> of {most} points" if got is not None else escape(NOT_GRADED)
     listed = "".join(f"<tr><th>{name}</th><td>{points}</td></tr>" for name, points in rows)
-    return [f'<p class="all">{total}</p>', *([f"<table>{listed}</table>"] if rows else [])]
+    return [f'<p class="all">{head}</p>', *([f"<table>{listed}</table>"] if rows else [])]
 
 
 def _points(results: Iterable[ExerciseResult], most: float) -> str:
     listed = list(results)
     if any(result.status == "error" for result in listed):
         return "not graded"
-    return f"{number(sum(result.score for result in listed))} of {number(most)}"
+    return f"{number(total(result.score for result in listed))} of {number(most)}"
 
 
 def _unit(

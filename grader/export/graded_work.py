@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from grader.points import shown, total
 from grader.report.class_statistics import StudentResults
 from grader.results import AnswerResult, ExerciseResult
 from grader.safe_text import MARKDOWN, as_markdown, one_line
@@ -73,12 +74,12 @@ def is_graded(record: StudentResults) -> bool:
 
 def score(record: StudentResults) -> float:
     """The points, where all of them are known."""
-    return sum(exercise.score for exercise in record.exercises)
+    return total(exercise.score for exercise in record.exercises)
 
 
 def max_score(record: StudentResults) -> float:
     """The points that there were to get, for what was not handed in as well."""
-    listed = sum(exercise.max_score for exercise in record.exercises)
+    listed = total(exercise.max_score for exercise in record.exercises)
     return listed if record.max_score is None else max(record.max_score, listed)
 
 
@@ -90,7 +91,7 @@ def share(record: StudentResults) -> float:
 
 def number(points: float) -> str:
     """Points as people write them."""
-    return f"{round(points, 2):.12g}"
+    return shown(points)
 
 
 def of_points(each: GradedAnswer) -> str:

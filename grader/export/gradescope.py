@@ -21,7 +21,7 @@ def results_json(course: Course, record: StudentResults, wanted: Wanted) -> dict
     tests = [_test(each, number, known) for number, each in enumerate(answers(record), 1)]
     said = [*([] if known else [NOT_GRADED]), *notes(record)]
     document = {
-        **({"score": round(score(record), 6)} if known else {}),
+        **({"score": score(record)} if known else {}),
         "output": tagless("\n".join(said)),
         "output_format": "text",
         "stdout_visibility": "hidden",
@@ -32,7 +32,7 @@ def results_json(course: Course, record: StudentResults, wanted: Wanted) -> dict
 
 
 def _test(each: GradedAnswer, number: int, known: bool) -> dict[str, Any]:
-    points = {"score": round(each.answer.score, 6), "max_score": round(each.answer.max_score, 6)}
+    points = {"score": each.answer.score, "max_score": each.answer.max_score}
     passed = each.answer.status == "passed"
     return {
         **(points if known else {}),

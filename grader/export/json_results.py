@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import accumulate, pairwise
 from typing import Any
 
 from grader.course import Course
+from grader.points import exact
 from grader.report.class_statistics import StudentResults
 
 from .exporter import Wanted
@@ -47,8 +50,8 @@ def _prairielearn_test(each: GradedAnswer) -> dict[str, Any]:
     return {
         "name": each.name,
         "description": each.exercise.unit,
-        "points": round(each.answer.score, 6),
-        "max_points": round(each.answer.max_score, 6),
+        "points": each.answer.score,
+        "max_points": each.answer.max_score,
         "message": tagless(each.found),
         "output": tagless("\n".join(f"{label}: {words}" for label, words in each.helps)),
     }
@@ -82,13 +85,15 @@ def classroom50(course: Course, record: StudentResults, wanted: Wanted) -> dict[
     if not is_graded(record):
         return {}
     factor = whole_factor(course)
-    tests = [_classroom50_test(each, factor) for each in answers(record)]
+    listed_answers = list(answers(record))
+    worth = whole_points([each.answer.max_score for each in listed_answers], factor)
+    tests = [_classroom50_test(each, most) for each, most in zip(listed_answers, worth, strict=True)]
     listed = sum(test["max-score"] for test in tests)
     document = {
         "schema": CLASSROOM50,
         **_of_runner(wanted.runner),
         "score": sum(test["score"] for test in tests),
-        "max-score": max(listed, math.ceil(max_score(record) * factor - 1e-6)),
+        "max-score": max(listed, round(exact(max_score(record)) * factor)),
         "tests": tests,
     }
     return {"result.json": as_json(document)}
@@ -101,12 +106,12 @@ def _of_runner(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def _classroom50_test(each: GradedAnswer, factor: int) -> dict[str, Any]:
-    most = round(each.answer.max_score * factor)
+def _classroom50_test(each: GradedAnswer, most: int) -> dict[str, Any]:
+    reached = exact(each.answer.score) / exact(each.answer.max_score) if each.answer.max_score else Fraction(0)
     return {
         "test-name": each.name,
         "passed": each.answer.status == "passed",
-        "score": min(round(each.answer.score * factor), most),
+        "score": min(round(reached * most), most),
         "max-score": most,
         "status": each.answer.status,
         "code": each.code or None,
@@ -115,9 +120,14 @@ def _classroom50_test(each: GradedAnswer, factor: int) -> dict[str, Any]:
 
 
 def whole_factor(course: Course) -> int:
-    """The least whole number that makes whole numbers of the points of every answer; 1000 if there is none below.
+    """Return the least number that makes whole numbers of the points of every answer; 1000 if it would be larger.
 
     The course decides it, and not what somebody handed in: all students are counted alike.
     """
-    points = {exercise.points / len(exercise.answer_names) for exercise in course.exercises}
-    return next((f for f in range(1, FINEST) if all(abs(f * p - round(f * p)) < 1e-6 for p in points)), FINEST)
+    return min(math.lcm(*(exact(exercise.points_of_answer).denominator for exercise in course.exercises)), FINEST)
+
+
+def whole_points(points: Sequence[float], factor: int) -> list[int]:
+    """Return points times a factor as whole numbers whose sum is that of the points, rounded."""
+    sums = [round(each * factor) for each in accumulate(map(exact, points), initial=Fraction(0))]
+    return [after - before for before, after in pairwise(sums)]

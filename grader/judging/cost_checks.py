@@ -9,12 +9,12 @@ import numpy as np
 
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
-from grader.exercise import Answer, Declaration
+from grader.exercise import RETURN, Answer, Declaration
 from grader.reference.compare import scaled_error
 from grader.reference.option_arguments import describe_options
 from grader.reference.trial import Trial, requested_gradients
 from grader.results import ExerciseResult
-from grader.sandbox.checked_reply import Observation, read
+from grader.sandbox.checked_reply import Nudged, Observation, read
 from grader.sandbox.worker import Reply
 from grader.shapes import axes_of, shape_of
 
@@ -59,17 +59,29 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
     return None
 
 
-def told_of_nudges(exercise: CourseExercise, result: ExerciseResult, nudged: Mapping[str, int]) -> ExerciseResult:
-    """The result with a flag for each right gradient that was measured; refused, where the course wants that."""
+def told_of_nudges(exercise: CourseExercise, result: ExerciseResult, nudged: Mapping[str, Nudged]) -> ExerciseResult:
+    """Return the result with a flag for each right gradient that was measured; refused, where the course wants that."""
     measured = {
-        answer.name: f"the forward pass was run at {nudged[answer.wrt]} points beside {answer.wrt}"
-        ": this looks like a measurement, not like a formula"
+        answer.name: _seen_measured(answer, nudged[answer.wrt])
         for answer, found in zip(exercise.function.answers, result.answers, strict=True)
         if found.code is None and answer.wrt in nudged
     }
     if exercise.course.policy.measuring == "flag":
         return replace(result, flags=tuple(f"{name}: {says}" for name, says in measured.items()))
     return _refused(exercise, result, {name: Diagnosis("measured", says) for name, says in measured.items()})
+
+
+def _seen_measured(answer: Answer, nudged: Nudged) -> str:
+    """Return what was seen of a measurement, and no more; the same for every seed."""
+    step, results = f"{nudged.step:.1g}", "differences of the results"
+    if nudged.is_imaginary:
+        step, results = f"{step}j", "imaginary parts of the results"
+    gradient = "what is returned" if answer.name.startswith(RETURN) else answer.name
+    return (
+        f"for every entry of {answer.wrt} an array was seen that differs from {answer.wrt} in that entry alone, by "
+        f"{step}, and the {results}, divided by the step, are {gradient}. This is how a gradient is measured; if it "
+        "only checks your formula, take it out"
+    )
 
 
 def _refused(exercise: CourseExercise, result: ExerciseResult, found: Mapping[str, Diagnosis]) -> ExerciseResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 from grader.course import CourseExercise
@@ -78,7 +79,7 @@ class Examination:
         So a test that tells nothing apart is worth nothing, and to reject a right one is never a gain.
         """
         rejected, wrong, accepted, right = self._numbers
-        return max(0.0, rejected / wrong - (right - accepted) / right)
+        return float(max(Fraction(0), Fraction(rejected, wrong) - Fraction(right - accepted, right)))
 
     def diagnosis(self) -> tuple[Diagnosis | None, str]:
         """The first thing that is wrong with the test, and the backward pass that shows it."""

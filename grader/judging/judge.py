@@ -72,7 +72,7 @@ class Judge:
             codes, says = {answer.code for answer in answers}, self._diagnose_raised(*self._raised).says
             notes += (f"what was stored before the exception was judged: {says}",) if None in codes else ()
             notes += (f"besides, {says}",) if self._shallow is not None and codes - {None, "error"} else ()
-        found = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes)
+        found = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes, max_score=exercise.points)
         return cost_checks.told_of_nudges(exercise, found, facts.nudged)
 
     def is_plain(self) -> bool:

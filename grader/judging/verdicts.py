@@ -7,6 +7,7 @@ from dataclasses import replace
 from grader.course import CourseExercise
 from grader.diagnosis.mistake import Diagnosis
 from grader.exercise import Answer, Exercise
+from grader.points import part
 from grader.results import AnswerResult, ExerciseResult, Status
 from grader.wording.words import hints_for
 
@@ -14,7 +15,7 @@ from grader.wording.words import hints_for
 def same_for_every_answer(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
     """The same verdict on every answer of a file."""
     answers = [answer_result(exercise, answer, diagnosis, status) for answer in exercise.function.answers]
-    return ExerciseResult(exercise.id, exercise.unit, tuple(answers))
+    return ExerciseResult(exercise.id, exercise.unit, tuple(answers), max_score=exercise.points)
 
 
 def not_handed_in(exercise: CourseExercise) -> ExerciseResult:
@@ -31,15 +32,16 @@ def answer_result(
 ) -> AnswerResult:  # fmt: skip
     """The verdict on one answer as a result, with its hints, and its points or such a share of them."""
     declaration = exercise.function
-    points = exercise.points / len(declaration.answers)
+    points = exercise.points_of_answer
     if diagnosis is None:
         return AnswerResult(answer.name, "passed", points, points)
     found: Status = "todo" if diagnosis.code == "todo" else status
     of_answer, derives = declaration.hints.get(answer.name, ()), isinstance(declaration, Exercise)
     hints = hints_for(diagnosis.code, diagnosis.hints, of_answer, derives=derives)
     record = None if diagnosis.mistake is None else diagnosis.mistake.record
+    earned = part(exercise.points, len(declaration.answers), share)
     return AnswerResult(
-        answer.name, found, share * points, points, diagnosis.code, diagnosis.says, evidence, hints, error, record
+        answer.name, found, earned, points, diagnosis.code, diagnosis.says, evidence, hints, error, record
     )  # fmt: skip
 
 

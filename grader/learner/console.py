@@ -15,7 +15,7 @@ from grader.results import CourseResult, ExerciseResult, dumps
 
 from .plain_mode import is_plain
 from .progress import by_unit, next_exercise
-from .render_text import Line, Style, exercise_report, next_step, printed_lines, progress_bars
+from .render_text import Line, Style, exercise_report, flag_lines, next_step, printed_lines, progress_bars
 from .session import Session
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def print_report(
     for exercise, result in zip(chosen, results, strict=True):
         seen = {answer.name: session.progress.hints_seen(exercise, answer) for answer in result.answers}
         print_lines(exercise_report(exercise, result, width, seen))
-        if not list_all:
-            print_lines(printed_lines(result, width))
+        print_lines(flag_lines(result, width) if list_all else printed_lines(result, width))
         if exercise.id in pictures and (not list_all or pictures[exercise.id].is_drawn):
             print_lines(_pictures(pictures[exercise.id], width))
     if list_all and pictures and not any(seen.is_drawn for seen in pictures.values()):

@@ -117,6 +117,7 @@ def summarise(reporter: Any, exitstatus: int, sitting: Sitting) -> None:
         progress.record(exercise, sitting.seen[exercise.id])
     if touched:
         progress.save()
+    _write_flags(reporter, sitting, touched)
     reporter.section("progress", sep="-")
     only_todo = exitstatus == pytest.ExitCode.TESTS_FAILED and not {"failed", "error"} & set(reporter.stats)
     for line in _closing(reporter, sitting, touched, only_todo):
@@ -124,6 +125,19 @@ def summarise(reporter: Any, exitstatus: int, sitting: Sitting) -> None:
     lost = [exercise for exercise in touched if not exercise.path.exists()]
     for note in (*map(missing_stub, lost), *progress.notes, *map(stray_file, sitting.strays)):
         write(reporter._tw, ((note, "todo"),))
+
+
+def _write_flags(reporter: Any, sitting: Sitting, touched: list[CourseExercise]) -> None:
+    """Write what a person should look at in the files that were graded, as `handgrad check` does."""
+    from .render_text import flag_lines
+
+    flagged = [exercise for exercise in touched if sitting.seen[exercise.id].flags]
+    if flagged:
+        reporter.section("to look at", sep="-")
+    for exercise in flagged:
+        write(reporter._tw, ((exercise.file, "bold"),))
+        for line in flag_lines(sitting.seen[exercise.id], reporter._tw.fullwidth):
+            write(reporter._tw, line)
 
 
 def _closing(reporter: Any, sitting: Sitting, touched: list[CourseExercise], only_todo: bool) -> Iterator[Line]:

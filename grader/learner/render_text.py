@@ -182,8 +182,9 @@ def differences(exercise: CourseExercise) -> Iterator[Line]:
 
 def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
     """What of the learner's source was passed over, and what it printed, if anything."""
-    for note in (*result.notes, *result.flags)[:MOST_PRINTED]:
+    for note in result.notes[:MOST_PRINTED]:
         yield from wrapped(note, width, "  ", "dim")
+    yield from flag_lines(result, width)
     if result.printed.strip():
         yield (("  your code printed:", "dim"),)
         lines = plain(result.printed).splitlines()
@@ -191,6 +192,12 @@ def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
             yield (("  | " + line[: max(width - 4, 10)], "dim"),)
         if len(lines) > MOST_PRINTED:
             yield ((f"  ... and {len(lines) - MOST_PRINTED} more lines", "dim"),)
+
+
+def flag_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
+    """Yield what a person should look at, though no points are lost for it."""
+    for flag in result.flags[:MOST_PRINTED]:
+        yield from wrapped(flag, width, "  ", "dim")
 
 
 def progress_bars(units: Sequence[UnitProgress], width: int) -> Iterator[Line]:

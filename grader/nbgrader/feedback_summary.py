@@ -14,6 +14,7 @@ from nbgrader.utils import is_grade, is_solution, is_task
 from grader.export.feedback import summary_html
 from grader.export.graded_work import number
 from grader.notebook.source_notebook import LESSON_ID, grade_id
+from grader.points import total
 
 # In place of nbgrader's own list, in which every answer is a line that says "Test cell".
 STYLE = (
@@ -44,16 +45,16 @@ class SummaryFirst(NbGraderPreprocessor):  # type: ignore[misc]
 def exercises(nb: NotebookNode) -> Iterator[tuple[NotebookNode, float, float]]:
     """Each exercise's cell, its points, and how many there are: those of the graded cells that go by its name."""
     solutions = [cell for cell in nb.cells if is_solution(cell)]
-    points: dict[str, list[float]] = {}
+    points: dict[str, tuple[list[float], list[float]]] = {}
     cells: dict[str, NotebookNode] = {}
     for cell in nb.cells:
         if is_grade(cell) or is_task(cell):
             about = _exercise_of(cell, solutions)
             cells.setdefault(grade_id(about), about)
-            found = points.setdefault(grade_id(about), [0.0, 0.0])
-            found[0] += cell.metadata.nbgrader.score
-            found[1] += cell.metadata.nbgrader.points
-    yield from ((cells[name], *points[name]) for name in cells)  # type: ignore[misc]
+            got, most = points.setdefault(grade_id(about), ([], []))
+            got.append(cell.metadata.nbgrader.score)
+            most.append(cell.metadata.nbgrader.points)
+    yield from ((cells[name], total(points[name][0]), total(points[name][1])) for name in cells)
 
 
 def _exercise_of(cell: NotebookNode, solutions: list[NotebookNode]) -> NotebookNode:

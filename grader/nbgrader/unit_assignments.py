@@ -62,7 +62,7 @@ def _add_missing(gradebook: Gradebook, course: Course, unit: Unit, notebook: Any
         for answer in exercise.declaration.answers:
             name = answer_id(exercise.id, answer.name)
             if name not in grades:
-                points = exercise.points / len(exercise.declaration.answers)
-                cell = gradebook.add_grade_cell(name, unit.id, unit.id, max_score=points, cell_type="code")
+                most = exercise.points_of_answer
+                cell = gradebook.add_grade_cell(name, unit.id, unit.id, max_score=most, cell_type="code")
                 gradebook.db.add_all(Grade(cell_id=cell.id, notebook=each) for each in notebook.submissions)
     gradebook.db.commit()

@@ -87,7 +87,7 @@ def stub_of(cell: NotebookNode) -> str | None:
 
 def _exercise_cells(exercise: CourseExercise) -> list[dict[str, Any]]:
     answers = exercise.declaration.answers
-    points = exercise.points / len(answers)
+    points = exercise.points_of_answer
     stub = {"stub": "\n".join(_placeholders(exercise))}
     return [
         _markdown(title_id(exercise.id), _title(exercise)),

@@ -9,6 +9,7 @@ from typing import get_args
 
 from grader.course_file import CourseFile
 from grader.errors import UsageError
+from grader.points import total
 from grader.results import AnswerResult
 
 from .class_statistics import (
@@ -92,7 +93,7 @@ class Tally:
         late = _late_penalties(exercises, handed)
         line = StudentLine(
             name=handed.student,
-            score=sum(exercise.score for exercise in exercises) - sum(points for _, points in late),
+            score=total([*(exercise.score for exercise in exercises), *(-points for _, points in late)]),
             exercises=_counts(Counter(standings.values())),
             wrong=tuple(key for key, stands in standings.items() if stands == "wrong"),
             late=late,
@@ -121,7 +122,7 @@ class Tally:
         mistakes = [self._class_mistake(code, students, keys) for code, students in ranked]
         return ClassReport(
             title=self._title({unit for unit, _ in keys}),
-            max_score=sum(self._exercises[key].points for key in keys),
+            max_score=total(self._exercises[key].points for key in keys),
             students=tuple(self._line(line, done, len(keys), required) for line, done in self._lines),
             units=tuple(self._unit(unit, keys) for unit in dict.fromkeys(unit for unit, _ in keys)),
             mistakes=tuple(mistake for mistake in mistakes if mistake.code not in UNREAD),
@@ -215,7 +216,7 @@ def _count_mistake(counted: _Exercise, student: str, code: str, answer: AnswerRe
 
 def _late_penalties(exercises: Collection[GradedExercise], handed: StudentResults) -> tuple[tuple[str, float], ...]:
     """What is taken off for lateness in each unit: no more than there is."""
-    earned = {unit: sum(e.score for e in exercises if e.unit == unit) for unit in handed.penalties}
+    earned = {unit: total(e.score for e in exercises if e.unit == unit) for unit in handed.penalties}
     taken = ((unit, min(earned[unit], penalty)) for unit, penalty in sorted(handed.penalties.items()))
     return tuple((unit, points) for unit, points in taken if points > 0)
 

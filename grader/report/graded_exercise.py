@@ -49,7 +49,8 @@ class GradedExercise(ExerciseResult):
         """The same verdicts, ready to be counted."""
         if isinstance(found, cls):
             return found
-        return cls(found.id, found.unit, tuple(sorted(found.answers, key=lambda answer: answer.name)))
+        answers = tuple(sorted(found.answers, key=lambda answer: answer.name))
+        return cls(found.id, found.unit, answers, max_score=found.max_score)
 
     @cached_property
     def key(self) -> Key:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from grader import __version__
+from grader.points import shown
 from grader.safe_text import plain
 
 from .class_statistics import BINS, SEVERAL, ClassReport, Counts, StudentLine
@@ -131,7 +132,7 @@ def printable_and_short(value: object) -> object:
 
 
 def points(score: float) -> str:
-    return f"{round(score, 2):.12g}"
+    return shown(score)
 
 
 def percent(part: float, whole: float) -> str:

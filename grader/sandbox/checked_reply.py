@@ -123,12 +123,19 @@ class Import(_Record):
     file: Text = ""
 
 
+class Nudged(_Record):
+    """The step by which each entry of an argument was moved, where its gradient was seen to be measured."""
+
+    step: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    is_imaginary: bool
+
+
 class Facts(_Record):
     """One learner's file or notebook.
 
     Args:
         ignored: the lines that are for IPython alone, and were not run.
-        nudged: how often the forward pass was run beside an argument, where that measures a gradient.
+        nudged: the step of the finite differences that the gradient of an argument was seen to be, by argument.
     """
 
     calls: FewOf[Call]
@@ -137,7 +144,7 @@ class Facts(_Record):
     failed: FewOf[Failed] = Field(default_factory=list)
     ignored: FewOf[Count] = Field(default_factory=list)
     unusual: FewOf[Import] = Field(default_factory=list)
-    nudged: Few[dict[Text, Count]] = Field(default_factory=dict)
+    nudged: Few[dict[Text, Nudged]] = Field(default_factory=dict)
     stub: bool = False
     error: Raised | None = None
 
