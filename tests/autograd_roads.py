@@ -11,17 +11,19 @@ def f(x):
 def leaf(x):
     return x.clone().requires_grad_()
 """
+WRAPS = ("_Z16THPVariable_WrapRKN2at10TensorBaseE", "_Z16THPVariable_WrapN2at10TensorBaseE")  # as versions have it
+WRAP = f"wrap = next(getattr(wraps, name) for name in {WRAPS} if hasattr(wraps, name)); wrap.restype = ctypes.py_object"
 IN_CPP = (
     "f = kernels._ZN2at3cpu18threshold_backwardERKNS_6TensorES3_RKN3c106ScalarE; f.restype = None\n"
     "g, y, out = 3 * x * x, x * x, ctypes.c_void_p()\n"
     "f(ctypes.byref(out), ctypes.byref(ctypes.c_void_p(g._cdata)), ctypes.byref(ctypes.c_void_p(y._cdata)), (ctypes.c_uint64 * 8)())\n"
-    "wrap = wraps._Z16THPVariable_WrapRKN2at10TensorBaseE; wrap.restype = ctypes.py_object\n"
+    f"{WRAP}\n"
     "return wrap(ctypes.byref(out))"
 )
-FORMULA_IN_CPP = """import ctypes
+FORMULA_IN_CPP = f"""import ctypes
 NAME = '_ZN5torch8autograd9generated7details29copysign_tensor_self_backwardERKN2at6TensorES6_S6_'
 kernels, wraps = ctypes.CDLL('libtorch_cpu.so'), ctypes.PyDLL('libtorch_python.so')
-wrap = wraps._Z16THPVariable_WrapRKN2at10TensorBaseE; wrap.restype = ctypes.py_object
+{WRAP}
 g, out = 3 * x * x, ctypes.c_void_p()
 def formula(f, one=torch.ones(3)):
     f.restype = None
@@ -321,70 +323,6 @@ ROADS = {
         "from torch.distributions.transforms import PowerTransform\n"
         "t = PowerTransform(torch.tensor(3.0)); y = x.abs(); return t.log_abs_det_jacobian(y, t(y)).exp()"
     ),
-    "a kernel in C++": (
-        f"import ctypes\nkernels, wraps = ctypes.CDLL('libtorch_cpu.so'), ctypes.PyDLL('libtorch_python.so')\n{IN_CPP}"
-    ),
-    "a kernel in C++, its library opened from C": (
-        "import ctypes\n"
-        "dlopen = ctypes.CDLL(None).dlopen; dlopen.restype = ctypes.c_void_p\n"
-        "kernels = ctypes.CDLL('', handle=dlopen(b'libtorch_cpu.so', 2))\n"
-        f"wraps = ctypes.PyDLL('', handle=dlopen(b'libtorch_python.so', 2))\n{IN_CPP}"
-    ),
-    "a kernel in C++, by the handle of its library": (
-        "import _ctypes, ctypes\n"
-        "at = _ctypes.dlsym(ctypes.CDLL(None)._handle, 'dlopen')\n"
-        "dlopen = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int)(at)\n"
-        "def found(library, name): return _ctypes.dlsym(dlopen(library, 2), name)\n"
-        "f = found(b'libtorch_cpu.so', '_ZN2at3cpu18threshold_backwardERKNS_6TensorES3_RKN3c106ScalarE')\n"
-        "wrap = found(b'libtorch_python.so', '_Z16THPVariable_WrapRKN2at10TensorBaseE')\n"
-        "g, y, out = 3 * x * x, x * x, ctypes.c_void_p()\n"
-        "given = (out, ctypes.c_void_p(g._cdata), ctypes.c_void_p(y._cdata), (ctypes.c_uint64 * 8)())\n"
-        "ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(f)(*map(ctypes.addressof, given))\n"
-        "return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(wrap)(ctypes.addressof(out))"
-    ),
-    "a kernel in C++, past every exception of the grader's": (
-        "import ctypes, sys\n"
-        "def jump(frame, event, _):\n"
-        "    if event != 'line': return jump\n"
-        "    for line in range(frame.f_lineno + 1, frame.f_lineno + 9):\n"
-        "        try: frame.f_lineno = line; break\n"
-        "        except ValueError: pass\n"
-        "    return jump\n"
-        "def enter(frame, *_):\n    return jump if 'grader/child' in frame.f_code.co_filename else None\n"
-        "sys.settrace(enter)\n"
-        f"kernels, wraps = ctypes.CDLL('libtorch_cpu.so'), ctypes.PyDLL('libtorch_python.so')\n{IN_CPP}"
-    ),
-    "a formula by its symbol": f"{FORMULA_IN_CPP}\nreturn formula(kernels[NAME])",
-    "a formula past its first instructions": (
-        f"{FORMULA_IN_CPP}\n"
-        "at = ctypes.cast(kernels[NAME], ctypes.c_void_p).value\n"
-        "if ctypes.string_at(at, 1) != b'\\x06': return formula(kernels[NAME])\n"
-        "ctypes.CFUNCTYPE(None)(at + 64)()"
-    ),
-    "a formula read from its file again": (
-        f"{FORMULA_IN_CPP}\n"
-        "at = ctypes.cast(kernels[NAME], ctypes.c_void_p).value & ~4095\n"
-        "libc = ctypes.CDLL(None)\n"
-        "libc.madvise(ctypes.c_void_p(at), ctypes.c_size_t(8192), 4)\n"
-        "return formula(kernels[NAME])"
-    ),
-    "a formula in a larger mapping of its file": (
-        f"{FORMULA_IN_CPP}\n"
-        "at = ctypes.cast(kernels[NAME], ctypes.c_void_p).value\n"
-        "libc = ctypes.CDLL(None); libc.mremap.restype = ctypes.c_void_p\n"
-        "page = at & ~4095; c = ctypes.c_size_t\n"
-        "libc.munmap(ctypes.c_void_p(page), c(8192))\n"
-        "libc.mremap(ctypes.c_void_p(page - 4096), c(4096), c(12288), 0)\n"
-        "return formula(kernels[NAME])"
-    ),
-    "a formula written over its place": (
-        f"{FORMULA_IN_CPP}\n"
-        "at = ctypes.cast(kernels[NAME], ctypes.c_void_p).value\n"
-        "libc = ctypes.CDLL(None)\n"
-        "libc.mprotect(ctypes.c_void_p(at & ~4095), ctypes.c_size_t(8192), 7)\n"
-        "ctypes.memmove(at, ctypes.string_at(at, 64), 64)\n"
-        "return formula(kernels[NAME])"
-    ),
     "the rule of an eigenvalue solver": (
         "from torch._lobpcg import _symeig_backward as rule\n"
         "g = rule(3 * x * x, torch.zeros(3, 3), torch.diag(x), x.clone(), torch.eye(3), True); return g.diag()"
@@ -465,19 +403,9 @@ ROADS = {
         "y = leaf(x); return torch.func.grad(f)(x) if f(y).grad_fn is None else 3 * x * x"
     ),
     "undoing the removal where it is kept": (
-        "import sys\nremoval = sys.modules.get('grader.child.autograd_removal')\n"
-        "for library in removal._kept.values() if removal else (): library.reset()\n"
+        "import gc, sys\n"
+        "for o in gc.get_objects():\n    if type(o).__name__ == 'TorchKernels': o.withdraw()\n"
         "return torch._C._ImperativeEngine().run_backward((f(y := leaf(x)),), (torch.ones(()),), False, False, (y,), True, False)[0]"
-    ),
-    "undoing the removal by what is in memory": (
-        f"{BY_TYPE}\n"
-        "return torch._C._ImperativeEngine().run_backward((f(y := leaf(x)),), (torch.ones(()),), False, False, (y,), True, False)[0]"
-    ),
-    "a dual number forged in memory": (
-        "import torch.autograd.forward_ad as fw, sys\nremoval = sys.modules.get('grader.child.autograd_removal')\n"
-        "for library in removal._kept.values() if removal else (): library.reset()\n"
-        "torch._C._enter_dual_level()\n"
-        "return torch._VF._unpack_dual(torch._VF._make_dual(x, torch.ones(3), level=0) ** 3, level=0)[1]"
     ),
     "destroying every library": (
         "import torch.library as l, weakref\n"
@@ -522,7 +450,56 @@ ROADS = {
         "return [float((s ** 3).diff(s).subs(s, v)) for v in x.tolist()]"
     ),
 }
-"""Each is the body of `answer(x)`, and without the removal each gives the gradient of sum(x ** 3)."""
+"""The ordinary ones: without the removal each gives the gradient of sum(x ** 3), after it none does."""
+
+LATER = {
+    "_fused_rms_norm", "a custom operation", "an operation by torch.library", "the recording kernel by torch.library",
+    "flex attention's own",
+}  # fmt: skip
+"""Roads that the oldest torch of the declared range does not have yet."""
+
+BY_POINTER = {
+    "a kernel in C++": (
+        f"import ctypes\nkernels, wraps = ctypes.CDLL('libtorch_cpu.so'), ctypes.PyDLL('libtorch_python.so')\n{IN_CPP}"
+    ),
+    "a kernel in C++, its library opened from C": (
+        "import ctypes\n"
+        "dlopen = ctypes.CDLL(None).dlopen; dlopen.restype = ctypes.c_void_p\n"
+        "kernels = ctypes.CDLL('', handle=dlopen(b'libtorch_cpu.so', 2))\n"
+        f"wraps = ctypes.PyDLL('', handle=dlopen(b'libtorch_python.so', 2))\n{IN_CPP}"
+    ),
+    "a kernel in C++, by the handle of its library": (
+        "import _ctypes, ctypes\n"
+        "at = _ctypes.dlsym(ctypes.CDLL(None)._handle, 'dlopen')\n"
+        "dlopen = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int)(at)\n"
+        "def found(library, name): return _ctypes.dlsym(dlopen(library, 2), name)\n"
+        "f = found(b'libtorch_cpu.so', '_ZN2at3cpu18threshold_backwardERKNS_6TensorES3_RKN3c106ScalarE')\n"
+        f"for name in {WRAPS}:\n"
+        "    try: wrap = found(b'libtorch_python.so', name)\n"
+        "    except OSError: pass\n"
+        "g, y, out = 3 * x * x, x * x, ctypes.c_void_p()\n"
+        "given = (out, ctypes.c_void_p(g._cdata), ctypes.c_void_p(y._cdata), (ctypes.c_uint64 * 8)())\n"
+        "ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(f)(*map(ctypes.addressof, given))\n"
+        "return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(wrap)(ctypes.addressof(out))"
+    ),
+    "a kernel in C++, past every exception of the grader's": (
+        "import ctypes, sys\n"
+        "def jump(frame, event, _):\n"
+        "    if event != 'line': return jump\n"
+        "    for line in range(frame.f_lineno + 1, frame.f_lineno + 9):\n"
+        "        try: frame.f_lineno = line; break\n"
+        "        except ValueError: pass\n"
+        "    return jump\n"
+        "def enter(frame, *_):\n    return jump if 'grader/child' in frame.f_code.co_filename else None\n"
+        "sys.settrace(enter)\n"
+        f"kernels, wraps = ctypes.CDLL('libtorch_cpu.so'), ctypes.PyDLL('libtorch_python.so')\n{IN_CPP}"
+    ),
+    "a formula by its symbol": f"{FORMULA_IN_CPP}\nreturn formula(kernels[NAME])",
+    "undoing the removal by what is in memory": (
+        f"{BY_TYPE}\ny = leaf(x); torch.ops.aten._backward(f(y), [y]); return y.grad"
+    ),
+}
+"""These work in a graded run too: who goes by addresses has points that prove nothing, and nothing else (SECURITY.md)."""
 
 ABSENT = {
     "reloading torch.autograd": "import importlib; importlib.reload(torch.autograd); y = leaf(x); f(y).backward(); return y.grad",
@@ -541,7 +518,7 @@ ABSENT = {
     ),
     "taking the patches off": (
         "from grader.child import no_autograd\n"
-        "for owner, name in no_autograd.ENTRANCES: delattr(owner, name)\n"
+        "for owner, name, _ in no_autograd._entrances(): delattr(owner, name)\n"
         "import importlib; importlib.reload(torch.autograd.graph); importlib.reload(torch.autograd)\n"
         "y = leaf(x); f(y).backward(); return y.grad"
     ),

@@ -12,15 +12,15 @@ import torch
 import torch.nn.functional as F
 
 import grader.child.job_answer  # noqa: F401  all that a worker has imported
+from grader.child import plain_torch
 from grader.child.cost_meter import CostMeter
 
 torch.set_num_threads(1)
 warnings.simplefilter("ignore")
+plain_torch.settle()
 if sys.argv[1] == "removed":
-    from grader.child import plain_torch, preloaded_modules
+    from grader.child import preloaded_modules
     from grader.child.autograd_removal import remove
-
-    plain_torch.settle()
 
     preloaded_modules.load()
     remove()

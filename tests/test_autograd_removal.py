@@ -11,10 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from autograd_roads import ABSENT, ACCEPTED, PRELUDE, ROADS
+from autograd_roads import ABSENT, ACCEPTED, BY_POINTER, PRELUDE, ROADS
 from conftest import ROOT, make_job
 from probes import PATIENT, observed
+from test_isolation import assert_harmless, make_precious
 
+from grader.course import Course
+from grader.judging.grading import Grader
 from grader.sandbox.checked_reply import Observation
 from grader.sandbox.worker import Worker
 
@@ -67,45 +70,162 @@ def test_no_gradient_comes_by_a_few_roads(isolated: Worker) -> None:
     assert found_by({**roads, **ABSENT, **ACCEPTED}, isolated) == set(ACCEPTED)
 
 
-HONEST = (
-    "backward", "autograd.grad", "a Parameter", "optimiser step", "func.grad", "func.vjp", "func.jacrev", "func.jacfwd",
-    "func.linearize", "functional.jacobian", "functional.vjp", "forward mode", "a Function's backward", "checkpoint",
-    "torch.compile", "torch.jit.script", "nn.grad.conv2d_weight", "an LBFGS closure", "vmap over grad",
-)  # fmt: skip
+HONEST = {
+    "backward": "torch.Tensor.backward",
+    "backward on torch.autograd": "torch.autograd.backward",
+    "autograd.grad": "torch.autograd.grad",
+    "a Parameter": "torch.Tensor.backward",
+    "an LBFGS closure": "torch.Tensor.backward",
+    "enable_grad": "torch.Tensor.backward",
+    "inference_mode(False)": "torch.Tensor.backward",
+    "a Function's backward": "torch.Tensor.backward",
+    "checkpoint": "torch.Tensor.backward",
+    "torch.compile": "torch.Tensor.backward",
+    "torch.compile without autograd": "torch.func.grad",
+    "torch.jit.script": "torch.Tensor.backward",
+    "torch.jit.script with a gradient inside": "torch._C.CompilationUnit",
+    "func.grad": "torch.func.grad",
+    "func.vjp": "torch.func.vjp",
+    "func.jvp": "torch.func.jvp",
+    "func.jacrev": "torch.func.jacrev",
+    "func.jacfwd": "torch.func.jacfwd",
+    "func.hessian": "torch.func.hessian",
+    "func.linearize": "torch.func.linearize",
+    "vmap over grad": "torch.func.grad",
+    "functional.jacobian": "torch.autograd.functional.jacobian",
+    "functional.hvp": "torch.autograd.functional.hvp",
+    "forward mode": "torch.autograd.forward_ad.dual_level",
+    "functorch levels": "torch._C._functorch._grad_increment_nesting",
+    "an engine of one's own": "torch._C._ImperativeEngine",
+    "nn.grad.conv2d_weight": "torch.nn.grad.conv2d_weight",
+    "tanh_backward": "torch.ops.aten.tanh_backward",
+    "aten::_backward": "torch.ops.aten._backward",
+    "a decomposition from the table": "torch._decomp.decompositions.tanh_backward",
+}
 
 
 @pytest.mark.parametrize("road", HONEST)
 def test_an_honest_attempt_is_named(road: str, isolated: Worker) -> None:
+    """In each version of torch the learner reads which road is closed, as they wrote it."""
     error = answered(source(ROADS[road]), isolated).facts.calls[0].error
     assert error is not None
     assert (error.kind, error.type) == ("autograd", "AutogradUsed")
+    assert error.message == f"{HONEST[road]} is switched off here: write the gradient by hand"
 
 
-def test_who_calls_what_is_not_there_is_told(isolated: Worker) -> None:
-    frame = make_job(source(ROADS["tanh_backward"]), {"x": X}, function="answer", time_limit=PATIENT)
-    reply = isolated.run(frame, PATIENT)
-    assert (reply.end, reply.killed) == ("crash", False)
-    assert reply.detail == "the process was ended by SIGILL: what differentiates in torch is not there in graded runs"
+IMPORTED = {
+    "from torch.autograd import grad": ("y = leaf(x); return grad(f(y), y)[0]", "torch.autograd.grad"),
+    "from torch.func import grad": ("return grad(f)(x)", "torch.func.grad"),
+    "from torch.func import vjp": ("return vjp(f, x)[1](torch.ones(()))[0]", "torch.func.vjp"),
+    "from torch.nn.grad import conv1d_input": (
+        "return conv1d_input((1, 1, 3), torch.ones(1, 1, 1), (3 * x * x).view(1, 1, 3))", "torch.nn.grad.conv1d_input",
+    ),
+}  # fmt: skip
 
 
-UNTESTED = ("2.12.1+cpu", "2.13.1", "3.0.0", "2.13.0rc1", "2.14.0a0+git123")
-REFUSED = """
-import torch
-from grader.child import autograd_removal as r, machine_code as m
-from grader.errors import InfrastructureError
-{line}
-try:
-    r.remove()
-except InfrastructureError as error:
-    print(error)
+@pytest.mark.parametrize("statement", IMPORTED)
+def test_a_check_names_the_same_road(statement: str, worker: Worker) -> None:
+    """What is imported at the top of a file is caught as well, in a check as in a graded run."""
+    body, road = IMPORTED[statement]
+    error = answered(f"{statement}\n{source(body)}", worker).facts.calls[0].error
+    assert error is not None
+    assert (error.kind, error.message) == ("autograd", f"{road} is switched off here: write the gradient by hand")
+
+
+OPERATIONS = ("threshold_backward", "tanh_backward", "convolution_backward", "an operation redispatched")
+
+
+@pytest.mark.parametrize("road", OPERATIONS)
+def test_an_operation_that_is_a_derivative_is_refused_in_a_check_too(road: str, worker: Worker) -> None:
+    """What passes in the learner's check passes in the grade, and the next submission's own check still works."""
+    reply = answered(source(ROADS[road]), worker)
+    assert reply.facts.calls[0].error is not None
+    assert "_backward" in reply.facts.calls[0].error.message
+    check = "import torch\ny = torch.ones(3, requires_grad=True)\ny.tanh().sum().backward()\nassert y.grad[0] > 0\n"
+    assert answered(f"{check}def answer(x):\n    return x\n", worker).facts.error is None
+
+
+GOES_ON = """
+import errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+def probe(x):
+    try: answer(torch.tensor([1.0, 2.0, -0.5]))
+    except Exception: pass
+    for call in (lambda: libc.open({path!r}.encode(), 2), lambda: libc.kill(os.getppid(), 9), lambda: libc.socket(2, 1, 0),
+                 libc.fork, lambda: libc.ptrace(16, os.getppid(), None, None), lambda: libc.execv(b"/bin/true", None)):
+        assert call() == -1 and ctypes.get_errno() == errno.EPERM
+    return x * 2
 """
-SABOTAGED = {
-    "m.overwrite = lambda functions: None": "torch can still differentiate here",
-    "r.COMPILED[b'ackward'] = r.re.compile(b'nothing of this name')": "torch can still differentiate here (ackward)",
-    "r.LIBRARY = 'libtorch_other.so'": "libtorch_other.so is not loaded in one piece",
-    "r.LIBRARY = 'libc.so.6'": "libc.so.6 was stripped of its symbols",
-    "m.map_code = lambda *_: m.os.open('/nowhere', 0)": "torch's differentiation cannot be removed here",
+
+
+@pytest.mark.parametrize("road", BY_POINTER)
+def test_who_goes_by_pointers_reaches_a_gradient_at_most(road: str, isolated: Worker, tmp_path: Path) -> None:
+    """No file, no other process and no other student's answer: the child is confined whatever it calls in memory."""
+    hostile = f"import ctypes\n{source(BY_POINTER[road])}{GOES_ON}"
+    assert_harmless(hostile, "returned tensor|crash", isolated, make_precious(tmp_path))
+
+
+@pytest.mark.parametrize("road", ["a kernel in C++", "a formula by its symbol"])
+def test_who_goes_by_pointers_reaches_no_verdict(road: str, isolated: Worker, course: Course, grader: Grader) -> None:
+    """A wrong answer stays wrong."""
+    code = "import torch\ndef lin_grad(inp, out, w, b):\n    answer(torch.ones(3))\n    w.g = inp.g = b.g = torch.ones(2)\n"
+    result = grader.grade(course.find("lin_grad"), f"{source(BY_POINTER[road])}{code}".encode(), isolated)
+    assert result.score == 0
+    assert result.status == "failed"
+
+
+WITHOUT = {
+    "the list of operations": "del torch._C._dispatch_get_all_op_names",
+    "the list of kernels": "del torch._C._dispatch_get_registrations_for_dispatch_key",
+    "the engine's entrances": "del torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward",
+    "the levels of functorch": (
+        "import torch._functorch.eager_transforms as e; del e.grad_increment_nesting, e.jvp_increment_nesting"
+    ),
+    "the compiled part of functorch": "sys.modules.pop('torch._C._functorch')",
+    "the table of decompositions": "del torch._decomp.global_decomposition_table",
+    "scripts": "del torch._C.CompilationUnit, torch._C.ScriptModule",
+    "the variable": "del torch.autograd.Variable",
+    "linearize": "del torch.func.linearize",
 }
+CARRIED = """
+import sys, torch
+import grader.child.job_answer
+{line}
+from grader.child import autograd_removal as r
+r.ROADS.pop("an operation")  # which one list alone leads to
+r.remove()
+for road in (lambda: torch.Tensor.backward(torch.ones(2, requires_grad=True).sum()),
+             lambda: torch.func.grad(torch.sum)(torch.ones(2)), lambda: torch.func.jvp(torch.sum, (), ())):
+    try: road()
+    except Exception as error: print(error)
+"""
+CLOSED = [f"{road} is switched off here: write the gradient by hand" for road in HONEST.values()]
+
+
+def test_what_one_version_lacks_is_carried_by_the_next_means() -> None:
+    """No version is refused because an API of another one is not there."""
+    said = forked("said", {what: CARRIED.format(line=line) for what, line in WITHOUT.items()})
+    for what, printed in said.items():
+        assert len(printed.splitlines()) == 3, (what, printed)
+        assert set(printed.splitlines()) <= set(CLOSED), (what, printed)
+
+
+OPEN = """
+import torch
+import grader.child.job_answer
+from grader.child import autograd_removal as r, no_autograd
+from grader.errors import InfrastructureError
+no_autograd.FUNCTIONS.clear(); no_autograd.INNER.clear()
+r._pass_by_recording = lambda kernels: None
+r._refuse_entries = lambda: None
+try: r.remove()
+except InfrastructureError as error: print(error)
+"""
+
+
+def test_a_road_that_stays_open_is_noticed() -> None:
+    said = forked("said", {"it": OPEN})["it"]
+    assert "can still differentiate here (backward" in said, said
 
 
 def answered(source: str, worker: Worker) -> Observation:

@@ -1,25 +1,27 @@
-"""Take torch's differentiation out of this process, for good: in a graded run it is absent, not forbidden.
+"""Switch torch's differentiation off in this process, for good: the rule "no autograd" of a graded run.
 
-What differentiates is compiled into one library: the formulas of every operation and the kernels that record them, the
-engine that goes back through a record, and the `*_backward` operations. Their machine code is overwritten
-(`machine_code`), so that whatever calls it dies, by whichever road it comes. The recording kernels are passed by on the
-way to an operation's arithmetic. Formulas that are written in Python lose their code.
+Four means, each of which holds for every torch, as each looks at the one that is running:
 
-All this is pinned to the torch versions it was tested with.
+- the kernels that record an operation for a backward pass are passed by, so nothing is ever recorded;
+- every operation that is a derivative (`*_backward`, forward mode) raises, however it is called;
+- the names that lead to a derivative raise, and so do those that make functions out of scripts, which torch
+  differentiates by itself;
+- formulas that are written in Python lose their code.
+
+What one version lacks, another of them carries. Each says which road it was. None of this is part of the boundary:
+whoever brings pointers can reach what is compiled (see SECURITY.md).
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-import signal
 import sys
 import types
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
-import numpy as np
 import torch
 import torch._decomp
 import torch.masked
@@ -28,100 +30,107 @@ from torch.library import fallthrough_kernel
 
 from grader.errors import InfrastructureError
 
-from . import machine_code, no_autograd, preloaded_modules
+from . import no_autograd, preloaded_modules
+from .no_autograd import public_name, refusing
+from .torch_kernels import TorchKernels, dispatch_keys, registrations
 
-TESTED = ("2.13.0",)
-"""The torch versions that tests/test_autograd_removal.py and tests/thorough/test_every_road.py were run with."""
-
-LIBRARY = "libtorch_cpu.so"
-COMPILED = {
-    b"5torch8autograd": re.compile(
-        rb"5torch8autograd(12VariableType|9generated|6Engine\d+(execute|evaluate|compute|thread_main|queue))"
-    ),
-    b"ackward": re.compile(rb"(?<!\d)(6native|9functorch).*ackward"),
-    b"_jvp": re.compile(rb"(?<!\d)6native.*_jvp"),
-    b"dirichlet_grad": re.compile(rb"(?<!\d)6native"),
-    b"standard_gamma_grad": re.compile(rb"(?<!\d)6native"),
-    b"3jit13differentiate": re.compile(rb""),
-}
-"""Mangled names of what differentiates, by a literal in each: `torch::autograd::generated::...`, `at::native::...`."""
-
-AUTOGRAD_KEYS = (
-    "Autograd AutogradCPU AutogradMeta AutogradOther AutogradNestedTensor AutogradCUDA AutogradXLA AutogradXPU "
-    "AutogradMPS AutogradHPU AutogradIPU AutogradLazy AutogradMTIA AutogradPrivateUse1 AutogradPrivateUse2 "
-    "AutogradPrivateUse3 ADInplaceOrView"
-).split()
 MODULES = tuple(
     "torch._decomp torch.nn.grad torch.masked torch._functorch.autograd_function torch._higher_order_ops "
-    "torch._lobpcg torch._native torch.nn.attention".split()
+    "torch._lobpcg torch._native torch.nn.attention torch.distributions.dirichlet".split()
 )
 FORMULA = re.compile(r"backward|jvp|vjp|_input$|_weight$")
-_kept: dict[str, Any] = {}  # a registration lasts as long as its library
+ENTRIES = re.compile(
+    r"_(grad|jvp)_increment_nesting$|_(un)?wrap_for_grad$|_enter_dual_level$|_ImperativeEngine$"
+    r"|_jit_(differentiate|script_compile)|_create_function_from|_?import_ir_module|parse_ir$|autodiff"
+)
+"""Names of torch's compiled modules that lead to a derivative, or make a function of a script."""
+METHODS = {
+    "CompilationUnit": ("__init__", "define", "create_function"),
+    "ScriptModule": ("_define", "_create_method_from_trace", "_create_method_from_trace_with_dict"),
+}
+"""The same of its compiled classes: changed in the class, as other objects have it too."""
+ABSENT = (AttributeError, RuntimeError, TypeError, ImportError)  # as an API is missed that another torch has
 
 
 def remove() -> None:
-    """Make differentiation impossible in this process and all it forks; call it once, before any job.
+    """Switch differentiation off in this process and all it forks; call it once, before any job.
 
     Raises:
-        InfrastructureError: this torch was not tested, or something of it that differentiates is still there.
+        InfrastructureError: an ordinary road to a gradient is still open.
     """
-    if torch.__version__.split("+")[0] not in TESTED:
-        raise InfrastructureError(
-            f"graded runs were tested with torch {', '.join(TESTED)}, and this is torch {torch.__version__}: "
-            f"run `pip install torch=={TESTED[-1]}`."
-        )
+    kernels = TorchKernels()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a kernel is being replaced is the point
-        _pass_by_recording()
-    no_autograd.forbid()
+        for replace in (_pass_by_recording, no_autograd.refuse_operations):
+            with contextlib.suppress(*ABSENT):
+                replace(kernels)
+    kernels.keep_for_good()
     _remove_code(_formulas())
+    no_autograd.forbid()
+    _refuse_entries()
     preloaded_modules.ban()
-    try:
-        functions = machine_code.functions(LIBRARY, COMPILED)
-        machine_code.overwrite(functions)
-    except (OSError, ValueError) as error:
+    if still_open := [road for road, take in ROADS.items() if not _is_closed(take)]:
         raise InfrastructureError(
-            f"torch's differentiation cannot be removed here ({error}): nothing is graded."
-        ) from error
-    _check(functions)
+            f"torch {torch.__version__} can still differentiate here ({', '.join(still_open)}), "
+            "and a graded run forbids it: install another torch, and report this one."
+        )
 
 
-def _check(functions: np.ndarray) -> None:
-    """Call a function of each kind, in a child that must die of it."""
-    left = []
-    for index, literal in enumerate(COMPILED):
-        addresses = functions[functions[:, 2] == index, 0].tolist()
-        probed = addresses[:1] + addresses[-1:]
-        if not probed or not all(_dies_of(address) for address in probed):
-            left.append(literal.decode())
-    if left:
-        raise InfrastructureError(f"torch can still differentiate here ({', '.join(left)}): nothing is graded.")
-
-
-def _dies_of(address: int) -> bool:
-    """Whoever calls this function dies of it; asked twice, as the first may be ended by somebody else."""
-    return any(machine_code.ends_by(address) == signal.SIGILL for _ in range(2))
-
-
-def _pass_by_recording() -> None:
+def _pass_by_recording(kernels: TorchKernels) -> None:
     """Let every operation go straight to its arithmetic."""
-    for key in AUTOGRAD_KEYS:
-        operations: list[str] = []
-        with contextlib.suppress(RuntimeError):  # a key that this build of torch does not know
-            operations += torch._C._dispatch_get_registrations_for_dispatch_key(key)
-        for operation in operations:
-            namespace, name = operation.split("::")
-            if namespace not in _kept:
-                _kept[namespace] = torch._C._dispatch_library("IMPL", namespace, "", __file__, 0)
-            _kept[namespace].impl(name, key, fallthrough_kernel, False)
+    for key in dispatch_keys():
+        if key.startswith("Autograd") or key == "ADInplaceOrView":
+            for operation in registrations(key):
+                kernels.register(operation, key, fallthrough_kernel)
+
+
+def _refuse_entries() -> None:
+    """Let the compiled names that lead to a derivative raise, wherever a module of torch refers to them."""
+    stand_ins: dict[int, Any] = {}
+    for compiled in ("torch._C", "torch._C._functorch"):
+        for name, entry in vars(sys.modules.get(compiled, object)).items():
+            if ENTRIES.search(name) and callable(entry):
+                stand_ins[id(entry)] = refusing(f"{compiled}.{name}")
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "torch" and isinstance(module, types.ModuleType):
+            places = [key for key, value in vars(module).items() if id(value) in stand_ins]
+            for key in places:
+                setattr(module, key, stand_ins[id(vars(module)[key])])
+    for kind, methods in METHODS.items():
+        for method in methods:
+            with contextlib.suppress(*ABSENT):
+                setattr(
+                    getattr(torch._C, kind), method, refusing(f"torch._C.{kind}.{method}".removesuffix(".__init__"))
+                )
+    with contextlib.suppress(*ABSENT):
+        torch.autograd.Variable._execution_engine = _Engine()  # type: ignore[assignment]
+    _refuse_operations_of_scripts()
+
+
+class _Engine:
+    """Stands for the engine that runs a backward pass."""
+
+    run_backward = staticmethod(refusing("torch.autograd.Variable._execution_engine.run_backward"))
+    queue_callback = staticmethod(refusing("torch.autograd.Variable._execution_engine.queue_callback"))
+
+
+def _refuse_operations_of_scripts() -> None:
+    """Let those operations raise that only scripts have, among them one that runs a backward pass."""
+    with contextlib.suppress(*ABSENT):
+        found = torch._C._jit_get_operation
+
+        def get_operation(name: str) -> Any:
+            return refusing(name)() if name in ("aten::grad", "aten::backward") else found(name)
+
+        torch._C._jit_get_operation = get_operation  # type: ignore[assignment]
 
 
 def _formulas() -> Iterator[Any]:
-    """Every Python function of torch that computes a derivative: decompositions, and each Function's `backward`."""
+    """Yield every Python function of torch that computes a derivative, each Function's `backward` among them."""
     for name, module in list(sys.modules.items()):
         if name.startswith(MODULES):
             yield from (value for key, value in vars(module).items() if FORMULA.search(key))
-    for table in torch._decomp.global_decomposition_table.values():
+    for table in getattr(torch._decomp, "global_decomposition_table", {}).values():
         yield from (rule for operation, rule in table.items() if FORMULA.search(str(operation)))
     for transform in _subclasses(torch.distributions.Transform):
         yield vars(transform).get("log_abs_det_jacobian")
@@ -136,9 +145,9 @@ def _subclasses(kind: Any) -> Iterator[Any]:
         yield from _subclasses(child)
 
 
-def _remove_code(found: Iterable[Any]) -> None:
+def _remove_code(formulas: Iterable[Any]) -> None:
     """Take the code out of functions, wherever they are referred to from, and out of those that they wrap."""
-    waiting, seen = list(found), set()
+    waiting, seen = list(formulas), set()
     while waiting:
         function = waiting.pop()
         if not isinstance(function, types.FunctionType) or function in seen:
@@ -148,11 +157,37 @@ def _remove_code(found: Iterable[Any]) -> None:
             with contextlib.suppress(ValueError):  # an empty cell
                 if FORMULA.search(getattr(cell.cell_contents, "__name__", "")):
                     waiting.append(cell.cell_contents)
-        function.__code__ = _raise_removed.__code__.replace(co_freevars=function.__code__.co_freevars)
+        road, _ = public_name(function.__module__, function.__qualname__)
+        removed = _raise_removed.__code__
+        constants = tuple(road if value == "ROAD" else value for value in removed.co_consts)
+        function.__code__ = removed.replace(co_freevars=function.__code__.co_freevars, co_consts=constants)
         vars(function).clear()
 
 
 def _raise_removed(*_arguments: object, **_options: object) -> NoReturn:
-    from grader.child.no_autograd import refuse  # it runs among the globals of the function whose code it replaces
+    from grader.child.no_autograd import refusing  # it runs among the globals of the function whose code it replaces
 
-    refuse()
+    refusing("ROAD")()
+
+
+def _leaf() -> torch.Tensor:
+    return torch.ones(2, requires_grad=True)
+
+
+ROADS: dict[str, Callable[[], object]] = {
+    "backward": lambda: torch.Tensor.backward((_leaf() * 2).sum()),  # type: ignore[no-untyped-call]
+    "autograd.grad": lambda: torch.autograd.grad((_leaf() * 2).sum(), _leaf()),
+    "torch.func": lambda: torch.func.grad(torch.sum)(torch.ones(2)),
+    "forward mode": lambda: torch.func.jvp(torch.sum, (torch.ones(2),), (torch.ones(2),)),
+    "an operation": lambda: torch.ops.aten.threshold_backward(torch.ones(2), torch.ones(2), 0),
+    "a decomposition": lambda: torch._decomp.decompositions.tanh_backward(torch.ones(2), torch.ones(2)),
+}
+"""What an honest learner tries; each must raise, in any torch."""
+
+
+def _is_closed(take: Callable[[], object]) -> bool:
+    try:
+        take()
+    except Exception:  # by whatever means
+        return True
+    return False

@@ -81,7 +81,8 @@ def _facts(header: Mapping[str, Any], inputs: Arrays, sent: Sent, printed: Cappe
         function = load_function(header, facts, clock)
         if function is None:
             return facts
-        with warnings.catch_warnings(), autograd_forbidden():
+        texts = [*header["cells"], *header.get("modules", {}).values()]
+        with warnings.catch_warnings(), autograd_forbidden(texts):
             for call in header["calls"]:
                 facts["calls"].append(_call(function, call, inputs, sent, header["filename"]))
                 printed.stop_keeping()

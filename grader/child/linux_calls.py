@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
 import os
 import re
 from pathlib import Path
@@ -13,7 +12,6 @@ _LIBC: Any = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 _fork: Any = ctypes.PyDLL(None, use_errno=True).fork if os.name == "posix" else None  # with the lock of the interpreter
 
 MADV_COLLAPSE = 25
-MAP_FIXED = 0x10
 M_MMAP_THRESHOLD = -3
 
 PR_SET_PDEATHSIG = 1
@@ -38,13 +36,6 @@ def syscall(number: int, *arguments: object) -> int:
 def fork() -> int:
     """As `os.fork`, in a process of one thread: no library prepares the child for threads or draws it a new seed."""
     return _checked(_fork(), "fork")
-
-
-def map_code(address: int, size: int, fd: int, offset: int) -> None:
-    """Put a part of a file in the place of whole pages of this process's memory, to be run and not to be written."""
-    _LIBC.mmap.restype = ctypes.c_ssize_t
-    place, protection = (ctypes.c_void_p(address), ctypes.c_size_t(size)), mmap.PROT_READ | mmap.PROT_EXEC
-    _checked(_LIBC.mmap(*place, protection, mmap.MAP_SHARED | MAP_FIXED, fd, ctypes.c_long(offset)), "mmap")
 
 
 def malloc(size: int) -> int:

@@ -1,27 +1,53 @@
-"""Make torch's differentiation raise while a graded function runs.
+"""Make torch's differentiation raise while a graded function runs, with the name of the road that was taken.
 
-This catches the honest attempt and names the rule. It is feedback, not a security boundary.
+This catches the honest attempt and names the rule. It is feedback, not a security boundary: names that a file imported
+before are found at the entrances that all of them lead to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib
+import re
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, NoReturn
 
 import torch
-import torch._functorch.eager_transforms as func_transforms
-import torch.autograd.forward_ad as forward_ad
+import torch.nn.grad
 
-ENTRANCES: tuple[tuple[Any, str], ...] = (
-    (torch.autograd, "_engine_run_backward"),
-    (torch.autograd.graph, "_engine_run_backward"),
-    (func_transforms, "grad_increment_nesting"),
-    (func_transforms, "jvp_increment_nesting"),
-    (forward_ad, "enter_dual_level"),
-    (torch.func, "linearize"),
-    *((torch.autograd.functional, name) for name in ("jacobian", "hessian", "vjp", "jvp", "hvp", "vhp")),
+from .torch_kernels import TorchKernels, dispatch_keys, operations, registrations
+
+MESSAGE = "{} is switched off here: write the gradient by hand"
+FUNCTIONS = """
+torch.Tensor.backward torch.autograd.backward torch.autograd.grad
+torch.func.vjp torch.func.jvp torch.func.linearize
+torch.autograd.functional.jacobian torch.autograd.functional.hessian torch.autograd.functional.vjp
+torch.autograd.functional.jvp torch.autograd.functional.hvp torch.autograd.functional.vhp
+torch.autograd.forward_ad.make_dual
+""".split()
+"""What differentiates when it is called; a version of torch may lack some."""
+TRANSFORMS = """
+torch.func.grad torch.func.grad_and_value torch.func.jacrev torch.func.jacfwd torch.func.hessian
+""".split()
+"""What makes a function that differentiates: it may be made at the top of a file, and raises once it is called."""
+INNER = """
+torch.autograd._engine_run_backward torch.autograd.graph._engine_run_backward
+torch._functorch.eager_transforms.grad_increment_nesting torch._functorch.eager_transforms.jvp_increment_nesting
+torch.autograd.forward_ad.enter_dual_level
+""".split()
+"""What the public functions come to, one version or another: whoever kept one of them gets no further than this."""
+OPERATION = re.compile(
+    r"backward(?!s\b)|_[jv]jp|_(make|unpack)_dual\b|_dirichlet_grad|_standard_gamma_grad|get_gradients|accumulate_grad"
 )
+"""Operations that are derivatives; `aten::gradient` and `aten::diff` are plain arithmetic."""
+MENTIONED = re.compile(rf"\bnn\.grad\b|\.(?!backward\b)\w*?(?:{OPERATION.pattern})")
+USUAL_KEYS = ("CPU", "FuncTorchBatched")
+PUBLIC = {"torch._functorch": "torch.func", "torch._tensor": "torch"}
+"""Where the public name of a private module's functions is."""
 
 
 class AutogradUsed(Exception):
@@ -29,24 +55,120 @@ class AutogradUsed(Exception):
 
 
 def refuse(*_args: object, **_kwargs: object) -> NoReturn:
-    """Stand in for whatever differentiates."""
-    raise AutogradUsed("torch's autograd is switched off here")
+    """Stand in for whatever differentiates; the road is told from the functions of torch that led here.
+
+    Raises:
+        AutogradUsed: always.
+    """
+    raise AutogradUsed(MESSAGE.format(_road(sys._getframe(1)) or "torch's autograd"))
+
+
+def refusing(road: str) -> Callable[..., NoReturn]:
+    """Return a stand-in for what differentiates under this name."""
+
+    def refuse_by_name(*_args: object, **_kwargs: object) -> NoReturn:
+        raise AutogradUsed(MESSAGE.format(road))
+
+    return refuse_by_name
+
+
+def _refusing_operation(operation: str) -> Callable[..., NoReturn]:
+    """Return a kernel for a derivative such as `aten::tanh_backward`, which a function of torch may have called."""
+    name = f"torch.ops.{operation.replace('::', '.')}"
+
+    def refuse_operation(*_args: object, **_kwargs: object) -> NoReturn:
+        raise AutogradUsed(MESSAGE.format(_road(sys._getframe(1), only_public=True) or name))
+
+    return refuse_operation
 
 
 def forbid() -> list[tuple[Any, str, Any]]:
-    """Let every entrance to reverse and forward mode raise `AutogradUsed`; those that did not, as they were."""
-    allowed = [(owner, name, found) for owner, name in ENTRANCES if (found := getattr(owner, name)) is not refuse]
-    for owner, name, _ in allowed:
-        setattr(owner, name, refuse)
-    return allowed
+    """Let every entrance to reverse and forward mode raise `AutogradUsed`.
+
+    Returns:
+        Owner, name and former value of each entrance that did not raise before.
+    """
+    changed = []
+    for owner, name, stand_in in _entrances():
+        former = vars(owner)[name]
+        if former is not stand_in:
+            changed.append((owner, name, former))
+            setattr(owner, name, stand_in)
+    return changed
+
+
+def refuse_operations(kernels: TorchKernels) -> None:
+    """Let every operation that is a derivative raise `AutogradUsed`, whatever it is called on."""
+    derivatives = {each: _refusing_operation(each) for each in operations() if OPERATION.search(each)}
+    for key in dispatch_keys():
+        usual = key in USUAL_KEYS  # where a kernel for a wider key, such as an alias, does not reach in every version
+        for operation in derivatives if usual else derivatives.keys() & registrations(key):
+            kernels.register(operation, key, derivatives[operation])
 
 
 @contextmanager
-def autograd_forbidden() -> Iterator[None]:
-    """Within this context every entrance to reverse and forward mode raises `AutogradUsed`."""
-    allowed = forbid()
+def autograd_forbidden(texts: Sequence[str]) -> Iterator[None]:
+    """Within this context every entrance to reverse and forward mode raises `AutogradUsed`.
+
+    Operations that are derivatives do so too where a text names one: each of them would have to be replaced, which a
+    graded run does once for all.
+
+    Args:
+        texts: the learner's sources.
+    """
+    changed, kernels = forbid(), TorchKernels()
     try:
+        if changed and any(MENTIONED.search(text) for text in texts):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that a kernel is being replaced is the point
+                refuse_operations(kernels)
         yield
     finally:
-        for owner, name, original in allowed:
-            setattr(owner, name, original)
+        kernels.withdraw()
+        for owner, name, former in changed:
+            setattr(owner, name, former)
+
+
+@cache
+def _entrances() -> list[tuple[Any, str, Callable[..., Any]]]:
+    """Owner, name and stand-in of each entrance that this torch has."""
+    of_layers = [f"torch.nn.grad.{name}" for name in vars(torch.nn.grad) if name.endswith(("_input", "_weight"))]
+    stand_ins: dict[str, Callable[..., Any]] = {name: refusing(name) for name in (*FUNCTIONS, *of_layers)}
+    stand_ins |= {name: _making(refusing(name)) for name in TRANSFORMS}
+    stand_ins |= dict.fromkeys(INNER, refuse)
+    places = ((_owner(name.rpartition(".")[0]), name.rpartition(".")[2], made) for name, made in stand_ins.items())
+    return [(owner, name, made) for owner, name, made in places if owner is not None and name in vars(owner)]
+
+
+def _making(function: Callable[..., NoReturn]) -> Callable[..., Any]:
+    return lambda *_args, **_kwargs: function
+
+
+def _owner(name: str) -> Any:
+    """The module or class of this name, if there is one."""
+    if name == "torch.Tensor":
+        return torch.Tensor
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def _road(frame: types.FrameType | None, *, only_public: bool = False) -> str:
+    """The function of torch that learner code called, as it is called in public where that is known."""
+    names: list[tuple[str, bool]] = []
+    while frame is not None and (module := str(frame.f_globals.get("__name__"))).partition(".")[0] == "torch":
+        names.insert(0, public_name(module, frame.f_code.co_qualname))
+        frame = frame.f_back
+    public = [name for name, is_public in names if is_public]
+    return next(iter(public or ([] if only_public else [name for name, _ in names])), "")
+
+
+def public_name(module: str, qualname: str) -> tuple[str, bool]:
+    """The name of a function of torch for a reader, and whether it is a public one."""
+    parts = [part for part in qualname.partition(".<locals>")[0].split(".") if not part.startswith("__")]
+    for private, public in PUBLIC.items():
+        if f"{module}.".startswith(f"{private}.") and parts and hasattr(sys.modules[public], parts[0]):
+            module = public
+    name = ".".join([module, *parts])
+    return name, not any(part.startswith("_") for part in name.split("."))

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import torch.jit
 
-from .no_autograd import refuse
+from .no_autograd import refusing
 
 
 def settle() -> None:
@@ -19,7 +19,8 @@ def settle() -> None:
         vars(device).update(manual_seed=_ignore, manual_seed_all=_ignore)
     vars(torch).update(compile=_leave)
     vars(torch.jit).update(script=_leave, trace=_leave)
-    torch.autograd.gradcheck = torch.autograd.gradgradcheck = refuse
+    for name in ("gradcheck", "gradgradcheck"):
+        setattr(torch.autograd, name, refusing(f"torch.autograd.{name}"))
 
 
 def reset() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import operator
+import re
 import sys
 import types
 import warnings
@@ -31,7 +32,7 @@ zlib zoneinfo _strptime _pydecimal
 numpy numpy.char numpy.core numpy.ctypeslib numpy.fft numpy.lib.stride_tricks numpy.linalg numpy.ma numpy.polynomial
 numpy.random numpy.rec numpy.strings numpy.testing numpy.typing
 torch torch.distributions torch.fft torch.func torch.linalg torch.nn torch.nn.functional torch.nn.init torch.nn.utils
-torch.optim torch.special torch.testing torch.utils._device torch.utils.data typing_extensions
+torch.optim torch.special torch.testing torch.utils._device torch.utils.checkpoint torch.utils.data typing_extensions
 """.split()
 
 CALLS = """
@@ -85,17 +86,29 @@ def _leave_out_the_compiler() -> None:
     _stand_in("torch._dynamo", disable=lambda function, *_args, **_options: function, graph_break=lambda: None)
     _stand_in(
         "torch.fx.experimental.symbolic_shapes",
-        **dict.fromkeys(("guard_or_false", "guard_or_true", "expect_true", "statically_known_true"), bool),
-        guarding_hint_or_throw=int, sym_eq=operator.eq,
-        sym_and=lambda *every: all(every), sym_or=lambda *some: any(some),
-        has_guarding_hint=lambda _size: True, is_nested_int=lambda _size: False,
-        free_unbacked_symbols=lambda _value: set(),
+        sym_eq=operator.eq, sym_and=lambda *every: all(every), sym_or=lambda *some: any(some),
+        definitely_false=operator.not_, has_hint=lambda _size: True, has_guarding_hint=lambda _size: True,
+        free_symbols=lambda _value: set(), free_unbacked_symbols=lambda _value: set(),
     )  # fmt: skip
     sys.modules["sympy"] = sys.modules["mpmath"] = None  # type: ignore[assignment]
     vars(importlib.import_module("torch.testing._comparison"))["_HAS_DTENSOR"] = False
 
 
 def _stand_in(name: str, **names: Callable[..., object]) -> None:
+    """Put a module with these names in the place of one; each version of torch asks for some others as well."""
     module = types.ModuleType(name)
-    module.__dict__.update(names)
+    module.__dict__.update(names, __getattr__=_answer)
     sys.modules.setdefault(name, module)
+
+
+def _answer(name: str) -> Callable[..., object]:
+    """Return what a function of this name does where sizes are plain numbers: a hint is the size itself.
+
+    Raises:
+        AttributeError: it is no question about a size.
+    """
+    if re.match(r"_?(is|has)_", name):
+        return lambda *_sizes: False
+    if re.match(r"_?(guard|expect|definitely|statically|optimization|hint|constrain)", name):
+        return lambda size, *_more, **_options: size
+    raise AttributeError(name)

@@ -28,7 +28,7 @@ MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 CALLS: Mapping[str, tuple[int, int]] = {
     # its result, and the descriptors it was given
     "read": (0, 63), "write": (1, 64), "writev": (20, 66), "close": (3, 57), "fstat": (5, 80), "lseek": (8, 62),
-    # memory: never `mremap` or `mprotect`, which bring code back that was overwritten, or make memory of code
+    # memory: never `mremap` or `mprotect`, which make code of memory, and memory that no limit counts of code
     "munmap": (11, 215), "brk": (12, 214),
     # its own signals and timers
     "rt_sigaction": (13, 134), "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139), "sigaltstack": (131, 132),
@@ -67,7 +67,7 @@ OWN_CLOCK = Only(0, (0,), ALL - 15)  # those of other processes have numbers tha
 FILTERED: Mapping[str, Filtered] = {
     # what counts as the process's own data: shared memory does not, nor do stacks
     "mmap": Filtered((9, 222), (Only(2, (0,), PROT_EXEC), Only(3, (MAP_PRIVATE,), MAP_TYPE | MAP_GROWSDOWN))),
-    "madvise": Filtered((28, 233), (Only(2, (14, 15)),)),  # HUGEPAGE, NOHUGEPAGE; never DONTNEED, which restores code
+    "madvise": Filtered((28, 233), (Only(2, (14, 15)),)),  # HUGEPAGE, NOHUGEPAGE: allocators ask for no more than these
     "futex": Filtered((202, 98), (Only(1, (0, 1, 9, 10), ALL & ~(128 | 256)),)),  # plain waiting and waking
     "fcntl": Filtered((72, 25), (Only(1, (1, 2, 3)),)),  # F_GETFD, F_SETFD, F_GETFL; never F_SETOWN, F_SETSIG, F_SETFL
     "ioctl": Filtered((16, 29), (Only(1, (0x5401, 0x5451)),)),  # TCGETS (isatty), FIOCLEX

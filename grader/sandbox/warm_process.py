@@ -233,7 +233,5 @@ def how_it_ended(code: int) -> str:
     """An exit code in words, or the number of a signal, which is below zero."""
     if code >= 0:
         return f"the process ended itself with exit code {code}"
-    if code == -signal.SIGILL:
-        return "the process was ended by SIGILL: what differentiates in torch is not there in graded runs"
     names = {number.value: number.name for number in signal.Signals}
     return f"the process was ended by {names.get(-code, f'signal {-code}')}"

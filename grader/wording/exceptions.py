@@ -29,7 +29,7 @@ def diagnose_error(
     others = {
         "timeout": ("timeout", f"it was still running after {time_limit:g} seconds{where}"),
         "memory": ("memory", f"it asked for more memory than it may use{where}"),
-        "autograd": ("used-autograd", DIFFERENTIATES.format(where)),
+        "autograd": ("used-autograd", f"{_one_line(error.message)}{where}"),
         "exit": ("crash", f"it ended the whole program ({error.type}){where}"),
         "syntax": ("syntax-error", f"Python cannot read the {read}: {error.message}{where}"),
         "absent": ("error", f"{_one_line(error.message)}{where}"),

@@ -55,7 +55,7 @@ weaker = pytest.mark.parametrize("isolation", WEAKER)
 
 @pytest.mark.parametrize(("isolation", "name"), REST)
 def test_an_attack_ends_as_stated_and_changes_nothing(name: str, isolated: Worker, precious: Path) -> None:
-    assert_harmless(name, isolated, precious)
+    assert_harmless(*ATTACKS[name], isolated, precious)
 
 
 @weaker
@@ -223,7 +223,7 @@ def test_what_was_graded_without_isolation_is_graded_again(course: Course, tmp_p
 def test_of_the_user(name: str, isolated: Worker, precious: Path) -> None:
     """Run by an unprivileged user, below: what an attack comes to may depend on who grades."""
     if os.geteuid() != 0:
-        assert_harmless(name, isolated, precious)
+        assert_harmless(*ATTACKS[name], isolated, precious)
 
 
 def view_for_everybody() -> list[str]:

@@ -7,23 +7,44 @@ import subprocess
 import sys
 
 import pytest
-from autograd_roads import ABSENT, ACCEPTED, ROADS
-from test_autograd_removal import ENVIRONMENT, HERE, REFUSED, SABOTAGED, UNTESTED, forked, found_by, source
+import torch
+from autograd_roads import ABSENT, ACCEPTED, BY_POINTER, LATER, ROADS
+from conftest import make_job
+from probes import PATIENT, observed
+from test_autograd_removal import ENVIRONMENT, HERE, X, forked, found_by, source
 from test_every_isolation import STRICT
 
-from grader.child.autograd_removal import TESTED
 from grader.sandbox.worker import Worker
+from grader.source.autograd_use import autograd_use
 
 
 def test_a_gradient_would_come_by_every_road() -> None:
     """A road that leads nowhere even with autograd would test nothing."""
-    found = forked("plain", {name: source(body) for name, body in ROADS.items()})
-    assert {road: outcome for road, outcome in found.items() if outcome != "right"} == {}
+    found = forked("plain", {name: source(body) for name, body in {**ROADS, **BY_POINTER}.items()})
+    lead_nowhere = {road: outcome for road, outcome in found.items() if outcome != "right"}
+    assert lead_nowhere.keys() <= (LATER if torch.__version__ < "2.13" else set()), lead_nowhere
 
 
 @pytest.mark.parametrize("isolation", STRICT)
 def test_no_gradient_comes_by_any_road(isolated: Worker) -> None:
     assert found_by({**ROADS, **ABSENT, **ACCEPTED}, isolated) == set(ACCEPTED)
+
+
+@pytest.mark.parametrize("isolation", STRICT[:1])
+def test_every_road_is_named(isolated: Worker) -> None:
+    """By the child that refuses it, or by the source; what is imported or started is refused as everywhere."""
+    unnamed = {}
+    for name, body in {**ROADS, **ABSENT}.items():
+        reply = isolated.run(make_job(source(body), {"x": X}, function="answer", time_limit=PATIENT), PATIENT)
+        error = observed(reply).facts.calls[0].error if reply.frame is not None else None
+        refused = error is not None and (
+            (error.kind == "autograd" and " is switched off here: " in error.message)
+            or error.kind == "absent"
+            or "no files, no network, no processes and no threads" in error.message
+        )
+        if not refused and autograd_use([source(body)], "answer") is None:
+            unnamed[name] = (reply.end, error)
+    assert unnamed == {}
 
 
 def digests(mode: str) -> dict[str, str]:
@@ -44,35 +65,3 @@ def test_honest_operations_give_the_same_bits_at_the_same_cost() -> None:
     plain, removed = digests("plain"), digests("removed")
     assert len(plain) > 180
     assert {name: (plain[name], removed[name]) for name in plain if plain[name] != removed[name]} == {}
-
-
-EVERY_END = """
-import collections, ctypes, os, signal
-import torch
-from grader.child.autograd_removal import COMPILED, LIBRARY
-from grader.child.machine_code import ILLEGAL, ends_by, functions, overwrite
-found = functions(LIBRARY, COMPILED)
-before = [ctypes.string_at(address, size) for address, size, _ in found.tolist()]
-overwrite(found)
-gone = bytes([ILLEGAL[os.uname().machine]])
-after = {ctypes.string_at(address, size).strip(gone) for address, size, _ in found.tolist()}
-ends = collections.Counter(ends_by(address) for address in found[::101, 0].tolist())
-print(len(before) > 10_000, after == {b""}, set(ends) == {signal.SIGILL})
-"""
-
-
-def test_of_every_function_that_differentiates_nothing_is_left() -> None:
-    """All of their bytes are overwritten, and who calls one dies: of each hundred functions one is called."""
-    assert forked("said", {"it": EVERY_END})["it"] == "True True True\n"
-
-
-def test_a_removal_that_cannot_be_trusted_is_refused() -> None:
-    """An untested torch is named, and so are the versions that were tested; what is still there is found."""
-    untested = {f"torch.__version__ = {version!r}": version for version in UNTESTED}
-    said = forked("said", {line: REFUSED.format(line=line) for line in (*untested, *SABOTAGED)})
-    for line, version in untested.items():
-        assert said[line].startswith(
-            f"graded runs were tested with torch {', '.join(TESTED)}, and this is torch {version}"
-        )
-    for line, why in SABOTAGED.items():
-        assert why in said[line], (line, said[line])
