@@ -32,6 +32,7 @@ REPEATS = 5
 CHECKS = 50
 ENDLESS = ("while True: pass", "time.sleep(600)", "while True: inp = inp.repeat(2)")
 SAVES = 10
+UNITS_OF_OTHERS, TURNS = 10, 15
 STUDENTS = 600
 UNIT_STUDENTS = 120
 FEW, CROWD = 200, 10_000
@@ -138,6 +139,22 @@ def without_torch(course: Path) -> list[Row]:
         at_most("`handgrad --help`", shown, 0.5, "s"),
         at_most("`pytest --collect-only exercises/`", collected, 0.5, "s"),
     ]
+
+
+def beside_others(course: Path) -> list[Row]:
+    """What pytest's own users wait for, in a project laid out as a course is, because handgrad is installed."""
+    del course
+    with tempfile.TemporaryDirectory() as folder:
+        for unit in range(1, UNITS_OF_OTHERS + 1):
+            path = Path(folder, "exercises", f"{unit:02}_unit", f"test_{unit}.py")
+            path.parent.mkdir(parents=True)
+            path.write_text("import pytest\n@pytest.mark.parametrize('i', range(100))\ndef test_ok(i): pass\n")
+        Path(folder, "course.yaml").write_text("course: Biology\nunits: 12\n")
+        here, without = ([*PYTEST, *options, "exercises"] for options in ((), ("-p", "no:handgrad")))
+        pairs = [(seconds(here, Path(folder)), seconds(without, Path(folder))) for _ in range(TURNS)]
+    fastest = [min(times) for times in zip(*pairs, strict=True)]
+    what = f"what handgrad's plugin adds to {100 * UNITS_OF_OTHERS} tests of another project"
+    return [at_most(what, 1000 * (fastest[0] - fastest[1]), 20, "ms")]
 
 
 def warm_check(course: Path) -> list[Row]:
@@ -399,6 +416,7 @@ PARTS: dict[str, Callable[[Path], list[Row]]] = {
     "report": reported,
     "cluster": clustered,
     "no-torch": without_torch,
+    "beside": beside_others,
 }
 
 
@@ -439,6 +457,7 @@ Made by `python benchmarks/run.py --write`, on {where}.
   coordinator have none of their own. Rates are from the first result to the last, {ROUNDS} rounds in turn; the median.
   What a very large class costs is measured by `python benchmarks/plan.py`.
 - What must not import torch is given in seconds: medians of {REPEATS} rounds.
+- Another project's tests run with our plugin and without it, {TURNS} rounds in turn; the fastest of each.
 
 How many wrong submissions are named rightly is measured by `python benchmarks/naming.py`, which takes units, such as
 `python benchmarks/naming.py 04_linear`.

@@ -428,7 +428,7 @@ def closing(lines: list[str]) -> list[str]:
     return lines[next(i for i, line in enumerate(lines) if " progress " in line) : -1]
 
 
-BROKEN = ["a: [\n", None]  # what is added to a course file, or it is not there
+BROKEN = ["a: [\n", "\tunits:\n"]  # what is added to a course file
 POISON = "raise SystemExit('torch was imported while collecting')\n"
 
 
@@ -470,17 +470,6 @@ def test_ordinary_tests_start_no_worker_and_get_no_bars(run: Run, course: Course
     assert "progress" not in str(result.stdout)
 
 
-def test_a_folder_called_exercises_that_is_no_course_is_pytests_own(
-    pytester: pytest.Pytester, kept: KeptWorker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Somebody else's project, on a machine where handgrad is installed."""
-    for name in ("exercises", "exercises/unit"):
-        (pytester.path / name).mkdir()
-        (pytester.path / name / f"test_{name[-4:]}.py").write_text("def test_ok(): pass\n")
-    pytester.runpytest_inprocess("exercises").assert_outcomes(passed=2)
-    assert kept.starts == 0
-
-
 def test_a_stray_file_is_named_and_left_alone(run: Run, course: Course) -> None:
     (course.root / "exercises/06_losses/scratch.py").write_text("1 / 0\n")
     result = run("exercises/06_losses")
@@ -504,23 +493,33 @@ def test_a_missing_stub_is_to_do_and_says_how_to_get_it_back(run: Run, course: C
 
 
 @pytest.mark.parametrize("change", BROKEN)
-def test_a_broken_or_missing_course_file_is_one_sentence(course: Course, change: str | None) -> None:
-    assert_one_sentence_on_the_course_file(course, change)
+def test_a_broken_course_file_is_one_sentence(course: Course, change: str) -> None:
+    assert_one_sentence_on_the_course_file(course, change, "exercises/")
 
 
-def assert_one_sentence_on_the_course_file(course: Course, change: str | None, *options: str) -> None:
-    """A course file that is missing or broken is told as such, and is wrong usage."""
+def assert_one_sentence_on_the_course_file(course: Course, change: str, *arguments: str) -> None:
+    """A course file that is broken is told as such, and is wrong usage."""
     file = course.root / "course.yaml"
-    if change is None:
-        file.unlink()
-    else:
-        file.write_text(file.read_text() + change)
-    done = in_a_process("exercises/", *options, cwd=course.root)
+    file.write_text(file.read_text() + change)
+    done = in_a_process(*arguments, cwd=course.root)
     assert done.returncode == 2
     text = done.stdout + done.stderr
-    assert ("There is no course.yaml in" if change is None else f"{file}, line ") in text
-    assert not re.search("Traceback|pytest_plugin|INTERNALERROR", text)
-    assert "_pytest.outcomes.Exit" not in text
+    assert f"{file}, line " in text
+    assert not re.search("Traceback|pytest_course|INTERNALERROR", text)
+
+
+def test_a_broken_course_file_is_one_sentence_where_the_course_was_not_named(course: Course) -> None:
+    assert_one_sentence_on_the_course_file(course, BROKEN[0], ".")
+
+
+def test_a_learners_folder_without_its_course_file_is_told_so(run: Run, course: Course) -> None:
+    """Progress is there, so that it has been a course; without that pytest is left as it is."""
+    (course.root / "course.yaml").unlink()
+    for is_known in (False, True):
+        result = run("exercises/")
+        assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+        assert any(line.startswith("handgrad: there is no course in") for line in result.outlines) == is_known
+        (course.root / ".handgrad").mkdir(exist_ok=True)
 
 
 def test_a_declaration_that_fails_when_run_names_its_spec(
@@ -543,7 +542,7 @@ def test_a_worker_that_cannot_be_started_is_exit_three_and_one_sentence(course: 
     done = in_a_process(LIN, cwd=course.root, HANDGRAD_WORKER="thread")
     assert done.returncode == 3
     assert "HANDGRAD_WORKER=spawn" in done.stdout + done.stderr
-    assert not re.search("Traceback|INTERNALERROR|pytest_plugin", done.stdout + done.stderr)
+    assert not re.search("Traceback|INTERNALERROR|pytest_course", done.stdout + done.stderr)
 
 
 def test_an_infrastructure_error_is_exit_three_and_no_pass(

@@ -38,6 +38,7 @@ class Sitting:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.worker: Worker | None = None
+        self.is_broken = False
         self.expected: list[CourseExercise] = []
         self.seen: dict[str, ExerciseResult] = {}
         self.shown: dict[tuple[str, str], str] = {}

@@ -1,267 +1,73 @@
-"""`pytest exercises/`: every answer of every exercise file is a test item, in teaching order.
+"""The plugin that pytest loads wherever handgrad is installed: beside other projects it does nothing.
 
-Collecting reads course.yaml and the specs, never torch; learner files are not imported here at all, they run in
-a worker process that starts while pytest collects.
+It looks for a `course.yaml` of handgrad's around what pytest was asked for and what it collects. Where there is one,
+`pytest_course` is imported and registered, which does the work; elsewhere nothing else of handgrad is even imported but
+`pytest_folders`.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Generator, Iterator
-from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from .pytest_items import AnswerItem, ExerciseFile, Report, Sitting
-from .pytest_screen import fold_units, missing_stub, summarise
-
-SITTINGS = pytest.StashKey[dict[Path, Sitting]]()
-EXERCISES, COURSE, QUIZ = "exercises", "course.yaml", "quiz.yaml"
+from .pytest_folders import COURSE, STATE, exercises_folder, holds_course, is_taken, named_path
 
 
-def _sitting(config: pytest.Config, root: Path) -> Sitting:
-    return config.stash.setdefault(SITTINGS, {}).setdefault(root, Sitting(root))
+def course_plugin(config: pytest.Config) -> ModuleType:
+    """Import the plugin that checks exercises, have pytest call its hooks from now on, and return it."""
+    from . import pytest_course
 
-
-def _sittings(config: pytest.Config) -> list[Sitting]:
-    return list(config.stash.get(SITTINGS, {}).values())
-
-
-def _path(config: pytest.Config, argument: str) -> Path:
-    return (config.invocation_params.dir / argument.split("::")[0]).resolve()
-
-
-def _exercises_folder(path: Path) -> Path | None:
-    """The folder of exercises that a path lies in: `exercises/`, with numbered units in it."""
-    for folder in (path, *path.parents):
-        if folder.name == EXERCISES and any(folder.glob("[0-9][0-9]_*")):
-            return folder
-    return None
+    if not config.pluginmanager.is_registered(pytest_course):
+        config.pluginmanager.register(pytest_course, "handgrad-course")
+    return pytest_course
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Check what was asked for before pytest does: one sentence and an exit code for whatever cannot be."""
-    from grader.errors import HandgradError
-
-    if config.option.help or config.option.version:
+    """Have what was asked for checked before pytest does, if any of it belongs to a course."""
+    if config.option.help or config.option.version or not any(_asked_for(config)):
         return None
-    try:
-        for argument in config.args:
-            path = _path(config, argument)
-            if (folder := _exercises_folder(path)) is not None:
-                _open(config, folder, argument)
-            elif not path.exists():
-                _expect_no_id(config, argument)
-    except HandgradError as error:
-        pytest_unconfigure(config)  # pytest does not: it never began
-        print(f"handgrad: {error}", file=sys.stderr)
-        return error.exit_code
-    return None
+    code: int | None = course_plugin(config).check_arguments(config)
+    return code
 
 
-def _open(config: pytest.Config, folder: Path, argument: str) -> None:
-    """Start the worker, open the course, and see whether it has what the argument names.
-
-    A quiz alone needs no worker.
-    """
-    from grader.errors import CourseError
-
-    if not (folder.parent / COURSE).is_file():
-        says = f"There is no course.yaml in {folder.parent}: put it back, or make one with: handgrad init my-course"
-        raise CourseError(says)
-    sitting = _sitting(config, folder.parent)
-    controls_others = bool(getattr(config.option, "numprocesses", None)) and not hasattr(config, "workerinput")
-    is_quiz = _path(config, argument).name == QUIZ
-    if sitting.worker is None and not (is_quiz or config.option.collectonly or controls_others):
-        from grader.sandbox.worker import start_worker
-
-        sitting.worker = start_worker("none")
-    _expect(sitting, _path(config, argument), argument)
-
-
-def _expect(sitting: Sitting, path: Path, argument: str) -> None:
-    from grader.errors import UsageError
-
-    asked = [e for e in sitting.course.exercises if path == e.path or path in e.path.parents]
-    if not asked and not path.exists():
-        raise UsageError(missing_stub(sitting.course.find(argument)))
-    if not asked and _is_taken(path):
-        raise UsageError(f"{path.name} in {path.parent.name} is no exercise of this course. See them: handgrad list")
-    for exercise in asked:
-        names = exercise.answer_names
-        wanted = argument.split("::")[1] if "::" in argument else names[0]
-        if path == exercise.path and not path.exists():
-            raise UsageError(missing_stub(exercise))
-        if wanted not in names:
-            raise UsageError(f"{exercise.file} has no answer {wanted!r}; it has {', '.join(names)}.")
-
-
-def _expect_no_id(config: pytest.Config, argument: str) -> None:
-    """pytest takes paths: where somebody names an exercise or a unit, say which path that is."""
-    from grader.course import find_root, load_course
-    from grader.errors import UsageError
-
-    root = find_root(config.invocation_params.dir)
-    named = argument.split("::")[0]
-    for exercise in () if root is None else load_course(root).exercises:
-        path = {exercise.id: exercise.path, exercise.unit: exercise.path.parent}.get(named)
-        if path is not None:
-            raise UsageError(f"pytest takes a path: name {os.path.relpath(path, config.invocation_params.dir)}")
-
-
-def _is_taken(path: Path) -> bool:
-    """Whether pytest leaves a file in a unit's folder to this plugin."""
-    return path.parent.parent.name == EXERCISES and (path.suffix == ".py" or path.name == QUIZ)
+def _asked_for(config: pytest.Config) -> Iterator[bool]:
+    """Whether each argument lies in a course's exercises, is a course, or is no path but is typed in a course."""
+    for argument in config.args:
+        path = named_path(config, argument)
+        if (folder := exercises_folder(path)) is not None:
+            yield holds_course(config, folder.parent)
+        elif os.path.exists(path):
+            yield holds_course(config, path)
+        else:
+            here = config.invocation_params.dir
+            yield any(holds_course(config, folder) for folder in (here, *here.parents))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[None, Any, Any]:
-    """Take exercise files out of the hands of every other collector: they are never imported here."""
+    """Take a course's exercise files out of the hands of every other collector: they are never imported here."""
     collected = yield
-    root = file_path.parent.parent.parent
-    if not _is_taken(file_path) or not (root / COURSE).is_file():
-        return collected
-    sitting = _sitting(parent.config, root)
-    exercise = sitting.course.exercise_at(file_path)
-    if exercise is None:
-        sitting.strays.append(file_path)
-        return []
-    return [ExerciseFile.of(parent, sitting, exercise)]
+    if is_taken(str(file_path)) and holds_course(parent.config, file_path.parent.parent.parent):
+        return course_plugin(parent.config).collectors(parent, file_path)
+    return collected
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add items for exercise files that are missing, and put all exercises in teaching order."""
-    for sitting in _sittings(config):
-        items += _missing(session, config, sitting)
-    places = [i for i, item in enumerate(items) if isinstance(item, AnswerItem)]
-    ordered = sorted((items[i] for i in places), key=_teaching_order)
-    for place, item in zip(places, ordered, strict=True):
-        items[place] = item
+def pytest_report_from_serializable(config: pytest.Config, data: dict[str, Any]) -> None:
+    """Get ready for the report on an answer that a process of pytest-xdist found where this one did not look."""
+    if "handgrad" in data:
+        course_plugin(config)
 
 
-def _teaching_order(item: pytest.Item) -> tuple[str, int]:
-    assert isinstance(item, AnswerItem)
-    return str(item.parent.sitting.root), item.parent.sitting.course.exercises.index(item.parent.exercise)
-
-
-def _missing(session: pytest.Session, config: pytest.Config, sitting: Sitting) -> Iterator[pytest.Item]:
-    """Answers whose file is not there, or is no file, below the folders asked for."""
-    folders = [_path(config, argument) for argument in config.args if "::" not in argument]
-    for exercise in sitting.course.exercises:
-        asked_for = any(folder == exercise.path or folder in exercise.path.parents for folder in folders)
-        if asked_for and not exercise.path.is_file():
-            yield from ExerciseFile.of(session, sitting, exercise).collect()
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Fold the lines of what is to do, drop plugins of no use here, and tell which files will be checked."""
-    _drop_plugins(session)
-    if not hasattr(session.config, "workerinput"):  # a process of pytest-xdist is given files one by one
-        for file in dict.fromkeys(item.parent for item in session.items if isinstance(item, AnswerItem)):
-            file.sitting.expected.append(file.exercise)
-    fold_units(session, {_path(session.config, argument) for argument in session.config.args})
-
-
-def _drop_plugins(session: pytest.Session) -> None:
-    """Where only exercises run, hypothesis's plugin would import all of it at the end, and no log record is made."""
-    config = session.config
-    if not all(isinstance(item, AnswerItem) for item in session.items):
-        return
-    logs = config.option.log_file or config.option.log_cli_level or config.getini("log_cli")
-    unused = ([] if logs else ["logging-plugin"]) + ([] if "hypothesis" in sys.modules else ["hypothesispytest"])
-    for name in filter(config.pluginmanager.has_plugin, unused):
-        config.pluginmanager.unregister(name=name)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Attach the result, so that it also travels from an xdist worker to the controller."""
-    report = yield
-    if isinstance(item, AnswerItem) and call.when == "call" and "result" in vars(item.parent):
-        from .progress import is_attempted
-
-        report.handgrad = {
-            "root": str(item.parent.sitting.root),
-            "answer": item.name,
-            "status": item.answer.status,
-            "attempted": is_attempted(item.parent.result),
-            "exercise": item.parent.result.record,
-            "made_from": item.parent.result.made_from,
-        }
-        if item.answer.status == "todo":  # skipped, and so no failure to whoever counts these; the exit code is still 1
-            report.outcome, report.longrepr = "skipped", (str(item.path), item.line + 1, item.answer.message)
-        item.user_properties += [("exercise", item.parent.exercise.id), ("status", item.answer.status)]
-        if item.parent.result.printed.strip() and item.config.option.capture != "no":
-            report.sections.append(("your code printed", item.parent.result.printed))
-    return report
-
-
-def pytest_report_teststatus(report: Any) -> Any:
-    """TODO is a status of its own: not a pass, and not yet a failure."""
-    found = getattr(report, "handgrad", {})
-    if found.get("status") != "todo":
-        return None
-    if found.get("counted"):  # in its unit's line
-        return "todo", "", ("TODO", {})
-    return "todo", "T", ("TODO", {"yellow": True})
-
-
-class Recorder:
-    """Collects results in the process that reports, and words there what arrived from an xdist worker as text."""
-
-    def __init__(self, session: pytest.Session) -> None:
-        self.session, self.config = session, session.config
-
-    def _count_todo(self) -> None:
-        """What is skipped as it is to do is no failure, but the exit code is 1, and `-x` stops at it."""
-        self.session.testsfailed += 1
-        if 0 < (self.config.option.maxfail or 0) <= self.session.testsfailed:
-            self.session.shouldfail = f"stopping at answer {self.session.testsfailed} that is not right yet"
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        from grader.results import exercise_from_json
-
-        if found := getattr(report, "handgrad", None):
-            sitting = _sitting(self.config, Path(found["root"]))
-            result = replace(exercise_from_json(found["exercise"]), made_from=found["made_from"])
-            sitting.seen[result.id] = result
-            if found["status"] == "todo":
-                self._count_todo()
-            if isinstance(report.longrepr, str):
-                answer = next(answer for answer in result.answers if answer.name == found["answer"])
-                report.longrepr = Report(sitting, sitting.course.find(result.id), answer)
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    if not hasattr(session.config, "workerinput"):
-        session.config.pluginmanager.register(Recorder(session), "handgrad-recorder")
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """An error of the grader itself is exit code 3; by now a report as JUnit XML is written."""
-    results = [result for sitting in _sittings(session.config) for result in sitting.seen.values()]
-    if any(result.status == "error" for result in results):
-        session.exitstatus = 3
-    if getattr(session.config.option, "xmlpath", None) and not hasattr(session.config, "workerinput"):
-        from .pytest_junit import rewrite
-
-        rewrite(Path(os.path.expanduser(os.path.expandvars(session.config.option.xmlpath))).absolute())
-
-
-def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
-    """A progress bar for each unit touched, and the next thing to do."""
-    for sitting in _sittings(config):
-        if sitting.seen or sitting.strays:
-            summarise(terminalreporter, exitstatus, sitting)
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    for sitting in _sittings(config):
-        sitting.close()
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say what is amiss in a folder that has been a course: the learner's progress is there."""
+    folders = {exercises_folder(named_path(config, argument)) for argument in config.args}
+    roots = sorted(folder.parent for folder in folders if folder is not None)
+    lost = [root for root in roots if os.path.isdir(root / STATE) and not holds_course(config, root)]
+    return [f"handgrad: there is no course in {root}/{COURSE}: put it back, or run: handgrad init new" for root in lost]

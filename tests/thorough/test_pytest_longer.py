@@ -77,8 +77,9 @@ def test_names_in_junit_xml_are_unique(run: Run, course: Course, options: tuple[
 
 
 @pytest.mark.parametrize("change", BROKEN)
-def test_a_broken_or_missing_course_file_is_one_sentence_with_xdist_too(course: Course, change: str | None) -> None:
-    assert_one_sentence_on_the_course_file(course, change, "-n", "1")
+@pytest.mark.parametrize("named", ["exercises/", "."])
+def test_a_broken_course_file_is_one_sentence_with_xdist_too(course: Course, change: str, named: str) -> None:
+    assert_one_sentence_on_the_course_file(course, change, named, "-n", "1")
 
 
 def nothing_of(unit: str, course: Course) -> str:
@@ -129,7 +130,7 @@ def test_a_spec_that_cannot_be_read_fails_the_run_with_xdist_too(course: Course)
     spec.write_text(spec.read_text() + "\nbroken(\n")
     done = in_a_process("exercises/04_linear", "-n", "1", cwd=course.root)
     assert done.returncode == 2
-    assert "pytest_plugin.py" not in done.stdout
+    assert "pytest_course.py" not in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_no_traceback_style_shows_the_grader(run: Run, course: Course, style: st
     write(course, "lin_grad", MEAN)
     text = str(run(LIN, f"--tb={style}").stdout)
     assert "mean-for-sum: every entry" in text
-    assert not re.search(r"namespace\(|pytest_plugin|NotYet|Traceback", text)
+    assert not re.search(r"namespace\(|pytest_course|NotYet|Traceback", text)
 
 
 def test_last_failed_runs_what_is_wrong_and_not_what_is_to_do(run: Run, course: Course) -> None:
@@ -195,7 +196,7 @@ def test_a_spec_that_cannot_be_read_is_one_sentence(run: Run, course: Course, ar
     text = str(result.stdout) + str(result.stderr)
     assert result.ret == 2
     assert text.count(f"{spec}, line ") == 1
-    assert "pytest_plugin.py" not in text
+    assert "pytest_course.py" not in text
 
 
 def test_ordinary_tests_beside_exercises_are_left_as_they_are(run: Run, course: Course) -> None:

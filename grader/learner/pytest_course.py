@@ -1,0 +1,259 @@
+"""`pytest exercises/`: every answer of every exercise file is a test item, in teaching order.
+
+Collecting reads course.yaml and the specs, never torch; learner files are not imported here at all, they run in
+a worker process that starts while pytest collects. `pytest_plugin` registers this plugin where there is a course.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .pytest_folders import QUIZ, exercises_folder, holds_course, is_taken, named_path
+from .pytest_items import AnswerItem, ExerciseFile, Report, Sitting
+from .pytest_screen import fold_units, missing_stub, summarise
+
+SITTINGS = pytest.StashKey[dict[Path, Sitting]]()
+
+
+def _sitting(config: pytest.Config, root: Path) -> Sitting:
+    return config.stash.setdefault(SITTINGS, {}).setdefault(root, Sitting(root))
+
+
+def _sittings(config: pytest.Config) -> list[Sitting]:
+    return list(config.stash.get(SITTINGS, {}).values())
+
+
+def check_arguments(config: pytest.Config) -> int | None:
+    """Check what was asked for before pytest does.
+
+    Returns:
+        the exit code where it cannot be had, after one sentence that says why; `None` where pytest can go on.
+    """
+    from grader.errors import HandgradError
+
+    try:
+        for argument in config.args:
+            path = named_path(config, argument)
+            folder = exercises_folder(path)
+            if folder is not None and holds_course(config, folder.parent):
+                _open(config, folder.parent, argument)
+            elif folder is None and holds_course(config, path):
+                _expect(_sitting(config, path), path, argument)
+            elif folder is None and not os.path.exists(path):
+                _expect_no_id(config, argument)
+    except HandgradError as error:
+        pytest_unconfigure(config)  # pytest does not: it never began
+        print(f"handgrad: {error}", file=sys.stderr)
+        return error.exit_code
+    return None
+
+
+def _open(config: pytest.Config, root: Path, argument: str) -> None:
+    """Start the worker, open the course, and see whether it has what the argument names.
+
+    A quiz alone needs no worker.
+    """
+    sitting = _sitting(config, root)
+    path = named_path(config, argument)
+    controls_others = bool(getattr(config.option, "numprocesses", None)) and not hasattr(config, "workerinput")
+    if sitting.worker is None and not (path.name == QUIZ or config.option.collectonly or controls_others):
+        from grader.sandbox.worker import start_worker
+
+        sitting.worker = start_worker("none")
+    _expect(sitting, path, argument)
+
+
+def _expect(sitting: Sitting, path: Path, argument: str) -> None:
+    from grader.errors import UsageError
+
+    asked = [e for e in sitting.course.exercises if path == e.path or path in e.path.parents]
+    if not asked and not path.exists():
+        raise UsageError(missing_stub(sitting.course.find(argument)))
+    if not asked and is_taken(str(path)):
+        raise UsageError(f"{path.name} in {path.parent.name} is no exercise of this course. See them: handgrad list")
+    for exercise in asked:
+        names = exercise.answer_names
+        wanted = argument.split("::")[1] if "::" in argument else names[0]
+        if path == exercise.path and not path.exists():
+            raise UsageError(missing_stub(exercise))
+        if wanted not in names:
+            raise UsageError(f"{exercise.file} has no answer {wanted!r}; it has {', '.join(names)}.")
+
+
+def _expect_no_id(config: pytest.Config, argument: str) -> None:
+    """pytest takes paths: where somebody names an exercise or a unit, say which path that is."""
+    from grader.errors import UsageError
+
+    here = config.invocation_params.dir
+    root = next((folder for folder in (here, *here.parents) if holds_course(config, folder)), None)
+    named = argument.split("::")[0]
+    for exercise in () if root is None else _sitting(config, root).course.exercises:
+        path = {exercise.id: exercise.path, exercise.unit: exercise.path.parent}.get(named)
+        if path is not None:
+            raise UsageError(f"pytest takes a path: name {os.path.relpath(path, here)}")
+
+
+def collectors(parent: pytest.Collector, file_path: Path) -> list[ExerciseFile]:
+    """Return the collector of an exercise's or a quiz's file; none for a file that is no exercise, which is noted.
+
+    Raises:
+        CollectError: the course cannot be read; once in a run.
+    """
+    from grader.errors import HandgradError
+
+    sitting = _sitting(parent.config, file_path.parent.parent.parent)
+    if sitting.is_broken:
+        return []
+    try:
+        exercise = sitting.course.exercise_at(file_path)
+    except HandgradError as error:
+        sitting.is_broken = True
+        raise pytest.Collector.CollectError(str(error)) from None
+    if exercise is None:
+        sitting.strays.append(file_path)
+        return []
+    return [ExerciseFile.of(parent, sitting, exercise)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Add items for exercise files that are missing, and put all exercises in teaching order."""
+    for sitting in _sittings(config):
+        if not sitting.is_broken:
+            items += _missing(session, config, sitting)
+    places = [i for i, item in enumerate(items) if isinstance(item, AnswerItem)]
+    ordered = sorted((items[i] for i in places), key=_teaching_order)
+    for place, item in zip(places, ordered, strict=True):
+        items[place] = item
+
+
+def _teaching_order(item: pytest.Item) -> tuple[str, int]:
+    assert isinstance(item, AnswerItem)
+    return str(item.parent.sitting.root), item.parent.sitting.course.exercises.index(item.parent.exercise)
+
+
+def _missing(session: pytest.Session, config: pytest.Config, sitting: Sitting) -> Iterator[pytest.Item]:
+    """Answers whose file is not there, or is no file, below the folders asked for."""
+    folders = [named_path(config, argument) for argument in config.args if "::" not in argument]
+    for exercise in sitting.course.exercises:
+        asked_for = any(folder == exercise.path or folder in exercise.path.parents for folder in folders)
+        if asked_for and not exercise.path.is_file():
+            yield from ExerciseFile.of(session, sitting, exercise).collect()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Fold the lines of what is to do, drop plugins of no use here, and tell which files will be checked."""
+    _drop_plugins(session)
+    if not hasattr(session.config, "workerinput"):  # a process of pytest-xdist is given files one by one
+        for file in dict.fromkeys(item.parent for item in session.items if isinstance(item, AnswerItem)):
+            file.sitting.expected.append(file.exercise)
+    fold_units(session, {named_path(session.config, argument) for argument in session.config.args})
+
+
+def _drop_plugins(session: pytest.Session) -> None:
+    """Where only exercises run, hypothesis's plugin would import all of it at the end, and no log record is made."""
+    config = session.config
+    if not session.items or not all(isinstance(item, AnswerItem) for item in session.items):
+        return
+    logs = config.option.log_file or config.option.log_cli_level or config.getini("log_cli")
+    unused = ([] if logs else ["logging-plugin"]) + ([] if "hypothesis" in sys.modules else ["hypothesispytest"])
+    for name in filter(config.pluginmanager.has_plugin, unused):
+        config.pluginmanager.unregister(name=name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Attach the result, so that it also travels from an xdist worker to the controller."""
+    report = yield
+    if isinstance(item, AnswerItem) and call.when == "call" and "result" in vars(item.parent):
+        from .progress import is_attempted
+
+        report.handgrad = {
+            "root": str(item.parent.sitting.root),
+            "answer": item.name,
+            "status": item.answer.status,
+            "attempted": is_attempted(item.parent.result),
+            "exercise": item.parent.result.record,
+            "made_from": item.parent.result.made_from,
+        }
+        if item.answer.status == "todo":  # skipped, and so no failure to whoever counts these; the exit code is still 1
+            report.outcome, report.longrepr = "skipped", (str(item.path), item.line + 1, item.answer.message)
+        item.user_properties += [("exercise", item.parent.exercise.id), ("status", item.answer.status)]
+        if item.parent.result.printed.strip() and item.config.option.capture != "no":
+            report.sections.append(("your code printed", item.parent.result.printed))
+    return report
+
+
+def pytest_report_teststatus(report: Any) -> Any:
+    """TODO is a status of its own: not a pass, and not yet a failure."""
+    found = getattr(report, "handgrad", {})
+    if found.get("status") != "todo":
+        return None
+    if found.get("counted"):  # in its unit's line
+        return "todo", "", ("TODO", {})
+    return "todo", "T", ("TODO", {"yellow": True})
+
+
+class Recorder:
+    """Collects results in the process that reports, and words there what arrived from an xdist worker as text."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    def _count_todo(self) -> None:
+        """What is skipped as it is to do is no failure, but the exit code is 1, and `-x` stops at it."""
+        session: Any = self.config.pluginmanager.get_plugin("session")
+        session.testsfailed += 1
+        if 0 < (self.config.option.maxfail or 0) <= session.testsfailed:
+            session.shouldfail = f"stopping at answer {session.testsfailed} that is not right yet"
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        from grader.results import exercise_from_json
+
+        if found := getattr(report, "handgrad", None):
+            sitting = _sitting(self.config, Path(found["root"]))
+            result = replace(exercise_from_json(found["exercise"]), made_from=found["made_from"])
+            sitting.seen[result.id] = result
+            if found["status"] == "todo":
+                self._count_todo()
+            if isinstance(report.longrepr, str):
+                answer = next(answer for answer in result.answers if answer.name == found["answer"])
+                report.longrepr = Report(sitting, sitting.course.find(result.id), answer)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record results, in the process that reports; pytest calls this when it registers the plugin."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder(config), "handgrad-recorder")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """An error of the grader itself is exit code 3; by now a report as JUnit XML is written."""
+    results = [result for sitting in _sittings(session.config) for result in sitting.seen.values()]
+    if any(result.status == "error" for result in results):
+        session.exitstatus = 3
+    if getattr(session.config.option, "xmlpath", None) and not hasattr(session.config, "workerinput"):
+        from .pytest_junit import rewrite
+
+        rewrite(Path(os.path.expanduser(os.path.expandvars(session.config.option.xmlpath))).absolute())
+
+
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
+    """A progress bar for each unit touched, and the next thing to do."""
+    for sitting in _sittings(config):
+        if sitting.seen or sitting.strays:
+            summarise(terminalreporter, exitstatus, sitting)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    for sitting in _sittings(config):
+        sitting.close()

@@ -1,0 +1,84 @@
+"""Which of the folders and files that pytest meets belong to a course: all that handgrad does beside other projects."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXERCISES, COURSE, QUIZ, STATE = "exercises", "course.yaml", "quiz.yaml", ".handgrad"
+COURSES = pytest.StashKey[dict[Path, bool]]()
+"""Of each folder that was looked at, whether it holds a course of handgrad's."""
+AS_KEYS = tuple(re.compile(rf"\b{key}[\"']?\s*:") for key in ("course", "units", "exercises"))
+IN_PLACE = tuple(re.compile(rf"^{key}\b", re.MULTILINE) for key in ("course", "units", r"[ \t]+(- *)?exercises"))
+"""How the keys of a course file begin their lines."""
+
+
+def is_course(folder: Path) -> bool:
+    """Return whether a folder holds a `course.yaml` of handgrad's, with mistakes or without.
+
+    That is a mapping with `course` and `units`, a list of mappings with `exercises`. Where the file is not valid YAML,
+    lines that begin with these keys decide: its author is to be told which line is wrong, a stranger is not.
+    """
+    path = os.path.join(folder, COURSE)
+    if not os.path.isfile(path):  # a pipe would be waited for
+        return False
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError:
+        return False
+    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = data.decode("utf-16" if is_utf16 else "utf-8-sig", errors="replace")
+    return all(key.search(text) for key in AS_KEYS) and _is_course_text(text)
+
+
+def _is_course_text(text: str) -> bool:
+    import yaml  # takes longer than everything else here
+
+    try:
+        # Nodes, not values: a tag that only its own project can read is no reason to fail.
+        document = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, RecursionError):
+        return all(line.search(text) for line in IN_PLACE)
+    top = _mapping(document)
+    units = top.get("units")
+    listed = units.value if isinstance(units, yaml.SequenceNode) else []
+    return "course" in top and any("exercises" in _mapping(unit) for unit in listed)
+
+
+def _mapping(node: Any) -> dict[Any, Any]:
+    """The values of a YAML mapping by their keys; nothing where a node is something else."""
+    is_mapping = getattr(node, "id", "") == "mapping"
+    return {key.value: value for key, value in node.value if key.id == "scalar"} if is_mapping else {}
+
+
+def is_taken(path: str) -> bool:
+    """Return whether a path is that of an exercise or a quiz in some unit's folder: `exercises/<unit>/<file>`."""
+    parts = path.rsplit(os.sep, 3)
+    return len(parts) == 4 and parts[1] == EXERCISES and (parts[3].endswith(".py") or parts[3] == QUIZ)
+
+
+def named_path(config: pytest.Config, argument: str) -> Path:
+    """Return the path that an argument of pytest's names, links followed."""
+    return Path(os.path.realpath(config.invocation_params.dir / argument.split("::")[0]))
+
+
+def exercises_folder(path: Path) -> Path | None:
+    """Return the folder of exercises that a path lies in: `exercises/`, with numbered units in it."""
+    for folder in (path, *path.parents):
+        if folder.name == EXERCISES and any(folder.glob("[0-9][0-9]_*")):
+            return folder
+    return None
+
+
+def holds_course(config: pytest.Config, folder: Path) -> bool:
+    """Return whether a folder holds a course, looking once in a run."""
+    known = config.stash.setdefault(COURSES, {})
+    if folder not in known:
+        known[folder] = is_course(folder)
+    return known[folder]
