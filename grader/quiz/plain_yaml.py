@@ -5,6 +5,7 @@ A file that a learner edits by hand is data: `no` stays the word no, and nothing
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,9 @@ from grader.errors import ReadError
 
 MOST_PARTS = 20_000
 DEEPEST = 6
+TOO_DEEP = re.compile(rf"(?:[\[{{]\s*){{{DEEPEST + 1}}}")
+"""Brackets of which a parser may refuse so many that it never tells of the first, each in its own words."""
+TOO_MUCH = "there is far too much in this file: start over with a fresh one"
 NOTHING = frozenset(("", "~", "null", "Null", "NULL", "..."))
 
 
@@ -64,6 +68,8 @@ def read_map(text: str) -> Map:
         found = _Reader(text).document()
     except yaml.MarkedYAMLError as error:
         line = min(error.problem_mark.line + 1 if error.problem_mark else 1, len(text.splitlines()) or 1)
+        if TOO_DEEP.search(text):
+            raise ReadError(line, TOO_MUCH) from error
         why = f"this is not valid YAML ({error.problem})"
         raise ReadError(line, f"{why}: indent with spaces, and put text with special signs in quotes") from error
     except yaml.YAMLError as error:
@@ -115,7 +121,7 @@ class _Reader:
         if event.tag is not None and event.tag != "!":
             raise ReadError(_line(event), "tags (!) are not allowed here: put the text in quotes")
         if self.parts > MOST_PARTS or depth > DEEPEST:
-            raise ReadError(_line(event), "there is far too much in this file: start over with a fresh one")
+            raise ReadError(_line(event), TOO_MUCH)
         start, end = event.start_mark.index, event.end_mark.index
         if isinstance(event, yaml.ScalarEvent):
             return _text(event.value, _line(event), start, end, quoted=bool(event.style))
