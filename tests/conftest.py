@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -115,6 +115,7 @@ NEEDS = {
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: starts programs or waits for them; it comes after everything else.")
+    config.addinivalue_line("markers", "needs(*programs): is skipped on a machine where one of these is not installed.")
 
 
 def pytest_sessionfinish() -> None:
@@ -125,6 +126,37 @@ def pytest_sessionfinish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", metavar="K/N", help="the K-th of N parts of the tests, each about as long")
+    parser.addoption("--no-skips", action="store_true", help="a test that is skipped has failed")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose programs are not installed, with the reason."""
+    needed = [program for marker in item.iter_markers("needs") for program in marker.args]
+    if lacking := [program for program in needed if shutil.which(program) is None]:
+        pytest.skip(f"not installed here: {', '.join(lacking)}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Under `--no-skips`, have a test that is skipped fail."""
+    report = yield
+    return _no_skip(item.config, report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Under `--no-skips`, have a file that is skipped as a whole fail."""
+    report = yield
+    return _no_skip(collector.config, report)
+
+
+def _no_skip(config: pytest.Config, report: Any) -> Any:
+    if config.option.no_skips and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome, report.longrepr = "failed", f"{reason}: under --no-skips nothing may be skipped"
+    return report
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from conftest import strongest
 from golden import assert_golden
 from measurements import SOURCES
 from processes import children_of
@@ -32,6 +33,7 @@ from grader.judging.submission_code import TOGETHER
 from grader.learner import workspace
 from grader.learner.progress import Progress
 from grader.results import SCHEMA_FILE
+from grader.sandbox.isolation import machine, weakness
 from grader.sandbox.worker import Worker
 
 pytestmark = pytest.mark.slow
@@ -687,7 +689,8 @@ def graded(classroom: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_grade_ends_with_a_summary_of_scores_and_mistakes(graded: subprocess.CompletedProcess[str]) -> None:
-    assert (graded.returncode, graded.stderr) == (1, "")
+    without = weakness(strongest(), machine())
+    assert (graded.returncode, graded.stderr) == (1, f"handgrad: {without}\n" if without else "")
     text = re.sub(r"in \d+\.\d s", "in <seconds> s", graded.stdout)
     assert_golden("grade_summary", text)
 

@@ -109,6 +109,7 @@ def save(path: Path, text: str) -> None:
     os.replace(beside, path)
 
 
+@pytest.mark.needs("tmux")
 def test_a_sitting(terminal: Terminal, folder: Path) -> None:
     """Read what to do, edit, see the verdict, hint, back, picture, solve, compare, next, list, reset, quit."""
     terminal.wait_for("open this folder in your editor", "2. Read the lesson: exercises/01_slopes/README.md")
@@ -166,6 +167,7 @@ def test_without_a_terminal_it_says_what_to_use(folder: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.needs("tmux")
 def test_a_course_without_exercises_is_one_sentence(folder: Path) -> None:
     shutil.rmtree(folder / "exercises")
     terminal = Terminal(folder, (200, 30))  # the path is long: nothing is to be wrapped
