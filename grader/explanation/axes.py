@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ Place = tuple[str, int]  # an input, and which of its axes
 Shapes = Mapping[str, tuple[int, ...]]
 Takes = Callable[[Shapes], bool]
 OutShape = Callable[[Shapes], tuple[int, ...] | None]
+DIVISORS = (2, 3, 4, 8)
 SMALL = (2, 3, 4, 5, 6, 7)
 LETTERS = "n m k p q r s u v l d h t c w x y z a b e f g i j o".split()
 MOST_TOGETHER = 3
@@ -86,15 +88,29 @@ def changed(shapes: Shapes, sizes: Mapping[tuple[Place, ...], int]) -> dict[str,
     return {name: tuple(shape) for name, shape in found.items()}
 
 
-def other_sizes(axes: Sequence[Axis], rng: np.random.Generator) -> dict[str, int]:
-    """A size of each axis by name, small and pairwise different where the code takes such."""
+def other_sizes(axes: Sequence[Axis], rng: np.random.Generator, *, like_given: bool) -> dict[str, int]:
+    """A size of each axis by name, small and pairwise different where the code takes such.
+
+    Args:
+        like_given: each has the divisors of the given one (an even one remains even), and is larger, if there is such.
+    """
     chosen = {axis.name: axis.size for axis in axes if not _free(axis)}
     for axis in sorted(filter(_free, axes), key=lambda axis: len(axis.others)):
         sizes = [n for n in (*axis.others, axis.size) if n > 1]
-        fresh = [n for n in sizes if n not in chosen.values()] or sizes
+        alike = [n for n in axis.others if n > axis.size and _has_divisors_of(axis.size, n)] if like_given else []
+        fresh = [n for n in alike or sizes if n not in chosen.values()] or alike or sizes
         small = [n for n in fresh if n <= max(SMALL)] or fresh
-        chosen[axis.name] = int(rng.choice(small))
+        chosen[axis.name] = min(fresh) if alike else int(rng.choice(small))
     return {axis.name: chosen[axis.name] for axis in axes}
+
+
+def _has_divisors_of(size: int, n: int) -> bool:
+    return n % _divisor(size) == 0
+
+
+def _divisor(size: int) -> int:
+    """What code is likely to divide a size by: the product of its small divisors, such as 6 of 18."""
+    return math.lcm(*(divisor for divisor in DIVISORS if size % divisor == 0))
 
 
 def _free(axis: Axis) -> bool:
@@ -160,9 +176,10 @@ def _larger(shapes: Shapes, group: tuple[Place, ...]) -> int:
 
 
 def _candidates(shapes: Shapes, group: tuple[Place, ...]) -> tuple[int, ...]:
-    """Sizes to try in place of a group's: small ones, the next larger one, multiples."""
+    """Sizes to try in place of a group's: small ones, the next larger one, multiples of it and of its divisors."""
     size = shapes[group[0][0]][group[0][1]]
-    return tuple(dict.fromkeys((1, *SMALL, _larger(shapes, group), 2 * size, 3 * size)))
+    alike = (n * _divisor(size) for n in (1, size // _divisor(size) + 1))
+    return tuple(dict.fromkeys((1, *SMALL, _larger(shapes, group), *alike, 2 * size, 3 * size)))
 
 
 def _is_batch(axis: Axis, shapes: Shapes, out_shape: OutShape, given: tuple[int, ...]) -> bool:

@@ -12,10 +12,13 @@ from typing import Any
 import torch
 
 from .forward_pass import floating, is_floating, outputs_of
+from .layouts import same_layout
 
 OWN = Path(__file__).parent.parent
 TORCH = Path(torch.__file__).parent
 UPSTREAM = "out_g"
+LEAF = "a leaf Variable that requires grad"  # what torch says of work in place on one
+OUTPUT = "the output that forward returned"
 Gradients = Mapping[str, Any]
 
 
@@ -34,9 +37,9 @@ class Call:
     wrt: tuple[str, ...]
 
     def copy(self) -> Call:
-        """The same call with tensors of its own."""
-        inputs = {name: copied(value) for name, value in self.inputs.items()}
-        return replace(self, inputs=inputs, out_g=tuple(one.clone() for one in self.out_g))
+        """The same call with tensors of its own, which lie in memory as these do."""
+        inputs = {name: _own(value) for name, value in self.inputs.items()}
+        return replace(self, inputs=inputs, out_g=tuple(map(same_layout, self.out_g)))
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,8 @@ class Code:
             return Report(error=_said(error))
         pairs = [(name, call.inputs[name], value) for name, value in used.inputs.items()]
         pairs += [(self.upstream_name, before, after) for before, after in zip(call.out_g, used.out_g, strict=True)]
-        changed = tuple(dict.fromkeys(name for name, before, after in pairs if _differs(before, after)))
-        return Report(report.gradients, "", changed, report.outputs, report.unasked)
+        changed = dict.fromkeys((*report.changed, *(name for name, *ends in pairs if _differs(*ends))))
+        return Report(report.gradients, "", tuple(changed), report.outputs, report.unasked)
 
 
 class WrongUse(TypeError):
@@ -157,12 +160,22 @@ def from_function(function: Any) -> Code:
 
 
 def _run_forward(apply: Callable[..., Any], call: Call) -> tuple[torch.Tensor, ...]:
-    """The outputs of a function, with a graph behind them."""
+    """The outputs of a function, with a graph behind them.
+
+    What works on its inputs in place (`ctx.mark_dirty`) is given the results of an operation, as a network would.
+    """
     for name, value in call.inputs.items():
         if is_floating(value):
             value.requires_grad_(name in call.wrt)
     with torch.enable_grad():
-        outputs = outputs_of(apply(*call.inputs.values()), "function")
+        before = call.copy()
+        try:
+            outputs = outputs_of(apply(*call.inputs.values()), "function")
+        except RuntimeError as error:
+            if LEAF not in str(error):
+                raise
+            _restore(call, before)
+            outputs = outputs_of(apply(*map(_no_leaf, call.inputs.values())), "function")
     if len(outputs) != len(call.out_g):
         raise WrongUse(f"function returns {len(outputs)} floating-point outputs, and forward {len(call.out_g)}")
     for out, g in zip(outputs, call.out_g, strict=True):
@@ -171,21 +184,34 @@ def _run_forward(apply: Callable[..., Any], call: Call) -> tuple[torch.Tensor, .
     return outputs
 
 
+def _restore(call: Call, before: Call) -> None:
+    """Undo what was done to the inputs in place."""
+    with torch.no_grad():
+        for name, value in call.inputs.items():
+            if isinstance(value, torch.Tensor):
+                value.copy_(before.inputs[name])
+
+
+def _no_leaf(value: Any) -> Any:
+    return value.clone() if is_floating(value) and value.requires_grad else value
+
+
 def _run_backward(call: Call, outputs: tuple[torch.Tensor, ...], returned: list[Any]) -> Report:
     """What torch makes of the outputs; where the backward pass was watched, what that returned."""
     pairs = [(out, g) for out, g in zip(outputs, call.out_g, strict=True) if out.requires_grad]
     leaves = [call.inputs[name] for name in call.wrt]
     found: tuple[Any, ...] = (None,) * len(leaves)
+    values = tuple(out.detach().clone() for out in outputs)
     if pairs:
         outs, arrive = zip(*pairs, strict=True)
         found = torch.autograd.grad(outs, leaves, arrive, allow_unused=True)
-    values = tuple(out.detach() for out in outputs)
+    changed = tuple({OUTPUT for out, value in zip(outputs, values, strict=True) if _differs(value, out.detach())})
     if not returned:
-        return Report(dict(zip(call.wrt, found, strict=True)), outputs=values)
+        return Report(dict(zip(call.wrt, found, strict=True)), changed=changed, outputs=values)
     last = returned[-1] if isinstance(returned[-1], tuple) else (returned[-1],)
     own = dict(zip(call.inputs, last, strict=False))
     unasked = tuple(n for n in floating(call.inputs) if n not in call.wrt and own.get(n) is not None)
-    return Report({name: own.get(name) for name in call.wrt}, outputs=values, unasked=unasked)
+    return Report({name: own.get(name) for name in call.wrt}, changed=changed, outputs=values, unasked=unasked)
 
 
 def _watched(function: Any, returned: list[Any]) -> Any:
@@ -221,6 +247,10 @@ def check_signature(who: str, function: Callable[..., Any], *positional: str, na
     except TypeError as error:
         shown = ", ".join([*positional, *(f"{name}=" for name in named)])
         raise WrongUse(f"{who} is called with ({shown}), and does not take that: {error}") from None
+
+
+def _own(value: Any) -> Any:
+    return same_layout(value) if isinstance(value, torch.Tensor) else value
 
 
 def copied(value: Any) -> Any:

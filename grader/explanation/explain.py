@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,18 +10,20 @@ import numpy as np
 import torch
 
 from grader.exercise import Answer, Exercise
+from grader.reference.compare import scaled_error
+from grader.reference.references import autograd_answer
 from grader.reference.single_thread import one_thread
 from grader.results import AnswerResult
 from grader.shapes import describe
-from grader.trial_sizes import OTHER_UPSTREAM_KIND
+from grader.wording.words import listed
 
 from . import function_checks
-from .code_under_test import Code, Report, from_backward, from_function, from_numbers
+from .code_under_test import Report, from_backward, from_function, from_numbers
 from .explanation import Explanation
-from .forward_pass import GIVEN_KIND, floating, joined, outputs_of
-from .given_inputs import check_forward, checked_inputs
+from .forward_pass import GIVEN_KIND, exercise_of, floating, is_floating, joined, outputs_of
+from .given_inputs import checked_inputs, usable_forward
 from .question import Question, marked
-from .trials import Drawing, Tried, confirmed
+from .trials import AS_GIVEN, Drawing, Tried, confirmed
 from .verdicts import Judged, Run, Verdicts
 
 ONE_CALL = "these are the numbers of one call: a mistake that shows only for other values or sizes is not found"
@@ -34,6 +35,9 @@ BRANCHES = (
     "forward takes other operations for other values (control flow that depends on data): what is said holds where it "
     "takes the same ones"
 )
+MEASURED = "the right gradients are finite differences of forward: {why}"
+SEPARATE = "give each as an input of its own"
+ONE_AXIS_KIND = "one other size"
 UNTRUSTED = "forward's own gradient cannot be trusted: nudging {name} does not move the loss as torch says it does"
 
 
@@ -75,11 +79,11 @@ def explain(
         raise TypeError("upstream= belongs to gradients=; otherwise upstream gradients are drawn")
     with one_thread(), torch.enable_grad(), np.errstate(all="ignore"):
         given = checked_inputs(inputs)
-        check_forward(forward, given)
-        ask = partial(Question, forward, given, np.random.default_rng(seed))
+        usable = usable_forward(forward, given)
+        ask = partial(Question, usable, given, np.random.default_rng(seed))
         if gradients is not None:
             return _of_one_call(ask(from_numbers(gradients)), gradients, upstream)
-        return _of_code(ask(from_function(function) if backward is None else from_backward(forward, backward)))
+        return _of_code(ask(from_function(function) if backward is None else from_backward(usable, backward)))
 
 
 def _of_code(question: Question) -> Explanation:
@@ -88,14 +92,18 @@ def _of_code(question: Question) -> Explanation:
     returned = [name for name in floating(given) if name in first.gradients]
     asked = tuple(name for name in floating(given) if name in (*marked(given), *returned)) or question.wrt
     axes = question.axes(runs=not first.error)
-    drawing = question.drawing(axes, asked)
-    tried = drawing.trials(question.rng, lambda one: bool(first.error) or not code.observe(one.call).error)
     notes = [refusal] if not first.error and (refusal := question.refusal(axes)) else []
     if left_out := [name for name in floating(given) if name not in asked and not marked(given)]:
         notes.append(f"{code.name} returns no gradient for {', '.join(left_out)}, so none is judged")
-    reports = [code.observe(one.call) for one in tried]
-    explanation = _judged(drawing, code, tried, reports, notes, question.rng)
-    return function_checks.checked(explanation, code, tried, reports) if code.runs_forward else explanation
+    notes += [f"no gradient is judged of the tensors in {name}: {SEPARATE}" for name in _holding_tensors(given)]
+
+    def judged(*, measured: bool) -> Explanation | None:
+        drawing = question.drawing(axes, asked, measured=measured)
+        tried = drawing.trials(question.rng, lambda one: bool(first.error) or not code.observe(one.call).error)
+        return _judged(question, drawing, tried, [code.observe(one.call) for one in tried], notes)
+
+    ways = (judged(measured=measured) for measured in ((True,) if _is_measured(question) else (False, True)))
+    return next((explanation for explanation in ways if explanation is not None), _untrusted(asked))
 
 
 def _of_one_call(question: Question, gradients: Mapping[str, Any], upstream: Any) -> Explanation:
@@ -110,49 +118,144 @@ def _of_one_call(question: Question, gradients: Mapping[str, Any], upstream: Any
     if [getattr(g, "shape", None) for g in arrive] != [out.shape for out in outputs]:
         wanted = ", ".join(str(tuple(out.shape)) for out in outputs)
         raise ValueError(f"upstream must be the upstream gradient of that call, shaped like the output: {wanted}")
-    drawing = question.drawing(question.axes(), tuple(name for name in floating(given) if name in gradients))
-    base = drawing.one(drawing.setting(GIVEN_KIND), question.rng)
+    axes, asked = question.axes(), tuple(name for name in floating(given) if name in gradients)
     out_g = joined(tuple(g.detach().double() for g in arrive)).numpy()
-    one = None if base is None else drawing.with_upstream(base, out_g, GIVEN_KIND)
-    tried = [] if one is None else [one]
-    return _judged(drawing, question.code, tried, [Report(dict(gradients))], [ONE_CALL], question.rng)
+
+    def judged(*, measured: bool) -> Explanation | None:
+        drawing = question.drawing(axes, asked, measured=measured)
+        base = drawing.one(drawing.setting(GIVEN_KIND), question.rng)
+        one = None if base is None else drawing.with_upstream(base, out_g, GIVEN_KIND)
+        return _judged(question, drawing, [one] if one else [], [Report(dict(gradients))], [ONE_CALL])
+
+    ways = (judged(measured=measured) for measured in ((True,) if _is_measured(question) else (False, True)))
+    return next((explanation for explanation in ways if explanation is not None), _untrusted(asked))
+
+
+def _is_measured(question: Question) -> bool:
+    """Torch's own gradient is none to judge by: there is none, or it goes through somebody's own backward pass."""
+    return question.own_backwards is None or bool(question.own_backwards)
 
 
 def _judged(
-    drawing: Drawing, code: Code, tried: list[Tried], reports: list[Report], notes: list[str], rng: np.random.Generator
-) -> Explanation:
-    """The verdicts, on trials in which torch's own gradient of the forward pass is confirmed."""
-    exercise = drawing.exercise
-    if not tried:
+    question: Question, drawing: Drawing, tried: list[Tried], reports: list[Report], notes: list[str]
+) -> Explanation | None:
+    """The verdicts; `None` where the right gradients are not what finite differences of the forward pass say."""
+    exercise, code = drawing.exercise, question.code
+    if not any(one.trial.setting.kind in AS_GIVEN for one in tried):
+        if drawing.measured:
+            return None
         raise ValueError(
             f"forward has no gradient at the given inputs that {drawing.precision} could tell from rounding"
         )
-    trusted = [{a.name: confirmed(exercise, a, one.trial, rng) for a in exercise.answers} for one in tried]
-    best = max(trusted, key=lambda known: sum(known.values()))
-    answers = tuple(a for a in exercise.answers if best[a.name])
-    kept = [i for i, known in enumerate(trusted) if all(known[a.name] for a in answers)]
-    twice = reports[kept[0]], code.observe(tried[kept[0]].call)
-    runs = [Run(tried[i], reports[i]) for i in kept]
-    verdicts = Verdicts(replace(exercise, answers=answers or exercise.answers), code, runs, twice).with_wrong_first()
-    judged = {answer.name: verdicts.judged(answer) for answer in answers}
-    every = tuple(judged.get(a.name) or _untrusted(a.name) for a in exercise.answers)
-    return Explanation(every, _about(exercise, verdicts.runs[0].tried), (*notes, *_notes(verdicts, answers)))
+    held = not question.leaves_torch
+    trusted = drawing.measured or all(
+        confirmed(exercise, answer, one.trial, question.rng, held=held) for one in tried for answer in exercise.answers
+    )
+    if not trusted:
+        return None
+    runs = [Run(one, report) for one, report in zip(tried, reports, strict=True)]
+    counted = [run for run in runs if drawing.counts(run.tried)]
+    others = [run for run in runs if run not in counted]
+    twice = counted[0].report, code.observe(counted[0].tried.call)
+    verdicts = Verdicts(exercise, code, counted, others, twice, drawing.measured)
+    judged = {answer.name: verdicts.judged(answer) for answer in exercise.answers}
+    if drawing.measured and question.own_backwards and not code.runs_forward:
+        judged |= {name: _untrusted_one(name) for name in _like_own_backward(question, verdicts)}
+    passed = [answer for answer in exercise.answers if judged[answer.name].result.status == "passed"]
+    first = [note for answer in passed for note in _right_as_given(question, drawing, answer, others)]
+    told = (*first, *notes, *_notes(question, drawing, verdicts))
+    explanation = Explanation(tuple(judged.values()), _about(exercise, verdicts.spoken_of.tried), told)
+    return function_checks.checked(explanation, code, counted) if code.runs_forward else explanation
 
 
-def _notes(verdicts: Verdicts, answers: tuple[Answer, ...]) -> Iterator[str]:
+def _like_own_backward(question: Question, verdicts: Verdicts) -> Iterator[str]:
+    """The gradients that are not what a nudge says, and are what a backward pass inside the forward pass says.
+
+    One of the two is meant, and nobody can tell which.
+    """
+    run = verdicts.runs[0]
+    exercise = exercise_of(question.forward, question.given, {}, tuple(a.name for a in verdicts.exercise.answers), "g")
+    for answer in verdicts.exercise.answers:
+        array = run.array(answer)
+        own = autograd_answer(exercise, answer, run.trial.inputs, run.trial.out_g)
+        if array is not None and run.is_wrong(answer) and scaled_error(array, own) <= run.tried.bounds[answer.name]:
+            yield answer.name
+
+
+def _right_as_given(question: Question, drawing: Drawing, answer: Answer, others: list[Run]) -> Iterator[str]:
+    """Where a gradient that is right as given is wrong: with other tables, or with sizes that nobody gave."""
+    failing = [run for run in others if run.fails(answer)]
+    if not failing:
+        return
+    if any(drawing.has_given_sizes(run.tried) for run in failing):
+        tables = listed(drawing.tables)
+        yield f"{answer.name} is right with the given {tables}, and wrong with others that were drawn in their range"
+        return
+    blamed: dict[str, set[int]] = {}
+    for run in failing:
+        sizes = run.trial.setting.sizes
+        changed = [axis for axis, size in drawing.sizes.items() if sizes[axis] != size]
+        alone = [axis for axis in changed if _fails_alone(question, drawing, answer, axis, sizes[axis])]
+        for axis in alone or changed:
+            blamed.setdefault(axis, set()).add(sizes[axis])
+    fine = {axis: {run.trial.setting.sizes[axis] for run in others if not run.fails(answer)} for axis in blamed}
+    where = listed(
+        f"{axis} is not {drawing.sizes[axis]}" if not fine[axis] - {drawing.sizes[axis]} else f"{axis} is {least}"
+        for axis, sizes in blamed.items()
+        for least in [min(sizes)]
+    )
+    tried = listed(f"{axis} = {size}" for axis, sizes in blamed.items() for size in sorted(sizes))
+    yield f"{answer.name} is right at the given sizes, and wrong where {where} ({tried} was tried)"
+
+
+def _fails_alone(question: Question, drawing: Drawing, answer: Answer, axis: str, size: int) -> bool:
+    """It is wrong where one axis has another size and every other the given one."""
+    one = drawing.one(drawing.setting(ONE_AXIS_KIND, {**drawing.sizes, axis: size}), question.rng)
+    return one is not None and Run(one, question.code.observe(one.call)).fails(answer)
+
+
+def _notes(question: Question, drawing: Drawing, verdicts: Verdicts) -> Iterator[str]:
     """What should be known of these verdicts."""
+    if drawing.measured:
+        yield MEASURED.format(why=_why_measured(question))
     if verdicts.untraced:
         yield UNTRACED
     elif verdicts.branches:
         yield BRANCHES
-    for answer in answers:
-        given = [run for run in verdicts.runs if run.trial.setting.kind in (GIVEN_KIND, OTHER_UPSTREAM_KIND)]
-        wrong = any(run.is_wrong(answer) for run in verdicts.runs)
-        if wrong and given and not any(run.is_wrong(answer) for run in given):
+    given = verdicts.runs[0]
+    for answer in verdicts.exercise.answers:
+        if count := int(given.unjudged(answer).sum()):
+            why = "only some are measured" if drawing.measured else "forward has no finite gradient there"
+            yield f"{answer.name} is not judged at {count} of its {given.right(answer).size} given entries: {why}"
+        as_given = [run for run in verdicts.runs if run.trial.setting.kind in AS_GIVEN and not run.layout]
+        wrong = any(run.is_wrong(answer) for run in verdicts.runs if not run.layout)
+        if wrong and as_given and not any(run.is_wrong(answer) for run in as_given):
             yield f"{answer.name} is right at the given inputs, and wrong at others that were drawn in their range"
 
 
-def _untrusted(name: str) -> Judged:
+def _why_measured(question: Question) -> str:
+    if question.own_backwards:
+        return f"torch's own go through the backward pass of {listed(sorted(question.own_backwards))}"
+    if question.own_backwards is None or question.leaves_torch:
+        return "it leaves torch (numpy, .data or plain numbers), so torch cannot differentiate it"
+    return "torch's own are not what a nudge of its inputs says"
+
+
+def _holding_tensors(given: Mapping[str, Any]) -> list[str]:
+    """The inputs that are lists or dicts with floating-point tensors in them."""
+    return [name for name, value in given.items() if not isinstance(value, torch.Tensor) and _holds_tensor(value)]
+
+
+def _holds_tensor(value: Any) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return is_floating(value) or any(map(_holds_tensor, inner))
+
+
+def _untrusted(names: tuple[str, ...]) -> Explanation:
+    return Explanation(tuple(map(_untrusted_one, names)), ", ".join(names))
+
+
+def _untrusted_one(name: str) -> Judged:
     return Judged(AnswerResult(name, "error", 0.0, 1.0, None, UNTRUSTED.format(name=name)))
 
 

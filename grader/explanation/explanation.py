@@ -54,8 +54,12 @@ class Explanation:
 
     @property
     def ok(self) -> bool:
-        """Every gradient is right."""
-        return all(one.result.status == "passed" for one in self.judged)
+        """Every gradient was judged, and is right."""
+        return bool(self.judged) and all(one.result.status == "passed" for one in self.judged)
+
+    def __bool__(self) -> bool:
+        """So that `assert explain(...)` fails where a gradient is wrong, or was not judged."""
+        return self.ok
 
     @property
     def mistakes(self) -> tuple[Finding, ...]:
@@ -72,8 +76,15 @@ class Explanation:
         Raises:
             AssertionError: some gradient is wrong, or cannot be judged; with the text.
         """
+        __tracebackhide__ = True
         if not self.ok:
-            raise AssertionError(f"\n{self}")
+            raise AssertionError(f"{self._summary}\n{self}")
+
+    @property
+    def _summary(self) -> str:
+        """One line, which pytest shows of a failed test."""
+        failed = (one.result for one in self.judged if one.result.status != "passed")
+        return ", ".join(f"{result.name}: {result.code or 'not judged'}" for result in failed)
 
     def __str__(self) -> str:
         lines = [answer_lines(group, WIDTH, hints=0) for group in self._groups()]

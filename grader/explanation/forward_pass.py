@@ -13,11 +13,12 @@ import torch
 from grader.exercise import Answer, Exercise
 from grader.sampling import Array, Marker, Sampler, output, upstream
 from grader.shapes import Axes
-from grader.trial_sizes import Setting
+from grader.trial_sizes import LARGE_UPSTREAM_KIND, Setting
 
 from .redrawing import redrawn
 
 GIVEN_KIND = "the given inputs"
+KEPT_KIND = "other values of what is judged"
 SAME_MARKS_KIND = "other values with the same indices and masks"
 
 
@@ -41,6 +42,10 @@ def outputs_of(result: Any, who: str = "forward") -> tuple[torch.Tensor, ...]:
         if not isinstance(one, torch.Tensor):
             raise TypeError(f"{who} must return a tensor or a tuple of tensors; it returns {_a(one)}")
     found = tuple(one for one in several if one.is_floating_point())
+    if any(one.is_complex() for one in several):
+        raise TypeError(
+            f"{who} returns a complex tensor: let it return its real and imaginary parts, by torch.view_as_real"
+        )
     if not found:
         raise TypeError(f"{who} must return a floating-point tensor: of {several[0].dtype} there is no gradient")
     return found
@@ -61,7 +66,7 @@ def _flatten(place: int) -> Callable[[torch.Tensor], torch.Tensor]:
 
 def exercise_of(
     forward: Callable[..., Any], inputs: Mapping[str, Any], axes: Mapping[str, Axes], answers: tuple[str, ...],
-    upstream_name: str,
+    upstream_name: str, *, measured: bool = False,
 ) -> Exercise:  # fmt: skip
     """The forward pass as an exercise; several outputs become one long vector, and so do their upstream gradients.
 
@@ -69,16 +74,24 @@ def exercise_of(
         axes: the axis names of each tensor among the inputs.
         answers: the inputs whose gradients are judged.
         upstream_name: what the author of the code calls the upstream gradient.
+        measured: its gradient is to be measured, so torch keeps no graph of it, and nothing that it detaches is held.
     """
 
     def one_output(**given: Any) -> torch.Tensor:
+        if measured:
+            with torch.no_grad():
+                return joined(outputs_of(forward(**given)))
         out = joined(outputs_of(forward(**given)))
-        own_leaves = out.requires_grad and not any(map(_requires_grad, given.values()))
-        return out.detach() if own_leaves else out
+        if out.requires_grad and not any(map(_requires_grad, given.values())):
+            with torch.no_grad():  # it closes over parameters: this is nothing that forward itself detaches
+                return out.detach()
+        return out
 
     names = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in inputs]
     one_output.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
-    samplers: dict[str, Sampler | Marker] = {name: _like(value, axes.get(name, ())) for name, value in inputs.items()}
+    samplers: dict[str, Sampler | Marker] = {
+        name: _like(value, axes.get(name, ()), judged=name in answers) for name, value in inputs.items()
+    }
     free = next(name for name in ("out", "output", "result", "_out") if name not in inputs)
     markers = {free: output(), **({upstream_name: upstream()} if upstream_name not in inputs else {})}
     asked = tuple(Answer(name, name) for name in answers)
@@ -116,14 +129,22 @@ def values_of(tensor: torch.Tensor) -> np.ndarray:
     return tensor.detach().cpu().numpy()
 
 
-def _like(value: Any, axes: Axes) -> Sampler:
-    """Draws the given value in the trials that are of it, and others like it in the rest."""
+def _like(value: Any, axes: Axes, *, judged: bool) -> Sampler:
+    """Draws the given value in the trials that are of it, and others like it in the rest.
+
+    Args:
+        judged: its gradient is judged; what is not may be a table that has to be as it is.
+    """
     if not isinstance(value, torch.Tensor):
         return _like_plain(value)
 
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> Any:
         values = values_of(value)
-        kept = setting.kind == GIVEN_KIND or (setting.kind == SAME_MARKS_KIND and not value.is_floating_point())
+        kept = (
+            setting.kind == GIVEN_KIND
+            or (setting.kind == SAME_MARKS_KIND and not value.is_floating_point())
+            or (setting.kind in (KEPT_KIND, LARGE_UPSTREAM_KIND) and value.is_floating_point() and not judged)
+        )
         found = values.copy() if kept else redrawn(values, shape, rng)
         return found if axes else Array(found, ())
 

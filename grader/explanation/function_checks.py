@@ -14,26 +14,29 @@ from grader.results import AnswerResult
 from .code_under_test import Call, Code, Report
 from .explanation import Explanation
 from .forward_pass import is_floating, joined
-from .trials import Tried
-from .verdicts import SAME, Judged, differ
+from .verdicts import SAME, Judged, Run, differ
 
 
-def checked(explanation: Explanation, code: Code, tried: Sequence[Tried], reports: Sequence[Report]) -> Explanation:
-    """The verdicts, with what else is wrong with a function put in place of `ok`, and notes on it."""
+def checked(explanation: Explanation, code: Code, runs: Sequence[Run]) -> Explanation:
+    """The verdicts, with what else is wrong with a function put in place of `ok`, and notes on it.
+
+    Args:
+        runs: with the given sizes, the given inputs first.
+    """
     found = {one.result.name: one for one in explanation.judged}
-    whole = reports[0]
+    call, whole = runs[0].tried.call, runs[0].report
     notes = list(explanation.notes)
-    if not any(report.error for report in reports):
-        for name, code_of, says in (*_kept_outside(code, tried[0].call, whole), *_alone(code, tried[0].call, whole)):
+    if not any(run.report.error for run in runs):
+        for name, code_of, says in (*_kept_outside(code, call, whole), *_alone(code, call, whole)):
             if name in found and found[name].result.status == "passed":
                 found[name] = Judged(AnswerResult(name, "failed", 0.0, 1.0, code_of, says))
-        notes += _unasked(code, tried[0].call)
-    return replace(explanation, judged=(*_other_output(code, tried, reports), *found.values()), notes=tuple(notes))
+        notes += _unasked(code, call)
+    return replace(explanation, judged=(*_other_output(code, runs), *found.values()), notes=tuple(notes))
 
 
-def _other_output(code: Code, tried: Sequence[Tried], reports: Sequence[Report]) -> Iterator[Judged]:
+def _other_output(code: Code, runs: Sequence[Run]) -> Iterator[Judged]:
     """The function computes another output than the forward pass that it is compared with."""
-    for one, report in zip(tried, reports, strict=True):
+    for one, report in ((run.tried, run.report) for run in runs):
         if not report.outputs or one.trial.out is None:
             continue
         error = scaled_error(joined(report.outputs).double().numpy(), one.trial.out.numpy())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,8 +12,10 @@ from grader.errors import describe_error
 
 from .code_under_test import check_signature, copied
 from .forward_pass import floating, in_double, joined, outputs_of
+from .own_forward import OwnForward, with_double_parameters
 
 DTYPES = (torch.float32, torch.float64)
+ADVICE = ": give it the tensors that it works with as inputs, so that they can be float64 too"
 
 
 def checked_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,10 +35,7 @@ def checked_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
             and (value.is_floating_point() or value.is_complex())
             and value.dtype not in DTYPES
         ):
-            kind = str(value.dtype).removeprefix("torch.")
-            raise TypeError(
-                f"{name} is {kind}: explain takes float32 and float64, so give it the same numbers in one of these"
-            )
+            raise TypeError(_of_dtype(name, value))
         if isinstance(value, torch.Tensor) and value.device.type != "cpu":
             raise TypeError(f"{name} is on {value.device}: explain takes tensors on the CPU, such as {name}.cpu()")
     if not floating(inputs):
@@ -43,27 +43,44 @@ def checked_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return dict(inputs)
 
 
-def check_forward(forward: Callable[..., Any], inputs: Mapping[str, Any]) -> None:
-    """The forward pass can be run, in float64 too, leaves its inputs alone, and gives the same again.
+def usable_forward(forward: Callable[..., Any], inputs: Mapping[str, Any]) -> OwnForward:
+    """The forward pass, which can be run, in float64 too, leaves its inputs alone, and gives the same again.
 
     Raises:
         TypeError: it does not take these inputs, or returns no tensor.
-        ValueError: one of the others.
+        ValueError: it cannot be run, gives nan, or another output when it is called again.
     """
     check_signature("forward", forward, named=inputs)
-    once, _ = _run(forward, inputs, "")
+    once, changed = _run(forward, inputs, "")
+    usable = OwnForward(forward, forward, copies=bool(changed))
     double = {name: in_double(value) for name, value in inputs.items()}
-    advice = ": give it the tensors that it works with as inputs, so that they can be float64 too"
-    first, changed = _run(forward, double, f" in float64, where the right gradient is computed{advice}")
-    again, _ = _run(forward, double, "")
+    try:
+        first, changed = _run(usable, double, "")
+    except ValueError:
+        usable = replace(usable, in_double=with_double_parameters(forward), promotes=True)
+        first, changed = _run(usable, double, f" in float64, where the right gradient is computed{ADVICE}")
     if changed:
-        raise ValueError(f"forward changes its input {changed} in place: let it work on a copy")
+        usable = replace(usable, copies=True)
+    again, _ = _run(usable, double, "")
     if not bool(torch.isfinite(once).all() and torch.isfinite(first).all()):
         raise ValueError("forward gives nan or infinity at the given inputs: give it others, where it is defined")
     if first.shape != again.shape or not torch.equal(first, again):
         raise ValueError(
             "forward gives another output when it is called again: draw what is random outside, as an input"
         )
+    return usable
+
+
+def _of_dtype(name: str, value: torch.Tensor) -> str:
+    """Why a tensor of this dtype cannot be judged, and what to give instead."""
+    kind = str(value.dtype).removeprefix("torch.")
+    if value.is_complex():
+        return (
+            f"{name} is {kind}: explain judges the gradients of real numbers. Give its parts as two inputs, such as "
+            f"{name}_re and {name}_im, let forward begin with {name} = torch.complex({name}_re, {name}_im), and where "
+            "its output is complex let it return torch.view_as_real(out)"
+        )
+    return f"{name} is {kind}: explain takes float32 and float64, so give it the same numbers in one of these"
 
 
 def _run(forward: Callable[..., Any], inputs: Mapping[str, Any], where: str) -> tuple[torch.Tensor, str]:
@@ -76,4 +93,4 @@ def _run(forward: Callable[..., Any], inputs: Mapping[str, Any], where: str) -> 
         raise ValueError(f"forward cannot be run on the inputs{where} ({describe_error(error)})") from error
     tensors = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     changed = (name for name, value in tensors.items() if not torch.equal(value, copies[name]))
-    return joined(outputs_of(result)), next(changed, "")
+    return joined(outputs_of(result)).clone(), next(changed, "")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from grader.wording.words import listed
 
 from .axes import Axis, Shapes, axes_of_inputs, changed, find_axes
 from .code_under_test import Call, Code, copied
-from .forward_pass import exercise_of, floating, outputs_of, resized
+from .forward_pass import exercise_of, floating, in_double, outputs_of, resized
+from .own_forward import OwnForward, own_backwards
 from .trials import Drawing
 
 INDICES = (torch.int64, torch.int32)
@@ -23,7 +25,7 @@ INDICES = (torch.int64, torch.int32)
 class Question:
     """A forward pass, the inputs of one call, the code under test, and what everything further is drawn from."""
 
-    forward: Callable[..., Any]
+    forward: OwnForward
     given: Mapping[str, Any]
     rng: np.random.Generator
     code: Code
@@ -75,12 +77,39 @@ class Question:
         where = f"where {name}.shape[{place}] is {first.refused}" + (f" ({error})" if error else "")
         return f"{self.code.name} was tried with {names} alone: it raises {where}, and forward does not"
 
-    def drawing(self, axes: list[Axis], asked: tuple[str, ...]) -> Drawing:
-        """What trials are drawn from, with the gradients of `asked` to judge."""
+    def drawing(self, axes: list[Axis], asked: tuple[str, ...], *, measured: bool) -> Drawing:
+        """What trials are drawn from, with the gradients of `asked` to judge.
+
+        Args:
+            measured: the right gradients are measured, for torch's own are not the derivative of the forward pass.
+        """
         names = axes_of_inputs(axes, self.shapes)
-        exercise = exercise_of(self.forward, self.given, names, asked, self.code.upstream_name)
+        exercise = exercise_of(self.forward, self.given, names, asked, self.code.upstream_name, measured=measured)
         double = all(self.given[name].dtype == torch.float64 for name in floating(self.given))
-        return Drawing(exercise, self.forward, self.given, axes, self.wrt, "float64" if double else "float32")
+        precision = "float64" if double else "float32"
+        return Drawing(exercise, self.forward, self.given, axes, self.wrt, precision, measured)
+
+    @cached_property
+    def own_backwards(self) -> frozenset[str] | None:
+        """The custom functions that torch's gradient of the forward pass goes through; `None` where torch has none."""
+        leaves = {name: self._double[name].requires_grad_() for name in floating(self.given)}
+        try:
+            with torch.enable_grad():
+                outputs = outputs_of(self.forward(**{**self._double, **leaves}))
+        except Exception:
+            return None
+        if not any(out.requires_grad for out in outputs):
+            return None
+        return frozenset().union(*(own_backwards(out) for out in outputs))
+
+    @cached_property
+    def leaves_torch(self) -> bool:
+        """The forward pass takes numbers out of tensors: what it makes of these torch cannot see."""
+        return self.forward.leaves_torch(self._double)
+
+    @property
+    def _double(self) -> dict[str, Any]:
+        return {name: copied(in_double(value)) for name, value in self.given.items()}
 
     def _error_at(self, shapes: Shapes) -> str | None:
         """What the code under test raises with inputs of other shapes; `None` where the forward pass raises."""

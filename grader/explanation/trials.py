@@ -1,8 +1,11 @@
-"""The trials of a backward pass: the given inputs, others like them, other sizes where the code takes them."""
+"""The trials of a backward pass: the given inputs, others like them, other sizes where the code takes them.
+
+The right gradients are torch's own for the forward pass; where these are not its derivative, they are measured.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,26 +15,33 @@ import torch
 
 from grader.errors import SpecError
 from grader.exercise import Answer, Exercise
+from grader.reference import finite_differences
 from grader.reference.compare import ATOL_FOR_ZERO, RTOL, scaled_error
+from grader.reference.kinks import NUDGE, AllowedGradient, Move, allowed_gradient
 from grader.reference.references import autograd_answer, exercise_trial, loss_of, with_upstream
-from grader.reference.trial import Trial
+from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.sampling import Array
 from grader.shapes import BATCH
 from grader.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND, OTHER_UPSTREAM_KIND, Setting
 
 from .axes import Axis, other_sizes
 from .code_under_test import Call
-from .forward_pass import GIVEN_KIND, SAME_MARKS_KIND, joined, outputs_of, tensor_of
+from .forward_pass import GIVEN_KIND, KEPT_KIND, SAME_MARKS_KIND, floating, joined, outputs_of, tensor_of
+from .layouts import EXPANDED, LAYOUTS, laid_out, same_layout
 from .redrawing import is_symmetric
 
 LARGEST_FIRST = 400  # entries of the given inputs, up to which they are the ones that findings speak of
-SAME_SIZES = (GIVEN_KIND, "other values", SAME_MARKS_KIND, LARGE_UPSTREAM_KIND)
-OTHER_SIZES = ("other sizes", "more sizes")
+SAME_SIZES = (GIVEN_KIND, "other values", SAME_MARKS_KIND, KEPT_KIND, LARGE_UPSTREAM_KIND)
+AS_GIVEN = (GIVEN_KIND, OTHER_UPSTREAM_KIND, *LAYOUTS)
+OTHER_SIZES = {"other sizes": True, "more sizes": False}  # whether they have the divisors of the given ones
 ATTEMPTS = 4
-STEPS, AGREEMENT = (1e-5, 1e-3), 1e-3
+STEPS, AGREEMENT = (1e-7, 1e-5, 1e-3), 1e-3
 DIRECTIONS = 3  # nearly all of an error may be at right angles to one of them
 ROUNDING, DELICATE = 20.0, 1e-2
 NEXT_TO_NOTHING = 1e-10
+FINER = 64.0  # a difference beside an input takes so small a part of the way to it
+BESIDE = (1e-4, 1e-3)  # how far from an input its neighbours are, in proportion to its largest entry
+MOST_MEASURED, MOST_MEASURED_ELSEWHERE = 400, 100  # entries of a gradient that are measured one by one
 
 
 @dataclass(frozen=True)
@@ -40,11 +50,13 @@ class Tried:
 
     Args:
         bounds: by answer, the largest scaled error that rounding in the code's own dtype may make.
+        allowed: by answer, what is right, at kinks too. `trial` has 0 where there is nothing to compare with.
     """
 
     trial: Trial
     call: Call
     bounds: Mapping[str, float]
+    allowed: Mapping[str, AllowedGradient]
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,7 @@ class Drawing:
         given: the inputs of the caller.
         wrt: those that require a gradient in a call.
         precision: the dtype that the code under test works in, `"float32"` or `"float64"`.
+        measured: the right gradients are measured, for torch's own are not the derivative of the forward pass.
     """
 
     exercise: Exercise
@@ -64,6 +77,7 @@ class Drawing:
     axes: Sequence[Axis]
     wrt: tuple[str, ...]
     precision: str
+    measured: bool = False
 
     def trials(self, rng: np.random.Generator, takes: Callable[[Tried], bool]) -> list[Tried]:
         """The given inputs, others, other sizes, another and a large upstream gradient; the one to speak of first.
@@ -71,15 +85,22 @@ class Drawing:
         Args:
             takes: the code under test does not raise in a trial of other sizes.
         """
-        drawn = [self._first(rng, kind, lambda: self.sizes) for kind in SAME_SIZES]
+        kinds = [kind for kind in SAME_SIZES if kind != KEPT_KIND or self.tables]
+        drawn = [self._first(rng, kind, lambda: self.sizes) for kind in kinds]
         if any(axis.others for axis in self.axes):
-            drawn += [self._first(rng, kind, partial(other_sizes, self.axes, rng), takes) for kind in OTHER_SIZES]
+            for kind, like_given in OTHER_SIZES.items():
+                sizes = partial(other_sizes, self.axes, rng, like_given=like_given)
+                drawn.append(self._first(rng, kind, sizes, takes))
         if any(axis.name == BATCH and 1 in axis.others for axis in self.axes):
             drawn.append(self._first(rng, ONE_KIND, lambda: {**self.sizes, BATCH: 1}, takes))
         found = [one for one in drawn if one is not None]
         if found and found[0].trial.setting.kind == GIVEN_KIND:
-            found.append(self._with_other_upstream(found[0], rng))
-        return sorted(found, key=_clearness)
+            found += [
+                one
+                for kind in (OTHER_UPSTREAM_KIND, *LAYOUTS)
+                for one in self._with_other_upstream(found[0], kind, rng)
+            ]
+        return sorted(found, key=clearness)
 
     def setting(self, kind: str, sizes: Mapping[str, int] | None = None) -> Setting:
         index = 1  # neither the first trial, in which everything is there, nor a special one
@@ -88,6 +109,20 @@ class Drawing:
     @property
     def sizes(self) -> dict[str, int]:
         return {axis.name: axis.size for axis in self.axes}
+
+    @property
+    def tables(self) -> list[str]:
+        """The floating-point inputs whose gradients are not judged: they may have to be what they are."""
+        asked = {answer.wrt for answer in self.exercise.answers}
+        return [name for name in floating(self.given) if name not in asked]
+
+    def has_given_sizes(self, tried: Tried) -> bool:
+        return dict(tried.trial.setting.sizes) == self.sizes
+
+    def counts(self, tried: Tried) -> bool:
+        """What is wrong in it is a mistake: it has the given sizes, and tables as they are given."""
+        as_given = tried.trial.setting.kind in (*AS_GIVEN, KEPT_KIND, LARGE_UPSTREAM_KIND)
+        return self.has_given_sizes(tried) and (as_given or not self.tables)
 
     def one(self, setting: Setting, rng: np.random.Generator) -> Tried | None:
         """One trial; `None` where the forward pass raises, is not finite, or its gradient is mostly rounding."""
@@ -100,24 +135,70 @@ class Drawing:
         """The trial with its call; `None` where no gradient can be judged in it."""
         assert trial.out is not None
         assert trial.out_g is not None
-        arrays = [trial.out.numpy(), *(array for array in trial.expected.values() if array is not None)]
-        if not all(np.isfinite(array).all() for array in arrays):
+        if not np.isfinite(trial.out.numpy()).all():
             return None
-        trial = replace(
-            trial, expected={name: _without_rounding(array, trial) for name, array in trial.expected.items()}
-        )
+        right, errors = self._measured(trial) if self.measured else (_arrays(trial.expected), {})
+        known = {name: _without_rounding(array, trial) for name, array in right.items()}
+        if any(array.size and not np.isfinite(array).any() for array in known.values()):
+            return None
+        trial = replace(trial, expected={name: _finite(array) for name, array in known.items()}, memo={})
         call = self._call(trial)
-        bounds = {answer.name: self._bound(answer, trial, call) for answer in self.exercise.answers}
-        return Tried(trial, call, bounds) if max(bounds.values()) <= DELICATE else None
+        allowed = {answer.name: self._allowed(answer, trial, known[answer.name]) for answer in self.exercise.answers}
+        bounds = {
+            answer.name: self._bound(answer, trial, call, allowed[answer.name], errors)
+            for answer in self.exercise.answers
+        }
+        return Tried(trial, call, bounds, allowed) if max(bounds.values()) <= DELICATE else None
+
+    def _measured(self, trial: Trial) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+        """The gradients by finite differences of the forward pass, and how far each may be off, as a scaled error.
+
+        Of a large one some entries are measured, and the others are nan.
+        """
+        found, errors = {}, {}
+        most = MOST_MEASURED if trial.setting.kind in AS_GIVEN else MOST_MEASURED_ELSEWHERE
+        for answer in self.exercise.answers:
+            values = trial.inputs[answer.wrt].numpy()
+            places = np.random.default_rng(0).permutation(values.size)[:most]
+            entries = [tuple(map(int, np.unravel_index(place, values.shape))) for place in sorted(places)]
+            slopes, gaps = finite_differences.measured(
+                partial(loss_of, self.exercise, trial, answer.wrt), values, entries
+            )
+            found[answer.name] = slopes
+            largest = float(np.nan_to_num(np.abs(slopes)).max(initial=0.0)) or 1.0
+            errors[answer.name] = float(np.nan_to_num(gaps).max(initial=0.0)) / largest
+        return found, errors
+
+    def _allowed(self, answer: Answer, trial: Trial, known: np.ndarray) -> AllowedGradient:
+        if not self.measured:
+            return replace(allowed_gradient(self.exercise, answer, trial), expected=known)
+
+        values = trial.inputs[answer.wrt].numpy()
+        size = NUDGE * (float(np.abs(values).max(initial=0.0)) or 1.0)
+        entries = [tuple(map(int, index)) for index in np.argwhere(np.isfinite(known))]
+        loss = partial(loss_of, self.exercise, trial, answer.wrt)
+
+        def sample(move: Move) -> np.ndarray | None:
+            if move.values is None:
+                return None
+            beside = np.asarray(values + size * move.values(values.shape))
+            return finite_differences.at(loss, beside, entries, size / FINER)
+
+        return AllowedGradient(known, sample)
 
     def with_upstream(self, tried: Tried, upstream: np.ndarray, kind: str) -> Tried | None:
         """The same inputs with this upstream gradient, shaped like the (joined) output."""
         return self.tried(with_upstream(self.exercise, tried.trial, upstream, self.setting(kind)))
 
-    def _with_other_upstream(self, given: Tried, rng: np.random.Generator) -> Tried:
+    def _with_other_upstream(self, given: Tried, kind: str, rng: np.random.Generator) -> Iterator[Tried]:
+        """The given inputs with another upstream gradient, where it lies in memory as this kind of trial wants."""
         assert given.trial.out is not None
         upstream = rng.standard_normal(tuple(given.trial.out.shape)).astype("float32")
-        return self.with_upstream(given, np.asarray(upstream), OTHER_UPSTREAM_KIND) or given
+        if kind == EXPANDED:
+            upstream = np.full_like(upstream, upstream.flat[0] if upstream.size else 0.0)
+        found = self.with_upstream(given, np.asarray(upstream), kind)
+        if found is not None and (kind not in LAYOUTS or not all(g.is_contiguous() for g in found.call.out_g)):
+            yield found
 
     def _first(
         self, rng: np.random.Generator, kind: str, sizes: Callable[[], Mapping[str, int]],
@@ -129,56 +210,105 @@ class Drawing:
 
     def _call(self, trial: Trial) -> Call:
         """The call in the caller's own dtype; the upstream gradient cut into one for each output."""
-        inputs = {}
+        inputs, as_given = {}, trial.setting.kind in AS_GIVEN
         for name, value in self.given.items():
             array = trial.arguments.get(name)
-            inputs[name] = tensor_of(array, value) if isinstance(array, Array) else value if array is None else array
+            if isinstance(array, Array):
+                inputs[name] = same_layout(value) if as_given else tensor_of(array, value)
+            else:
+                inputs[name] = value if array is None else array
         with torch.no_grad():
             outputs = outputs_of(self.forward(**inputs))
         assert trial.out_g is not None
         pieces = torch.split(trial.out_g.reshape(-1), [out.numel() for out in outputs])
-        out_g = tuple(piece.reshape(out.shape).to(out) for piece, out in zip(pieces, outputs, strict=True))
-        return Call(inputs, out_g, self.wrt)
+        whole = (piece.reshape(out.shape).to(out) for piece, out in zip(pieces, outputs, strict=True))
+        return Call(inputs, tuple(laid_out(g, trial.setting.kind) for g in whole), self.wrt)
 
-    def _bound(self, answer: Answer, trial: Trial, call: Call) -> float:
+    def _bound(
+        self, answer: Answer, trial: Trial, call: Call, allowed: AllowedGradient, errors: Mapping[str, float]
+    ) -> float:
         """The tolerance of the dtype, or what the forward pass's own gradient needs in it."""
         expected = trial.expected[answer.name]
         assert expected is not None
         least = RTOL[self.precision] if expected.any() else ATOL_FOR_ZERO[self.precision]
-        own = autograd_answer(self.exercise, answer, call.inputs, joined(call.out_g))
+        if self.measured:
+            return max(least, ROUNDING * errors[answer.name])
+        own = _finite(autograd_answer(self.exercise, answer, call.inputs, joined(call.out_g)))
+        if ROUNDING * scaled_error(own, expected) > least:  # in its own dtype it may be on the other side of a kink
+            compared = allowed.compare(own, least)
+            own = np.where(compared.convention | compared.unjudged, expected, own)
         return max(least, ROUNDING * scaled_error(own, expected))
 
 
-def confirmed(exercise: Exercise, answer: Answer, trial: Trial, rng: np.random.Generator) -> bool:
+def confirmed(exercise: Exercise, answer: Answer, trial: Trial, rng: np.random.Generator, *, held: bool) -> bool:
     """Finite differences of the forward pass along random directions do not speak against its own gradient.
 
-    A symmetric matrix is moved as one. Beside an input, forward may be undefined: that is nothing against it.
+    Where they do, the input may lie on a kink: then the gradient beside it must be the right one there. A symmetric
+    matrix is moved as one. Beside an input, forward may be undefined: that is nothing against it.
+
+    Args:
+        held: what the forward pass detaches is a constant.
     """
     values, right = trial.inputs[answer.wrt].numpy(), trial.expected[answer.name]
     assert right is not None
     scale = float(np.abs(values).max(initial=0.0)) or 1.0
-    size = float(np.linalg.norm(right) * scale)
 
-    def refutes(direction: np.ndarray, step: float) -> bool:
-        try:
-            there, here = (
-                loss_of(exercise, trial, answer.wrt, np.asarray(values + s * direction)) for s in (step, -step)
-            )
-        except (RuntimeError, ValueError, IndexError):
-            return False
-        rounding = 1e-12 * (abs(there) + abs(here)) / step
-        return abs((there - here) / (2 * step) - float((right * direction).sum())) > AGREEMENT * size + rounding
-
-    for _ in range(DIRECTIONS):
+    def random_direction() -> np.ndarray:
         direction = np.asarray(scale * rng.standard_normal(values.shape))
-        if is_symmetric(values):
-            direction = (direction + direction.swapaxes(-1, -2)) / 2
-        if all(refutes(direction, step) for step in STEPS):
-            return False
-    return True
+        return (direction + direction.swapaxes(-1, -2)) / 2 if is_symmetric(values) else direction
+
+    def loss(moved: np.ndarray) -> float:
+        if held:
+            return loss_of(exercise, trial, answer.wrt, moved)
+        with torch.no_grad():
+            out = exercise.run({**trial.inputs, answer.wrt: torch.from_numpy(moved)}, answer.wrt)
+            return float((out * trial.out_g).sum())
+
+    def agrees(start: np.ndarray, gradient: np.ndarray) -> bool:
+        size = float(np.linalg.norm(gradient) * scale)
+        return not any(
+            all(_refutes(loss, start, gradient, direction, step, size) for step in STEPS)
+            for direction in (random_direction() for _ in range(DIRECTIONS))
+        )
+
+    if agrees(values, right):
+        return True
+    for distance in BESIDE:
+        beside = np.asarray(values + distance * random_direction())
+        try:
+            gradient = autograd_answer(
+                exercise, answer, {**trial.inputs, answer.wrt: torch.from_numpy(beside)}, trial.out_g
+            )
+        except IMPOSSIBLE:
+            continue
+        if np.isfinite(gradient).all() and agrees(beside, gradient):
+            return True
+    return False
 
 
-def _clearness(one: Tried) -> tuple[bool, bool]:
+def _refutes(
+    loss: Callable[[np.ndarray], float],
+    start: np.ndarray,
+    gradient: np.ndarray,
+    direction: np.ndarray,
+    step: float,
+    size: float,
+) -> bool:
+    """The loss moves along a direction by something else than the gradient says."""
+    try:
+        there, here = (loss(np.asarray(start + s * direction)) for s in (step, -step))
+    except IMPOSSIBLE:
+        return False
+    rounding = 1e-12 * (abs(there) + abs(here)) / step
+    return abs((there - here) / (2 * step) - float((gradient * direction).sum())) > AGREEMENT * size + rounding
+
+
+def _finite(array: np.ndarray) -> np.ndarray:
+    """Zeros where an entry is not finite."""
+    return np.where(np.isfinite(array), array, 0.0)
+
+
+def clearness(one: Tried) -> tuple[bool, bool]:
     """What findings speak of best comes first: sizes that tell the axes apart, and few entries."""
     sizes = list(one.trial.setting.sizes.values())
     sizes += [sum(g.numel() for g in one.call.out_g)] if len(one.call.out_g) > 1 else []  # that of the joined output
@@ -186,9 +316,13 @@ def _clearness(one: Tried) -> tuple[bool, bool]:
     return len(set(sizes)) < len(sizes) or 1 in sizes, entries > LARGEST_FIRST
 
 
-def _without_rounding(array: np.ndarray | None, trial: Trial) -> np.ndarray | None:
+def _arrays(expected: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray]:
+    return {name: array for name, array in expected.items() if array is not None}
+
+
+def _without_rounding(array: np.ndarray, trial: Trial) -> np.ndarray:
     """Zeros for a gradient that is nothing but rounding."""
     assert trial.out_g is not None
-    least = NEXT_TO_NOTHING * max(1.0, float(trial.out_g.abs().max()))
-    nothing = array is not None and float(np.abs(array).max(initial=0.0)) <= least
+    least = NEXT_TO_NOTHING * max(1.0, float(np.abs(trial.out_g.numpy()).max(initial=0.0)))
+    nothing = float(np.abs(array).max(initial=0.0)) <= least
     return np.zeros_like(array) if nothing else array

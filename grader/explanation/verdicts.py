@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,22 +13,26 @@ import torch
 from grader.diagnosis.candidates import Problem
 from grader.diagnosis.factors import one_ratio
 from grader.diagnosis.mistake import Diagnosis, Fact, Mistake
-from grader.diagnosis.search import find_mistakes
+from grader.diagnosis.search import find_mistakes, plain_facts
 from grader.exercise import Answer, Exercise
+from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
+from grader.reference.kinks import Comparison
 from grader.reference.operation_recorder import trace_of
-from grader.reference.references import autograd_answer
+from grader.reference.references import autograd_answer, loss_of
 from grader.reference.symbolic_numbers import spelt
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.results import AnswerResult
 from grader.shapes import describe
 from grader.wording.evidence import evidence_of
-from grader.wording.words import finding
+from grader.wording.words import finding, listed
 
 from .code_under_test import Code, Report
-from .trials import Tried
+from .forward_pass import joined
+from .layouts import LAYOUTS, read_as_contiguous
+from .trials import Tried, clearness
 
-SAME = 1e-5
+SAME, MISREAD = 1e-5, 1e-4
 NEEDS_NONE = "if it needs no gradient, give the inputs that do requires_grad=True"
 
 
@@ -47,7 +51,7 @@ class Judged:
     mistake: Mistake | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """One trial, and what the code under test did in it."""
 
@@ -59,12 +63,23 @@ class Run:
         return self.tried.trial
 
     def array(self, answer: Answer) -> np.ndarray | None:
-        """The answer, float64; zeros for `None`, and `None` where it is no array of finite numbers."""
+        """The answer, float64; zeros for `None` and where nothing can be judged.
+
+        `None` where it is no array of finite numbers.
+        """
         value = self.report.gradients.get(answer.name)
         if value is None and answer.name in self.report.gradients:
             return np.zeros(self.trial.inputs[answer.name].shape)
-        real = isinstance(value, torch.Tensor) and not value.is_complex() and bool(torch.isfinite(value).all())
-        return value.detach().double().numpy() if real else None  # type: ignore[union-attr]
+        if not isinstance(value, torch.Tensor) or value.is_complex():
+            return None
+        found = value.detach().double().numpy()
+        if found.shape == self.right(answer).shape:
+            found = np.where(self.unjudged(answer), 0.0, found)
+        return found if np.isfinite(found).all() else None
+
+    def unjudged(self, answer: Answer) -> np.ndarray:
+        """The entries for which there is no gradient to compare with; a mask."""
+        return np.asarray(~np.isfinite(self.tried.allowed[answer.name].expected))
 
     def right(self, answer: Answer) -> np.ndarray:
         right = self.trial.expected[answer.name]
@@ -72,9 +87,36 @@ class Run:
         return right
 
     def is_wrong(self, answer: Answer) -> bool:
-        """Its numbers can be compared, and are further off than rounding explains."""
+        """Its numbers can be compared, and are further off than rounding and another choice at a kink explain."""
         array = self.array(answer)
-        return array is not None and scaled_error(array, self.right(answer)) > self.tried.bounds[answer.name]
+        if array is None or array.shape != self.right(answer).shape:
+            return array is not None
+        return bool(self.compared(answer).wrong.any())
+
+    def with_torchs_choices(self, answer: Answer) -> np.ndarray | None:
+        """The answer with torch's own choice wherever another one is right, too: what is left over is the mistake."""
+        array = self.array(answer)
+        if array is None or array.shape != self.right(answer).shape:
+            return array
+        return np.where(self.compared(answer).convention, self.right(answer), array)
+
+    def compared(self, answer: Answer) -> Comparison:
+        """The answer, an array of the right shape, compared with what is right."""
+        array = self.array(answer)
+        assert array is not None
+        return self.trial.remember(  # type: ignore[no-any-return]
+            ("compared", answer.name),
+            lambda: self.tried.allowed[answer.name].compare(array, self.tried.bounds[answer.name]),
+        )
+
+    def fails(self, answer: Answer) -> bool:
+        """The answer is wrong, or there is none."""
+        return bool(self.report.error) or self.array(answer) is None or self.is_wrong(answer)
+
+    @property
+    def layout(self) -> str:
+        """How its upstream gradient lies in memory, where it is not contiguous."""
+        return LAYOUTS.get(self.trial.setting.kind, "")
 
 
 @dataclass(frozen=True)
@@ -82,28 +124,51 @@ class Verdicts:
     """Judges what the code under test did in every trial.
 
     Args:
+        runs: those that count, with the given sizes.
+        others: those with sizes or tables that nobody gave, which help to tell a mistake.
         twice: what two equal calls did.
+        measured: the right gradients are measured, and torch's own say nothing.
     """
 
     exercise: Exercise
     code: Code
     runs: Sequence[Run]
+    others: Sequence[Run]
     twice: tuple[Report, Report]
-
-    def with_wrong_first(self) -> Verdicts:
-        """The same, with the trial first in which most of the answers are wrong: findings speak of it."""
-        wrong = {id(run): sum(run.is_wrong(answer) for answer in self.exercise.answers) for run in self.runs}
-        return replace(self, runs=sorted(self.runs, key=lambda run: -wrong[id(run)]))
+    measured: bool = False
 
     def judged(self, answer: Answer) -> Judged:
         """The first check that fails."""
         diagnosis = self._structure(answer) or self._shape(answer) or self._use(answer)
         if diagnosis is None and not any(run.is_wrong(answer) for run in self.runs):
-            return Judged(AnswerResult(answer.name, "passed", 1.0, 1.0))
-        diagnosis = diagnosis or self._stale(answer) or finding(self._mistakes[answer.name][1])
+            return self._failed(answer, found) if (found := self._raised_by_layout) else _right(answer)
+        diagnosis = (
+            diagnosis
+            or self._layout(answer)
+            or self._kink(answer)
+            or self._stale(answer)
+            or finding(self._mistakes[answer.name][1])
+        )
+        return self._failed(answer, diagnosis)
+
+    def _failed(self, answer: Answer, diagnosis: Diagnosis) -> Judged:
         place = self._place(answer) if diagnosis.mistake else ""
-        result = AnswerResult(answer.name, "failed", 0.0, 1.0, diagnosis.code, diagnosis.says, self._evidence(answer))
+        evidence = self._evidence(answer, diagnosis.mistake)
+        result = AnswerResult(answer.name, "failed", 0.0, 1.0, diagnosis.code, diagnosis.says, evidence)
         return Judged(result, place, diagnosis.mistake)
+
+    @cached_property
+    def spoken_of(self) -> Run:
+        """The run that findings speak of."""
+        wrong = any(run.is_wrong(answer) for run in self.runs for answer in self.exercise.answers)
+        return self._of_mistakes[0] if wrong else self.runs[0]
+
+    @cached_property
+    def _of_mistakes(self) -> list[Run]:
+        """What tells mistakes: runs with a plain upstream gradient, those first in which most answers are wrong."""
+        plain = [run for run in (*self.runs, *self.others) if not run.layout and not run.report.error]
+        wrong = {id(run): sum(run.is_wrong(answer) for answer in self.exercise.answers) for run in plain}
+        return sorted(plain or self.runs, key=lambda run: (-wrong.get(id(run), 0), clearness(run.tried)))
 
     @property
     def untraced(self) -> bool:
@@ -114,12 +179,14 @@ class Verdicts:
     @property
     def branches(self) -> bool:
         """A mistake was looked for, and the forward pass does not take the same lines in every trial."""
-        return bool(self._mistakes) and len({self._way(run) for run in self.runs}) > 1
+        return bool(self._mistakes) and len({self._way(run) for run in self._of_mistakes}) > 1
 
     # --- before any number is compared -------------------------------------------------------------------------------
 
     def _structure(self, answer: Answer) -> Diagnosis | None:
         for run in self.runs:
+            if run.report.error and run.layout:
+                continue  # said if it is all that is wrong
             if run.report.error:
                 return Diagnosis("error", f"{self.code.name} raises {run.report.error}")
             if answer.name not in run.report.gradients:
@@ -134,7 +201,7 @@ class Verdicts:
     def _shape(self, answer: Answer) -> Diagnosis | None:
         """The shape, then the dtype, then finite."""
         for run in self.runs:
-            value, owner = run.report.gradients[answer.name], run.tried.call.inputs[answer.name]
+            value, owner = run.report.gradients.get(answer.name), run.tried.call.inputs[answer.name]
             if value is None:
                 continue
             if value.shape != owner.shape:
@@ -142,7 +209,7 @@ class Verdicts:
             if value.dtype != owner.dtype:
                 names = [str(each.dtype).removeprefix("torch.") for each in (value, owner)]
                 return Diagnosis("wrong-dtype", f"it is {names[0]}; {answer.name} is {names[1]}")
-            if count := int((~torch.isfinite(value)).sum()):
+            if count := int((~torch.isfinite(value) & ~torch.from_numpy(run.unjudged(answer))).sum()):
                 return Diagnosis("not-finite", f"{count} of {value.numel()} entries are inf or nan")
         return None
 
@@ -167,17 +234,78 @@ class Verdicts:
     # --- the numbers -------------------------------------------------------------------------------------------------
 
     @cached_property
+    def _raised_by_layout(self) -> Diagnosis | None:
+        """It takes no upstream gradient that is not contiguous."""
+        run = next((run for run in self.runs if run.layout and run.report.error), None)
+        if run is None:
+            return None
+        g = self.code.upstream_name
+        says = f"where {g} is {run.layout}, {self.code.name} raises {run.report.error}: see {g}.contiguous()"
+        return Diagnosis("error", says)
+
+    def _layout(self, answer: Answer) -> Diagnosis | None:
+        """It is wrong for upstream gradients that are not contiguous, and for no other."""
+        wrong = [run for run in self.runs if run.is_wrong(answer)]
+        if not wrong or not all(run.layout for run in wrong):
+            return None
+        g, where = self.code.upstream_name, listed(dict.fromkeys(run.layout for run in wrong))
+        read = all(self._is_misread(answer, run) for run in wrong)
+        first = f"it reads {g} as if it were contiguous" if read else f"it is right only where {g} is contiguous"
+        return Diagnosis("wrong-operand" if read else "unknown", f"{first}, and it is wrong where {g} is {where}")
+
+    def _kink(self, answer: Answer) -> Diagnosis | None:
+        """It is wrong at kinks and in ties only: more than any choice there may be."""
+        wrong = [run for run in self.runs if run.is_wrong(answer)]
+        compared = [run.compared(answer) for run in wrong]
+        if any((one.wrong & ~one.kinks).any() for one in compared):
+            return None
+        run, (index, *_) = wrong[0], np.argwhere(compared[0].kinks)
+        place, array = tuple(map(int, index)), run.array(answer)
+        assert array is not None
+        low, high = (float(end[place]) for end in run.tried.allowed[answer.name].ends())
+        at = f"{answer.name}[{','.join(map(str, place))}] = {float(run.trial.inputs[answer.wrt][place]):.3g}"
+        slack = SAME * max(abs(low), abs(high))
+        if low - slack <= array[place] <= high + slack:
+            says = f"equal entries share what arrives, and their shares add up: those of {at} and its equals do not"
+        else:
+            says = f"at the kink {at} it is {array[place]:.3g}, and what is right is between {low:.3g} and {high:.3g}"
+        return Diagnosis("wrong-local", says)
+
+    def _is_misread(self, answer: Answer, run: Run) -> bool:
+        """It is the gradient for what the memory of the upstream gradient holds, read as a contiguous tensor."""
+        array, out_g = run.array(answer), run.trial.out_g
+        assert out_g is not None
+        read = joined(tuple(map(read_as_contiguous, run.tried.call.out_g))).double().reshape(out_g.shape)
+        try:
+            other = self._right_for(answer, replace(run.trial, out_g=read, memo={}))
+        except IMPOSSIBLE:
+            return False
+        return array is not None and scaled_error(array, other) <= max(MISREAD, run.tried.bounds[answer.name])
+
+    def _right_for(self, answer: Answer, trial: Trial) -> np.ndarray:
+        """The right gradient of another trial."""
+        if not self.measured:
+            return autograd_answer(self.exercise, answer, trial.inputs, trial.out_g)
+        values = trial.inputs[answer.wrt].numpy()
+        return finite_differences.gradient(partial(loss_of, self.exercise, trial, answer.wrt), values)
+
+    @cached_property
     def _mistakes(self) -> dict[str, tuple[Trial, Mistake]]:
         """By answer, what its numbers give away where the forward pass goes one way, and the first of these trials."""
-        waiting = [answer for answer in self.exercise.answers if any(run.is_wrong(answer) for run in self.runs)]
+        every = self._of_mistakes
+        plain = [run for run in self.runs if run in every]
+        waiting = [answer for answer in self.exercise.answers if any(run.is_wrong(answer) for run in plain)]
         found: dict[str, tuple[Trial, Mistake]] = {}
         while waiting:
-            way = next(self._way(run) for run in self.runs if any(run.is_wrong(answer) for answer in waiting))
-            runs = [run for run in self.runs if self._way(run) == way]
+            way = next(self._way(run) for run in every if any(run.is_wrong(answer) for answer in waiting))
+            runs = [run for run in every if self._way(run) == way]
             told = [answer for answer in waiting if any(run.is_wrong(answer) for run in runs)]
             pairs = {answer.name: list(_pairs(runs, answer)) for answer in told}
-            mistakes = find_mistakes(self.exercise, runs[0].trial, pairs)
-            if len(self.runs) == 1:
+            try:
+                mistakes = find_mistakes(self.exercise, runs[0].trial, pairs)
+            except IMPOSSIBLE:  # what forward does cannot be done again step by step
+                mistakes = plain_facts(self.exercise, pairs)
+            if len(every) == 1:
                 mistakes = {name: _factor(runs[0], name, mistake) or mistake for name, mistake in mistakes.items()}
             found |= {name: (runs[0].trial, mistake) for name, mistake in mistakes.items()}
             waiting = [answer for answer in waiting if answer not in told]
@@ -202,7 +330,8 @@ class Verdicts:
 
     def _stale(self, answer: Answer) -> Diagnosis | None:
         """Wherever it is wrong, it is right for an input of another call."""
-        old = {next(self._of_another_call(answer, run), "") for run in self.runs if run.is_wrong(answer)}
+        wrong = (run for run in self.runs if run.is_wrong(answer) and not run.layout)
+        old = {next(self._of_another_call(answer, run), "") for run in wrong}
         name = old.pop()
         return (
             Diagnosis("not-repeatable", f"it is computed with the {name} of an earlier call")
@@ -213,8 +342,8 @@ class Verdicts:
     def _of_another_call(self, answer: Answer, run: Run) -> Iterator[str]:
         array, right = run.array(answer), run.right(answer)
         assert array is not None
-        for name, value in run.trial.inputs.items():
-            others = (other.trial.inputs[name] for other in self.runs) if isinstance(value, torch.Tensor) else ()
+        for name, value in () if self.measured else run.trial.inputs.items():
+            others = (run.trial.inputs[name] for run in self._of_mistakes) if isinstance(value, torch.Tensor) else ()
             for other in others:
                 if other.shape == value.shape and not torch.equal(other, value):
                     mixed = {**run.trial.inputs, name: other}
@@ -222,16 +351,20 @@ class Verdicts:
                     if scaled_error(array, old) < run.tried.bounds[answer.name] < scaled_error(old, right):
                         yield name
 
-    def _evidence(self, answer: Answer) -> str:
-        run = next((run for run in self.runs if run.is_wrong(answer)), None)
+    def _evidence(self, answer: Answer, mistake: Mistake | None) -> str:
+        run = next((run for run in (*self._of_mistakes, *self.runs) if run.is_wrong(answer)), None)
         if run is None:
             return ""
-        array = run.array(answer)
+        array = run.with_torchs_choices(answer)
         assert array is not None
         try:
-            return evidence_of(self.exercise, answer, [(run.trial, array)], self._mistakes[answer.name][1])
+            return evidence_of(self.exercise, answer, [(run.trial, array)], mistake)
         except IMPOSSIBLE:
             return ""  # the forward pass is not defined beside this input
+
+
+def _right(answer: Answer) -> Judged:
+    return Judged(AnswerResult(answer.name, "passed", 1.0, 1.0))
 
 
 def _factor(run: Run, name: str, found: Mistake) -> Mistake | None:
@@ -245,7 +378,7 @@ def _factor(run: Run, name: str, found: Mistake) -> Mistake | None:
 def _pairs(runs: Sequence[Run], answer: Answer) -> Iterator[tuple[Trial, np.ndarray]]:
     """Each trial with the answer in it."""
     for run in runs:
-        if (array := run.array(answer)) is not None:
+        if (array := run.with_torchs_choices(answer)) is not None:
             yield run.trial, array
 
 
@@ -253,4 +386,7 @@ def differ(value: Any, other: Any) -> bool:
     """Two gradients of equal calls are not the same but for rounding."""
     if not isinstance(value, torch.Tensor) or not isinstance(other, torch.Tensor):
         return (value is None) != (other is None)
-    return scaled_error(value.detach().numpy(), other.detach().numpy()) > SAME
+    arrays = [one.detach().numpy() for one in (value, other)]
+    if arrays[0].shape != arrays[1].shape or (np.isfinite(arrays[0]) != np.isfinite(arrays[1])).any():
+        return True
+    return scaled_error(*(np.where(np.isfinite(array), array, 0.0) for array in arrays)) > SAME

@@ -71,11 +71,13 @@ class Comparison:
         wrong: the entries that have what no right gradient has there.
         convention: the entries where another gradient than torch's is right, too, and was given.
         unjudged: the entries where there is no finite gradient to compare with.
+        kinks: of the wrong entries those at a kink or in a tie, as far as they were looked at.
     """
 
     wrong: np.ndarray
     convention: np.ndarray
     unjudged: np.ndarray
+    kinks: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,12 @@ class AllowedGradient:
         with np.errstate(all="ignore"):
             other = ~(np.abs(array - right) <= bound * (float(np.abs(right).max(initial=0.0)) or 1.0)) & ~unjudged
         if not other.any() or self.is_smooth:
-            return Comparison(other, np.zeros_like(other), unjudged)
+            nowhere = np.zeros_like(other)
+            return Comparison(other, nowhere, unjudged, nowhere)
         fits = other & np.isfinite(array) & self._is_between(array, other)
         if fits.any() and not (other & ~fits).any():
             fits &= ~self._breaks_what_all_agree_on(array, other)
-        return Comparison(other & ~fits, fits, unjudged)
+        return Comparison(other & ~fits, fits, unjudged, other & ~fits & self._varies())
 
     @property
     def is_smooth(self) -> bool:
@@ -148,10 +151,10 @@ class AllowedGradient:
 
     def _varies(self) -> np.ndarray:
         """Where the samples are not all the same; a mask."""
-        low, high = self._ends()
+        low, high = self.ends()
         return np.asarray(np.isfinite(self.expected) & (high - low > KINK * self._scale))
 
-    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """The least and the greatest of the gradients, entry by entry."""
         known = self._all()
         return np.fmin.reduce(known, 0), np.fmax.reduce(known, 0)
@@ -172,7 +175,7 @@ class AllowedGradient:
         return self._within(array)
 
     def _within(self, array: np.ndarray) -> np.ndarray:
-        (low, high), slack = self._ends(), KINK * self._scale
+        (low, high), slack = self.ends(), KINK * self._scale
         return self._varies() & (array >= low - slack) & (array <= high + slack)
 
     def _breaks_what_all_agree_on(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
