@@ -6,9 +6,10 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from . import __version__
 from .commands import author as author_command
@@ -23,7 +24,8 @@ from .commands.nbgrader import app as nbgrader_app
 from .commands.quiz import quiz
 from .commands.review import review
 from .commands.train import train
-from .errors import HandgradError, InfrastructureError, UsageError
+from .errors import KEPT, HandgradError, InfrastructureError, UsageError, unforeseen
+from .safe_text import one_line
 
 if TYPE_CHECKING:
     from .course import Course
@@ -31,8 +33,30 @@ if TYPE_CHECKING:
     from .picture.picture_data import ExercisePictures
 
 PLAIN = "--plain"
+
+
+class _Ended(Exception):
+    """A command was ended by an end of input that it did not ask for."""
+
+    def __init__(self, cause: EOFError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class _Commands(TyperGroup):
+    """The commands, whose exceptions reach `main`."""
+
+    def invoke(self, context: Any) -> Any:
+        """Run the command; click would take an `EOFError` for Ctrl-D."""
+        try:
+            return super().invoke(context)
+        except EOFError as error:
+            raise _Ended(error) from error
+
+
 app = typer.Typer(
     name="handgrad",
+    cls=_Commands,
     help="Learn to write gradients by hand: fill in the stubs under exercises/, and each mistake is named.\n\n"
     "Begin with handgrad init my-course. In that folder, handgrad without a command shows what to do next, and "
     "checks every file as you save it.",
@@ -62,7 +86,7 @@ Format = Annotated[Literal["text", "json"], typer.Option("--format", help="Text 
 
 
 def main() -> None:
-    """Run the command; every foreseeable problem is one sentence and an exit code."""
+    """Run the command; every problem is one sentence and an exit code, and 3 is that of a problem of ours."""
     arguments = sys.argv[1:]
     if PLAIN in arguments:  # wherever it stands
         arguments = [PLAIN, *(each for each in arguments if each != PLAIN)]
@@ -70,12 +94,16 @@ def main() -> None:
         app(arguments, prog_name="handgrad")
     except HandgradError as error:
         _fail(str(error), error.exit_code)
-    except BrokenPipeError:
+    except _Ended as error:  # by what click would end with exit code 1, as if somebody had given up
+        _fail(one_line(unforeseen(error.cause)), 3)
+    except BrokenPipeError:  # whoever read what is printed has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _fail(f"{where}{error.strerror or error}. Nothing else was changed; put it right and run the command again.", 3)
+        _fail(f"{where}{error.strerror or error}: put that right and run the command again. {KEPT}", 3)
+    except Exception as error:
+        _fail(one_line(unforeseen(error)), 3)
 
 
 def _fail(message: str, code: int) -> None:

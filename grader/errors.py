@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+LONGEST_REASON = 300
+KEPT = "What was finished is kept; the same command goes on."
+MISNAMED = frozenset(  # what whoever gave the command can put right by another name, or another mode
+    (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP,
+     errno.ENAMETOOLONG, errno.EINVAL)
+)  # fmt: skip
+
 
 class HandgradError(Exception):
     """A problem to be shown as one sentence, never as a traceback.
@@ -33,6 +44,11 @@ class InfrastructureError(HandgradError):
     """The grader, not the learner, is at fault: no worker, no torch, no disk."""
 
     exit_code = 3
+
+
+def file_error(message: str, error: OSError) -> HandgradError:
+    """The error that a file or a folder which somebody named cannot be used: wrong usage, or a fault of the machine."""
+    return UsageError(message) if error.errno in MISNAMED else InfrastructureError(message)
 
 
 class ProtocolError(InfrastructureError):
@@ -71,3 +87,20 @@ def describe_error(error: BaseException) -> str:
         return str(error).rstrip(".")
     says = str(error.msg if isinstance(error, SyntaxError) else error)
     return f"{type(error).__name__}: {says}" if says else type(error).__name__
+
+
+def unforeseen(error: BaseException) -> str:
+    """The sentence on an exception that nobody foresaw: what it was, and where to report it."""
+    trace, where = error.__traceback__, ""
+    while trace is not None:  # the last place in this package
+        path = Path(trace.tb_frame.f_code.co_filename)
+        if PACKAGE in path.parents:
+            where = f" in {path.relative_to(PACKAGE.parent).as_posix()}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    says = f"{describe_error(error)[:LONGEST_REASON]}{where}"
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory ({says}). {KEPT}"
+    return (
+        f"{says}. That is a mistake in handgrad and not yours: send this line to its maintainers (CONTRIBUTING.md, "
+        f"Report a fault). {KEPT}"
+    )

@@ -129,6 +129,10 @@ BROKEN = {
     "a list": "[1, 2]",
     "exercises is a list": '{"version": 1, "exercises": [1]}',
     "not text": "\x00\x01",
+    "null": "null",
+    "without end": "[" * 100_000,
+    "version is a list": '{"version": [], "exercises": {}}',
+    "half a character": '{"version": 1, "exercises": {}, "met": {"\\ud800": {"lin_grad": 1}}}',
 }
 
 
@@ -180,6 +184,46 @@ def test_a_damaged_entry_costs_that_entry_and_nothing_else(
     again.record_hints_seen(lin_grad, result.answers[1], 2)
     assert reopened(again, course).hints_seen(lin_grad, result.answers[1]) == 2
     assert again.result(slope) == solved(slope)
+
+
+ANSWER = {"name": "w.g", "status": "passed", "score": 1.0, "max_score": 1.0}
+DAMAGED = {
+    "an unknown status": {"status": "late"},
+    "status is a list": {"status": []},
+    "status is a map": {"status": {}},
+    "score is a word": {"score": "much"},
+    "score is no number": {"score": float("nan")},
+    "hints is a number": {"hints": 3},
+    "message is a list": {"message": ["x"]},
+    "mistake is a word": {"mistake": "x"},
+}
+
+
+@pytest.mark.parametrize("change", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_verdict_is_forgotten_and_kept_and_said(
+    course: Course, lin_grad: CourseExercise, change: dict[str, object]
+) -> None:
+    progress = Progress.load(course.root)
+    progress.record(lin_grad, solved(lin_grad))
+    progress.exercises["lin_grad"]["result"] = {
+        "id": "lin_grad", "unit": "04_linear", "answers": [{**ANSWER, **change}]
+    }  # fmt: skip
+    again = reopened(progress, course)
+    assert again.exercises == {}
+    assert again.result(lin_grad) is None
+    assert len(again.notes) == 1
+    assert "is damaged at lin_grad: it is kept as progress.broken.json" in again.notes[0]
+    assert json.loads((course.root / ".handgrad/progress.broken.json").read_text())["exercises"].keys() == {"lin_grad"}
+    assert reopened(again, course).notes == []
+
+
+def test_half_a_character_in_a_message_costs_no_progress(course: Course, lin_grad: CourseExercise) -> None:
+    progress, result = Progress.load(course.root), verdict(lin_grad, "unknown", None, None)
+    first = replace(result.answers[0], message="half \ud83d")
+    progress.record(lin_grad, replace(result, answers=(first, *result.answers[1:])))
+    again = reopened(progress, course)
+    assert again.notes == []
+    assert again.result(lin_grad).answers[0].message == "half ?"  # type: ignore[union-attr]
 
 
 def test_a_folder_that_cannot_be_written_is_noted_and_stops_nothing(course: Course, lin_grad: CourseExercise) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,12 +26,14 @@ from grader.safe_text import escaped, one_line, plain
 from grader.sandbox.isolation import Isolation, choose, machine, weakness
 
 from .class_grading import Grading, Progress, Report, grade_class
-from .grades_table import Nothing, Summary
+from .grades_table import Failure, Nothing, Summary
 from .hand_ins import PLAIN_KIND, HandIns
 from .results_folder import GRADES_FILE
 
 COMMONEST = 3
 SHOWN = 10
+NAMED = 3  # exercises that fail for one reason
+AGAIN = "run the same command again"
 EVERY = 30.0  # seconds between two lines in a log
 ASKS = "Enter 0 points for them? Otherwise they have none, and the table is blank there."
 
@@ -52,7 +56,7 @@ def grade_with_progress(
         return yes or _confirmed(nothing, found, as_json)
 
     try:
-        with showing_progress(sys.stderr.isatty()) as report:
+        with _ended_by_signals(), showing_progress(sys.stderr.isatty()) as report:
             summary = grade_class(course, found, out, grading, report, ask)
     except KeyboardInterrupt:
         print("handgrad: stopped. What was finished is kept; the same command goes on.", file=sys.stderr)
@@ -64,6 +68,22 @@ def grade_with_progress(
     if summary.errors:
         return 3
     return 1 if summary.nothing and not summary.entered else 0
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM, and a terminal that is closed, end a class as Ctrl-C does: what was finished is in the table."""
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # nobody else may set handlers
+        numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        before = {each: signal.getsignal(each) for each in numbers if signal.getsignal(each) == signal.SIG_DFL}
+    for number in before:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def isolated_here(grading: Grading, wanted: Isolation | None) -> Grading:
@@ -149,9 +169,19 @@ def _print(course: Course, summary: Summary, out: Path) -> None:
         console.print(_mistakes(course, summary), soft_wrap=False)
     for says in _remarks(summary):
         console.print(says, style="yellow")
-    for failure in summary.errors:
-        text = f"{failure.student}, {failure.exercise}: not graded ({failure.message}). Run the same command again."
-        print(one_line(text), file=sys.stderr)
+    for line in _failure_lines(summary.errors):
+        print(line, file=sys.stderr)
+
+
+def _failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
+    """A line for each student and reason, however many exercises have it."""
+    exercises = dict[tuple[str, str], list[str]]()
+    for failure in failures:
+        exercises.setdefault((failure.student, failure.message), []).append(failure.exercise)
+    for (student, message), names in exercises.items():
+        which = "".join(f", {name}" for name in names if name) if len(names) <= NAMED else f", {len(names)} exercises"
+        again = "" if message.endswith(AGAIN) else f" {AGAIN[0].upper()}{AGAIN[1:]}."
+        yield one_line(f"{student}{which}: not graded ({message}).{again}")
 
 
 def _remarks(summary: Summary) -> Iterator[str]:

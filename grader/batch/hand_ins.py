@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
 from grader.course import Course
-from grader.errors import UsageError
+from grader.errors import UsageError, file_error
 
 from .exercise_names import ExerciseNames
-from .file_tree import NAME_IT, File, Folder, open_tree, single_file
+from .file_tree import MOST_ENTRIES, NAME_IT, File, Folder, is_housekeeping, open_tree, single_file, unlistable
 from .gradescope_export import METADATA_FILE, read_submitters
 from .hand_in import Entry, HandIn, canvas, folder_of, moodle, plain, stem
 from .printable_names import displayable
 
 CLONES = "-submissions"  # what `gh classroom clone student-repos` adds to the assignment's name
 PLAIN_KIND = "a folder or an archive for each student"
+OF_TOOLS = frozenset({"__MACOSX", ".git", ".ipynb_checkpoints", ".handgrad"})  # no student is called so
+APPLE_DOUBLE = "._"
 _Reader = Callable[[Entry], HandIn | None]
 
 
@@ -59,8 +62,7 @@ def find_hand_ins(course: Course, submissions: Path, out: Path) -> HandIns:
     try:
         found = _Finder(names, submissions, os.path.realpath(out)).class_in(open_tree(submissions))
     except OSError as error:
-        says = f"{submissions} cannot be read ({error.strerror}): {NAME_IT}."
-        raise UsageError(says) from error
+        raise file_error(f"{submissions} cannot be read ({error.strerror or error}): {NAME_IT}.", error) from error
     if not found.each:
         raise UsageError(
             f"{submissions} holds no student folders: give each student one, laid out like exercises/, "
@@ -88,6 +90,8 @@ def one_hand_in(path: Path) -> HandIn:
 class _Finder:
     """Recognises layouts.
 
+    What one entry raises says nothing of the others: it is not recognised, and whoever reads it is told.
+
     Args:
         out: the real path of the results folder.
     """
@@ -96,21 +100,44 @@ class _Finder:
     submissions: Path
     out: str
     strays: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
 
     def class_in(self, root: Folder) -> HandIns:
         entries = self._entries(root)
-        while len(entries) == 1 and isinstance(entries[0], Folder) and self._wraps(entries[0]):
+        while len(entries) == 1 and isinstance(entries[0], Folder) and _is_true(self._wraps, entries[0]):
             root, entries = entries[0], self._entries(entries[0])
-        if self._is_one_students(entries) and not any(map(self._is_student, entries)):
+        if self._is_one_students(entries) and not any(_is_true(self._is_student, each) for each in entries):
             says = f"{self.submissions} is laid out like one student's submission: name the folder above it"
             raise UsageError(f"{says}, or grade it alone with --one.")
         kind, found = self._recognised(root, entries)
-        return HandIns(tuple(_merged(found)), kind, tuple(map(displayable, self.strays)))
+        strays = [*self.strays, *self.hidden]
+        return HandIns(tuple(_merged(found)), kind, tuple(displayable(name) for name in dict.fromkeys(strays)))
 
     def _entries(self, folder: Folder) -> list[Entry]:
-        """What a folder of the class holds; the results may lie there too."""
-        entries = folder.entries()
-        return [each for each in entries if not (isinstance(each, Folder) and self._is_out(each))]
+        """What a folder of the class holds; the results may lie there too.
+
+        A student may have the name of what tools leave behind: what holds a submission is one, and of the others each
+        folder is named.
+        """
+        kept = list[Entry]()
+        for each in folder.all_entries():
+            if isinstance(each, Folder) and _is_true(self._is_out, each):
+                continue
+            if not _is_true(is_housekeeping, each.name) or _is_true(self._is_hidden_submission, each):
+                kept.append(each)
+            elif isinstance(each, Folder) and each.name not in OF_TOOLS:
+                self.hidden.append(each.name)
+        return kept
+
+    def _is_hidden_submission(self, entry: Entry) -> bool:
+        """What has the name of something that tools leave behind holds what a student hands in."""
+        if isinstance(entry, File):
+            return entry.is_archive and not entry.name.startswith(APPLE_DOUBLE)
+        inside = entry.all_entries(MOST_ENTRIES)
+        named = [each for each in inside if isinstance(each, Folder) or not each.name.startswith(APPLE_DOUBLE)]
+        return self._is_one_students(named) or any(
+            isinstance(each, File) and (each.is_archive or each.name.lower().endswith(".ipynb")) for each in named
+        )
 
     def _is_out(self, folder: Folder) -> bool:
         return folder.path is not None and os.path.realpath(folder.path) == self.out
@@ -120,21 +147,26 @@ class _Finder:
         inside = folder.entries()
         if self._is_one_students(inside) or moodle(folder):
             return False
-        handed_in = [each for each in inside if self._is_handed_in(each)]
+        handed_in = [each for each in inside if _is_true(self._is_handed_in, each)]
         return len(handed_in) > 1 or self._is_from_platform(inside)
 
     def _is_one_students(self, entries: Sequence[Entry]) -> bool:
         """These are exercises, or folders of them: what one student hands in."""
-        return any(self.names.is_place(each.name) for each in entries if isinstance(each, Folder)) or any(
-            self.names.find(each.name) for each in entries if isinstance(each, File) and canvas(each) is None
-        )
+        return any(_is_true(self._is_of_course, each) for each in entries)
+
+    def _is_of_course(self, entry: Entry) -> bool:
+        """It has the name of an exercise's file, or of a folder of the course."""
+        if isinstance(entry, Folder):
+            return self.names.is_place(entry.name)
+        return canvas(entry) is None and self.names.find(entry.name) is not None
 
     def _is_student(self, entry: Entry) -> bool:
         """A folder that somebody handed in, under a name that is not one of the course's."""
-        return isinstance(entry, Folder) and not self.names.is_place(entry.name) and self._is_handed_in(entry)
+        is_place = isinstance(entry, File) or self.names.is_place(entry.name)
+        return not is_place and self._is_handed_in(entry)
 
     def _is_handed_in(self, entry: Entry) -> bool:
-        return entry.is_archive if isinstance(entry, File) else self._is_one_students(entry.entries())
+        return entry.is_archive if isinstance(entry, File) else self._is_one_students(entry.all_entries(MOST_ENTRIES))
 
     def _is_from_platform(self, entries: Sequence[Entry]) -> bool:
         is_export = any(each.name == METADATA_FILE for each in entries)
@@ -172,7 +204,7 @@ class _Finder:
 
         So is what may be somebody else's, beside what is surely of that student.
         """
-        found = [(each.name, read(each)) for each in entries]
+        found = [(each.name, _read(each, read)) for each in entries]
         sure = {one.key for _, one in found if one is not None and not one.unsure}
         kept = list[HandIn]()
         for name, one in found:
@@ -186,11 +218,11 @@ class _Finder:
         """The folders hold hand-ins and are none themselves: most hold several, and most names are there once."""
         found = list[list[str]]()
         for folder in (each for each in entries if isinstance(each, Folder)):
-            inside = folder.entries()
+            inside = _listed(folder)
             from_platform = self._is_from_platform(inside)
             if self._is_one_students(inside) and not from_platform:
                 return False
-            if handed_in := [each.name for each in inside if from_platform or self._is_handed_in(each)]:
+            if handed_in := [each.name for each in inside if from_platform or _is_true(self._is_handed_in, each)]:
                 found.append(handed_in)
             elif inside:
                 return False
@@ -199,14 +231,53 @@ class _Finder:
 
     def _sections(self, sections: Sequence[Folder]) -> list[HandIn]:
         """The hand-ins of all sections; two of one name are told apart by their section."""
-        found = [(section, one) for section in sections for one in self._recognised(section, self._entries(section))[1]]
+        found = list[tuple[Folder, HandIn]]()
+        for section in sections:
+            try:
+                found += [(section, one) for one in self._recognised(section, self._entries(section))[1]]
+            except Exception as error:  # a section that cannot be listed is told of as a submission is
+                found.append((section, HandIn(section.name, (unlistable(section.name, error),))))
         times = Counter(one.key for _, one in found)
-        return [one if times[one.key] == 1 else replace(one, key=f"{section.name} {one.key}") for section, one in found]
+        keys = [one.key if times[one.key] == 1 else f"{section.name} {one.key}" for section, one in found]
+        whose = defaultdict[str, set[tuple[str, str]]](set)
+        for key, (section, one) in zip(keys, found, strict=True):
+            whose[key].add((section.name, one.key))
+        return [  # no name has a slash in it
+            replace(one, key=key if len(whose[key]) == 1 else f"{section.name}/{one.key}")
+            for key, (section, one) in zip(keys, found, strict=True)
+        ]
+
+
+_T = TypeVar("_T")
+
+
+def _is_true(tells: Callable[[_T], bool], entry: _T) -> bool:
+    """Whether this is so of an entry; it is not where that cannot be found out: who reads the entry is told why."""
+    try:
+        return tells(entry)
+    except Exception:
+        return False
+
+
+def _listed(folder: Folder) -> list[Entry]:
+    """What a folder holds: nothing, where it cannot be listed."""
+    try:
+        return folder.entries()
+    except Exception:
+        return []
+
+
+def _read(entry: Entry, read: _Reader) -> HandIn | None:
+    """Whose an entry is; where that cannot be found out, it is the hand-in of somebody of its name."""
+    try:
+        return read(entry)
+    except Exception as error:
+        return HandIn(entry.name, (unlistable(entry.name, error),))
 
 
 def _are_most(entries: Sequence[Entry], read: _Reader) -> bool:
     """Most have a name that a platform gives; what one student calls a file does not count for the class."""
-    return 0 < len(entries) <= 2 * sum(read(each) is not None for each in entries)
+    return 0 < len(entries) <= 2 * sum(_is_true(lambda each: read(each) is not None, each) for each in entries)
 
 
 def _merged(found: Sequence[HandIn]) -> Iterator[HandIn]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from grader import __version__
 from grader.atomic_files import remove_unfinished, write_atomically
-from grader.errors import InfrastructureError, UsageError
+from grader.errors import InfrastructureError, UsageError, file_error
 from grader.results import SCHEMA, CourseResult, dumps
 
 from .exercise_names import ExerciseNames
@@ -229,7 +229,7 @@ def open_results_folder(names: ExerciseNames, out: Path, *, isolated: bool) -> I
             tempfile.TemporaryFile(dir=out).close()
             remove_unfinished(out)
         except OSError as error:
-            raise UsageError(f"Results cannot be written to {out}: name another folder with --out.") from error
+            raise file_error(f"Results cannot be written to {out}: name another folder with --out.", error) from error
         yield ResultsFolder(names, out, course_digest(names, isolated), opened, GradesTable(names))
 
 

@@ -94,8 +94,13 @@ def by_roster(found: HandIns, roster: Roster) -> HandIns:
             of[number] = replace(both, notes=(*both.notes, f"{displayable(one.key)} was taken for the same student"))
         else:
             of[number] = replace(one, key=roster.students[number])
-    taken = {one.key for one in of.values()}
-    others = [replace(one, key=f"{one.key} (not on the roster)") if one.key in taken else one for one in unlisted]
+    taken, others = {one.key for one in of.values()}, list[HandIn]()
+    for one in unlisted:
+        key = one.key
+        while key in taken:
+            key = f"{key} (not on the roster)"
+        taken.add(key)
+        others.append(replace(one, key=key))
     each = sorted([*of.values(), *others], key=lambda one: one.key)
     absent = tuple(displayable(name) for number, name in enumerate(roster.students) if number not in of)
     return replace(found, each=tuple(each), absent=absent, unlisted=tuple(one.student for one in others))

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader import __version__
 from grader.course import Course, CourseExercise
-from grader.errors import InfrastructureError, ProtocolError, UsageError, describe_error
+from grader.errors import KEPT, InfrastructureError, ProtocolError, UsageError, describe_error
 from grader.judging.grading_pool import TICK, Graded, Part
 from grader.results import LARGEST_SEED, ExerciseResult
 from grader.sandbox.isolation import Isolation, Machine, choose
@@ -40,7 +40,6 @@ ATTEMPTS = 3
 AHEAD = 2  # batches that a worker has, so that it never waits for the coordinator
 BATCH_SECONDS = 3.0
 FIRST_BATCH, MOST_SUBMISSIONS, MOST_BYTES = 4, 2000, 4 << 20
-KEPT = "What was finished is kept; the same command goes on."
 BY_STRENGTH: tuple[Isolation, ...] = ("box", "kernel", "seccomp", "none")
 Submitted = tuple[Any, Sequence[Part]]
 

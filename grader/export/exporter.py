@@ -9,7 +9,8 @@ from grader.course import Course, CourseExercise
 from grader.report.class_statistics import StudentResults
 from grader.results import ExerciseResult
 
-LONGEST_STUDENT = 60
+LONGEST_STUDENT = 60  # characters
+LONGEST_NAME = 160  # bytes: with a number, the platform's own name and that of an unfinished file it is one of 255
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ def each(export_one: ForOne) -> Exporter:
 
 def _file_name(student: str, taken: set[str]) -> str:
     """A name that any file system has, whatever characters the student's has; another one for each student."""
-    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in student).strip(".")[:LONGEST_STUDENT] or "_"
+    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in student).strip(".")[:LONGEST_STUDENT]
+    safe = safe.encode()[:LONGEST_NAME].decode("utf-8", "ignore") or "_"
     name, number = safe, 2
     while name.casefold() in taken:
         name, number = f"{safe}-{number}", number + 1

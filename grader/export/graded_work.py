@@ -31,7 +31,7 @@ class GradedAnswer(NamedTuple):
     @property
     def code(self) -> str:
         """The mistake's public code; empty where there is none."""
-        return "" if self.answer.status == "passed" else self.answer.code or ""
+        return "" if self.answer.status == "passed" else text(self.answer.code or "")
 
     @property
     def is_graded(self) -> bool:

@@ -35,7 +35,7 @@ def junit(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, b
 
 
 def _case(each: GradedAnswer) -> ET.Element:
-    case = ET.Element("testcase", classname=each.exercise.unit, name=each.name, time="0")
+    case = ET.Element("testcase", classname=text(each.exercise.unit), name=each.name, time="0")
     if tag := TAGS.get(each.answer.status):
         said = ET.SubElement(case, tag, message=each.found)
         if tag != "skipped":

@@ -404,7 +404,9 @@ def _grader_failed(error: BaseException) -> str:
 def _serve(connection: Connection, course: Course, read: Read, judging: _Judging | None) -> None:
     """Read and judge what comes over a connection, until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator ends this process
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for name in ("SIGTERM", "SIGHUP"):  # which the coordinator hears in a way of its own
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
     if sys.platform == "linux":
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # whenever the coordinator ends, so does this process
     _limit_memory(MEMORY)

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from grader.atomic_files import FOLDER, write_atomically
 from grader.course import Course, CourseExercise
+from grader.errors import describe_error
 from grader.quiz.questions import NOT_READ
 from grader.results import AnswerResult, ExerciseResult, content_hash, exercise_from_json
+from grader.safe_text import plain
 
 VERSION = 1
-FILE = "progress.json"
+FILE, BROKEN = "progress.json", ".broken.json"
+LONGEST = 200  # characters of what is said of a state that cannot be read
 
 
 @dataclass
@@ -41,26 +49,42 @@ class Progress:
         try:
             state = json.loads(progress.path.read_text(encoding="utf-8"))
             if state["version"] != VERSION:
-                raise ValueError(f"version {state['version']}")
+                raise ValueError(f"version {state['version']}"[:LONGEST])
+            json.dumps(state, ensure_ascii=False).encode()  # half a character could not be written again
             entries = {str(key): _valid_state(value) for key, value in state["exercises"].items()}
-            progress.exercises = {key: entry for key, entry in entries.items() if entry is not None}
-            progress.met = _valid_counts(state.get("met"))
+            met = _valid_counts(state.get("met"))
         except FileNotFoundError:
             return progress
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             progress._set_aside(error)
+            return progress
+        progress.exercises = {key: entry for key, entry in entries.items() if entry is not None}
+        progress.met = met
+        if damaged := [key for key, entry in entries.items() if entry is None]:
+            progress._keep_damaged(plain(damaged[0])[:LONGEST])
         return progress
 
+    def _keep_damaged(self, name: str) -> None:
+        """Keep a copy of the state before what is damaged in it is forgotten."""
+        aside = self.path.with_suffix(BROKEN)
+        try:
+            shutil.copyfile(self.path, aside)
+        except OSError as error:
+            self.notes.append(f"{self.path} is damaged at {name}, and no copy can be kept ({error.strerror}).")
+        else:
+            self.notes.append(
+                f"{self.path} is damaged at {name}: it is kept as {aside.name}, and what was damaged is begun anew."
+            )
+
     def _set_aside(self, error: Exception) -> None:
-        aside = self.path.with_suffix(".broken.json")
+        aside = self.path.with_suffix(BROKEN)
         try:
             os.replace(self.path, aside)
         except OSError:
             self.notes.append(f"{self.path} cannot be used ({error}): move it away, or progress is not remembered.")
         else:
-            self.notes.append(
-                f"{self.path} could not be read ({error}): it is kept as {aside.name}, a new one is begun."
-            )
+            why = describe_error(error)[:LONGEST]
+            self.notes.append(f"{self.path} could not be read ({why}): it is kept as {aside.name}, a new one is begun.")
 
     def result(self, exercise: CourseExercise) -> ExerciseResult | None:
         """The last verdict, if the file has not changed since."""
@@ -132,7 +156,7 @@ class Progress:
             {"version": VERSION, "exercises": self.exercises, "met": self.met}, indent=1, ensure_ascii=False
         )
         try:
-            write_atomically(self.path, text.encode())
+            write_atomically(self.path, text.encode("utf-8", "replace"))
         except OSError as error:
             self.notes.append(f"Progress is not remembered: {self.path.parent} cannot be written ({error.strerror}).")
 
@@ -155,14 +179,16 @@ def _valid_counts(found: Any) -> dict[str, dict[str, int]]:
 
 
 def _valid_state(entry: Any) -> dict[str, Any] | None:
-    """One exercise's state with everything in it of the right kind, `None` if it is not worth keeping."""
+    """One exercise's state with everything in it of the right kind, `None` if it is damaged."""
     if not isinstance(entry, dict) or not isinstance(entry.get("hash"), str):
+        return None
+    if entry.get("result") is not None and not _is_result(entry["result"]):
         return None
     hints = entry.get("hints")
     seen = {
         str(name): hint
         for name, hint in (hints.items() if isinstance(hints, dict) else ())
-        if isinstance(hint, dict) and type(hint.get("seen")) is int
+        if isinstance(hint, dict) and type(hint.get("seen")) is int and hint["seen"] >= 0
     }
     counted = entry.get("counted")
     codes = {
@@ -171,6 +197,21 @@ def _valid_state(entry: Any) -> dict[str, Any] | None:
         if isinstance(found, list)
     }
     return {"hash": entry["hash"], "result": entry.get("result"), "hints": seen, "counted": codes}
+
+
+@cache
+def _result_type() -> TypeAdapter[ExerciseResult]:
+    return TypeAdapter(ExerciseResult)
+
+
+def _is_result(record: Any) -> bool:
+    """It is a verdict as this class writes it."""
+    try:
+        found = _result_type().validate_python(record)
+        numbers = [number for each in found.answers for number in (each.score, each.max_score, each.error)]
+    except ValidationError:
+        return False
+    return all(number is None or math.isfinite(number) for number in numbers)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,483 @@
+"""No hand-in ends a class: whatever is handed in, and whatever is raised over it, is the end of that one student."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import json
+import multiprocessing.context
+import os
+import shutil
+import signal
+import sys
+import tarfile
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_class_grading import LIN, MEAN, RIGHT, Crashing, Lost, files_in, gradebook, hand_in, record, small_course
+
+from grader import cli
+from grader.batch import class_grading, file_tree, grade_terminal, submissions
+from grader.batch.class_grading import Progress, grade_folder
+from grader.batch.grades_table import Summary
+from grader.batch.results_folder import DIGITS, result_file
+from grader.course import PACKAGE, Course
+from grader.judging import grading_pool
+
+pytestmark = pytest.mark.slow
+
+Ended = tuple[int, str]  # the exit code, and what was said on stderr
+HONEST = {LIN: RIGHT}
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return small_course(PACKAGE.parent)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker processes, where what they answer does not matter."""
+    monkeypatch.setattr(grading_pool, "start_worker", Crashing)
+
+
+@pytest.fixture
+def school(tmp_path: Path) -> Path:
+    """A class whose other students are honest; `eve` comes between them."""
+    for name in ("ada", "zoe"):
+        hand_in(tmp_path / "class", name, HONEST)
+    return tmp_path / "class"
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """Run `handgrad grade` in this process, on the class, into `out`."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*options: str) -> Ended:
+        arguments = ["grade", "class", "--out", "out", "--exercise", "lin_grad", "--isolation", "none", *options]
+        monkeypatch.setattr(sys, "argv", ["handgrad", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return int(ended.value.code or 0), capfd.readouterr().err
+
+    return run
+
+
+def one_sentence(ended: Ended) -> str:
+    """What was said; the exit code is 3, and there is no traceback."""
+    code, said = ended
+    assert code == 3
+    assert "Traceback" not in said
+    return said
+
+
+def graded(course: Course, school: Path, **more: Any) -> tuple[Summary, Path]:
+    out = school.parent / "out"
+    return grade_folder(course, school, out, workers=2, isolation="none", **more), out
+
+
+def tar(names: list[bytes], content: bytes = b"", kind: str = "w:gz") -> bytes:
+    """A tar of files, under names of any bytes."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=kind) as archive:  # type: ignore[call-overload]
+        for name in names:
+            member = tarfile.TarInfo(os.fsdecode(name))
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return stream.getvalue()
+
+
+# Names
+
+
+def test_a_name_that_is_no_text_is_a_file_like_any_other(course: Course, school: Path, quick: None) -> None:
+    hand_in(school, "eve", HONEST)
+    for name in (b"\xff.py", b"caf\xe9.py", b"\xed\xa0\x80.py"):
+        Path(os.fsdecode(os.fsencode(school / "eve") + b"/" + name)).touch()
+    (school / "mallory.tar.gz").write_bytes(tar([b"caf\xe9.py", b"lin_grad.py", b"\xff/\xfe.py"], RIGHT.encode()))
+    summary, out = graded(course, school)
+    assert summary.students == 4
+    assert not summary.errors
+    assert r"caf\xe9.py was ignored: this course has no exercise there" in record(out, "eve")["notes"]
+    assert r"caf\xe9.py was ignored: this course has no exercise there" in "\n".join(record(out, "mallory")["notes"])
+    assert [each["id"] for each in record(out, "mallory")["exercises"]] == ["lin_grad"]
+
+
+def test_such_a_name_alone_holds_nothing_and_says_so(course: Course, school: Path, quick: None) -> None:
+    (school / "eve").mkdir()
+    Path(os.fsdecode(os.fsencode(school / "eve") + b"/\xff.py")).touch()
+    summary, _ = graded(course, school)
+    assert [one.student for one in summary.nothing] == ["eve"]
+    assert r"\xff.py" in summary.nothing[0].why
+
+
+@pytest.mark.parametrize("name", ["env", "venv", "node_modules", "__pycache__", ".x", "__MACOSX", ".git"])
+def test_a_student_with_a_name_that_tools_use_is_graded(course: Course, school: Path, quick: None, name: str) -> None:
+    hand_in(school, name, {"lin_grad.py": RIGHT})
+    summary, out = graded(course, school)
+    assert summary.students == 3
+    assert name in [row["student"] for row in gradebook(out)]
+
+
+def test_what_has_such_a_name_and_is_nobody_s_is_named(course: Course, school: Path, quick: None) -> None:
+    hand_in(school, "venv", {"bin/activate": "", "lib/python/site.py": ""})
+    hand_in(school, ".x", {"deeper/still/lin_grad.py": RIGHT})
+    hand_in(school, "__MACOSX", {"ada/._lin_grad.py": ""})
+    (school / ".DS_Store").touch()
+    (school / "._ada.zip").touch()
+    (school / ".eve.tar.gz").write_bytes(tar([b"lin_grad.py"], RIGHT.encode()))
+    summary, out = graded(course, school)
+    assert sorted(row["student"] for row in gradebook(out)) == [".eve", "ada", "zoe"]
+    assert sorted(summary.strays) == [".x", "venv"]
+
+
+def test_two_students_never_share_a_record_file(tmp_path: Path) -> None:
+    changed = result_file(tmp_path, "..ada").stem
+    again = result_file(tmp_path, changed).stem
+    long = "x" * 250
+    names = [
+        "ada", "..ada", "_.ada-bc87ce9d6d9a", changed, again, "Ada", "a/da", "a_da", "..", "...", "\ud800", "\udcff",
+        long, f"{long}y", result_file(tmp_path, long).stem, "", "-" + "0" * DIGITS,
+    ]  # fmt: skip
+    files = {result_file(tmp_path, name) for name in names}
+    assert len(files) == len(names)
+    assert {path.parent for path in files} == {tmp_path}
+    for path in files:
+        path.touch()  # each is a name that a file may have
+    assert result_file(tmp_path, "ada").name == "ada.json"
+
+
+def test_two_students_of_two_sections_are_never_taken_for_one(course: Course, tmp_path: Path, quick: None) -> None:
+    for section, students in (("A", ("ada", "bob", "x")), ("A B", ("ada", "x", "cem")), ("B", ("A ada", "eli"))):
+        for student in students:
+            hand_in(tmp_path / "class" / section, student, HONEST)
+    summary, out = graded(course, tmp_path / "class")
+    assert summary.students == len(gradebook(out)) == len(list(out.glob("*.json"))) == 8
+
+
+# Listing, reading and parsing
+
+
+def unlistable(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
+    """Let the folder of this name be one that cannot be listed, whoever asks."""
+    scandir = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if Path(path).name == name:
+            raise error
+        return scandir(path)
+
+    monkeypatch.setattr(file_tree.os, "scandir", refuse)
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("aaa", PermissionError(errno.EACCES, "Permission denied")),
+        ("eve", OSError(errno.ESTALE, "Stale file handle")),
+        ("zzz", ValueError("x")),
+    ],
+)
+def test_a_folder_that_cannot_be_listed_is_that_student_s_alone(
+    course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, name: str, error: Exception
+) -> None:
+    hand_in(school, name, HONEST)
+    unlistable(monkeypatch, name, error)
+    summary, out = graded(course, school)
+    assert summary.students == 3
+    assert {failure.student for failure in summary.errors} == {name}
+    assert {each["status"] for each in record(out, name)["exercises"]} == {"error"}
+    assert {each["status"] for each in record(out, "zoe")["exercises"]} == {"failed"}
+
+
+def burn() -> None:
+    """As an archive that is unpacked for ever: no signal handler is asked."""
+    pow(3, 10**9)
+
+
+def bloat() -> None:
+    held = []
+    while True:
+        held.append(bytearray(64 << 20))
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave() -> None:
+    os._exit(0)
+
+
+def stop() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def recurse() -> None:
+    recurse()
+
+
+def fail() -> None:
+    raise UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed")
+
+
+@pytest.mark.parametrize(
+    ("happen", "says"),
+    [
+        (burn, "reading it took more than 1 seconds of processor time"),
+        (bloat, "reading it takes more memory than there is for one submission"),
+        (kill, "the process that read it was lost (it ended with -9)"),
+        (leave, "the process that read it was lost (it ended with 0)"),
+        (stop, "the process that read it was lost (it did not answer any more)"),
+        (recurse, "the grader failed (RecursionError"),
+        (fail, "the grader failed (UnicodeEncodeError"),
+    ],
+)
+def test_whoever_loses_the_process_that_reads_is_alone(
+    course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, happen: Callable[[], None], says: str
+) -> None:
+    """And on a resume, where stored results are compared."""
+    read = submissions.read_submission
+
+    def reading(names: Any, one: Any) -> Any:
+        if one.key == "eve" and (school / "hostile").exists():
+            happen()
+        return read(names, one)
+
+    hand_in(school, "eve", HONEST)
+    monkeypatch.setattr(submissions, "read_submission", reading)
+    monkeypatch.setattr(grading_pool, "READING_TIME", 1)
+    monkeypatch.setattr(grading_pool, "READING_MEMORY", 256 << 20)
+    graded(course, school)
+    for reused in (2, 2):
+        (school / "hostile").touch()
+        summary, out = graded(course, school)
+        assert (summary.students, summary.reused) == (3, reused)
+        assert {failure.student for failure in summary.errors} == {"eve"}
+        assert summary.errors[0].message.startswith(says)
+        assert record(out, "eve")["made_from"] is None
+    (school / "hostile").unlink()
+    summary, out = graded(course, school)
+    assert (summary.reused, summary.errors) == (2, ())
+
+
+def test_the_file_that_was_read_is_named(
+    course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("not foreseen")
+
+    hand_in(school, "eve", {"hw/nb.ipynb": "{}"})
+    monkeypatch.setattr("grader.batch.candidates.code_cells", fail)
+    monkeypatch.setattr("grader.batch.candidates.answered", fail)
+    monkeypatch.setattr("grader.batch.candidates._of_notebook", fail)
+    summary, _ = graded(course, school)
+    assert {failure.message for failure in summary.errors} == {
+        "the grader failed at hw/nb.ipynb (ValueError: not foreseen)"
+    }
+
+
+def test_archives_of_a_gigabyte_leave_the_process_of_the_class_small(course: Course, school: Path, quick: None) -> None:
+    zeros = gzip.compress(tar([b"zeros"], bytes(50 << 20), "w"))
+    folder = hand_in(school, "eve", HONEST)
+    for number in range(20):
+        (folder / f"{number:02}.tgz").write_bytes(zeros)
+    tracemalloc.start()
+    summary, out = graded(course, school)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 50 << 20
+    assert not summary.errors
+    assert [each["id"] for each in record(out, "eve")["exercises"]] == ["lin_grad"]
+    assert "02.tgz was ignored: it and the archives beside it hold and unpack to more than 128 MiB" in "\n".join(
+        record(out, "eve")["notes"]
+    )
+
+
+# The record
+
+
+@pytest.mark.parametrize("where", ["course_result", "dumps", "count"])
+@pytest.mark.parametrize("error", [ValueError("not foreseen"), MemoryError(), OSError(errno.EIO, "Input/output error")])
+def test_a_record_that_cannot_be_made_is_that_student_s_alone(
+    course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, where: str, error: Exception
+) -> None:
+    place = {
+        "course_result": (class_grading, "course_result"),
+        "dumps": (sys.modules["grader.batch.results_folder"], "dumps"),
+        "count": (sys.modules["grader.batch.grades_table"].GradesTable, "count"),
+    }[where]
+    calls, function = [], getattr(*place)
+
+    def failing(*given: Any, **more: Any) -> Any:
+        calls.append(given)
+        if len(calls) == 2:
+            raise error
+        return function(*given, **more)
+
+    hand_in(school, "eve", HONEST)
+    monkeypatch.setattr(*place, failing)
+    summary, out = graded(course, school)
+    (lost,) = {failure.student for failure in summary.errors}
+    assert type(error).__name__ in summary.errors[0].message
+    assert len(gradebook(out)) == 3
+    statuses = {name: record(out, name)["exercises"][0]["status"] for name in ("ada", "eve", "zoe")}
+    assert sorted(statuses.values()) == ["error", "failed", "failed"]
+    assert statuses[lost] == "error"
+    monkeypatch.undo()
+
+
+# The class
+
+
+def test_an_output_folder_that_was_moved_is_noticed(
+    school: Path, quick: None, command: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    @reporting(monkeypatch)
+    def move(progress: Progress) -> None:
+        if progress.done == 1:
+            (tmp_path / "out").rename(tmp_path / "elsewhere")
+
+    assert "out was moved or removed while the class was graded" in one_sentence(command("--workers", "1"))
+    assert not (tmp_path / "out").exists()
+    assert len(list((tmp_path / "elsewhere").glob("*.json"))) == 1
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_signals_end_a_class_alike(
+    school: Path, quick: None, command: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    before = signal.getsignal(getattr(signal, name))
+
+    @reporting(monkeypatch)
+    def end(progress: Progress) -> None:
+        if progress.done == 1:
+            signal.raise_signal(getattr(signal, name))
+
+    code, said = command("--workers", "1")
+    assert code == 130
+    assert said.splitlines()[-1] == "handgrad: stopped. What was finished is kept; the same command goes on."
+    assert len(gradebook(tmp_path / "out")) == 1
+    assert signal.getsignal(getattr(signal, name)) == before
+
+
+def reporting(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Progress], None]], None]:
+    """Have a function told how far the class is, in the place of the progress bar."""
+
+    def set_report(report: Callable[[Progress], None]) -> None:
+        @contextmanager
+        def showing(on_terminal: bool) -> Iterator[Callable[[Progress], None]]:
+            yield report
+
+        monkeypatch.setattr(grade_terminal, "showing_progress", showing)
+
+    return set_report
+
+
+def test_a_progress_bar_that_cannot_be_drawn_costs_nobody_a_record(course: Course, school: Path, quick: None) -> None:
+    def fail(progress: Progress) -> None:
+        raise ValueError("not foreseen")
+
+    summary, _ = graded(course, school, report=fail)
+    assert summary.students == 2
+
+
+class Watched(Lost):
+    """A worker that remembers whether it was closed."""
+
+    alive = 0
+
+    def __init__(self, isolation: str = "none") -> None:
+        Watched.alive += 1
+
+    def close(self) -> None:
+        Watched.alive -= 1
+
+
+def test_a_process_that_cannot_be_forked_leaves_no_worker_behind(
+    school: Path, command: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(grading_pool, "start_worker", Watched)
+    monkeypatch.setattr(grading_pool, "worker_mode", lambda isolation: "fork")
+    monkeypatch.setattr(multiprocessing.context.ForkProcess, "start", refuse)
+    said = one_sentence(command())
+    assert "No grading process can be started (BlockingIOError: [Errno 11] Resource temporarily unavailable)" in said
+    assert Watched.alive == 0
+
+
+def test_one_process_that_cannot_be_forked_costs_nobody_anything(
+    course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, calls = multiprocessing.context.ForkProcess.start, []
+
+    def refuse_once(self: Any) -> None:
+        calls.append(self)
+        if len(calls) == 2:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        start(self)
+
+    monkeypatch.setattr(multiprocessing.context.ForkProcess, "start", refuse_once)
+    summary, _ = graded(course, school)
+    assert (summary.students, summary.errors) == (2, ())
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("x\ny"), MemoryError(), EOFError("x"), RecursionError("x"), KeyError("x")]
+)
+@pytest.mark.parametrize("where", ["grader.batch.hand_ins.find_hand_ins", "grader.batch.results_folder.course_digest"])
+def test_what_nobody_foresaw_is_one_sentence_that_says_where_to_report_it(
+    school: Path, quick: None, command: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    where: str, error: Exception,
+) -> None:  # fmt: skip
+    """And no record is changed, and the same command goes on."""
+    assert command("--yes")[0] == 0
+    before = files_in(tmp_path / "out")
+    shutil.rmtree(school / "zoe")
+    hand_in(school, "zoe", {LIN: MEAN})
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(where, fail)
+        said = one_sentence(command())
+    assert said.splitlines()[-1].startswith("handgrad: ")
+    assert type(error).__name__ in said
+    assert "the same command goes on" in said
+    assert isinstance(error, MemoryError) or "send this line to its maintainers" in said
+    assert files_in(tmp_path / "out") == before
+    assert command()[0] == 0
+    assert (
+        json.loads((tmp_path / "out/zoe.json").read_text())["made_from"] != json.loads(before["zoe.json"])["made_from"]
+    )
+
+
+def test_one_submission_that_cannot_be_read_is_an_error_record(
+    course: Course, tmp_path: Path, quick: None, command: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in(tmp_path, "eve", HONEST)
+    monkeypatch.setattr(submissions, "read_submission", lambda *_: kill())
+    arguments = ["--one", "eve", "--out", "eve.json", "--exercise", "lin_grad", "--isolation", "none"]
+    monkeypatch.setattr(sys, "argv", ["handgrad", "grade", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 3
+    (exercise,) = json.loads((tmp_path / "eve.json").read_text())["exercises"]
+    assert exercise["status"] == "error"
+
+
+def test_reading_waits_for_no_pipe(course: Course, school: Path, quick: None) -> None:
+    folder = hand_in(school, "eve", HONEST)
+    os.mkfifo(folder / "relu_grad.py")
+    os.mkfifo(folder / "archive.zip")
+    summary, _ = graded(course, school)
+    assert summary.students == 3
