@@ -90,6 +90,9 @@ def test_values_are_checked_wherever_they_stand(place: str) -> None:
         {"error": {"kind": "passed", "type": "", "message": "", "lines": []}},
         {"error": {"kind": "raised", "type": "", "message": "", "lines": ["1"]}},
         {"error": "none"},
+        {"nudged": {"w": 3}},
+        {"nudged": {"w": {"smallest": 0.0, "largest": 1e-5, "is_imaginary": False}}},
+        {"nudged": {"w": {"smallest": 1e-5, "largest": -1.0, "is_imaginary": False}}},
     ],
 )
 def test_a_reply_with_another_field_or_type_is_refused(changes: dict[str, Any]) -> None:

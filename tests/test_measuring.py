@@ -48,6 +48,28 @@ def test_a_flag_names_a_returned_gradient_and_an_imaginary_step(grade: Grade) ->
     assert grade("mse_grad", SOURCES["mse_grad", "complex step"]).flags == (f"inp.g: {said}",)
 
 
+def test_a_flag_names_the_smallest_and_the_largest_step(grade: Grade) -> None:
+    """The first entry is moved further than the others."""
+    uneven = """
+import torch
+
+def sqrt_grad(inp, out):
+    x, g = inp.double(), out.g.double()
+    flat, result = x.view(-1), torch.zeros_like(x)
+    for i in range(x.numel()):
+        old = flat[i].item()
+        step = 1e-5 if i else 1e-3
+        flat[i] = old + step
+        up = (x.sqrt() * g).sum().item()
+        flat[i] = old - step
+        result.view(-1)[i] = (up - (x.sqrt() * g).sum().item()) / (2 * step)
+        flat[i] = old
+    inp.g = result.to(inp.dtype)
+"""
+    (flag,) = grade("sqrt_grad", uneven).flags
+    assert "differs from inp in that entry alone, by 1e-05 to 0.001, and the differences" in flag
+
+
 def test_an_argument_of_one_entry_is_never_said_to_be_measured(grade: Grade) -> None:
     """`b2` has one entry, which any number may be near; the other gradients of this file are measured, too."""
     flags = grade("forward_and_backward", SOURCES["forward_and_backward", "numpy"]).flags

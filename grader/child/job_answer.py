@@ -122,8 +122,8 @@ def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, sent: Sent,
     if watch is not None:
         stored = {name: vars(arguments[name]).get("g") for name in given}
         facts["nudged"] = {
-            name: {"step": abs(step), "is_imaginary": step.real == 0}
-            for name, step in watch.measuring_steps(stored, returned).items()
+            name: {"smallest": abs(steps[0]), "largest": abs(steps[-1]), "is_imaginary": steps[-1].real == 0}
+            for name, steps in watch.measuring_steps(stored, returned).items()
         }
     facts["from_huge"] = [name for name in given if meter.from_huge and _storage(arguments[name]) in meter.from_huge]
     return facts

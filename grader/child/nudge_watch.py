@@ -82,21 +82,21 @@ class _Nudges:
                 self.numbers.setdefault(self.current, [])
         return True
 
-    def measuring_step(self, gradients: Collection[np.ndarray]) -> complex | None:
-        """Return the largest step where one of the gradients consists of finite differences, otherwise `None`."""
+    def measuring_steps(self, gradients: Collection[np.ndarray]) -> list[complex]:
+        """Return the steps, the smallest first, if one of the gradients consists of finite differences; else none."""
         steps: dict[int, list[complex]] = {}
         for entry, step in self.numbers:
             steps.setdefault(entry, []).append(step)
         same_size = [gradient.ravel() for gradient in gradients if gradient.size == self.values.size]
         if len(steps) < self.values.size or not same_size:
-            return None
+            return []
         quotients = [self._quotients(entry, steps[entry]) for entry in range(self.values.size)]
         for gradient in same_size:
             tolerance = RTOL * float(np.abs(gradient).max())
             differences = zip(quotients, gradient, strict=True)
             if tolerance > 0 and all((np.abs(seen - value) <= tolerance).any() for seen, value in differences):
-                return max((step for _, step in self.numbers), key=abs)
-        return None
+                return sorted((step for _, step in self.numbers), key=abs)
+        return []
 
     def _quotients(self, entry: int, steps: list[complex]) -> np.ndarray:
         """Return every difference quotient of the numbers that were computed with this entry nudged.
@@ -132,19 +132,18 @@ class NudgeWatch(TorchFunctionMode):
         super().__exit__(*raised)  # type: ignore[no-untyped-call]
         vars(np).update(self._plain)
 
-    def measuring_steps(self, stored: Mapping[str, Any], returned: Any) -> dict[str, complex]:
-        """Return the step with which each gradient was measured, by the name of its argument.
+    def measuring_steps(self, stored: Mapping[str, Any], returned: Any) -> dict[str, list[complex]]:
+        """Return the steps with which each gradient was measured, the smallest first, by the name of its argument.
 
         Args:
             stored: the `.g` of each argument after the call.
             returned: what the call returned; it may be, or hold, the gradient of any argument.
         """
-        steps = {}
-        for name, nudges in self.nudges.items():
-            step = nudges.measuring_step([*_arrays(stored.get(name)), *_arrays(returned)])
-            if step is not None:
-                steps[name] = step
-        return steps
+        steps = {
+            name: nudges.measuring_steps([*_arrays(stored.get(name)), *_arrays(returned)])
+            for name, nudges in self.nudges.items()
+        }
+        return {name: measuring for name, measuring in steps.items() if measuring}
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))

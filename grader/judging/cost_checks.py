@@ -73,9 +73,10 @@ def told_of_nudges(exercise: CourseExercise, result: ExerciseResult, nudged: Map
 
 def _seen_measured(answer: Answer, nudged: Nudged) -> str:
     """Return what was seen of a measurement, and no more; the same for every seed."""
-    step, results = f"{nudged.step:.1g}", "differences of the results"
-    if nudged.is_imaginary:
-        step, results = f"{step}j", "imaginary parts of the results"
+    unit, results = (
+        ("j", "imaginary parts of the results") if nudged.is_imaginary else ("", "differences of the results")
+    )
+    step = " to ".join(dict.fromkeys(f"{size:.1g}{unit}" for size in (nudged.smallest, nudged.largest)))
     gradient = "what is returned" if answer.name.startswith(RETURN) else answer.name
     return (
         f"for every entry of {answer.wrt} an array was seen that differs from {answer.wrt} in that entry alone, by "

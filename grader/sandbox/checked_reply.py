@@ -39,6 +39,7 @@ Few = Annotated[T, BeforeValidator(_few)]
 FewOf = Annotated[list[T], FailFast(), BeforeValidator(_few)]
 Text = Annotated[str, _readable(MAX_TEXT)]
 Printed = Annotated[str, _readable(MAX_PRINTED)]
+Step = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 Kind = Literal["none", "ellipsis", "tensor", "number", "ndarray", "items", "other"]
 
@@ -124,9 +125,10 @@ class Import(_Record):
 
 
 class Nudged(_Record):
-    """The step by which each entry of an argument was moved, where its gradient was seen to be measured."""
+    """The steps by which the entries of an argument were moved, where its gradient was seen to be measured."""
 
-    step: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    smallest: Step
+    largest: Step
     is_imaginary: bool
 
 
@@ -135,7 +137,7 @@ class Facts(_Record):
 
     Args:
         ignored: the lines that are for IPython alone, and were not run.
-        nudged: the step of the finite differences that the gradient of an argument was seen to be, by argument.
+        nudged: the steps of the finite differences that the gradient of an argument was seen to be, by argument.
     """
 
     calls: FewOf[Call]
