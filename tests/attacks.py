@@ -288,7 +288,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
             frame = sys._getframe()
             while "header" not in frame.f_locals: frame = frame.f_back
             calls = frame.f_locals["header"]["calls"]
-            calls += calls[:1] * (len(calls) < 200)"""), "crash"),
+            calls += calls[:1] * (len(calls) < 200)"""), "returned tensor"),
     "more: raises from a trace function": (
         attack("""
             def trace(*_): time.sleep(1e6)

@@ -304,6 +304,6 @@ def test_memory_held_by_numpy_counts(ask: Any) -> None:
 
 
 def test_a_call_that_runs_out_of_time_names_its_line(ask: Any) -> None:
-    error = ask("def probe(x):\n    while True:\n        pass", time_limit=0.5).facts.error
+    error = ask("def probe(x):\n    while True:\n        pass", time_limit=0.5).facts.calls[0].error
     assert error.kind == "timeout"
     assert set(error.lines) <= {2, 3}

@@ -127,7 +127,7 @@ def assert_stated(what: str, worker: Worker) -> None:
 LIMITED = """
     import resource
     kinds = (resource.RLIMIT_CPU, resource.RLIMIT_NPROC, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE)
-    assert [resource.getrlimit(kind) for kind in kinds] == [(n, n) for n in (62, 0, 0, 0)]
+    assert [resource.getrlimit(kind) for kind in kinds] == [(n, n) for n in (77, 0, 0, 0)]
     assert resource.getrlimit(resource.RLIMIT_AS)[1] != resource.RLIM_INFINITY
 """
 

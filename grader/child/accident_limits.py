@@ -14,6 +14,8 @@ import types
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from .clock import time_of_job
+
 FORBIDDEN = frozenset(
     (
         "os.fork os.forkpty os.exec os.posix_spawn os.spawn os.system os.startfile subprocess.Popen os.kill os.killpg "
@@ -58,7 +60,7 @@ def limit(header: dict[str, Any], in_use: Memory) -> None:
         limits = dict.fromkeys((resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC), 0)
         limits[resource.RLIMIT_STACK] = STACK
         if header["time_limit"] is not None:
-            limits[resource.RLIMIT_CPU] = int(header["time_limit"]) + 2
+            limits[resource.RLIMIT_CPU] = int(time_of_job(header["time_limit"])) + 2
         if sys.platform == "linux":
             room = header["memory_limit"] << 20
             limits[resource.RLIMIT_AS] = in_use.addresses + room

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -22,18 +23,25 @@ MAX_LINES = 8
 NOT_THERE = "checks and graded runs have no files, no network, no processes and no threads"
 
 
-def error_facts(error: BaseException, filename: str, *, loading: bool = False) -> dict[str, Any]:
+def error_facts(
+    error: BaseException,
+    filename: str,
+    *,
+    loading: bool = False,
+    run: Callable[..., Any] = lambda work, *args: work(*args),
+) -> dict[str, Any]:
     """An exception as facts; its lines are those of the learner's source, outermost first.
 
     Where it comes from another file in the same folder, `file` names that one, and the lines are of it.
 
     Args:
         loading: it came while the source was read and run, not from a call: the source may be no Python.
+        run: calls what learner code may have defined, which may never come to an end.
     """
     message = "(its message cannot be shown)"
     with suppress(BaseException):  # an exception whose __str__ raises
         told = error.msg if isinstance(error, SyntaxError) else error
-        message = absence(error) if isinstance(error, ImportError) else str(told)
+        message = run(absence, error) if isinstance(error, ImportError) else run(str, told)
     kind = next((KINDS[each] for each in KINDS if isinstance(error, each)), "raised")
     if kind == "raised" and "can't allocate memory" in message:
         kind = "memory"

@@ -45,11 +45,13 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
     for number, before in enumerate(ipython_cells.line_offsets(header["cells"])):
         try:
             clock.allow(limit)
-            _run_cell(header, number, before, names, facts)
+            _run_cell(header, number, before, names, facts, clock)
         except BaseException as error:
             if limit is None or clock.is_over():
                 raise
-            facts["failed"].append({"cell": number, "error": error_facts(error, header["filename"], loading=True)})
+            facts["failed"].append(
+                {"cell": number, "error": error_facts(error, header["filename"], loading=True, run=clock.run)}
+            )
         finally:
             for name, most in MOST.items():
                 del facts[name][most:]
@@ -67,7 +69,9 @@ def announce_imports(own: Mapping[str, str], facts: Facts) -> None:
     del facts["unusual"][MOST["unusual"] :]
 
 
-def _run_cell(header: Mapping[str, Any], number: int, before: int, names: dict[str, Any], facts: Facts) -> None:
+def _run_cell(
+    header: Mapping[str, Any], number: int, before: int, names: dict[str, Any], facts: Facts, clock: Clock
+) -> None:
     """Run one cell; what it says of the function counts if it is this cell that makes it."""
     cell, filename, function = header["cells"][number], header["filename"], header["function"]
     parsed = ipython_cells.parse(cell, before, filename)
@@ -76,7 +80,7 @@ def _run_cell(header: Mapping[str, Any], number: int, before: int, names: dict[s
     facts["unusual"] += unusual_imports(cell, parsed.tree, header.get("modules", {}))
     known = names.get(function)
     try:
-        run_statements(parsed.tree, filename, names)
+        clock.run(run_statements, parsed.tree, filename, names)
     finally:
         if names.get(function) is not known:
             made = {getattr(node, "name", ""): node for node in parsed.tree.body}

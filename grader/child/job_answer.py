@@ -12,7 +12,8 @@ import warnings
 from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import Any
+from os import _exit  # learner code may have another in its place
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ import torch
 from . import protocol
 from .call_arguments import function_of, grouped
 from .captured_output import CappedText, capture_output
-from .clock import Clock, OutOfTime
+from .clock import LATER, Clock, OutOfTime
 from .cost_meter import CostMeter
 from .failures import error_facts
 from .function_loading import announce_imports, load_function, run_text
@@ -34,6 +35,8 @@ MAX_ARRAY = 8 << 20
 LARGE = 128 << 10
 Arrays = list[np.ndarray]
 Facts = dict[str, Any]
+Parts = list[bytes | memoryview]
+Send = Callable[[Parts], object]
 
 
 class Sent:
@@ -55,78 +58,151 @@ class Sent:
         return len(self.arrays) - 1
 
 
-def answer(header: Mapping[str, Any], inputs: Arrays) -> list[bytes | memoryview]:
+def answer(header: Mapping[str, Any], inputs: Arrays, send: Send | None = None) -> Parts:
     """The reply frame to one job, in parts.
 
     Several jobs may be sent together; what they take and what they leave are among the same arrays.
+
+    Args:
+        send: takes the reply where learner code never comes back, after which this process ends.
     """
     sent = Sent()
-    replies = [_answered(job, inputs, sent) for job in header.get("together", [header])]
-    return protocol.parts({"together": replies} if "together" in header else replies[0], sent.arrays)
+    if "together" in header:
+        return protocol.parts({"together": [_answered(job, inputs, sent) for job in header["together"]]}, sent.arrays)
+    return protocol.parts(_answered(header, inputs, sent, send), sent.arrays)
 
 
-def _answered(header: Mapping[str, Any], inputs: Arrays, sent: Sent) -> Facts:
+def _answered(header: Mapping[str, Any], inputs: Arrays, sent: Sent, send: Send | None = None) -> Facts:
     if header.get("tight_memory"):  # memory: holes between what was used before may not count as used
         give_back_at_once(LARGE)
     folder = header["filename"].rpartition("/")[0]
     imports = learner_imports(header.get("modules", {}), f"{folder}/" if folder else "", run_text)
-    with capture_output() as printed, imports, Clock(header["time_limit"]) as clock:
-        facts = _facts(header, inputs, sent, printed, clock)
-    return {**facts, "printed": printed.text()}
+    with capture_output() as printed, imports:
+        return _Job(header, inputs, sent, printed, send).facts()
 
 
-def _facts(header: Mapping[str, Any], inputs: Arrays, sent: Sent, printed: CappedText, clock: Clock) -> Facts:
-    facts: Facts = {"calls": []}
-    try:
-        function = load_function(header, facts, clock)
-        if function is None:
-            return facts
-        texts = [*header["cells"], *header.get("modules", {}).values()]
-        with warnings.catch_warnings(), autograd_forbidden(texts):
-            for call in header["calls"]:
-                facts["calls"].append(_call(function, call, inputs, sent, header["filename"]))
-                printed.stop_keeping()
-            if "watched" in header:
-                facts["nudged"] = _call(function, header["watched"], inputs, Sent(), header["filename"])["nudged"]
-        announce_imports(header.get("modules", {}), facts)
-    except BaseException as error:  # whatever learner code raises is a fact to report
-        if len(facts["calls"]) < len(header["calls"]):  # what comes after them concerns no answer
-            facts["error"] = error_facts(error, header["filename"], loading=not facts["calls"])
-    return facts
+class _Job:
+    """One job under way: at any moment what is known already can be sent.
+
+    Args:
+        header: which function to call, with which arguments.
+        inputs: the arrays that the arguments are made of.
+        sent: takes the arrays of the reply.
+        printed: what the code prints.
+        send: takes the reply where learner code never comes back.
+    """
+
+    def __init__(
+        self, header: Mapping[str, Any], inputs: Arrays, sent: Sent, printed: CappedText, send: Send | None
+    ) -> None:
+        self.header, self.inputs, self.sent, self.printed, self.send = header, inputs, sent, printed, send
+        self.clock = Clock(header["time_limit"], None if send is None else self._give_up)
+        self.known: Facts = {"calls": []}
+        self.call: _Call | None = None
+
+    def facts(self) -> Facts:
+        """Run the code, and report what it left in every call."""
+        filename = self.header["filename"]
+        with self.clock:
+            try:
+                function = load_function(self.header, self.known, self.clock)
+                if function is not None:
+                    texts = [*self.header["cells"], *self.header.get("modules", {}).values()]
+                    with warnings.catch_warnings(), autograd_forbidden(texts):
+                        self._make_calls(function)
+                    announce_imports(self.header.get("modules", {}), self.known)
+            except BaseException as error:  # whatever learner code raises is a fact to report
+                if len(self.known["calls"]) < len(self.header["calls"]):  # what comes after them concerns no answer
+                    loading = not self.known["calls"]
+                    self.known["error"] = error_facts(error, filename, loading=loading, run=self.clock.run)
+        return {**self.known, "printed": self.printed.text()}
+
+    def _make_calls(self, function: Callable[..., Any]) -> None:
+        """Make the calls that are left; where one took too long, each that follows has a little time of its own."""
+        calls, filename = self.known["calls"], self.header["filename"]
+        for call in self.header["calls"][len(calls) :]:
+            if any(_is_timeout(earlier) for earlier in calls):
+                self.clock.extend(self.header["time_limit"] * LATER / len(self.header["calls"]))
+            self.call = _Call(function, call, self.inputs, filename)
+            calls.append(self.call.facts(self.call.run(self.clock), self.sent))
+            self.printed.stop_keeping()
+        if "watched" in self.header:
+            self.call = _Call(function, self.header["watched"], self.inputs, filename)
+            watched = self.call.facts(self.call.run(self.clock), Sent())
+            self.known |= {} if _is_timeout(watched) else {"nudged": watched["nudged"]}
+
+    def _give_up(self, error: OutOfTime) -> NoReturn:
+        """Report a call that catches every exception, make the others all the same, and end this process."""
+        assert self.send is not None
+        calls, left = self.known["calls"], len(self.header["calls"])
+        if self.call is None:
+            self.known["error"] = error_facts(error, self.header["filename"], loading=True)
+        elif len(calls) < left:
+            stuck = self.call
+            calls.append(stuck.facts(error_facts(error, self.header["filename"]), self.sent))
+            self._make_calls(stuck.function)
+        self.send(protocol.parts({**self.known, "printed": self.printed.text()}, self.sent.arrays))
+        _exit(0)
 
 
-def _call(function: Callable[..., Any], call: Facts, inputs: Arrays, sent: Sent, filename: str) -> Facts:
-    arguments = {name: _build(value, inputs) for name, value in call["arguments"]}
-    given = {name: inputs[value["tensor"]] for name, value in call["arguments"] if "tensor" in value}
-    compared = call["arguments"] if call.get("after", True) else ()
-    before = {name: given[name].copy() if name in given else _build(value, inputs) for name, value in compared}
-    facts: Facts = {}
-    returned: Any = None
-    meter = CostMeter(call.get("huge") or math.inf)
-    watch = NudgeWatch({name: before[name] for name in given}) if call.get("nudges") else None
-    floating = (arguments[name].dtype for name in given if arguments[name].is_floating_point())
-    torch.set_default_dtype(next(floating, torch.float32))  # so that `torch.zeros(...)` without one fits
-    try:
-        warnings.simplefilter("ignore")
-        with meter if call["meter"] else nullcontext(), watch or nullcontext(), suppress(SeenEnough):
-            returned = function(*grouped(arguments).values())
-    except BaseException as error:  # whatever learner code raises is a fact to report
-        facts["error"] = error_facts(error, filename)
-        if isinstance(error, OutOfTime):
-            raise
-    facts["returned"] = _describe(returned, sent)
-    facts["stored"] = {name: _attributes(arguments[name], sent) for name in given}
-    changed = (name for name, was in before.items() if not _is_same(arguments[name], was))
-    facts["after"] = {name: _describe(arguments[name], sent) for name in changed}
-    facts["work"], facts["peak"] = meter.work, meter.peak
-    if watch is not None:
-        stored = {name: vars(arguments[name]).get("g") for name in given}
-        facts["nudged"] = {
-            name: {"smallest": abs(steps[0]), "largest": abs(steps[-1]), "is_imaginary": steps[-1].real == 0}
-            for name, steps in watch.measuring_steps(stored, returned).items()
-        }
-    facts["from_huge"] = [name for name in given if meter.from_huge and _storage(arguments[name]) in meter.from_huge]
-    return facts
+def _is_timeout(facts: Facts) -> bool:
+    return "error" in facts and facts["error"]["kind"] == "timeout"
+
+
+class _Call:
+    """One call of the learner's function: its arguments, and what was seen of it.
+
+    Args:
+        call: its arguments, and what is to be reported of it.
+        inputs: the arrays that the arguments are made of.
+        filename: of the learner's file.
+    """
+
+    def __init__(self, function: Callable[..., Any], call: Facts, inputs: Arrays, filename: str) -> None:
+        self.function, self.filename, self.returned = function, filename, None
+        self.arguments = {name: _build(value, inputs) for name, value in call["arguments"]}
+        self.given = {name: inputs[value["tensor"]] for name, value in call["arguments"] if "tensor" in value}
+        given, compared = self.given, call["arguments"] if call.get("after", True) else ()
+        self.before = {name: given[name].copy() if name in given else _build(value, inputs) for name, value in compared}
+        self.meter = CostMeter(call.get("huge") or math.inf)
+        self.is_metered = call["meter"]
+        self.watch = NudgeWatch({name: self.before[name] for name in given}) if call.get("nudges") else None
+
+    def run(self, clock: Clock) -> Facts | None:
+        """Call the function; the exception that ended it, as facts."""
+        floating = (self.arguments[name].dtype for name in self.given if self.arguments[name].is_floating_point())
+        torch.set_default_dtype(next(floating, torch.float32))  # so that `torch.zeros(...)` without one fits
+        try:
+            warnings.simplefilter("ignore")
+            meter = self.meter if self.is_metered else nullcontext()
+            with meter, self.watch or nullcontext(), suppress(SeenEnough):
+                self.returned = clock.run(self.function, *grouped(self.arguments).values())
+        except BaseException as error:  # whatever learner code raises is a fact to report
+            return error_facts(error, self.filename, run=clock.run)
+        return None
+
+    def facts(self, error: Facts | None, sent: Sent) -> Facts:
+        """Report what the call left, and how it ended.
+
+        Args:
+            error: the exception that ended it.
+            sent: takes the arrays.
+        """
+        arguments, from_huge = self.arguments, self.meter.from_huge
+        facts: Facts = {} if error is None else {"error": error}
+        facts["returned"] = _describe(self.returned, sent)
+        facts["stored"] = {name: _attributes(arguments[name], sent) for name in self.given}
+        changed = (name for name, was in self.before.items() if not _is_same(arguments[name], was))
+        facts["after"] = {name: _describe(arguments[name], sent) for name in changed}
+        facts["work"], facts["peak"] = self.meter.work, self.meter.peak
+        if self.watch is not None:
+            stored = {name: vars(arguments[name]).get("g") for name in self.given}
+            facts["nudged"] = {
+                name: {"smallest": abs(steps[0]), "largest": abs(steps[-1]), "is_imaginary": steps[-1].real == 0}
+                for name, steps in self.watch.measuring_steps(stored, self.returned).items()
+            }
+        facts["from_huge"] = [name for name in self.given if from_huge and _storage(arguments[name]) in from_huge]
+        return facts
 
 
 def _storage(argument: torch.Tensor) -> int | None:

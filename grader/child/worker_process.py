@@ -17,6 +17,7 @@ import select
 import signal
 import socket
 import sys
+from functools import partial
 from os import _exit
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -117,7 +118,7 @@ def _child(parent: int, job: int, result: int, confinement: Confinement | None, 
         if confinement is not None:
             result = confinement.enter(result)
         gc.enable()
-        protocol.write(result, answer(header, arrays))
+        protocol.write(result, answer(header, arrays, partial(protocol.write, result)))
         code = 0
     finally:
         _exit(code)
@@ -132,14 +133,18 @@ def serve_pipe(null: int) -> None:
     replies.flush()
     gc.enable()
     originals = [(owner, dict(vars(owner))) for owner in PATCHABLE]
+
+    def send(parts: list[bytes | memoryview]) -> None:
+        replies.writelines(parts)
+        replies.flush()
+
     modules: dict[str, Any] = {}
     while (frame := protocol.read_frame(jobs)) is not None:
         header, arrays = protocol.unpack(frame)
         if not modules:
             limit({**header, "time_limit": None}, Memory.in_use())
             modules = dict(sys.modules)
-        replies.writelines(answer(header, arrays))
-        replies.flush()
+        send(answer(header, arrays, send))
         sys.modules.update(modules)
         for owner, attributes in originals:
             _undo_patches(owner, attributes)

@@ -100,7 +100,8 @@ def without_room(exercise: CourseExercise, result: ExerciseResult, trial: Trial,
     A right answer may be too slow for this one large call: then it is flagged, for nobody has seen what it holds.
     """
     observed = None if reply.frame is None else read(reply.frame)
-    stopped = observed is not None and observed.facts.error is not None and observed.facts.error.kind == "timeout"
+    errors = [] if observed is None else [observed.facts.error, *(call.error for call in observed.facts.calls)]
+    stopped = any(error is not None and error.kind == "timeout" for error in errors)
     if stopped or reply.end == "timeout":
         return replace(result, flags=(*result.flags, "what it holds could not be confirmed: it took too long"))
     axes = ", ".join(axes_of(exercise.function.never_holds))

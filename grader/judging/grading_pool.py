@@ -23,6 +23,7 @@ from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grader.child.accident_limits import Memory
+from grader.child.clock import time_of_job
 from grader.child.linux_calls import PR_SET_PDEATHSIG, prctl
 from grader.course import Course, CourseExercise
 from grader.errors import InfrastructureError, describe_error
@@ -348,7 +349,7 @@ class _Process:
 
     def is_frozen(self) -> bool:
         """It should have answered long ago, and neither computes nor waits its turn on a busy machine."""
-        if time.monotonic() <= self.heard + self.limit + TICK:
+        if time.monotonic() <= self.heard + time_of_job(self.limit) + TICK:
             return False
         processes = [self.process.pid, self.worker.pid if self.worker is not None else 0]
         return not any(state in AT_WORK for pid in processes for _, state in states_below(pid))

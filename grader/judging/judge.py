@@ -70,7 +70,8 @@ class Judge:
         answers = tuple(self._judge(answer) for answer in exercise.function.answers)
         if self._raised is not None:
             codes, says = {answer.code for answer in answers}, self._diagnose_raised(*self._raised).says
-            notes += (f"what was stored before the exception was judged: {says}",) if None in codes else ()
+            before = "before the exception" if self._raised[1].kind != "timeout" else "until then"
+            notes += (f"what was stored {before} was judged: {says}",) if None in codes else ()
             notes += (f"besides, {says}",) if self._shallow is not None and codes - {None, "error"} else ()
         found = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes, max_score=exercise.points)
         return cost_checks.told_of_nudges(exercise, found, facts.nudged)
@@ -195,7 +196,8 @@ class Judge:
         return next(((trial, call.error) for trial, call in calls if call.error is not None), None)
 
     def _diagnose_raised(self, trial: Trial, error: Raised) -> Diagnosis:
-        return diagnose_error(error, self.source, trial, signature=self.exercise.signature)
+        limit = self.exercise.course.policy.time_limit
+        return diagnose_error(error, self.source, trial, signature=self.exercise.signature, time_limit=limit)
 
     def _diagnose_error(self, given: GivenAnswer, trial: Trial, error: Raised) -> Diagnosis:
         """What an exception says; and in which trials it comes, where the answer is right in every other one."""

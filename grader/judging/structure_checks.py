@@ -26,6 +26,11 @@ def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Diag
     limit = exercise.course.policy.time_limit
     if facts.error is not None:
         return diagnose_error(facts.error, source, time_limit=limit)
+    endless = next(
+        (call.error for call in facts.calls if call.error is not None and call.error.kind == "timeout"), None
+    )
+    if endless is not None and exercise.function.is_test:  # an exception would be its answer, and this is none
+        return diagnose_error(endless, source, time_limit=limit)
     if not facts.calls:
         failed = _failed_cell(facts, exercise.id, source, limit * CELL_SHARE)
         return failed or Diagnosis("missing-function", _missing_function(facts, exercise, source))

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from grader.child import protocol
+from grader.child.clock import time_of_job
 from grader.course import CourseExercise
 from grader.errors import InfrastructureError
 from grader.reference.single_thread import one_thread
@@ -68,7 +69,7 @@ class SubmissionCode:
         return cost_checks.without_room(self.exercise, result, trial, reply)
 
     def _run(self, job: dict[str, Any], arrays: Sequence[np.ndarray]) -> Reply:
-        return self.worker.run(protocol.pack(job, arrays), job["time_limit"])
+        return self.worker.run(protocol.pack(job, arrays), time_of_job(job["time_limit"]))
 
     def _call(self, trial: Trial, arrays: list[np.ndarray]) -> dict[str, Any]:
         """One call: its arguments, and what is to be reported of it."""

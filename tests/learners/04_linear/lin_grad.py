@@ -656,6 +656,24 @@ def lin_grad(inp, out, w, b):
     b.g[:] = out.g.sum(0)
 
 
+# %% wrong: an endless loop behind the first gradient, which counts | w.g, b.g: timeout
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.T
+    while len(w) > 0:
+        pass
+    w.g = inp.T @ out.g
+    b.g = out.g.sum(0)
+
+# %% wrong: it catches whatever ends its endless loop | w.g, b.g: timeout
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.T
+    while True:
+        try:
+            while len(w) > 0:
+                w.g = inp.T @ out.g * len(w)
+        except:
+            pass
+
 # %% wrong: waits for an attribute that never comes | *: timeout
 import time
 
