@@ -145,6 +145,16 @@ def test_an_answer_that_is_right_for_some_sizes_only_is_shape_special(right_in: 
     assert special(pairs(lambda t, r: r if t.setting.kind in right_in else r + 1)) == ("shape-special", text)
 
 
+def test_a_batch_of_one_whose_gradient_is_zero_shows_nothing() -> None:
+    """A fact is said only where its opposite could have been seen: there nobody could be wrong."""
+    every = wrong_of(lambda t, r: r**2 + 1)
+    (alone,) = (wrong for wrong in every if wrong.trial.setting.kind == KINDS[2])
+    rest = [wrong for wrong in every if wrong is not alone]
+    seen, unseen = (alone._replace(array=right, right=right) for right in (alone.right, 0 * alone.right))
+    assert facts.unknown([*rest, seen]).facts[0].parameters["alone"]
+    assert not facts.unknown([*rest, unseen]).facts[0].parameters["alone"]
+
+
 def test_an_answer_that_is_right_in_a_batch_of_one_alone_is_not_told_to_be_shape_special() -> None:
     """One example alone hides whatever mixes several, so that says little about the mistake."""
     assert special(pairs(lambda t, r: r if t.setting.kind == "a batch of one" else r + 1)) is None

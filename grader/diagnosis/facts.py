@@ -167,8 +167,7 @@ def mixed_with_prior(answer: Answer, given: Given) -> Mistake | None:
 
 def passes_where(answer: Answer, given: Given) -> Mistake | None:
     """Where an answer is right in some trials, and something tells these from the others."""
-    telling = [one for one in given if np.any(one.right)] or given  # zeros come easily
-    right, wrong = _apart(telling)
+    right, wrong = _apart(_telling(given))
     if not right or not wrong:
         return None
     kinds = [{trial.setting.kind for trial in trials} for trials in (right, wrong)]
@@ -189,6 +188,11 @@ def passes_where(answer: Answer, given: Given) -> Mistake | None:
     return None
 
 
+def _telling(given: Given) -> Given:
+    """The trials in which a right answer tells something: zeros come easily."""
+    return [one for one in given if np.any(one.right)] or given
+
+
 def _apart(given: Given) -> tuple[list[Trial], list[Trial]]:
     """The trials with a right answer, and the others."""
     return [one.trial for one in given if one.agrees], [one.trial for one in given if not one.agrees]
@@ -196,7 +200,7 @@ def _apart(given: Given) -> tuple[list[Trial], list[Trial]]:
 
 def wrong_with(given: Given) -> Mistake | None:
     """What the functions have that an answer is wrong for, and those that it is right for have not."""
-    name, parts = told_by(*_apart(given))
+    name, parts = told_by(*_apart(_telling(given)))
     spelled = " or ".join(f"`{part}`" for part in parts)
     return fact("wrong-local", "wrong-with", name=name, parts=spelled) if parts else None
 
@@ -256,7 +260,7 @@ def by_upstream(end: End, given: Given) -> Mistake | None:
             continue
         if not one.has_shape or not bool(off(one.array, one.right).any()) or not np.any(one.array):
             continue
-        if not bool(off(other.array, one.array).any()):
+        if not bool(off(other.array, one.array).any()) and bool(off(other.right, one.right).any()):
             return fact("missing-upstream", "upstream-not-in-it", upstream=upstream_name)
         arrays, rights = (one.array, other.array), (one.right, other.right)
         upstream = np.asarray(g), np.asarray(other_g)
@@ -331,8 +335,9 @@ def unknown(given: Given) -> Mistake:
     _, array, right = next(one for one in given if not one.agrees)
     error = scaled_error(array, right)
     wrong = round(share_wrong(array, right) * array.size)
-    alone = {one.agrees for one in given} == {True, False} and all(
-        one.agrees == (one.trial.setting.kind == ONE_KIND) for one in given
+    told_apart = _telling(given)
+    alone = {one.agrees for one in told_apart} == {True, False} and all(
+        one.agrees == (one.trial.setting.kind == ONE_KIND) for one in told_apart
     )
     told = {"wrong": wrong, "entries": array.size, "error": f"{error:.2g}" if error < 100 else f"{error:.0f}"}
     return fact("unknown", "unknown", **told, alone=alone)
