@@ -129,11 +129,3 @@ def test_a_right_answer_with_autograd_in_it_passes(grade: Grade, course: Course)
     changed = f"{before}def relu_grad(inp, out):\n    inp.requires_grad\n    inp.clone().requires_grad_()\n{body}"
     assert autograd_use([changed], "relu_grad") is not None
     assert set(codes(grade("relu_grad", changed)).values()) == {None}
-
-
-@pytest.mark.parametrize("forged", [[2**62], [-(2**62)], list(range(160)), [3, 3, 3]], ids=str)
-def test_a_forged_list_of_lines_passed_over_hides_lines_and_does_no_more(forged: list[int]) -> None:
-    """A reply names them; what the worker says is not to be trusted."""
-    text = "def lin_grad(inp, out, w, b):\n    x = 1\n    y = 2\n    out.backward()\n"
-    found = autograd_use([text], "lin_grad", forged)
-    assert found == (None if 4 in forged else (4, "out.backward()"))

@@ -26,7 +26,16 @@ IGNORED = {
     "a shell line that goes on": ("!pip install \\\n  torch\ny = 2", [1, 2], ["Pass", "Assign"]),
     "help": ("torch.nn.Linear?\n?x\nx??", [1, 2, 3], ["Pass", "Pass", "Pass"]),
     "a command's result": ("files = !ls\na, b = %who\nx = 1", [1, 2], ["Pass", "Pass", "Assign"]),
-    "inside a block": ("if x:\n    %time f()\nelse:\n\t!ls", [2, 4], ["If"]),
+    "inside a block": ("if x:\n    %cd f\nelse:\n\t!ls", [2, 4], ["If"]),
+    "a magic without its statement": ("%time\n%timeit -n 10 -r 3\nx = 1", [1, 2], ["Pass", "Pass", "Assign"]),
+    "a result of a shell line in an entry": ("x.y[0] = !ls\nx = 1", [1], ["Pass", "Assign"]),
+    "what nbconvert makes of them": (
+        "get_ipython().run_line_magic('matplotlib', 'inline')\nget_ipython().system('ls')\n"
+        "x = get_ipython().getoutput('ls')\nget_ipython().run_cell_magic('bash', '', 'ls')\n"
+        "get_ipython().magic('pylab')\nIPython.get_ipython().magic('pwd')",
+        [1, 2, 3, 4, 5, 6],
+        ["Pass"] * 6,
+    ),
     "a timed cell": ("\n%%time\nx = 1", [2], ["Pass", "Assign"]),
     "a captured cell with a magic": ("%%capture out\n%pip list\nx = 1", [1, 2], ["Pass", "Pass", "Assign"]),
     "another language": ("%%bash\nfor f in *; do echo $f; done", [1], ["Pass"]),
@@ -41,8 +50,45 @@ def test_what_only_ipython_reads_is_passed_over(cell: str, ignored: list[int], k
     parsed = ipython_cells.parse(cell, 10)
     assert sorted(parsed.ignored) == [line + 10 for line in ignored]
     assert [type(node).__name__ for node in parsed.tree.body] == kinds
-    again = ipython_cells.parse_again(cell, 10, parsed.ignored)
-    assert ast.dump(again, include_attributes=True) == ast.dump(parsed.tree, include_attributes=True)
+
+
+RUN = {
+    "%time w.g = x.T": "w.g = x.T",
+    "%time -x": "-x",
+    "%timeit -n 10 -r3 -q w.g = x": "w.g = x",
+    "%prun -s cumulative -l 0.2 x = 3": "x = 3",
+    "%lprun -f f -m mod f(3)": "f(3)",
+    "y = %time a == b": "y = a == b",
+    "w.g[:] = %time -y": "w.g[:] = -y",
+    "%time x = \\\n   3": "x = 3",
+    "if x:\n    %time w.g = x;": "if x:\n    w.g = x",
+    "%%timeit -n 3 y = 2\nx = 1": "y = 2\nx = 1",
+    "get_ipython().run_line_magic('time', 'w.g = x')": "w.g = x",
+    "get_ipython().run_line_magic('timeit', '-n 3 w.g = x')": "w.g = x",
+    "get_ipython().magic('time w.g = x')": "w.g = x",
+    "y = get_ipython().run_line_magic('time', 'f(1)')": "y = f(1)",
+    "def f():\n    get_ipython().run_line_magic('time', 'w.g = 1; w.h = 2')": "def f():\n    w.g = 1\n    w.h = 2",
+    r"get_ipython().run_cell_magic('time', '', 'def f(x):\n    %time y = x\n    return y\n')": (
+        "def f(x):\n    y = x\n    return y"
+    ),
+    r"get_ipython().run_cell_magic('capture', 'out', 'x = 1\n')": "x = 1",
+    r"""get_ipython().run_cell_magic('time', '', "get_ipython().run_line_magic('time', 'x = 1')")""": "x = 1",
+}
+
+
+@pytest.mark.parametrize(("cell", "python"), RUN.items())
+def test_what_ipython_runs_is_run(cell: str, python: str) -> None:
+    parsed = ipython_cells.parse(cell, 10)
+    assert ast.unparse(parsed.tree) == python
+    assert parsed.ignored == ()
+    assert {node.lineno for node in ast.walk(parsed.tree) if hasattr(node, "lineno")} <= {11, 12}
+
+
+def test_the_statement_behind_a_magic_is_read_as_python() -> None:
+    for cell in ("x = 1\n%time f(", "x = 1\nget_ipython().run_line_magic('time', 'f(')"):
+        with pytest.raises(SyntaxError) as raised:
+            ipython_cells.parse(cell, 10)
+        assert raised.value.lineno == 12
 
 
 @pytest.mark.parametrize("cell", ["x = (", "def f(:\n  pass", "if !x: pass", "for x in y", "print 1"])

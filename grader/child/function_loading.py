@@ -21,7 +21,7 @@ from .no_autograd import AutogradUsed
 
 MOST = {"defined": 16, "failed": 100, "ignored": 100, "unusual": 100}  # of each fact, so many are told
 IMPORTS = (ast.Import, ast.ImportFrom)
-NOTEBOOK = ("check", "score")
+NOTEBOOK = {"check": "grader", "score": "grader", "get_ipython": "IPython", "display": "IPython"}  # what it is part of
 Facts = dict[str, Any]
 
 
@@ -39,7 +39,7 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
     module, limit = types.ModuleType(header["function"]), header["cell_limit"]
     sys.modules[header["function"]] = module  # so that what learners pickle or annotate is found
     names = vars(module)
-    names.update(dict.fromkeys(NOTEBOOK, PassedOver("grader")), __file__=header["filename"])
+    names.update(_of_notebook(), __file__=header["filename"])
     if limit is not None:
         vars(os).update(_exit=sys.exit, abort=sys.exit)  # one cell does not end the others
     for number, before in enumerate(ipython_cells.line_offsets(header["cells"])):
@@ -89,7 +89,13 @@ def _run_cell(
 
 def run_text(text: str, filename: str, names: dict[str, Any]) -> None:
     """Run a file of the submission that is imported."""
-    run_statements(ast.parse(text, filename), filename, names)
+    names.update({name: value for name, value in _of_notebook().items() if name not in names})
+    run_statements(ipython_cells.parse(text, 0, filename).tree, filename, names)
+
+
+def _of_notebook() -> dict[str, PassedOver]:
+    """Return the names that cells of a notebook find there already, each of which does nothing here."""
+    return {name: PassedOver(owner) for name, owner in NOTEBOOK.items()}
 
 
 def run_statements(tree: ast.Module, filename: str, names: dict[str, Any]) -> None:

@@ -1,19 +1,33 @@
 """Parses the cells of a notebook: lines are numbered through all cells, and what only IPython reads is left out.
 
-A file is the case of one cell.
+A file is the case of one cell. `jupyter nbconvert --to script` writes magics as calls of `get_ipython()`, which are
+read as the magics that they were. What IPython would run, the statement behind `%time` or below `%%capture`, is run.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 MOST_COMMANDS = 50
-COMMAND = re.compile(r"\s*[%!?]|.*\?\s*$|\s*[\w.,][\w., ]*=\s*[%!]")
-ABOVE_OTHER_LANGUAGE = re.compile(r"\s*%%(?!(time|timeit|capture|prun)\b)[^\r\n]*")
+DEEPEST = 5  # cells in the texts of cells
+COMMAND = re.compile(
+    r"""\s*[%!?]            # a magic, a shell line, help
+      | .*\?\s*$            # help, behind
+      | \s*[\w.,][^=%!'"#]*(?<![=<>+\-*/@&|^~:])=\s*[%!](?!=)  # what one of them gives
+    """,
+    re.VERBOSE,
+)
+RUNS = "time|timeit|prun|lprun|memit|mprun"  # run the statement behind them
+ABOVE_OTHER_LANGUAGE = re.compile(rf"\s*%%(?!(?:{RUNS}|capture)\b)[^\r\n]*")
+RUN_LINE = re.compile(rf"(?P<before>\s*(?:[^=%!]*=\s*)?)%{{1,2}}(?P<magic>{RUNS})\b(?P<line>.*)")
+# What stands between a magic and its statement: `-n 10`, `-r3`, `-f name`, `-q`. %time has none: there, -x is a number.
+OPTIONS = re.compile(r"(?:\s+-(?:[nrpRN]\s*\d+|[lsTDfmu]\s*\S+|[a-zA-Z]+)(?=\s|$))*+\s*")
+CELL_MAGICS = frozenset((*RUNS.split("|"), "capture"))
+LINE_MAGICS = frozenset(RUNS.split("|"))
 
 
 @dataclass(frozen=True)
@@ -41,27 +55,34 @@ def parse(cell: str, before: int, filename: str = "") -> Parsed:
         SyntaxError: it is no Python, with the line numbered through all cells.
         RecursionError: it is nested too deeply; so does MemoryError.
     """
-    text, ignored = _python_lines(cell), list[int]()
+    return _parse(cell, before, filename, DEEPEST)
+
+
+def _parse(cell: str, before: int, filename: str, depth: int) -> Parsed:
+    text, ignored, tries = _python_lines(cell), list[int](), 0
     while True:
         try:
-            return Parsed(_tree(text, before, filename), tuple(line + before for line in ignored))
+            tree = _tree(text, before, filename)
+            break
         except ValueError as error:
             raise SyntaxError("it holds characters that Python source cannot have") from error
         except SyntaxError as error:
             commands = _command_lines(text, error.lineno or 0)
-            if not commands or len(ignored) > MOST_COMMANDS:
+            tries += len(commands)
+            if not commands or tries > MOST_COMMANDS:
                 error.lineno = error.lineno and error.lineno + before
                 raise
-            text, ignored = _blank_out(text, commands), [*ignored, *commands]
-
-
-def parse_again(cell: str, before: int, ignored: Collection[int]) -> ast.Module:
-    """The tree of a cell once more, its ignored lines known: one look at the text, whatever is in it.
-
-    Raises:
-        SyntaxError, ValueError, RecursionError, MemoryError: it is no Python that can be read.
-    """
-    return _tree(_blank_out(_python_lines(cell), [line - before for line in ignored]), before)
+            statement = _statement_behind(text[commands[0] - 1])
+            if statement is not None:
+                text[commands[0] - 1] = statement
+            else:
+                text = _blank_out(text, commands)
+                ignored += [line + before for line in commands]
+    if depth and "get_ipython" in cell:
+        shell = _ShellCalls(filename, depth)
+        tree = shell.visit(tree)
+        ignored += shell.ignored
+    return Parsed(tree, tuple(ignored))
 
 
 def _tree(text: Sequence[str], before: int, filename: str = "") -> ast.Module:
@@ -73,6 +94,19 @@ def _python_lines(cell: str) -> list[str]:
     """The lines of a cell, but for those below a `%%command` whose cell is not Python."""
     command = ABOVE_OTHER_LANGUAGE.match(cell)
     return lines(command[0] if command else cell)
+
+
+def _statement_behind(line: str) -> str | None:
+    """Return the line without the magic that runs the rest of it: `w.g = ...` of `%time w.g = ...`, if it has one."""
+    found = RUN_LINE.fullmatch(line)
+    if found is None:
+        return None
+    code = _without_options(found["magic"], found["line"])
+    return found["before"] + code if code.strip(" \t\\;") else None
+
+
+def _without_options(magic: str, line: str) -> str:
+    return line.lstrip() if magic == "time" else OPTIONS.sub("", line, count=1)
 
 
 def _blank_out(text: Sequence[str], numbers: Collection[int]) -> list[str]:
@@ -92,6 +126,77 @@ def _command_lines(text: Sequence[str], number: int) -> list[int]:
     while text[last - 1].endswith("\\") and last < len(text):
         last += 1
     return list(range(number, last + 1))
+
+
+@dataclass
+class _ShellCalls(ast.NodeTransformer):
+    """Puts in the place of a call of `get_ipython()` what it would run; one that runs no Python does nothing.
+
+    Args:
+        ignored: the lines of what does nothing.
+    """
+
+    filename: str
+    depth: int
+    ignored: list[int] = field(default_factory=list)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
+        called = _shell_call(node.value)
+        if called is None:
+            return node
+        return [*self._statements(*called, node)] or self._nothing(node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        called = _shell_call(node.value)
+        if called is None:
+            return node
+        made = [*self._statements(*called, node)]
+        if len(made) == 1 and isinstance(made[0], ast.Expr):
+            return ast.copy_location(ast.Assign(node.targets, made[0].value), node)
+        return self._nothing(node)
+
+    def _nothing(self, node: ast.stmt) -> ast.stmt:
+        self.ignored.append(node.lineno)
+        return ast.copy_location(ast.Pass(), node)
+
+    def _statements(self, method: str, arguments: Sequence[str], node: ast.stmt) -> Iterator[ast.stmt]:
+        """Yield the statements that a call runs, each at its place.
+
+        Raises:
+            SyntaxError: what it runs is no Python.
+        """
+        match method, *arguments:
+            case ["run_line_magic", magic, line] if magic in LINE_MAGICS:
+                code = _without_options(magic, f" {line}").strip()
+            case ["run_cell_magic", magic, _, body] if magic in CELL_MAGICS:
+                code = body
+            case ["magic", line] if (found := RUN_LINE.fullmatch(f"%{line.lstrip('%')}")) is not None:
+                code = _without_options(found["magic"], found["line"]).strip()
+            case _:
+                return
+        try:
+            parsed = _parse(code, 0, self.filename, self.depth - 1)
+        except SyntaxError as error:
+            error.lineno = node.lineno
+            raise
+        self.ignored += [node.lineno] * bool(parsed.ignored)
+        for statement in parsed.tree.body:
+            for part in ast.walk(statement):
+                if hasattr(part, "lineno"):
+                    ast.copy_location(part, node)
+            yield statement
+
+
+def _shell_call(node: ast.expr) -> tuple[str, list[str]] | None:
+    """Return the method of `get_ipython()` that is called, and its arguments if all of them are texts."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return None
+    owner = node.func.value
+    maker = owner.func if isinstance(owner, ast.Call) else None
+    if getattr(maker, "id", getattr(maker, "attr", "")) != "get_ipython":
+        return None
+    texts = [given.value for given in node.args if isinstance(given, ast.Constant) and isinstance(given.value, str)]
+    return node.func.attr, texts if len(texts) == len(node.args) and not node.keywords else []
 
 
 def is_stub(node: ast.stmt | None) -> bool:

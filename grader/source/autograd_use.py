@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -33,18 +33,17 @@ HARMLESS = frozenset(
 )
 
 
-def autograd_use(texts: Sequence[str], function: str, ignored: Collection[int] = ()) -> tuple[int, str] | None:
+def autograd_use(texts: Sequence[str], function: str) -> tuple[int, str] | None:
     """The line and the words of the first use of torch's differentiation in a function or in what it calls.
 
     Args:
         texts: the learner's cells, or the one text of a file; what is no Python is left aside.
         function: the name of the graded function.
-        ignored: the lines, numbered through all cells, that only IPython reads.
     """
     if sum(map(len, texts)) > LONGEST_SOURCE or not any(map(WORDS.search, texts)):
         return None
     try:
-        file = _File.of(_tree(texts, ignored))
+        file = _File.of(_tree(texts))
         uses = [use for part in file.reached_from(function) for use in file.uses(part)]
         first = min(uses, key=lambda use: (use.lineno, use.col_offset), default=None)
         return None if first is None else (first.lineno, _words(first))
@@ -52,12 +51,12 @@ def autograd_use(texts: Sequence[str], function: str, ignored: Collection[int] =
         return None
 
 
-def _tree(texts: Sequence[str], ignored: Collection[int]) -> ast.Module:
+def _tree(texts: Sequence[str]) -> ast.Module:
     """The statements of all cells."""
     whole = ast.Module([], [])
     for text, before in zip(texts, ipython_cells.line_offsets(texts), strict=True):
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-            whole.body += ipython_cells.parse_again(text, before, ignored).body
+            whole.body += ipython_cells.parse(text, before).tree.body
     return whole
 
 
