@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib.util
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
     from .quiz.quiz import Quiz
 
 COURSE_FILE = "course.yaml"
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 COURSE_VARIABLE = "HANDGRAD_COURSE"
+MARKED = re.compile(rf"^([ \t]*){BEGIN}[\s\S]*?{END}[^\n]*", re.MULTILINE)
 PACKAGE = Path(__file__).resolve().parent
 
 
@@ -68,6 +72,17 @@ class CourseExercise:
     def quiz_keys(self) -> Path:
         """The file of a quiz's computed answers, if it needs any."""
         return self.solution.with_name(KEYS_FILE)
+
+    @cached_property
+    def given_statements(self) -> frozenset[str]:
+        """What its stub gives, at top level and in its function, as `ast.dump` shows it; nothing for a quiz."""
+        try:
+            text = "" if self.is_quiz else self.solution.read_text(encoding="utf-8")
+            body = ast.parse(MARKED.sub(r"\1...", text)).body
+        except (OSError, ValueError, SyntaxError):  # what is wrong with it, `build` tells
+            return frozenset()
+        inside = [node.body for node in body if isinstance(node, ast.FunctionDef) and node.name == self.id]
+        return frozenset(map(ast.dump, chain(body, *inside)))
 
     def unread_result(self, why: str, status: Status = "error") -> ExerciseResult:
         """The result for a file that was not even read: no points, and why."""

@@ -321,6 +321,14 @@ def test_zero_bytes_are_told_apart_from_a_line_that_python_cannot_read(grade: Gr
     assert "is not UTF-8 text (it has zero bytes in it, like a file in UTF-16): save it as UTF-8" in answer.message
 
 
+def test_a_file_in_latin_1_is_told_its_line_and_its_character(grade: Grade) -> None:
+    (answer,) = grade("relu_grad", b"x = 1\r\n# un caf\xe9\r\n" + RELU.encode()).answers
+    assert answer.message == (
+        "relu_grad.py is not UTF-8 text (line 2, behind '# un caf', has the byte 0xE9, which is é in Latin-1): "
+        "save it as UTF-8"
+    )
+
+
 def test_a_renamed_function_is_told_its_name(grade: Grade) -> None:
     (answer,) = grade("relu_grad", RELU.replace("relu_grad", "relu_gard")).answers
     assert "defines relu_gard, not relu_grad" in answer.message

@@ -66,17 +66,94 @@ def test_a_notebook_answers_what_its_cells_define(course, tmp_path) -> None:
     )
     assert found.files == dict.fromkeys(("lin_grad", "relu_grad"), (RIGHT, relu))
     assert found.notes == (
-        "no.ipynb was ignored: no cell of it defines a function of an exercise",
+        "no.ipynb was ignored: it is no notebook that can be read (it has no list of cells): download the notebook "
+        "itself, as .ipynb, and hand that in",
         "tests.ipynb was ignored: no cell of it defines a function of an exercise",
     )
 
 
-@pytest.mark.parametrize("broken", ["", "{", "[" * 100_000, '{"cells": 1}', '{"cells": [1, {"cell_type": "code"}]}'])
-def test_a_broken_notebook_is_noted(course, tmp_path, broken) -> None:
-    found = read(course, put(tmp_path / "eve", {"hw.ipynb": broken}))
+BROKEN = {
+    "": "(it is empty): save the notebook",
+    " \n": "(it is empty): save the notebook",
+    "{": "(it breaks off in line 1, so a part of it is missing): save the notebook",
+    '{"cells":\n [{"cell_type": "code", "source": "x = ': "(it breaks off in line 2, so a part of it is missing)",
+    '{"cells":\n [{"cell_type": "code", "exec": nul': "(it breaks off in line 2, so a part of it is missing)",
+    "[" * 100_000: "(it is nested too deeply): save the notebook",
+    '{"cells": 1}': "(it has no list of cells): download the notebook itself",
+    '{"cells": [,], "nbformat": 4}': "(it is damaged in line 1, column 12): save the notebook",
+    '{"cells": [' + "9" * 9999 + "]}": "(it is damaged: it holds a number without end): save the notebook",
+    "<!DOCTYPE html><html></html>": "(it is a web page): download the notebook itself",
+    "PK\x03\x04": "(it is a zip archive): download the notebook itself",
+    "import torch\n": "(it begins with 'import torch'): download the notebook itself",
+    "version https://git-lfs.github.com/spec/v1\n": "(it is a pointer of Git LFS, and not the file): download",
+}
+
+
+@pytest.mark.parametrize(("broken", "why"), BROKEN.items(), ids=lambda text: text[:40])
+def test_what_is_no_notebook_is_said_to_be_none(course, tmp_path, broken, why) -> None:
+    found = read(course, put(tmp_path / "eve", {"homework.ipynb": broken}))
     assert found.files == {}
-    assert found.notes[0].startswith("hw.ipynb was ignored: ")
+    assert found.nothing == found.notes[0]
+    assert found.nothing.startswith(f"homework.ipynb was ignored: it is no notebook that can be read {why}")
+
+
+def test_a_notebook_without_a_function_of_the_course_is_one(course, tmp_path) -> None:
+    found = read(course, put(tmp_path / "eve", {"hw.ipynb": '{"cells": [1, {"cell_type": "code"}]}'}))
+    assert found.notes == ("hw.ipynb was ignored: no cell of it defines a function of an exercise",)
     assert found.nothing.startswith("it holds hw.ipynb, and no file")
+
+
+def test_a_notebook_in_utf_16_is_read(course, tmp_path) -> None:
+    found = read(course, put(tmp_path / "eve", {"hw.ipynb": notebook(RIGHT).encode("utf-16")}))
+    assert found.files == {"lin_grad": (RIGHT,)}
+
+
+def test_an_answered_notebook_counts_beside_a_newer_stub(course, tmp_path) -> None:
+    """What another exercise's stub holds, `lin_grad_nd` in the same notebook, is not this one's."""
+    other = STUB.replace("lin_grad", "lin_grad_nd")
+    eve = put(tmp_path / "eve", {"a.ipynb": notebook(RIGHT, other), "b.ipynb": notebook(STUB, other)})
+    os.utime(eve / "b.ipynb", (1_800_000_000, 1_800_000_000))
+    found = read(course, eve)
+    assert found.files == {"lin_grad": (RIGHT, other)}
+    assert found.notes == ("b.ipynb was not graded: it is a stub, and was left as it is",)
+
+
+def test_a_stub_that_stands_below_the_answer_is_noted(course, tmp_path) -> None:
+    found = read(course, put(tmp_path / "eve", {"hw.ipynb": notebook(RIGHT, STUB)}))
+    assert found.notes == (
+        "hw.ipynb: cell 2 holds lin_grad as it was given, and was passed over: the answer in cell 1 counts",
+    )
+
+
+def test_a_notebook_that_only_imports_the_function_is_no_answer_of_its_own(course, tmp_path) -> None:
+    tried = notebook("from lin_grad import lin_grad", "lin_grad(1, 2, 3, 4)")
+    eve = put(tmp_path / "eve", {"lin_grad.py": RIGHT, "try.ipynb": tried})
+    os.utime(eve / "try.ipynb", (1_800_000_000, 1_800_000_000))
+    assert read(course, eve).files == {"lin_grad": RIGHT.encode()}
+    eve = put(tmp_path / "eve", {"try.ipynb": notebook("from mine import lin_grad")})
+    os.utime(eve / "try.ipynb", (1_800_000_000, 1_800_000_000))
+    found = read(course, eve)
+    assert found.files == {"lin_grad": RIGHT.encode()}
+    assert "try.ipynb was not graded: it only imports the function" in found.notes
+
+
+def test_an_exported_notebook_counts_whatever_it_is_called(course, tmp_path) -> None:
+    script = (
+        f"#!/usr/bin/env python\n# coding: utf-8\n\n# In[1]:\n\n\nget_ipython().system('ls')\n\n\n# In[ ]:\n\n{RIGHT}"
+    )
+    found = read(course, put(tmp_path / "eve", {"homework.py": script, "mine.py": RIGHT}))
+    assert found.files == {"lin_grad": script.encode()}
+    assert found.notes == (
+        "homework.py was taken for lin_grad.py", "mine.py was ignored: this course has no exercise there",
+    )  # fmt: skip
+    found = read(course, put(tmp_path / "bob", {"homework.py": script, "lin_grad.py": MEAN}))
+    assert found.files == {"lin_grad": MEAN.encode()}
+
+
+def test_a_file_without_the_function_never_hides_an_answer(course, tmp_path) -> None:
+    eve = put(tmp_path / "eve", {"lin_grad.py": RIGHT, "04_linear/lin_grad.py": "# later\n"})
+    os.utime(eve / "04_linear/lin_grad.py")
+    assert read(course, eve).files == {"lin_grad": RIGHT.encode()}
 
 
 def test_a_copy_of_the_whole_course_is_no_answer(course, tmp_path) -> None:

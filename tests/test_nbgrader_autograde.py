@@ -85,7 +85,7 @@ def test_a_comment_names_the_mistake_and_gives_a_hint(course: Path):
 def test_what_was_repaired_is_explained_in_the_feedback(course: Path):
     for student, says in {
         "cells-deleted": "Missing, and added back: <code>handgrad</code>, <code>lin_grad-check</code>",
-        "cells-twice": "are there more than once: all copies are run, the last one counts",
+        "cells-twice": "are there more than once: all copies are run, the last answered one counts",
         "cell-retyped": "of another type, which was put right",
         "cells-edited": "<code>lin_grad-w-g</code> was changed",
         "broken-json": "is no notebook that can be read",

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable
 
 import pytest
-from conftest import codes, solution, with_policy
+from conftest import ROOT, codes, solution, with_policy
 
 from grader.course import Course
 from grader.judging.grading import Grader
@@ -24,6 +24,7 @@ RIGHT = textwrap.dedent("""
 """)
 WRONG = RIGHT.replace("sum(0)", "mean(0)")
 STUB = "def lin_grad(inp, out, w, b):\n    ...\n"
+GIVEN = (ROOT / "exercises/04_linear/lin_grad.py").read_text()
 GradeCells = Callable[..., ExerciseResult]
 
 
@@ -52,6 +53,19 @@ PASSES = {
     "a helper below": [RIGHT.replace("out.g.sum(0)", "rows(out.g)"), "def rows(x):\n    return x.sum(0)"],
     "written again below": [WRONG, RIGHT],
     "the stub above": [STUB, RIGHT],
+    "the stub below": [RIGHT, STUB],
+    "the stub as it is given below": [RIGHT, GIVEN, "x = 1"],
+    "the stub below in the same cell": [f"{RIGHT}\n\n{GIVEN}\ny = 1"],
+    "a timed statement": [RIGHT.replace("    w.g", "    %time w.g")],
+    "a timed statement with options": [RIGHT.replace("    w.g", "    %timeit -n 3 -r1 w.g")],
+    "a timed cell in a block": ["if True:\n" + textwrap.indent(RIGHT, "    ").replace("b.g = ", "%time b.g = ")],
+    "what nbconvert makes of a magic": [
+        "get_ipython().run_line_magic('matplotlib', 'inline')\nget_ipython().system('pip install torch')\n"
+        "ip = get_ipython()\nif 'google.colab' in str(get_ipython()):\n    ip.magic('pylab')\n"
+        + RIGHT.replace("b.g = out.g.sum(0)", "get_ipython().run_line_magic('time', 'b.g = out.g.sum(0)')"),
+    ],
+    "what nbconvert makes of a timed cell": [f"get_ipython().run_cell_magic('time', '', {RIGHT!r})"],
+    "what a notebook shows": [RIGHT + "\ndisplay(3);\n1;", "display(lin_grad)"],
     "an error before": ["1 / 0", RIGHT],
     "an error after": [RIGHT, "lin_grad(1, 2, 3, 4)"],
     "an error in the same cell, after": [RIGHT + "\nassert False\n"],
@@ -90,7 +104,7 @@ FAILS = {
     "another name": (["def lin_gard(): pass"], "missing-function", "a cell of the notebook defines lin_gard, but none"),
     "another exercise": (["def lin_grad_nd(): pass"], "missing-function", "no cell of the notebook defines lin_grad:"),
     "the stub": ([STUB], "todo", "not attempted yet"),
-    "the stub below": ([RIGHT, STUB], "todo", "not attempted yet"),
+    "the stub twice": ([STUB, STUB], "todo", "not attempted yet"),
     "its cell is no Python": (
         ["x = 1", "# mine\n" + RIGHT.replace("out.g.sum(0)", "out.g.sum(0")], "syntax-error",
         r"cannot read the cell: .*\(cell 2, line 6: b\.g = out\.g\.sum\(0\)",
@@ -122,6 +136,60 @@ def test_a_missing_function_is_explained_by_the_cell_that_failed(
     assert re.fullmatch(code, answer.code or ""), answer
     assert re.search(says, answer.message), answer.message
     assert result.score < 3
+
+
+COPIES = {
+    "in a cell below": ([RIGHT, GIVEN], "cell 2", "cell 1"),
+    "twice": (["x = 1", RIGHT, GIVEN, STUB], "cell 4", "cell 2"),
+    "in the same cell": ([RIGHT + STUB], "line 6 of cell 1", "line 2"),
+}
+
+
+@pytest.mark.parametrize(("cells", "stub", "answer"), COPIES.values(), ids=COPIES)
+def test_a_stub_below_the_answer_does_not_take_its_place(
+    grade_cells: GradeCells, cells: list[str], stub: str, answer: str
+) -> None:
+    note = f"{stub} holds lin_grad as it was given, and was passed over: the answer in {answer} counts"
+    for answered, score in ((RIGHT, 3), (WRONG, 2)):
+        result = grade_cells("lin_grad", *(cell.replace(RIGHT, answered) for cell in cells))
+        assert (result.score, result.notes[-1]) == (score, note)
+
+
+def test_a_file_with_its_stub_below_the_answer_counts(course: Course, grader: Grader, worker: Worker) -> None:
+    result = grader.grade(course.find("lin_grad"), f"{RIGHT}\n\n{GIVEN}".encode(), worker)
+    assert result.status == "passed"
+    assert result.notes == (
+        "line 13 of lin_grad.py holds lin_grad as it was given, and was passed over: the answer in line 2 counts",
+    )
+
+
+@pytest.mark.parametrize("name", ["mend_linear", "value_engine", "test_scale", "bias_grad"])
+def test_any_kind_of_stub_is_known(name: str, course: Course, grader: Grader, worker: Worker) -> None:
+    """One to be mended, one with a class to be written as well, a test, and a function that returns."""
+    exercise = course.find(name)
+    given = (ROOT / exercise.file).read_text()
+    cells = [solution(course, name).decode(), given]
+    assert grader.grade(exercise, cells, worker).status == "passed"
+    assert grader.grade(exercise, cells[::-1], worker).status == "passed"
+    assert grader.grade(exercise, [given, given], worker).status == "todo"
+
+
+def test_an_answer_in_part_is_no_stub(grade_cells: GradeCells) -> None:
+    part = GIVEN.replace("w.g = ...", "w.g = inp.t() @ out.g")
+    result = grade_cells("lin_grad", RIGHT, part)
+    assert [answer.status for answer in result.answers] == ["todo", "passed", "todo"]
+    assert result.notes == ()
+
+
+@pytest.mark.parametrize("command", ["%mymagic ", "!", "?", "get_ipython().mine('x') #"])
+def test_a_line_of_the_function_that_was_not_run_is_named(grade_cells: GradeCells, command: str) -> None:
+    result = grade_cells("lin_grad", "x = 1\n%cd ..", RIGHT.replace("    w.g", f"    {command}w.g"))
+    (wrong,) = (answer for answer in result.answers if answer.code)
+    begins = f"begins with {command[0]}" if command[0] in "%!?" else "is a command for IPython"
+    assert wrong.code == "missing-answer"
+    assert wrong.message == (
+        f"nothing was stored in w.g; line 4 of cell 2 {begins}, and was passed over: write it as Python"
+    )
 
 
 def test_a_cell_that_runs_on_and_on_is_named_and_uses_up_only_its_share(

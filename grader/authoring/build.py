@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.atomic_files import keep_copy, write_atomically
-from grader.course import Course, CourseExercise
+from grader.course import BEGIN, END, Course, CourseExercise
 from grader.errors import CourseError
 from grader.quiz.answer_sheet import blank_sheet, solved_sheet, variant_of
 from grader.quiz.computed_answers import compute_keys, keys_text
 
-BEGIN = "### BEGIN SOLUTION"
-END = "### END SOLUTION"
 IMPORTS = "# To import: Python's modules, torch, numpy, and the files in this folder. Plots and tables are passed over."
 PYTEST_OPTIONS = """\
 [tool.pytest.ini_options]

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.authoring.build import placeholders
 from grader.course import CourseExercise
+from grader.errors import ReadError
+from grader.judging.unanswered_stubs import is_untouched, without_copied_stubs
+from grader.quiz.answer_sheet import decode_sheet, read_sheet
+from grader.quiz.notebook_quiz import sheet_in
 from grader.results import Status
+from grader.source.definitions import definitions, parsed
+from grader.source.text import Source, UnreadableSource, decode
 
 from .exercise_names import ExerciseNames
 from .file_tree import UnreadableArchiveError
 from .notebook_code import LARGEST as LARGEST_NOTEBOOK
-from .notebook_code import answered, code_cells
+from .notebook_code import UnreadableNotebook, code_cells, defined
 from .walk import Found, naming
 
 SIZE_LIMIT = 1 << 20
-MOST_COMPARED, MOST_NOTEBOOKS = 8, 12
+MOST_COMPARED, MOST_NOTEBOOKS, MOST_OTHERS = 8, 12, 50
+# What an exported notebook holds, by nbconvert or by VS Code, whatever the file is called.
+EXPORTED = re.compile(r"^# (?:In ?\[[ \d*]*\]:|%%)", re.MULTILINE)
+WORSE = {1: "it only imports the function", 2: "it is a stub, and was left as it is", 3: "it could not be read"}
 BESIDE_EXERCISES = frozenset({"solutions", "tests", "grader"})  # what a copy of a whole course has
 
 
@@ -45,6 +55,7 @@ class Candidate:
         copy: which copy its name says it is.
         is_exact: it has the name that the course gave it.
         content: what it holds, where that is known already.
+        is_by_content: its name says nothing of the exercise; it is an exported notebook that defines the function.
     """
 
     found: Found
@@ -54,6 +65,7 @@ class Candidate:
     copy: int = 0
     is_exact: bool = True
     content: Content | None = None
+    is_by_content: bool = False
 
     def read(self) -> Content:
         """What it holds."""
@@ -107,7 +119,7 @@ def candidates(names: ExerciseNames, found: Iterable[Found], notes: list[str]) -
             own = list(_of_file(names, each, notes))
         answers += own
         others += [] if own or _is_notebook(each) else [each]
-    return answers, others
+    return [*answers, *_by_content(names, others)], others
 
 
 def _is_notebook(found: Found) -> bool:
@@ -130,16 +142,34 @@ def _of_file(names: ExerciseNames, found: Found, notes: list[str]) -> Iterator[C
         yield Candidate(found, named.exercise, above, order, named.copy, named.is_exact)
 
 
+def _by_content(names: ExerciseNames, others: Sequence[Found]) -> Iterator[Candidate]:
+    """Yield the exercises that exported notebooks define; the same files may be imported."""
+    python = [each for each in others if each.file.name.lower().endswith(".py") and names.is_wanted(each.folders)]
+    for found in python[:MOST_OTHERS]:
+        with naming(found):
+            content = read_content(found)
+            if isinstance(content, UnreadFile):
+                continue
+            try:
+                text = decode(content)
+            except UnreadableSource:
+                continue
+            for name in defined(names.course, [text]) if EXPORTED.search(text) else ():
+                exercise = names.course.find(name)
+                yield Candidate(found, exercise, found.folders, 4, 0, False, content, is_by_content=True)
+
+
 def _of_notebook(names: ExerciseNames, found: Found, above: tuple[str, ...], notes: list[str]) -> Iterator[Candidate]:
     data = read_content(found, LARGEST_NOTEBOOK)
+    if isinstance(data, UnreadFile):
+        notes.append(f"{found.path} was ignored: {data.why}")
+        return
     try:
-        if isinstance(data, UnreadFile):
-            raise ValueError(data.why)
         cells = code_cells(data)
-    except ValueError as error:
+    except UnreadableNotebook as error:
         notes.append(f"{found.path} was ignored: {error}")
         return
-    own = answered(names.course, cells)
+    own = defined(names.course, cells)
     for name in own:
         yield Candidate(found, names.course.find(name), above, 3, content=cells)
     if not own:
@@ -149,8 +179,10 @@ def _of_notebook(names: ExerciseNames, found: Found, above: tuple[str, ...], not
 def choose(answers: Sequence[Candidate]) -> Mapping[str, Chosen]:
     """What is graded for each exercise, by id."""
     by_exercise: dict[str, list[Candidate]] = {}
+    named = {each.exercise.id for each in answers if not each.is_by_content}
     for each in answers:
-        by_exercise.setdefault(each.exercise.id, []).append(each)
+        if not each.is_by_content or each.exercise.id not in named:
+            by_exercise.setdefault(each.exercise.id, []).append(each)
     return {name: _choice(sorted(own, key=lambda one: one.newest_first)) for name, own in by_exercise.items()}
 
 
@@ -159,6 +191,7 @@ def _choice(newest_first: Sequence[Candidate]) -> Chosen:
     ranked = sorted(compared, key=lambda one: _worth(*one) if len(compared) > 1 else 0)
     chosen, content = ranked[0]
     notes = [] if chosen.is_exact else [f"{chosen.found.path} was taken for {chosen.exercise.name}"]
+    notes += [f"{chosen.found.path}: {note}" for note in _copied_stubs(chosen.exercise, content)]
     others = [(each, other) for each, other in ranked[1:] if other != content]
     for each, other in others:
         notes.append(f"{each.found.path} was not graded: {_why(chosen, content, other, each)}")
@@ -173,24 +206,55 @@ def _read(candidate: Candidate) -> Content:
 
 
 def _worth(candidate: Candidate, content: Content) -> int:
-    """An answer comes before a stub that nobody touched, and that before a file that cannot be read."""
-    return 2 if isinstance(content, UnreadFile) else 1 if _is_untouched(candidate.exercise, content) else 0
+    """An answer comes before one that is imported, then a stub that nobody touched, then what cannot be read."""
+    if isinstance(content, UnreadFile):
+        return 3
+    exercise = candidate.exercise
+    if _is_untouched(exercise, content):
+        return 2
+    return int(isinstance(content, tuple) and all(each.is_import for each in definitions(content, {exercise.id})))
 
 
 def _why(chosen: Candidate, content: Content, other: Content, each: Candidate) -> str:
     if _worth(each, other) > _worth(chosen, content):
-        return "it could not be read" if isinstance(other, UnreadFile) else "it is a stub, and was left as it is"
+        return WORSE[_worth(each, other)]
     when = "is newer" if chosen.found.file.modified > each.found.file.modified else "was graded in its place"
     return f"{chosen.found.path} {when}"
 
 
 def _is_untouched(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> bool:
-    """It still has every `...` of the stub, or every line that was to be mended."""
-    if exercise.is_quiz:
+    """It answers nothing: as the stub gives it, a sheet without an answer, or a file without the function."""
+    try:
+        if exercise.is_quiz:
+            return not _has_answers(exercise, content)
+        texts = (decode(content),) if isinstance(content, bytes) else content
+    except (ReadError, UnreadableSource):
         return False
-    text = content.decode("utf-8", "replace") if isinstance(content, bytes) else _defining(exercise, content)
-    return {line.strip() for line in placeholders(exercise)} <= {line.strip() for line in text.splitlines()}
+    if found := definitions(texts, {exercise.id}):
+        if any(each.statement is None for each in found):
+            lines = {line.strip() for text in texts for line in text.splitlines()}
+            return {line.strip() for line in placeholders(exercise)} <= lines
+        return is_untouched(exercise, texts)
+    return all(parsed(text) is not None and "import *" not in text for text in texts)
 
 
-def _defining(exercise: CourseExercise, cells: tuple[str, ...]) -> str:
-    return "\n".join(cell for cell in cells if f"def {exercise.id}" in cell)
+def _has_answers(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> bool:
+    """A sheet, or what the cells of a notebook assign, answers a question.
+
+    Raises:
+        ReadError: it cannot be read.
+    """
+    if isinstance(content, bytes):
+        return bool(read_sheet(decode_sheet(content), exercise.quiz).answers)
+    sheet = sheet_in(exercise.id, exercise.quiz, content)
+    return sheet is not None and bool(sheet.answers)
+
+
+def _copied_stubs(exercise: CourseExercise, content: Content) -> tuple[str, ...]:
+    """What is said of stubs that stand below the answer."""
+    if exercise.is_quiz or isinstance(content, UnreadFile):
+        return ()
+    try:
+        return without_copied_stubs(exercise, Source.of(content, exercise.file)).notes
+    except UnreadableSource:
+        return ()

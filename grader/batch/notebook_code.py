@@ -2,37 +2,83 @@
 
 from __future__ import annotations
 
+import codecs
 import json
-import re
+from collections.abc import Sequence
 from typing import Any
 
 from grader.course import Course
+from grader.source.definitions import Definition, definitions
 
 LARGEST = 32 << 20  # bytes: pictures are kept in it
 MOST_PARTS = 2_000_000  # lists and maps, each of which takes 20 times the memory of its brackets
 MOST_CELLS = 1000
-DEFINES = re.compile(r"^(?:async )?def +(\w+) *\(|^(quiz_\w+) *=", re.MULTILINE)
+OTHERS = {
+    b"<": "a web page", b"%PDF": "a PDF document", b"PK\x03\x04": "a zip archive", b"\x1f\x8b": "a gzip archive",
+    b"version https://git-lfs": "a pointer of Git LFS, and not the file",
+}  # fmt: skip
+BROKEN = "it is no notebook that can be read"
+DOWNLOAD = "download the notebook itself, as .ipynb, and hand that in"
+AGAIN = "save the notebook, and hand it in again"
+SHOWN, LONGEST_WORD, NEW_LINE = 20, 6, "\n"  # the longest is a character as JSON escapes it
+
+
+class UnreadableNotebook(ValueError):
+    """A file that is no notebook, or one that cannot be read.
+
+    Args:
+        what: what it is.
+        next_step: what to do.
+    """
+
+    def __init__(self, what: str, next_step: str = AGAIN) -> None:
+        super().__init__(f"{BROKEN} ({what}): {next_step}")
+        self.what = what
 
 
 def code_cells(data: bytes) -> tuple[str, ...]:
     """The texts of its code cells, of a notebook of any version.
 
     Raises:
-        ValueError: it is no notebook.
+        UnreadableNotebook: it is no notebook.
     """
-    if has_too_many_parts(data):
-        raise ValueError("it has too many parts")
-    try:
-        notebook = json.loads(data.decode("utf-8-sig", "replace"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError("it is no notebook that can be read") from error
-    cells = [cell for listed in lists_of_cells(notebook) for cell in listed if _get(cell, "cell_type") == "code"]
+    listed = lists_of_cells(read_notebook(data))
+    if not listed:
+        raise UnreadableNotebook("it has no list of cells", DOWNLOAD)
+    cells = [cell for each in listed for cell in each if _get(cell, "cell_type") == "code"]
     return tuple(text_of(_get(cell, "source") or _get(cell, "input")) for cell in cells[:MOST_CELLS])
 
 
-def has_too_many_parts(data: bytes) -> bool:
-    """There is more in a JSON document than in any notebook."""
-    return data.count(b"[") + data.count(b"{") > MOST_PARTS
+def read_notebook(data: bytes) -> Any:
+    """Return the JSON document that a notebook file is, whatever it holds.
+
+    Raises:
+        UnreadableNotebook: it is none, or has more parts than any notebook.
+    """
+    if data.count(b"[") + data.count(b"{") > MOST_PARTS:
+        raise UnreadableNotebook("it has too many parts")
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = data.decode("utf-16" if wide else "utf-8-sig", "replace")
+    if not text.strip(" \t\r\n\0"):
+        raise UnreadableNotebook("it is empty")
+    start = data.lstrip(codecs.BOM_UTF8 + b" \t\r\n")
+    if other := next((name for begins, name in OTHERS.items() if start.startswith(begins)), ""):
+        raise UnreadableNotebook(f"it is {other}", DOWNLOAD)
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise UnreadableNotebook("it is nested too deeply") from error
+    except json.JSONDecodeError as error:
+        if not start.startswith((b"{", b"[")) and not wide:
+            begins = " ".join(text.split())[:SHOWN]
+            raise UnreadableNotebook(f"it begins with {begins!r}", DOWNLOAD) from error
+        end = text.rstrip()
+        if error.pos >= len(end) - LONGEST_WORD or error.msg.startswith("Unterminated string"):
+            what = f"it breaks off in line {end.count(NEW_LINE) + 1}, so a part of it is missing"
+            raise UnreadableNotebook(what) from error
+        raise UnreadableNotebook(f"it is damaged in line {error.lineno}, column {error.colno}") from error
+    except ValueError as error:  # a number of more digits than Python reads
+        raise UnreadableNotebook("it is damaged: it holds a number without end") from error
 
 
 def lists_of_cells(notebook: Any) -> list[list[Any]]:
@@ -47,10 +93,19 @@ def text_of(source: object) -> str:
     return "".join(part for part in parts if isinstance(part, str)).encode("utf-8", "replace").decode()
 
 
-def answered(course: Course, cells: tuple[str, ...]) -> list[str]:
-    """The exercises that the cells answer, by id."""
-    named = {name for cell in cells for names in DEFINES.findall(cell) for name in names}
+def defined(course: Course, texts: Sequence[str]) -> list[str]:
+    """The exercises that a file or cells define, by id.
+
+    What is imported from a file that is named after an exercise is that file's.
+    """
+    known = {exercise.id for exercise in course.exercises}
+    named = {each.name for each in definitions(texts, known) if not _is_from_its_file(each)}
     return [exercise.id for exercise in course.exercises if exercise.id in named]
+
+
+def _is_from_its_file(definition: Definition) -> bool:
+    """`from lin_grad import lin_grad`, or `import lin_grad`."""
+    return definition.is_import and definition.name == (definition.module or definition.name).rpartition(".")[2]
 
 
 def _get(value: Any, key: str) -> Any:

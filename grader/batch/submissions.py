@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from grader.judging.grading_pool import Part, Reading
 from .candidates import Candidate, Chosen, Content, UnreadFile, candidates, choose, read_content
 from .exercise_names import ExerciseNames
 from .hand_in import HandIn
+from .notebook_code import BROKEN
 from .printable_names import displayable, encoded
 from .walk import Found, Walk, is_unread_archive, naming
 
@@ -166,7 +167,7 @@ def read_submission(names: ExerciseNames, hand_in: HandIn) -> Submission:
     notes += walk.notes
     helpers = _helpers([each for each in others if names.is_wanted(each.folders)], notes)
     files = {name: one.content for name, one in chosen.items()}
-    notes += _not_imported(files, helpers)
+    notes += _not_imported(files, helpers, {one.candidate.found.path for one in chosen.values()})
     nothing = _why_nothing(names, chosen, answers, found, notes)
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more files were ignored"]
@@ -195,15 +196,21 @@ def _why_ignored(found: Found) -> str:
     return found.file.why_unread or UNKNOWN
 
 
-def _not_imported(files: Mapping[str, Content], helpers: Mapping[tuple[str, str], bytes]) -> Iterator[str]:
-    """Files that no other file of the submission speaks of: an exercise under a wrong name, perhaps."""
+def _not_imported(
+    files: Mapping[str, Content], helpers: Mapping[tuple[str, str], bytes], graded: Collection[str]
+) -> Iterator[str]:
+    """Files that no other file of the submission speaks of: an exercise under a wrong name, perhaps.
+
+    Args:
+        graded: the paths of the files that are graded.
+    """
     spoken_of = Counter(word for content in helpers.values() for word in set(WORD.findall(content)))
     for content in files.values() if helpers else ():
         spoken_of.update(set(_words(content)))
     for (place, name), content in helpers.items():
-        word = encoded(name.removesuffix(".py"))
-        if spoken_of[word] <= (word in WORD.findall(content)):  # nobody but itself
-            yield f"{displayable(f'{place}/{name}' if place else name)} was ignored: {UNKNOWN}"
+        word, path = encoded(name.removesuffix(".py")), displayable(f"{place}/{name}" if place else name)
+        if path not in graded and spoken_of[word] <= (word in WORD.findall(content)):  # nobody but itself
+            yield f"{path} was ignored: {UNKNOWN}"
 
 
 def _words(content: Content) -> Iterator[bytes]:
@@ -232,6 +239,8 @@ def _why_nothing(
     archive = next((each for each in found if is_unread_archive(each.file.name)), None)
     if archive is not None:
         return f"{archive.path}: {_why_ignored(archive)}"
+    if broken := next((note for note in notes if BROKEN in note), ""):
+        return broken
     near = next((says for each in found[:MOST_COMPARED] if (says := _meant(names, each))), "")
     return f"it holds {_listed(found)}, and no file that is named after an exercise{near}"
 

@@ -19,6 +19,7 @@ from grader.source.text import NO_FILES, Content, Files, Source, UnreadableSourc
 
 from .judge import Judge
 from .submission_code import SubmissionCode, Together
+from .unanswered_stubs import without_copied_stubs
 from .verdicts import not_handed_in, same_for_every_answer, without_mistakes
 
 LONGEST_REASON = 200
@@ -79,7 +80,7 @@ class Grader:
             with one_thread(), np.errstate(all="ignore"):  # whatever numbers an answer holds
                 return self._run_and_judge(self._code(exercise, content, beside, worker), on_judged, on_verdicts)
         except UnreadableSource as error:
-            says = f"{exercise.file} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
+            says = f"{exercise.name} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
             found = Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",))
         except ProtocolError as error:
             found = Diagnosis("crash", f"it tampered with the grader's messages: {error}")
@@ -88,7 +89,7 @@ class Grader:
         return same_for_every_answer(exercise, found)
 
     def _code(self, exercise: CourseExercise, content: Content, beside: Files, worker: Worker) -> SubmissionCode:
-        source = Source.of(content, exercise.file, beside)
+        source = without_copied_stubs(exercise, Source.of(content, exercise.file, beside))
         return SubmissionCode(exercise, self.trials(exercise), source, worker)
 
     def _run_and_judge(

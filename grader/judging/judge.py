@@ -32,6 +32,7 @@ from .given_answer import GivenAnswer
 from .verdicts import answer_result, same_for_every_answer
 
 NO_GRADIENT = re.compile(r"no attribute '(g|grad)'")  # whether there is one has nothing to do with sizes
+LACKING = frozenset(("missing-answer", "todo", "error"))  # what a line that was not run can lead to
 KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "memory", "extra-work", "timeout"))
 
 
@@ -68,6 +69,11 @@ class Judge:
         if len(facts.calls) != len(self._asked):
             raise ProtocolError("the reply answers another number of calls")
         answers = tuple(self._judge(answer) for answer in exercise.function.answers)
+        if passed_over := structure_checks.passed_over_inside(facts, exercise.id, self.source):
+            answers = tuple(
+                replace(each, message=f"{each.message}; {passed_over}") if each.code in LACKING else each
+                for each in answers
+            )
         if self._raised is not None:
             codes, says = {answer.code for answer in answers}, self._diagnose_raised(*self._raised).says
             before = "before the exception" if self._raised[1].kind != "timeout" else "until then"
@@ -122,7 +128,7 @@ class Judge:
     @cached_property
     def _autograd_use(self) -> Diagnosis | None:
         """The rule and the line, where the function lets torch differentiate."""
-        use = autograd_use(self.source.cells, self.exercise.id, self.observed.facts.ignored)
+        use = autograd_use(self.source.cells, self.exercise.id)
         return None if use is None else diagnose_autograd_use(*use, self.source)
 
     def _check(self, answer: Answer) -> AnswerResult:

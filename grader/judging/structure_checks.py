@@ -43,6 +43,7 @@ def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Diag
 
 def notes(facts: Facts, source: Source) -> Iterator[str]:
     """What of a source was not run, and what of it a graded run does not have."""
+    yield from source.notes
     for line in facts.ignored:
         yield f"passed over, for it is no Python{source.location(line)}"
     for found in facts.unusual:
@@ -52,6 +53,15 @@ def notes(facts: Facts, source: Source) -> Iterator[str]:
             yield f"{library} is passed over in checks and graded runs{where}"
         else:
             yield f"graded runs have no {found.name}{where}"
+
+
+def passed_over_inside(facts: Facts, function: str, source: Source) -> str:
+    """Return which lines of a function were not run, for they are no Python; empty if none."""
+    inside = sorted(source.lines_of(function) & set(facts.ignored)) if facts.ignored else []
+    if not inside:
+        return ""
+    more = f" (and {len(inside) - 1} more)" if len(inside) > 1 else ""
+    return f"{source.command(inside[0])}{more}, and was passed over: write it as Python"
 
 
 def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Diagnosis | None:

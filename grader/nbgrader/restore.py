@@ -126,7 +126,9 @@ def _drop_unknown_and_copies(nb: NotebookNode, released: Mapping[str, ReleasedCe
         else:
             seen.add(name)
             cell.metadata["nbgrader"] = {"grade_id": name}
-    return _cell_notes(list(twice), "is there", "are there", "more than once: all copies are run, the last one counts")
+    return _cell_notes(
+        list(twice), "is there", "are there", "more than once: all copies are run, the last answered one counts"
+    )
 
 
 def _restore(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:

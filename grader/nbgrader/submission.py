@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 from collections.abc import Iterator, Mapping
@@ -14,7 +13,7 @@ from nbformat import NotebookNode, from_dict
 from traitlets.log import get_logger
 
 from grader.atomic_files import write_atomically
-from grader.batch.notebook_code import MOST_CELLS, has_too_many_parts, lists_of_cells, text_of
+from grader.batch.notebook_code import MOST_CELLS, UnreadableNotebook, lists_of_cells, read_notebook, text_of
 from grader.safe_text import as_code, plain
 from grader.source.text import LONGEST
 
@@ -157,35 +156,23 @@ def _copy(path: Path, name: str) -> Path:
 def _copied_from(path: Path) -> str | None:
     """The name of the notebook that this one is our copy of; `None` if it is none."""
     try:
-        return None if why_unread(path, path.parent) else str(_parsed(path.read_bytes())["metadata"][COPY_OF])
-    except (OSError, ValueError, RecursionError, LookupError, TypeError):
+        return None if why_unread(path, path.parent) else str(read_notebook(path.read_bytes())["metadata"][COPY_OF])
+    except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
 def _found_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]]:
     """Whatever may be a cell, in a notebook of any version."""
     try:
-        notebook = _parsed(data)
-    except (ValueError, RecursionError) as error:
-        notes.append(UNREAD.format(name_as_markdown(str(error))))
+        notebook = read_notebook(data)
+    except UnreadableNotebook as error:
+        notes.append(UNREAD.format(name_as_markdown(error.what)))
         return
     lists = lists_of_cells(notebook)
     if not lists:
         notes.append(NO_CELLS)
     for cells in lists:
         yield from (cell for cell in cells if isinstance(cell, dict))
-
-
-def _parsed(data: bytes) -> Any:
-    """A JSON document.
-
-    Raises:
-        ValueError: it is none, or has more parts than any notebook.
-        RecursionError: it is nested too deeply.
-    """
-    if has_too_many_parts(data):
-        raise ValueError("too many parts")
-    return json.loads(data.decode("utf-8-sig", "replace"))
 
 
 def _cell(found: Mapping[str, Any], seen: set[str], room: int) -> NotebookNode:

@@ -8,8 +8,8 @@ from typing import Any
 
 from nbformat import NotebookNode, from_dict
 
-from grader.authoring.build import BEGIN, END, placeholders, read_worked
-from grader.course import Course, CourseExercise
+from grader.authoring.build import placeholders, read_worked
+from grader.course import BEGIN, END, Course, CourseExercise
 from grader.course_file import Unit
 from grader.quiz.notebook_quiz import assignment_lines, questions_markdown
 

@@ -54,14 +54,23 @@ def _marked(text: str) -> str:
 
 
 def sheet_in(name: str, quiz: Quiz, texts: Sequence[str]) -> Sheet | None:
-    """The sheet that the cells of a notebook assign last to this name; `None` if none of them does.
+    """Return the sheet that the cells of a notebook assign last to this name; `None` if none of them does.
+
+    A sheet without an answer, as it was given, does not take the place of one above it.
 
     Raises:
         ReadError: what is assigned is no answer sheet.
     """
-    value = _last_assigned(name, texts)
-    if value is None:
-        return None
+    blank: Sheet | None = None
+    for value in _assigned_in(name, texts):
+        sheet = _sheet(quiz, value)
+        if sheet.answers:
+            return sheet
+        blank = blank or sheet
+    return blank
+
+
+def _sheet(quiz: Quiz, value: ast.expr) -> Sheet:
     entries: dict[str, ast.expr] = {}
     for key, node in _entries(value):
         if key in entries:
@@ -74,21 +83,25 @@ def sheet_in(name: str, quiz: Quiz, texts: Sequence[str]) -> Sheet | None:
     return Sheet(_variant(entries), answers, unknown)
 
 
-def _last_assigned(name: str, texts: Sequence[str]) -> ast.expr | None:
-    """What is assigned last; a cell that cannot be read counts only where no other one answers."""
+def _assigned_in(name: str, texts: Sequence[str]) -> Iterator[ast.expr]:
+    """Yield what is assigned, the last first.
+
+    Raises:
+        ReadError: a cell cannot be read, and no other one assigns anything.
+    """
     broken: ReadError | None = None
-    room = LARGEST
+    room, any_found = LARGEST, False
     for text in reversed(texts):
         try:
-            if found := list(_assigned(name, text, room)):
-                return found[-1]
+            for value in reversed(list(_assigned(name, text, room))):
+                any_found = True
+                yield value
         except ReadError as error:
             broken = broken or error
         if name in text and len(text) <= room:
             room -= len(text)  # no submission takes long to read, however many cells speak of the quiz
-    if broken is not None:
+    if broken is not None and not any_found:
         raise broken
-    return None
 
 
 def _assigned(name: str, text: str, room: int) -> Iterator[ast.expr]:

@@ -18,7 +18,10 @@ from pathlib import Path, PurePath
 from grader.child import ipython_cells
 from grader.safe_text import plain
 
-LONGEST = 1 << 20
+from .definitions import definitions, without_docstring
+
+LONGEST, SHOWN, NEW_LINE = 1 << 20, 20, "\n"
+ZEROS = "it has zero bytes in it, like a file in UTF-16"
 LONGEST_JOB = 3 << 20
 LONGEST_LINE = 200
 MOST_MODULES, LONGEST_MODULES = 20, 256 << 10  # files that are imported: how many, and their characters together
@@ -43,12 +46,14 @@ class Source:
         file: the file's name in the course, with forward slashes; empty for a notebook.
         skipped_cells: the numbers of cells that are too long, and so were emptied; from 0.
         modules: the other files of the submission that it may import, by the name of the module.
+        notes: what of it was passed over before it was run.
     """
 
     cells: tuple[str, ...]
     file: str = ""
     skipped_cells: tuple[int, ...] = field(default=())
     modules: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, content: Content, file: str = "", beside: Files = NO_FILES) -> Source:
@@ -89,6 +94,27 @@ class Source:
         where = f"{PurePath(self.file).name if self.file else self.cell_name(number)}, line {line}"
         return f" ({where}: {says})" if says else f" ({where})"
 
+    def command(self, line: int) -> str:
+        """A line that only IPython reads, in words: `line 3 of cell 2 begins with %`.
+
+        Args:
+            line: numbered through all cells, from 1.
+        """
+        number = max((i for i, before in enumerate(self._starts) if before < line), default=0)
+        where = PurePath(self.file).name if self.file else self.cell_name(number)
+        text = self._lines[number][line - self._starts[number] - 1].strip()
+        begins = f"begins with {text[0]}" if text[:1] in ("%", "!", "?") else "is a command for IPython"
+        return f"line {line - self._starts[number]} of {where} {begins}"
+
+    def lines_of(self, function: str) -> set[int]:
+        """The lines of every definition of a function, numbered through all cells."""
+        found = set[int]()
+        for each in definitions(self.cells, {function}):
+            if each.statement is not None:
+                before = self._starts[each.cell]
+                found.update(range(before + each.line, before + (each.statement.end_lineno or each.line) + 1))
+        return found
+
     @staticmethod
     def cell_name(number: int) -> str:
         """What a cell is called, by its number from 0."""
@@ -103,14 +129,9 @@ class Source:
     def has_body(self, function: str, body: str) -> bool:
         """The function was left with these statements, whatever comments stand among them; false for no body."""
         wanted = [ast.dump(statement) for statement in ast.parse(body).body]
-        for cell in self.cells if wanted else ():
-            with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-                made = [node for node in ast.parse(cell).body if getattr(node, "name", "") == function]
-                for node in made[-1:]:
-                    statements = getattr(node, "body", [])
-                    documented = isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None
-                    return [ast.dump(statement) for statement in statements[documented:]] == wanted
-        return False
+        made = [each.statement for each in definitions(self.cells, {function})] if wanted else []
+        statements = without_docstring(getattr(made[-1], "body", [])) if made else []
+        return bool(wanted) and list(map(ast.dump, statements)) == wanted
 
     @cached_property
     def _lines(self) -> list[list[str]]:
@@ -133,17 +154,44 @@ def files_beside(folder: Path) -> dict[str, bytes]:
 
 
 def decode(content: bytes) -> str:
-    """Source text, by the encoding that the file declares, UTF-8 without one; else it raises `UnreadableSource`."""
+    """Return source text, by the encoding that the file declares, UTF-8 without one.
+
+    Python reads no other file, so that a learner could not have run it either.
+
+    Raises:
+        UnreadableSource: it is no such text.
+    """
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
         if codecs.lookup(encoding).name in DOMAIN_ENCODINGS:
             raise UnreadableSource(f"{encoding} is for names of domains")
         text = content.decode(encoding)
-    except (SyntaxError, LookupError, UnicodeError) as error:
+    except UnicodeDecodeError as error:
+        raise UnreadableSource(_first_wrong_byte(content, error)) from error
+    except SyntaxError as error:
+        try:
+            content.decode("utf-8-sig")
+        except UnicodeDecodeError as wrong:  # in the first two lines, where an encoding may be declared
+            raise UnreadableSource(_first_wrong_byte(content, wrong)) from error
+        raise UnreadableSource(str(error)) from error
+    except (LookupError, UnicodeError) as error:
         raise UnreadableSource(str(error)) from error
     if "\0" in text:
-        raise UnreadableSource("it has zero bytes in it, like a file in UTF-16")
+        raise UnreadableSource(ZEROS)
     return text
+
+
+def _first_wrong_byte(content: bytes, error: UnicodeDecodeError) -> str:
+    """Return which byte is not of the encoding, and what an editor that saves in Latin-1 means by it."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return ZEROS
+    before = content[: error.start].decode("utf-8", "replace")
+    behind = plain(before.rpartition("\n")[2].strip())[-SHOWN:]
+    byte = content[error.start : error.start + 1]
+    meant = byte.decode("cp1252", "replace")
+    shown = f", which is {meant} in Latin-1" if meant.isprintable() and meant != "\N{REPLACEMENT CHARACTER}" else ""
+    where = f"line {before.count(NEW_LINE) + 1}" + (f", behind {behind!r}," if behind else "")
+    return f"{where} has the byte 0x{byte.hex().upper()}{shown}"
 
 
 def _imported(texts: Iterable[str], beside: Files) -> dict[str, str]:

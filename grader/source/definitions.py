@@ -1,0 +1,134 @@
+"""Finds where a file or the cells of a notebook define a name at their top level, by reading and never by running."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from grader.child import ipython_cells
+
+LONGEST = 1 << 20  # of a cell that is parsed; a longer one is not graded
+DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+BLOCKS = (ast.If, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.While, ast.Match)
+VALUES = (ast.Constant, ast.JoinedStr, ast.BinOp, ast.UnaryOp, ast.Compare, ast.List, ast.Set, ast.Tuple)
+WORD = re.compile(r"\w+")
+TEXTS = re.compile(r"#[^\n]*|(?P<quotes>'''|\"\"\")[\s\S]*?(?:(?P=quotes)|\Z)")
+# What a cell that cannot be parsed seems to define: a definition or an assignment that begins its line.
+SEEMS = re.compile(
+    r"^(?:(?:async[ \t]+)?def[ \t]+(?P<function>\w+)[ \t]*[(\[]|class[ \t]+(?P<type>\w+)\b|(?P<name>\w+)[ \t]*=(?!=))",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One place where a name is bound.
+
+    Args:
+        cell: the number of the cell, from 0; a file is one cell.
+        statement: what binds it, with its lines counted in its cell; `None` where the cell cannot be parsed.
+    """
+
+    name: str
+    cell: int
+    statement: ast.stmt | None = None
+
+    @property
+    def line(self) -> int:
+        """Its first line in its cell, from 1; 0 where that is not known."""
+        decorators = getattr(self.statement, "decorator_list", [])
+        return min([each.lineno for each in (*decorators, self.statement) if each is not None], default=0)
+
+    @property
+    def is_import(self) -> bool:
+        """What is bound comes from another file."""
+        return isinstance(self.statement, (ast.Import, ast.ImportFrom))
+
+    @property
+    def module(self) -> str:
+        """The module that it is imported from; empty if it is not."""
+        return (self.statement.module or "") if isinstance(self.statement, ast.ImportFrom) else ""
+
+
+def definitions(texts: Sequence[str], names: Collection[str]) -> list[Definition]:
+    """Return where any of these names is bound at the top level of a file or of cells, in their order.
+
+    That is a function, a class, an import, or an assignment of what may be a function: not of a number, a text or a
+    list. Blocks of `if`, `try`, `with` and loops are looked into; functions and classes are not.
+    """
+    found = list[Definition]()
+    for number, text in enumerate(texts):
+        if len(text) <= LONGEST and not any(word[0] in names for word in WORD.finditer(text)):
+            continue
+        tree = parsed(text)
+        if tree is None:
+            found += [Definition(name, number) for name in _seemingly_defined(text) if name in names]
+        else:
+            found += [
+                Definition(name, number, statement)
+                for statement in _statements(tree.body)
+                for name in _bound_by(statement)
+                if name in names
+            ]
+    return found
+
+
+def parsed(text: str) -> ast.Module | None:
+    """Return a file or a cell as Python; `None` where it is none, or cannot be read."""
+    try:
+        return ipython_cells.parse(text, 0).tree if len(text) <= LONGEST else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements at top level, those in blocks included, in their order."""
+    waiting = list(reversed(body))
+    while waiting:
+        statement = waiting.pop()
+        yield statement
+        if isinstance(statement, BLOCKS):
+            inner = [getattr(statement, part, []) for part in ("body", "orelse", "finalbody")]
+            inner[1:1] = [part.body for part in (*getattr(statement, "handlers", []), *getattr(statement, "cases", []))]
+            waiting += [each for part in reversed(inner) for each in reversed(part)]
+
+
+def _bound_by(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, DEFINING):
+        yield statement.name
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        yield from (alias.asname or alias.name.split(".")[0] for alias in statement.names)
+    elif isinstance(statement, ast.Assign) and not isinstance(statement.value, VALUES):
+        yield from (target.id for target in statement.targets if isinstance(target, ast.Name))
+    elif (
+        isinstance(statement, ast.AnnAssign) and statement.value is not None and not isinstance(statement.value, VALUES)
+    ):
+        yield from [statement.target.id] if isinstance(statement.target, ast.Name) else []
+
+
+def _seemingly_defined(text: str) -> Iterator[str]:
+    for found in SEEMS.finditer(TEXTS.sub("", text)):
+        yield found[found.lastgroup or 0]
+
+
+def without_docstring(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    """Return the statements of a function or a class without the text that heads them."""
+    first = body[0] if body else None
+    is_text = (
+        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    )
+    return body[is_text:]
+
+
+def is_placeholder(statement: ast.stmt) -> bool:
+    """The statement is `...`, `pass`, `raise NotImplementedError`, or gives `...` to a name or back."""
+    if isinstance(statement, ast.Raise):
+        return "NotImplementedError" in ast.dump(statement)
+    if isinstance(statement, ast.Pass):
+        return True
+    value = getattr(statement, "value", None)
+    is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+    is_ellipsis = isinstance(value, ast.Constant) and value.value is ...
+    return is_ellipsis or (is_text and isinstance(statement, ast.Expr))

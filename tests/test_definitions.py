@@ -1,0 +1,69 @@
+"""Where a name is defined is read from the syntax tree, or, where there is none, from the words that define it."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.source.definitions import definitions
+
+FOUND = {
+    "a function": "def lin_grad(): pass",
+    "one that waits": "async def lin_grad(): pass",
+    "a class": "class lin_grad: pass",
+    "a lambda": "lin_grad = lambda x: x",
+    "a part of a function": "lin_grad = partial(f, 1)",
+    "another name of one": "lin_grad = mine",
+    "with a type": "lin_grad: F = mine",
+    "an import": "from mine import f as lin_grad",
+    "a module": "import mine as lin_grad",
+    "in a block": "if x:\n    1\nelse:\n    def lin_grad(): pass",
+    "in a try": "try:\n    1\nexcept E:\n    lin_grad = f",
+    "in a with": "with x:\n    def lin_grad(): pass",
+    "decorated": "@torch.no_grad()\ndef lin_grad(): pass",
+    "two spaces": "def  lin_grad (x): pass",
+    "below a magic": "%matplotlib inline\ndef lin_grad(x):\n    %time pass",
+    "in a timed cell": "%%time\ndef lin_grad(x): pass",
+    "exported": "get_ipython().run_cell_magic('time', '', 'def lin_grad(): pass')",
+    "beside no Python": "def lin_grad(x): pass\nx = (",
+    "in a cell of no Python": "x = )\nclass lin_grad: pass",
+    "and no Python below": "lin_grad = f\nfor",
+}
+NOT_FOUND = {
+    "a longer name": "def lin_grad_nd(): pass",
+    "a longer name before": "def my_lin_grad(): pass",
+    "a longer name in no Python": "def lin_grad_nd(): x = (",
+    "a call": "y = lin_grad(x)",
+    "a number": "lin_grad = 3",
+    "inside a function": "def f():\n    def lin_grad(): pass",
+    "inside a class": "class A:\n    def lin_grad(self): pass",
+    "a comment": "# def lin_grad(x):",
+    "a text": "'''\ndef lin_grad(x): pass\n'''",
+    "a text in no Python": "'''\ndef lin_grad(x): pass\n'''\nx = (",
+    "another language": "%%writefile lin_grad.py\ndef lin_grad(x): pass",
+    "a comparison in no Python": "lin_grad == (",
+}
+
+
+@pytest.mark.parametrize("text", FOUND.values(), ids=FOUND)
+def test_a_definition_is_found(text: str) -> None:
+    assert [(each.name, each.cell) for each in definitions(["x = 1", text], {"lin_grad", "x_grad"})] == [
+        ("lin_grad", 1)
+    ]
+
+
+@pytest.mark.parametrize("text", NOT_FOUND.values(), ids=NOT_FOUND)
+def test_what_defines_something_else_is_not(text: str) -> None:
+    assert definitions([text], {"lin_grad"}) == []
+
+
+def test_definitions_have_their_lines_and_their_order() -> None:
+    text = "if a:\n    def f(): pass\nelif b:\n    f = g\n@one\n@two\ndef f(): pass\n"
+    found = definitions([text, "from m import f"], {"f"})
+    assert [(each.cell, each.line, each.module) for each in found] == [(0, 2, ""), (0, 4, ""), (0, 5, ""), (1, 1, "m")]
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 100_000 + "lin_grad", "lin_grad" + ".a" * 100_000, "lin_grad = 1\0", "-" * 99_999]
+)
+def test_what_cannot_be_parsed_raises_nothing(text: str) -> None:
+    assert all(each.statement is None for each in definitions([text], {"lin_grad"}))
