@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+SHARE_EXACT = 0.5  # of the entries, where an array has exact ones: as many are left to tell one rule from another
+SHARE_ALIKE = 0.3  # of those in the range of both, the same in two arrays of one size
+TIED_LINES = 3  # of each axis; more would leave no line without a tie
+HALVES = tuple(i / 2 for i in range(-6, 7))
 REACHES = (0.5, 2.0)  # of the entries below the lowest kink, and above the highest
 MOST_PASSES = 50  # each is run three times, and a reply tells of 160 calls
 
@@ -77,6 +81,8 @@ class Sampler:
         turns: how many values it goes through, trial by trial.
         withheld: the forward pass takes it, the learner's function does not.
         sizes: the sizes that an axis may have, where not every one will do; a batch of one is always tried.
+        exact: the numbers that many entries have exactly in one of the trials, or as many tuples of them as it has
+            turns; none where every entry must be drawn.
     """
 
     spec: str
@@ -87,6 +93,7 @@ class Sampler:
     turns: int = 1
     withheld: bool = False
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    exact: tuple[tuple[float, ...], ...] = ()
 
     def __post_init__(self) -> None:
         for axis in (axis for part in alternatives(self.spec) for axis in axes_of(part)):
@@ -100,6 +107,10 @@ class Sampler:
         axes = _axes_in(self.spec, setting)
         shape = shape_of(axes, setting.sizes)
         return Array(self.draw(rng, setting, shape), axes, self._prior(rng, setting, shape))
+
+    def exact_in(self, setting: Setting) -> tuple[float, ...]:
+        """Return the numbers that entries may have exactly in a trial."""
+        return self.exact[setting.turn % len(self.exact)] if self.exact else ()
 
     @property
     def least_trials(self) -> int:
@@ -123,6 +134,62 @@ def draw(samplers: Mapping[str, Sampler], rng: np.random.Generator, setting: Set
         only = carrying[setting.index % len(carrying)]
         drawn |= {name: replace(drawn[name], g=None) for name in carrying if name != only}
     return drawn
+
+
+def with_exact_entries(
+    samplers: Mapping[str, Sampler], drawn: Mapping[str, Any], rng: np.random.Generator, setting: Setting
+) -> dict[str, Any]:
+    """Return the same arguments, in which some arrays hold exact zeros, ties and repeated entries.
+
+    Where arrays have as many entries, some of these are the same numbers in the same places.
+
+    Args:
+        samplers: those whose arrays are to be so.
+        drawn: a value of every argument.
+    """
+    import numpy as np
+
+    planted: dict[int, np.ndarray] = {}
+    changed = dict(drawn)
+    for name, sampler in samplers.items():
+        numbers = sampler.exact_in(setting)
+        values = exact_entries(drawn[name].values, numbers, rng)
+        if values.size in planted:
+            others = planted[values.size].reshape(values.shape)
+            in_range = rng.permutation(np.flatnonzero((min(numbers) <= others) & (others <= max(numbers))))
+            alike = in_range[: math.ceil(SHARE_ALIKE * in_range.size)]
+            values.flat[alike] = others.flat[alike]
+        planted[values.size] = values
+        changed[name] = replace(drawn[name], values=values)
+    return changed
+
+
+def exact_entries(array: np.ndarray, numbers: tuple[float, ...], rng: np.random.Generator) -> np.ndarray:
+    """Return a copy in which about half of the entries are the nearest of these numbers.
+
+    Along every axis the largest entry of some lines is there twice. If 0 is among the numbers, one entry is 0 in any
+    case, and so are a row and a column of a table that has others.
+    """
+    import numpy as np
+
+    values, levels = array.copy(), np.asarray(numbers, array.dtype)
+    exact = rng.random(values.shape) < SHARE_EXACT
+    exact.flat[rng.integers(values.size)] = True
+    values[exact] = levels[abs(values[exact][:, None] - levels).argmin(-1)]
+    for axis in range(values.ndim):
+        lines = np.moveaxis(values, axis, -1)
+        for _ in range(TIED_LINES):
+            line = lines[tuple(rng.integers(lines.shape[:-1]))]
+            line[(line.argmax() + 1 + rng.integers(max(line.size - 1, 1))) % line.size] = line.max()
+    if 0 not in numbers:
+        return values
+    zeros = np.zeros(values.shape, bool)
+    zeros.flat[rng.integers(values.size)] = values.size > 1
+    for axis in {0, values.ndim - 1} if values.ndim > 1 else ():
+        if values.shape[axis] > 2:
+            zeros.swapaxes(0, axis)[rng.integers(values.shape[axis])] = True
+    values[zeros] = 0
+    return values
 
 
 @dataclass(frozen=True)
@@ -166,7 +233,7 @@ def normal(spec: str, dtype: str = "float32", scale: float = 1.0) -> Sampler:
     def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
         return (scale * rng.standard_normal(shape)).astype(dtype)
 
-    return Sampler(spec, draw, differentiable=True)
+    return Sampler(spec, draw, differentiable=True, exact=(tuple(scale * number for number in HALVES),))
 
 
 def weights(spec: str) -> Sampler:
@@ -180,7 +247,12 @@ def weights(spec: str) -> Sampler:
 
 def uniform(spec: str, low: float, high: float) -> Sampler:
     """Entries spread evenly between `low` and `high`; shape: `spec`."""
-    return Sampler(spec, lambda rng, _, shape: rng.uniform(low, high, shape).astype("float32"), differentiable=True)
+
+    def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
+        return rng.uniform(low, high, shape).astype("float32")
+
+    halves = (i / 2 for i in range(math.ceil(2 * low), math.floor(2 * high) + 1))
+    return Sampler(spec, draw, differentiable=True, exact=(tuple(halves),))
 
 
 def positive(spec: str) -> Sampler:
@@ -207,7 +279,7 @@ def away_from(kinks: float | tuple[float, ...], spec: str, gap: float = 0.05) ->
             entries[turns == i] = piece[turns == i]
         return entries
 
-    return Sampler(spec, draw, differentiable=True)
+    return Sampler(spec, draw, differentiable=True, exact=(at,))
 
 
 def signs(spec: str) -> Sampler:
@@ -221,14 +293,14 @@ def mask(spec: str) -> Sampler:
 
 
 def spaced(spec: str, gap: float = 0.05) -> Sampler:
-    """Entries around 0 in a random order, no two of them nearer than `gap`; shape: `spec`."""
+    """Entries around 0 in a random order, no two of them nearer than `gap`, but for exact ties; shape: `spec`."""
 
     def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
         count = math.prod(shape)
         places = rng.permutation(count) - count / 2 + rng.uniform(0, 0.5, count)
         return (2 * gap * places).reshape(shape).astype("float32")
 
-    return Sampler(spec, draw, differentiable=True)
+    return Sampler(spec, draw, differentiable=True, exact=(tuple(60 * gap * i for i in range(-9, 10)),))
 
 
 def indices(spec: str, axis: str) -> Sampler:
@@ -280,7 +352,8 @@ def taking_turns(*samplers: Sampler) -> Sampler:
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> Any:
         return samplers[setting.turn % len(samplers)].draw(rng, setting, shape)
 
-    return replace(samplers[0], draw=draw, turns=len(samplers))
+    exact = tuple(numbers for sampler in samplers for numbers in sampler.exact)
+    return replace(samplers[0], draw=draw, turns=len(samplers), exact=exact)
 
 
 def tried(turns: int, sampler: Sampler) -> Sampler:

@@ -19,8 +19,10 @@ ONE_KIND = "a batch of one"
 LARGE_UPSTREAM_KIND = "a large upstream gradient"
 OTHER_UPSTREAM_KIND = "another upstream gradient"
 SAME_SIZES_KIND = "other numbers of the same sizes"
+EXACT_KIND = "a trial with exact zeros and equal entries"
 LARGER_KIND = "a larger case"
 WATCHED_SIZES = (5, 6, 8, 9, 4, 10)
+EXACT_SIZES = (5, 6, 7, 8, 4, 9)  # room for zeros and ties beside other entries
 LARGE_SIZES = (40, 48, 56, 44, 52)
 TWICE, BESIDE = 4, 6
 ONE_INDEX = 2
@@ -45,8 +47,8 @@ class Setting:
 
     @property
     def is_special(self) -> bool:
-        """What is special about it is its sizes or its upstream gradient, never its options."""
-        return self.index in SPECIAL_TURNS or self.kind in (LARGER_KIND, ONE_KIND)
+        """What is special about it is its sizes, its upstream gradient or its exact entries, never its options."""
+        return self.index in SPECIAL_TURNS or self.kind in (LARGER_KIND, ONE_KIND, EXACT_KIND)
 
     @property
     def turn(self) -> int:
@@ -94,6 +96,13 @@ def second_batch_of_one(
     axes = tuple(first.sizes)
     batch = {axis: 1 for axis in (BATCH, FIRST_OF_ANY) if axis in axes}
     return Setting(len(series), ONE_KIND, {**_different(axes, rng, allowed), **batch}, first.rank)
+
+
+def exact_setting(
+    specs: tuple[str, ...], index: int, rng: np.random.Generator, allowed: Allowed = MappingProxyType({})
+) -> Setting:
+    """Return the setting of a trial in which arrays hold exact zeros, ties and repeated entries."""
+    return Setting(index, EXACT_KIND, _different(_axes(specs), rng, allowed, EXACT_SIZES))
 
 
 def large_setting(specs: tuple[str, ...], index: int, never_holds: str = "") -> Setting:

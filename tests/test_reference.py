@@ -31,7 +31,8 @@ from grader.reference.references import (
 )
 from grader.reference.trial import Trial, Vague
 from grader.reference.trials_of_run import TrialsOfRun
-from grader.sampling import Setting, accumulating, normal, output, positive, upstream, wanted
+from grader.sampling import Setting, accumulating, away_from, normal, output, positive, uniform, upstream, wanted
+from grader.trial_sizes import EXACT_KIND
 
 COURSE = load_course(ROOT)
 EXERCISES = [e.id for e in COURSE.exercises if isinstance(e.declaration, Exercise)]
@@ -94,10 +95,40 @@ def test_upstream_gradients_are_random_never_ones(exercise_id: str, course: Cour
     declaration, trials = trials_of(course, exercise_id, 2)
     if declaration.gives_upstream:
         for trial in trials:
+            if trial.setting.kind == EXACT_KIND:  # which has exact zeros and repeated entries
+                assert not torch.all(trial.out_g == 1)
+                continue
             assert not torch.any(trial.out_g == 1)
             assert trial.out_g.unique().numel() == trial.out_g.numel()  # type: ignore[union-attr]
     else:
         assert all(torch.all(trial.out_g == 1) for trial in trials)
+
+
+def exact_trial_of(forward: Any, inputs: Any, answers: Any) -> Trial:
+    (found,) = (trial for trial in make(forward, inputs, answers) if trial.setting.kind == EXACT_KIND)
+    return found
+
+
+def test_one_trial_has_exact_zeros_in_inputs_and_upstream_gradient() -> None:
+    trial = exact_trial_of(lambda a, b: a * b, {"a": normal("n m"), "b": normal("n m"), "out": output()}, stored("a.g"))
+    for array in (*trial.inputs.values(), trial.out_g):
+        assert (array == 0).any()
+        assert array.unique().numel() < array.numel()
+
+
+def test_an_exact_zero_is_drawn_only_where_the_right_answer_is_defined() -> None:
+    """What is divided by has none, and what is divided has."""
+    inputs = {"a": normal("n m"), "b": away_from(0.0, "n m"), "out": output()}
+    trial = exact_trial_of(lambda a, b: a / b, inputs, stored("a.g", "b.g"))
+    assert (trial.inputs["a"] == 0).any()
+    assert (trial.inputs["b"] != 0).all()
+
+
+def test_of_a_root_nothing_but_the_upstream_gradient_is_0() -> None:
+    inputs = {"x": uniform("n m", 0.0, 2.0), "out": output()}
+    trial = exact_trial_of(lambda x: x.sqrt(), inputs, stored("x.g"))
+    assert (trial.inputs["x"] != 0).all()
+    assert (trial.out_g == 0).any()  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("exercise_id", ROUTINES, indirect=True)
@@ -184,7 +215,7 @@ def test_there_are_two_batches_of_one_where_a_single_number_may_be_right_by_chan
 def test_a_large_trial_is_added_where_an_array_must_not_exist() -> None:
     inputs = {"x": normal("bs n"), "out": output(), "w": normal("n m")}
     trials = make(lambda x, w: x @ w, inputs, stored("w.g"), never_holds="bs n m")
-    assert [trial.metered for trial in trials] == [False] * (len(trials) - 2) + [True, False]
+    assert [trial.metered for trial in trials] == [False] * (len(trials) - 3) + [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -311,7 +342,7 @@ def test_no_trial_is_added_where_no_answer_is_shaped_like_the_output() -> None:
     layer = Exercise(
         "x @ w", lambda x, w: x @ w, {"x": normal("bs n"), "out": output(), "w": normal("n m")}, stored("w.g")
     )
-    assert len({id(trial.inputs) for trial in make_trials(layer, np.random.default_rng(3))}) == 6
+    assert len({id(trial.inputs) for trial in make_trials(layer, np.random.default_rng(3))}) == 7
 
 
 def test_a_remembered_error_keeps_nothing_of_whoever_met_it() -> None:

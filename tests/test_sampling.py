@@ -28,6 +28,7 @@ from grader.sampling import (
     uniform,
     wanted,
     weights,
+    with_exact_entries,
     withheld,
 )
 from grader.trial_sizes import LARGE_UPSTREAM_KIND, ONE_KIND, Setting, large_setting, settings
@@ -233,6 +234,60 @@ def test_a_number_lies_between_its_bounds() -> None:
     assert all(type(value) is float and 0.5 <= value <= 1.5 for value in drawn)
     assert len(set(drawn)) == len(drawn)
     assert all(value == np.float32(value) for value in drawn)
+
+
+def exact_values(samplers: dict[str, Sampler], seed: int, **sizes: int) -> list[np.ndarray]:
+    """The arrays of a trial with exact entries, of these samplers."""
+    setting = Setting(5, "a test", sizes)
+    drawn = {name: sampler.sample(rng(seed), setting) for name, sampler in samplers.items()}
+    return [array.values for array in with_exact_entries(samplers, drawn, rng(100 + seed), setting).values()]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_table_with_exact_entries_has_a_row_and_a_column_of_zeros(seed: int) -> None:
+    (values,) = exact_values({"x": normal("n m")}, seed, n=7, m=8)
+    assert values.dtype == np.float32
+    assert (values == 0).all(0).any()
+    assert (values == 0).all(1).any()
+    assert np.isin(values * 2, range(-6, 7)).mean() < 0.9, "others are as they were drawn"
+
+
+def test_the_largest_entry_is_there_twice_along_every_axis() -> None:
+    tied = []
+    for seed in SEEDS:
+        (values,) = exact_values({"x": spaced("n m")}, seed, n=7, m=8)
+        lines = [line for line in (*values, *values.T) if line.any()]
+        tied += [(line == line.max()).sum() > 1 for line in lines]
+    assert 0.2 < np.mean(tied) < 0.8
+
+
+def test_arrays_of_one_size_have_some_equal_entries_in_the_same_places() -> None:
+    pairs = [exact_values({"a": normal("n 1"), "b": normal("n")}, seed, n=6) for seed in SEEDS]
+    assert all((a[:, 0] == b).sum() > 0 for a, b in pairs)
+    assert not any((a[:, 0] == b).all() for a, b in pairs)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "numbers"),
+    [
+        (away_from((-1.0, 0.5), "n"), {-1.0, 0.5}),
+        (uniform("n", 0.1, 0.9), {0.5}),
+        (uniform("n", 0.0, 1.0), {0.0, 0.5, 1.0}),
+        (positive("n"), {0.5, 1.0, 1.5, 2.0, 2.5}),
+    ],
+)
+def test_exact_entries_are_kinks_or_in_the_range_of_the_sampler(sampler: Sampler, numbers: set[float]) -> None:
+    setting = Setting(5, "a test", {"n": 200})
+    drawn = {"x": sampler.sample(rng(), setting)}
+    values = with_exact_entries({"x": sampler}, drawn, rng(1), setting)["x"].values
+    changed = values[values != drawn["x"].values].tolist()
+    assert set(changed) - {drawn["x"].values.max()} == numbers, "a tie of the largest beside them"
+
+
+def test_samplers_in_turn_have_their_own_exact_entries_each() -> None:
+    sampler = taking_turns(away_from((-1.0, 0.5), "n"), away_from((0.25, 1.5), "n"))
+    found = [sampler.exact_in(Setting(index, "a test", {"n": 4})) for index in (0, 1)]
+    assert found == [(-1.0, 0.5), (0.25, 1.5)]
 
 
 def test_the_same_seed_draws_the_same_values() -> None:

@@ -17,8 +17,10 @@ from grader.judging.grading import Grader
 from grader.reference.compare import agrees
 from grader.reference.references import agrees_with_finite_differences, confirm, gradcheck, holds_in_one_like
 from grader.reference.single_thread import one_thread
+from grader.reference.subdifferential import subdifferentials
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.sampling import Array
+from grader.trial_sizes import EXACT_KIND
 from grader.wording.words import finding
 
 from .audit_words import check_spoken
@@ -51,8 +53,9 @@ def _of_trials(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
         for what, rule in _wrong_arrays(answer, trials[0]):
             if _slips_through(exercise, answer, rule, trials, others):
                 yield f"{answer.name} passes as {what}, which is not right elsewhere: let the samplers vary more."
+    usual = [trial for trial in trials if trial.setting.kind != EXACT_KIND]
     for misconception in exercise.function.misconceptions:
-        yield from _misconception(exercise, misconception, trials)
+        yield from _misconception(exercise, misconception, usual)
 
 
 def _unknown_names(declaration: Declaration) -> Iterator[str]:
@@ -81,8 +84,8 @@ def _references(exercise: CourseExercise, trials: Sequence[Trial], rng: np.rando
                 yield f"its reference is not accepted in {trial.setting.kind}: correct reference or accepts."
         return
     for trial in trials:
-        if trial.metered:
-            continue
+        if trial.metered or (trial.setting.kind == EXACT_KIND and subdifferentials(declaration, trial)):
+            continue  # at a kink a difference measures the kink
         consistent = partial(_consistent, declaration, thorough=trial is trials[0])
         if not holds_in_one_like(declaration, trial, rng, consistent):
             yield (

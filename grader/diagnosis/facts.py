@@ -244,11 +244,23 @@ def another_mask(answer: Answer, given: Given, closed: Iterable[Sequence[np.ndar
 
 
 def _entry(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[str, Any]:
-    """One entry of the variable with its value; of a Jacobian, one of its own entries."""
-    if answer.kind == "jacobian":
+    """One entry of the variable with its value; of a Jacobian or a value, one of its own entries."""
+    if answer.kind != "gradient":
         return {"name": "", "place": list(place), "value": ""}
     value = float(trial.inputs[answer.wrt][place])
     return {"name": answer.wrt, "place": list(place), "value": f"{value:.3g}"}
+
+
+def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistake:
+    """Right in every other trial, and wrong in one with exact zeros and equal entries.
+
+    Args:
+        wrong: where; a mask shaped like the answer.
+    """
+    place = tuple(int(i) for i in np.argwhere(wrong)[0])
+    code = "wrong-local" if answer.wrt else "unknown"
+    told = {"wrong": int(wrong.sum()), "entries": wrong.size, **_entry(answer, trial, place)}
+    return fact(code, "wrong-where-exact", **told)
 
 
 def by_upstream(end: End, given: Given) -> Mistake | None:

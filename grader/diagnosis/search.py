@@ -21,6 +21,7 @@ from grader.reference.operations import AVERAGES
 from grader.reference.references import rounding
 from grader.reference.trace import Place
 from grader.reference.trial import IMPOSSIBLE, Trial, Vague
+from grader.trial_sizes import EXACT_KIND
 
 from . import factors, facts, rows
 from .candidates import MOST_CHANGES, Candidate, Problem, both, rank
@@ -467,6 +468,9 @@ def _part(candidate: Candidate) -> dict[str, Any]:
 def find_mistakes(exercise: Declaration, first: Trial, wrong: Mapping[str, Sequence[Pair]]) -> dict[str, Mistake]:
     """Which mistake each wrong answer of a function is; one cause for several, where there is one.
 
+    Trials with exact entries tell nothing: at a kink a right answer is not the reference, and beside one a mistake may
+    divide by 0.
+
     Args:
         first: the first trial of the run.
         wrong: by answer, each trial with the learner's array in it.
@@ -475,7 +479,11 @@ def find_mistakes(exercise: Declaration, first: Trial, wrong: Mapping[str, Seque
     searches = {
         answer.name: Search(
             Problem(exercise, answer, first),
-            [_with_answer(exercise, trial, array.real.astype("float64")) for trial, array in wrong[answer.name]],
+            [
+                _with_answer(exercise, trial, array.real.astype("float64"))
+                for trial, array in wrong[answer.name]
+                if trial.setting.kind != EXACT_KIND
+            ],
             budget,
         )
         for answer in exercise.answers

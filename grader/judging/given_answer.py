@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,17 +14,19 @@ import numpy as np
 
 from grader.child import protocol
 from grader.course import CourseExercise
+from grader.diagnosis.facts import wrong_where_exact
 from grader.diagnosis.mistake import Diagnosis
 from grader.exercise import RETURN, Answer, Exercise, Routine
-from grader.reference.compare import agrees, scaled_error
+from grader.reference.compare import agrees, scaled_error, wrong_entries
 from grader.reference.option_arguments import requested
 from grader.reference.references import rounding
+from grader.reference.subdifferential import subdifferentials
 from grader.reference.trial import Trial
 from grader.sampling import Array
 from grader.sandbox.checked_reply import Call, Observation, Value
 from grader.shapes import describe
-from grader.trial_sizes import LARGE_UPSTREAM_KIND
-from grader.wording.words import hints_when
+from grader.trial_sizes import EXACT_KIND, LARGE_UPSTREAM_KIND
+from grader.wording.words import finding, hints_when
 
 MOST_ROUNDING = 0.1
 LARGEST_WRONG = 1 << 18  # entries of an answer that is compared with every mistake there is
@@ -44,6 +47,11 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
     if array.dtype.kind == "c" or expected is None:
         return False
     if isinstance(declaration, Exercise):
+        if (
+            trial.setting.kind == EXACT_KIND
+            and not wrong_by_any_convention(declaration, trial, array, answer.name).any()
+        ):
+            return True
         return agrees(array, expected) or (
             answer.kind == "gradient"
             and (error := scaled_error(array, expected)) <= MOST_ROUNDING
@@ -53,6 +61,16 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
         return agrees(array, expected, "float64" if array.dtype == np.float64 else "float32")
     given = array if array.ndim else float(array)
     return bool(np.isfinite(array).all()) and bool(declaration.accepts(given, **trial.inputs))
+
+
+def wrong_by_any_convention(exercise: Exercise, trial: Trial, array: np.ndarray, *names: str) -> np.ndarray:
+    """Where an array, of one answer or the sum of two, is not right even if inputs lie on a kink; shaped like it."""
+    expected = np.asarray(sum(trial.expected[name] for name in names))  # type: ignore[misc]
+    if array.shape != expected.shape:
+        return np.ones(array.shape, bool)
+    wrong = wrong_entries(array, expected)
+    several = subdifferentials(exercise, trial).get(names) if wrong.any() else None
+    return wrong if several is None else several.wrong_entries(array)
 
 
 class Left(NamedTuple):
@@ -91,15 +109,15 @@ class GivenAnswer:
     @cached_property
     def left(self) -> list[Left]:
         """What each call left; where one of several values is wanted and not there, what stands for all of them."""
-        answer, found = self.answer, []
-        for trial, call in self.trial_calls:
-            value, items = call.returned, call.returned.items
-            if answer.stored:
-                value = call.stored.get(answer.wrt, {}).get("g", NOTHING)
-            elif answer.place is not None and answer.place < len(items):
-                value = items[answer.place]
-            found.append(Left(trial, call, trial.expected[answer.name], value, self.observed.array(value)))
-        return found
+        return [self._left_as(self.answer, trial, call) for trial, call in self.trial_calls]
+
+    def _left_as(self, answer: Answer, trial: Trial, call: Call) -> Left:
+        value, items = call.returned, call.returned.items
+        if answer.stored:
+            value = call.stored.get(answer.wrt, {}).get("g", NOTHING)
+        elif answer.place is not None and answer.place < len(items):
+            value = items[answer.place]
+        return Left(trial, call, trial.expected[answer.name], value, self.observed.array(value))
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -115,7 +133,32 @@ class GivenAnswer:
     @cached_property
     def wrong(self) -> list[Pair]:
         """The trials in which the array is not right."""
-        return [pair for pair in self.pairs if not is_right(self.exercise, self.answer, *pair)]
+        return [
+            (trial, array)
+            for trial, array in self.pairs
+            if not is_right(self.exercise, self.answer, trial, array) or self._missed_shares(trial, array) is not None
+        ]
+
+    def _missed_shares(self, trial: Trial, array: np.ndarray) -> np.ndarray | None:
+        """Where two inputs are equal, and this answer and one before it do not share what is due to both.
+
+        Returns:
+            A mask shaped like the array; `None` where they do.
+        """
+        exercise, name = self.exercise.function, self.answer.name
+        if trial.setting.kind != EXACT_KIND or not isinstance(exercise, Exercise):
+            return None
+        call = next(call for judged, call in self.trial_calls if judged is trial)
+        for earlier in itertools.takewhile(lambda answer: answer is not self.answer, exercise.answers):
+            other, expected = self._left_as(earlier, trial, call).array, trial.expected[earlier.name]
+            if other is None or expected is None or not array.shape == other.shape == expected.shape:
+                continue
+            if not {(name,), (earlier.name,)} <= set(subdifferentials(exercise, trial)):
+                continue
+            wrong = wrong_by_any_convention(exercise, trial, array + other, earlier.name, name)
+            if wrong.any() and is_right(self.exercise, earlier, trial, other):
+                return wrong
+        return None
 
     @cached_property
     def lost(self) -> list[Pair]:
@@ -132,14 +175,17 @@ class GivenAnswer:
     def to_explain(self) -> list[Pair]:
         """The trials that tell which mistake a wrong answer is; none where it is right, or no array of numbers.
 
-        An answer that is not finite only where the upstream gradient is large, and is wrong elsewhere too, is told by
-        the trials in which it is finite.
+        An answer that is not finite only where the upstream gradient is large or entries are exact, and is wrong
+        elsewhere too, is told by the trials in which it is finite.
         """
         if self.first_missing is not None:
             return []
         if self.is_misshapen:
             return self.pairs
-        if {trial.setting.kind for trial, _ in self.lost} - {LARGE_UPSTREAM_KIND} or len(self.wrong) <= len(self.lost):
+        special = {LARGE_UPSTREAM_KIND, EXACT_KIND}
+        if {trial.setting.kind for trial, _ in self.lost} - special or len(self.wrong) <= len(self.lost):
+            return []
+        if all(trial.setting.kind == EXACT_KIND for trial, _ in self.wrong):
             return []
         return [pair for pair in self.pairs if np.isfinite(pair[1]).all()]
 
@@ -183,6 +229,18 @@ class GivenAnswer:
             if left.array is not None and not agrees(left.array, first[id(left.trial)]):
                 return Diagnosis("not-repeatable", "called again with the same arguments, it gives another answer")
         return None
+
+    def check_exact(self) -> Diagnosis | None:
+        """Right in every trial but those with exact zeros and equal entries."""
+        if any(trial.setting.kind != EXACT_KIND for trial, _ in self.wrong):
+            return None
+        (trial, array), exercise = self.wrong[0], self.exercise.function
+        wrong = self._missed_shares(trial, array)
+        if wrong is None and isinstance(exercise, Exercise):
+            wrong = wrong_by_any_convention(exercise, trial, array, self.answer.name)
+        elif wrong is None:
+            wrong = wrong_entries(array, trial.expected[self.answer.name])  # type: ignore[arg-type]
+        return finding(wrong_where_exact(self.answer, trial, wrong))
 
     def check_kept(self) -> Diagnosis | None:
         """Right in every trial but the last, whose sizes were there before: something is kept from an earlier call."""

@@ -163,7 +163,7 @@ class Judge:
             or given.check_again()
         )
         if found is not None or given.wrong:
-            return found or given.check_kept() or finding(self.mistakes[name])
+            return found or given.check_kept() or given.check_exact() or finding(self.mistakes[name])
         everything_there = not any(other.first_missing for other in self.given.values())
         return (
             self._changed_inputs.get(True)

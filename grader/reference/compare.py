@@ -32,6 +32,15 @@ def agrees(array: np.ndarray, reference: np.ndarray, precision: str = "float32")
     return scaled_error(array, reference) <= bound
 
 
+def wrong_entries(array: np.ndarray, reference: np.ndarray, precision: str = "float32") -> np.ndarray:
+    """Return where an array is further off than `agrees` allows; a mask, of arrays of one shape."""
+    right = _double(reference)
+    scale = float(np.abs(right).max(initial=0.0))
+    bound = RTOL[precision] * scale if scale > 0 else ATOL_FOR_ZERO[precision]
+    with np.errstate(all="ignore"):
+        return np.asarray(~(np.abs(_double(array) - right) <= bound))
+
+
 def worst_entry(array: np.ndarray, reference: np.ndarray) -> tuple[int, ...]:
     """Index of the entry that is furthest off; both have the same, non-empty shape."""
     with np.errstate(all="ignore"):

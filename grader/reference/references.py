@@ -15,14 +15,16 @@ import torch
 from grader.child.call_arguments import function_of, grouped
 from grader.errors import SpecError
 from grader.exercise import Answer, Declaration, Exercise, InSteps, Routine, is_differentiable, sizes_of, specs_of
-from grader.sampling import Array, Dtype, Function, Marker, draw
+from grader.sampling import HALVES, Array, Dtype, Function, Marker, Sampler, draw, exact_entries, with_exact_entries
 from grader.shapes import Axes, axes_of, guess_axes
 from grader.trial_sizes import (
+    EXACT_KIND,
     LARGE_UPSTREAM_KIND,
     ONE_KIND,
     OTHER_UPSTREAM_KIND,
     SAME_SIZES_KIND,
     Setting,
+    exact_setting,
     large_setting,
     second_batch_of_one,
     settings,
@@ -39,6 +41,8 @@ REDRAWS = 5
 LARGE_UPSTREAM = 50.0
 FEW, ROUNDING = 6, 5e-7
 ROUNDED, TIMES = 3, 10
+NEAR = 1e-12
+EXACT_DRAWS = 3
 
 
 def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Trial]:
@@ -62,6 +66,8 @@ def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Tria
         trials.append(_with_other_upstream(declaration, trials[0], len(trials), rng))
     usual = [trial for trial in trials if not trial.metered]
     largest = max(usual, key=lambda trial: trial.entries)  # in a small one, what is kept may be right by chance
+    if (exact := exact_trial(declaration, exact_setting(specs, len(trials), rng, allowed), rng)) is not None:
+        trials.append(exact)
     return [*trials, make_trial(declaration, replace(largest.setting, kind=SAME_SIZES_KIND), rng)]
 
 
@@ -153,11 +159,65 @@ def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Genera
     """One trial; redrawn a few times if rounding alone could spoil a right answer."""
     if isinstance(declaration, Routine):
         return _routine_trial(declaration, setting, rng)
+    if setting.kind == EXACT_KIND and (exact := exact_trial(declaration, setting, rng)) is not None:
+        return exact
     for _ in range(REDRAWS):
         trial = exercise_trial(declaration, setting, rng, metered=metered)
         if metered or right_in_single_precision(declaration, trial):
             break
     return trial
+
+
+def exact_trial(declaration: Declaration, setting: Setting, rng: np.random.Generator) -> Trial | None:
+    """Return a trial with exact zeros, ties and repeated entries in as many arrays as the right answer allows.
+
+    It must be finite there. Of an exercise it may be a matter of convention; of a routine it may not, so a nudge must
+    not change it. `None` where no array can be so.
+    """
+    samplers = {name: sampler for name, sampler in declaration.samplers.items() if sampler.exact_in(setting)}
+    has_upstream = isinstance(declaration, Exercise) and declaration.gives_upstream
+    if not (samplers or has_upstream) or (isinstance(declaration, Routine) and declaration.accepts is not None):
+        return None
+    for _ in range(EXACT_DRAWS):
+        drawn = draw(declaration.samplers, rng, setting)
+        found = _with_exact(declaration, setting, samplers, drawn, rng)
+        if found is None:
+            chosen: dict[str, Sampler] = {}
+            found = _with_exact(declaration, setting, {}, drawn, rng) if has_upstream else None
+            for name, sampler in samplers.items():
+                more = {**chosen, name: sampler}
+                if (trial := _with_exact(declaration, setting, more, drawn, rng)) is not None:
+                    chosen, found = more, trial
+        if found is not None and (isinstance(declaration, Routine) or right_in_single_precision(declaration, found)):
+            return found
+    return None
+
+
+def _with_exact(
+    declaration: Declaration,
+    setting: Setting,
+    samplers: Mapping[str, Sampler],
+    drawn: Mapping[str, Any],
+    rng: np.random.Generator,
+) -> Trial | None:
+    """The trial with exact entries in the arrays of these samplers; `None` where the right answer is not defined."""
+    exact = with_exact_entries(samplers, drawn, rng, setting)
+    try:
+        if isinstance(declaration, Routine):
+            trial = _trial_of_routine(declaration, setting, exact)
+            nudged = {name: _beside(value, rng) if name in samplers else value for name, value in exact.items()}
+            beside = _trial_of_routine(declaration, setting, nudged).expected
+            sound = all(scaled_error(array, beside[name]) <= AGREEMENT for name, array in trial.expected.items())  # type: ignore[arg-type]
+            return trial if sound else None
+        trial = _trial_of(declaration, setting, exact, rng)
+        return trial if all(array is None or np.isfinite(array).all() for array in trial.expected.values()) else None
+    except SpecError:
+        return None
+
+
+def _beside(value: Array, rng: np.random.Generator) -> Array:
+    """The same array, every entry nudged."""
+    return replace(value, values=value.values + NEAR * rng.choice([-1.0, 1.0], value.values.shape))
 
 
 def holds_in_one_like(
@@ -178,7 +238,7 @@ def confirm(declaration: Declaration, trial: Trial, rng: np.random.Generator) ->
         return
     if holds_in_one_like(declaration, trial, rng, lambda drawn: agrees_with_finite_differences(declaration, drawn)):
         return
-    nudged = (finite_difference_answer(declaration, answer, trial) for answer in _derivatives(declaration))
+    nudged = (finite_difference_answer(declaration, answer, trial) for answer in derivative_answers(declaration))
     if not all(np.isfinite(array).all() for array in nudged):
         raise SpecError("forward is nan or infinite somewhere: draw its inputs from where it is defined")
     raise SpecError("autograd and finite differences of forward disagree")
@@ -186,14 +246,14 @@ def confirm(declaration: Declaration, trial: Trial, rng: np.random.Generator) ->
 
 def agrees_with_finite_differences(exercise: Exercise, trial: Trial) -> bool:
     """Finite differences of `forward` agree with the autograd gradient of every answer."""
-    for answer in _derivatives(exercise):
+    for answer in derivative_answers(exercise):
         exact = autograd_answer(exercise, answer, trial.inputs, trial.out_g)
         if scaled_error(finite_difference_answer(exercise, answer, trial), exact) > AGREEMENT:
             return False
     return True
 
 
-def _derivatives(exercise: Exercise) -> list[Answer]:
+def derivative_answers(exercise: Exercise) -> list[Answer]:
     """The answers that are gradients or Jacobians, and not the loss itself."""
     return [answer for answer in exercise.answers if answer.kind != "value"]
 
@@ -312,7 +372,13 @@ def _forward_held(exercise: Exercise, trial: Trial, changed: Mapping[str, torch.
 
 def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generator, *, metered: bool = False) -> Trial:
     """One trial as it is drawn, not confirmed by finite differences."""
-    sampled = draw(exercise.samplers, rng, setting)
+    return _trial_of(exercise, setting, draw(exercise.samplers, rng, setting), rng, metered=metered)
+
+
+def _trial_of(
+    exercise: Exercise, setting: Setting, sampled: Mapping[str, Any], rng: np.random.Generator, *, metered: bool = False
+) -> Trial:
+    """The trial with these values of the arguments that are sampled."""
     inputs = {name: _as_double(sampled[name]) for name in exercise.forward_names}
     out = _run_forward(exercise, inputs)
     if isinstance(exercise.forward, InSteps):
@@ -349,7 +415,8 @@ def _upstream(exercise: Exercise, setting: Setting, shape: tuple[int, ...], rng:
     if not exercise.gives_upstream:
         return np.ones(shape, "float32")
     scale = LARGE_UPSTREAM if setting.kind == LARGE_UPSTREAM_KIND else 1.0
-    return np.asarray(scale * rng.standard_normal(shape), "float32")
+    drawn = np.asarray(scale * rng.standard_normal(shape), "float32")
+    return exact_entries(drawn, HALVES, rng) if setting.kind == EXACT_KIND else drawn
 
 
 def _run_forward(exercise: Exercise, inputs: Mapping[str, Any]) -> torch.Tensor:
@@ -388,7 +455,12 @@ def _as_double(value: Any) -> Any:
 
 
 def _routine_trial(routine: Routine, setting: Setting, rng: np.random.Generator) -> Trial:
-    arguments = {name: sampler.sample(rng, setting) for name, sampler in routine.samplers.items()}
+    return _trial_of_routine(
+        routine, setting, {name: sampler.sample(rng, setting) for name, sampler in routine.samplers.items()}
+    )
+
+
+def _trial_of_routine(routine: Routine, setting: Setting, arguments: Mapping[str, Any]) -> Trial:
     inputs = grouped({name: as_python(value) for name, value in arguments.items()})
     try:
         right = routine.reference(**inputs)

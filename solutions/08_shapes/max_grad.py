@@ -6,12 +6,12 @@ def max_grad(inp, out, dim):
 
     Forward: `out = inp.max(dim).values`. The gradient of the loss with respect to `out` is already in `out.g`.
 
-    inp: (bs, n, m), no two entries equal
+    inp: (bs, n, m); where several entries are the largest, they share what arrives, in any way
     out: like inp without the axis dim; out.g: the same
     dim: one axis, a whole number; a negative one counts from the end
     """
     ### BEGIN SOLUTION
-    # Only the largest entry moved out; the axis is put back so that the two can be compared.
+    # Only the largest entry moved out; the axis is put back so that the two can be compared. Equal ones share.
     mask = inp == out.unsqueeze(dim)
-    inp.g = mask * out.g.unsqueeze(dim)
+    inp.g = mask / mask.sum(dim, keepdim=True) * out.g.unsqueeze(dim)
     ### END SOLUTION

@@ -456,7 +456,15 @@ def _program(rng, setting, _shape):
     return _chain(n, rng) if turn == 3 else _numbered(_MIXED[turn - 1], setting, rng)
 
 
-_X = sized(Sampler("n", lambda rng, _, shape: rng.uniform(0.5, 1.5, shape), differentiable=True), n=(3, 4, 5))
+_X = sized(
+    Sampler(
+        "n",
+        lambda rng, _, shape: rng.uniform(0.5, 1.5, shape),
+        differentiable=True,
+        exact=((0.5, 1.0, 1.5),),  # equal numbers are still different nodes
+    ),
+    n=(3, 4, 5),
+)
 
 
 # Orders

@@ -255,7 +255,7 @@ def _wrong_rule(name, rule, plain):
 
 jvp_dual = Routine(
     title="Forward mode with dual numbers",
-    inputs={"f": _FIELDS, "x": Sampler("n", _points), "v": normal("n", dtype="float64")},
+    inputs={"f": _FIELDS, "x": Sampler("n", _points, exact=((0.5, 1.0, 1.5),)), "v": normal("n", dtype="float64")},
     reference=_pushed,
     hints={
         "return": (
@@ -301,7 +301,7 @@ jvp_dual = Routine(
 
 jacobian_by_columns = Routine(
     title="A Jacobian, column by column",
-    inputs={"f": _WIDE_FIELDS, "x": Sampler("n", _points)},
+    inputs={"f": _WIDE_FIELDS, "x": Sampler("n", _points, exact=((0.5, 1.0, 1.5),))},
     reference=lambda f, x: _columns(f, x, lambda i: _one_hot(x, i)),
     hints={
         "return": (

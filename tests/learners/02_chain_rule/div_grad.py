@@ -7,7 +7,7 @@ def div_grad(a, b, out):
     a.g, b.g = out.g * inv, -inv_g * inv**2
 
 
-# %% right: from the derivative of the logarithm, in a loop
+# %% wrong: from the derivative of the logarithm, which no 0 has | a.g: not-finite
 def div_grad(a, b, out):
     for t, dlog in ((a, 1 / a), (b, -1 / b)):
         setattr(t, "g", out.g * out * dlog)

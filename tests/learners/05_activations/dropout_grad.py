@@ -21,7 +21,7 @@ def dropout_grad(inp, out, mask, p):
     inp.g[kept] = out.g[kept] * (1 + p / (1 - p))
 
 
-# %% right: mask read from out
+# %% wrong: mask read from out, which is 0 where inp is, too | inp.g: wrong-local
 import torch
 
 
@@ -40,7 +40,7 @@ def dropout_grad(inp, out, mask, p):
     inp.g[mask != 0] = out.g[mask != 0] / keep
 
 
-# %% right: local derivative as out / inp
+# %% wrong: local derivative as out / inp, where inp may be 0 | inp.g: not-finite
 def dropout_grad(inp, out, mask, p):
     inp.g = out / inp * out.g
 

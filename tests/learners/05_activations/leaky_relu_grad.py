@@ -21,7 +21,7 @@ def leaky_relu_grad(inp, out, slope):
     inp.g = out.g * ((1 + slope) + (1 - slope) * inp.sign()) / 2
 
 
-# %% right: leaky_relu of torch, divided by inp
+# %% wrong: leaky_relu of torch, divided by an inp that may be 0 | inp.g: not-finite
 import torch
 import torch.nn.functional as F
 

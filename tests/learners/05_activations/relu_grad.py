@@ -58,7 +58,7 @@ def relu_grad(inp, out):
     inp.g = torch.from_numpy(np.where(x > 0, g, np.float32(0)))
 
 
-# %% right: out / inp, rounded
+# %% wrong: out / inp, rounded, where inp may be 0 | inp.g: not-finite
 def relu_grad(inp, out):
     inp.g = out.g * (out / inp).round()
 

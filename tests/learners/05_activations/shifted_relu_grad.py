@@ -37,7 +37,7 @@ def shifted_relu_grad(inp, out):
     inp.g = out.g * ((out + 0.5) > 0).float()
 
 
-# %% right: quotient of the shifted out and inp
+# %% wrong: quotient of the shifted out and an inp that may be 0 | inp.g: not-finite
 def shifted_relu_grad(inp, out):
     # relu(x) / x is 1 where the gate is open, 0 where it is closed
     inp.g = (out + 0.5) / inp * out.g

@@ -12,7 +12,7 @@ def silu_grad(inp, out):
     inp.g = out.g / (1 + e) + out.g * inp * e / (1 + e) ** 2
 
 
-# %% right: one path after the other, the gate as out / inp
+# %% wrong: one path after the other, the gate as out / inp, which may be 0 | inp.g: not-finite
 def silu_grad(inp, out):
     gate = out / inp
     inp.g = out.g * gate

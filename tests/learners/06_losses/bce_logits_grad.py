@@ -18,7 +18,7 @@ def bce_logits_grad(inp, targ):
     inp.g = torch.tensor(values)
 
 
-# %% right: the stable form of the loss differentiated
+# %% wrong: the stable form of the loss differentiated, two kinks that meet at 0 | inp.g: wrong-local
 import torch
 
 

@@ -38,7 +38,7 @@ def max_grad(inp, out, dim):
     inp.g = mask / mask.sum(dim, keepdim=True) * out.g.unsqueeze(dim)
 
 
-# %% right: where
+# %% wrong: all of the gradient to each of several equal entries | inp.g: wrong-local
 import torch
 
 

@@ -1,6 +1,6 @@
 # maxpool1d_grad: out = inp.unfold(-1, size, step).max(-1).values
 
-# %% right: max_unpool by hand, a loop over windows
+# %% wrong: every winner of a window gets all of its gradient | inp.g: wrong-local
 import torch
 
 

@@ -30,7 +30,7 @@ def mend_layernorm(inp, gamma, beta, out):
     gamma.g = (out.g * hat).sum(0)
 
 
-# %% right: hat from out
+# %% wrong: hat from out, where gamma may be 0 | inp.g, gamma.g: not-finite
 def mend_layernorm(inp, gamma, beta, out):
     mean = inp.mean(-1, keepdim=True)
     inv = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
