@@ -30,7 +30,12 @@ EXAMPLE_FILES = (
     " gradebook.csv worksheet.csv"
 ).split()
 PROGRAMS = ("handgrad", "pytest ", "python ")
-FOREIGN_OPTIONS = {"--force": "nbgrader", "--hypothesis-profile": "hypothesis"}
+FOREIGN_OPTIONS = {
+    "--extra-index-url": "pip",
+    "--force": "nbgrader",
+    "--hypothesis-profile": "hypothesis",
+    "--no-skips": "tests/conftest.py",
+}
 
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
