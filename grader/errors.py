@@ -51,6 +51,10 @@ def file_error(message: str, error: OSError) -> HandgradError:
     return UsageError(message) if error.errno in MISNAMED else InfrastructureError(message)
 
 
+class NoGradedRuns(InfrastructureError):
+    """Learner code cannot be run here as graded runs do: found out before anything is read."""
+
+
 class ProtocolError(InfrastructureError):
     """Bytes that are not a well-formed frame."""
 

@@ -221,7 +221,8 @@ ATTACKS: dict[str, tuple[str, str]] = {
             assert os.getuid() != 0 and os.geteuid() != 0
             refused(libc.setuid(0)); refused(libc.setresuid(0, 0, 0)); refused(libc.setgid(0))
             refused(libc.setsid()); refused(libc.setpriority(0, 0, -20))"""), "returned tensor"),
-    "more: loads a library": (attack("ctypes.CDLL('libutil.so.1')"), "OSError"),
+    # one that comes with every glibc and that nothing has loaded before, as a torch for CUDA has many others
+    "more: loads a library": (attack("ctypes.CDLL('libBrokenLocale.so.1')"), "OSError"),
     "more: replaces the worker": (
         attack("""
             import grader.child.job_answer, grader.child.worker_process, grader.child.protocol

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.course import Course, CourseExercise
-from grader.errors import UsageError, describe_error
+from grader.errors import NoGradedRuns, UsageError, describe_error
 from grader.judging.grading_pool import Graded, GradingPool, ReadingPool
 from grader.results import CourseResult, ExerciseResult
 from grader.sandbox.isolation import Isolation
@@ -97,6 +97,7 @@ def grade_class(
     Raises:
         UsageError: nobody has a name that was asked for, or `out` cannot be written.
         SpecError: a declaration of the course cannot be used.
+        NoGradedRuns: learner code cannot be run here.
         InfrastructureError: no result can be written any more, or there can be no grading process.
         KeyboardInterrupt: passed on, once everything that is finished has been written.
     """
@@ -117,8 +118,14 @@ def grade_class(
                 _enter_nothing(results, grading)
             if not others:
                 results.put_away_strangers()
-        finally:
+        except NoGradedRuns:  # nothing was read: what there is of an earlier run stays as it is
+            with contextlib.suppress(OSError):
+                out.rmdir()
+            raise
+        except BaseException:
             results.publish(found.absent)
+            raise
+        results.publish(found.absent)
         return results.summary(found, pace.graded, pace.reused, time.monotonic() - started)
 
 
@@ -255,6 +262,7 @@ def _grade(
             pool = GradingPool(names.course, grading.isolation, processes, grading.seed, _reader(results))
             stack.callback(pool.close)
             pool.prepare(names.wanted)  # torch is imported only now, and not if all results are reused
+            pool.probe()
             made_in = replace(grading, seed=pool.seed)
             graded = pool.grade((one, one) for one in pending)
         for each in graded:

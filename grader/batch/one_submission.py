@@ -32,19 +32,21 @@ def grade_one(course: Course, path: Path, out: Path, grading: Grading, *, yes: b
 
     Raises:
         UsageError: it is not there.
+        NoGradedRuns: learner code cannot be run here.
         InfrastructureError: the record cannot be written.
     """
     names = ExerciseNames(course, grading.exercises or course.exercises)
     hand_in, wanted = one_hand_in(path), tuple(exercise.id for exercise in names.wanted)
     reader = SubmissionReader(wanted, course_digest(names, grading.isolation != "none"))
-    graded, facts = _read(course, hand_in, reader)
-    if facts is not None and facts.nothing:
-        print(one_line(f"handgrad: nothing could be graded: {plain(facts.nothing)}."), file=sys.stderr)
-        if yes:
-            _write(out, course_result(names, hand_in, graded, facts, grading))
-        return 1
-    if facts is not None:
-        with GradingPool(course, grading.isolation, 1, grading.seed, reader) as pool:
+    with GradingPool(course, grading.isolation, 1, grading.seed, reader) as pool:
+        pool.probe()
+        graded, facts = _read(course, hand_in, reader)
+        if facts is not None and facts.nothing:
+            print(one_line(f"handgrad: nothing could be graded: {plain(facts.nothing)}."), file=sys.stderr)
+            if yes:
+                _write(out, course_result(names, hand_in, graded, facts, grading))
+            return 1
+        if facts is not None:
             pool.prepare(course.find(name) for name in facts.exercises)
             graded = next(found for found in pool.grade([(hand_in, hand_in)]) if found is not None)
             grading = replace(grading, seed=pool.seed)

@@ -103,6 +103,7 @@ def main() -> None:
             for name in setting.exercises:
                 pool.prepare([setting.course.find(name)])
                 channel.beat()
+            pool.probe()
             for exercise in setting.course.exercises:
                 _ = exercise.declaration
             shutil.rmtree(folder)  # all of it has been read: nothing is left, whatever happens to this process

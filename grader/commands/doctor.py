@@ -2,34 +2,82 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
-    from grader.sandbox.isolation import Machine
+    from grader.sandbox.isolation import Isolation, Machine
+    from grader.sandbox.worker_probe import Versions
+
+LIBRARIES = ("torch", "numpy")
+Lines = list[tuple[str, str]]
 
 
 def doctor() -> None:
-    """For instructors: show how `grade` can isolate learner code on this machine."""
+    """For instructors: show with what, and how isolated, `grade` runs learner code here, and try it once."""
     from grader.sandbox.isolation import machine
 
     found = machine()
-    print("\n".join(f"{name:<12}{says}" for name, says in _lines(found)))
-    raise typer.Exit(3 if found.strongest == "none" else 0)
+    outcome, works = _graded_runs(found)
+    print("\n".join(f"{name:<12}{says}" for name, says in (*_layers(found), *outcome)))
+    raise typer.Exit(0 if works else 3)
 
 
-def _lines(found: Machine) -> list[tuple[str, str]]:
-    """Each layer, and what it comes to."""
-    from grader.sandbox.isolation import weakness
-
-    chosen = found.strongest
+def _layers(found: Machine) -> Lines:
+    """What the machine offers to keep learner code in."""
     return [
         ("bubblewrap", found.no_box or "usable: no network, no files, no other processes"),
         ("landlock", f"version {found.landlock}" if found.landlock else "not offered by this kernel"),
         ("seccomp", found.no_seccomp or "usable: system calls are filtered"),
         ("user", "root: learner code runs as nobody" if found.root else "unprivileged"),
-        ("graded runs", "refused without --isolation none" if chosen == "none" else f"isolated: {chosen}"),
-        *([("missing", found.missing)] if found.missing else []),
-        *([("", says)] if chosen != "none" and (says := weakness(chosen, found)) else []),
     ]
+
+
+def _graded_runs(found: Machine) -> tuple[Lines, bool]:
+    """What graded runs use, and whether the one that `grade` chooses was tried and works."""
+    from grader.sandbox.isolation import weakness
+
+    chosen = found.strongest
+    if chosen == "none":
+        lines = [("graded runs", "refused without --isolation none"), ("missing", found.missing)]
+        return [*_installed(), *lines], False
+    tried = _tried(chosen)
+    if isinstance(tried, str):
+        weaker = next((name for name in found.weaker(chosen) if not isinstance(_tried(name), str)), None)
+        works = [("", f"a trial run works with: --isolation {weaker}")] if weaker else []
+        return [*_installed(), ("graded runs", f"do not work in isolation {chosen}"), ("why", tried), *works], False
+    lines = [
+        ("python", f"{tried.python} ({sys.executable})"),
+        *((name, getattr(tried, name)) for name in LIBRARIES),
+        ("graded runs", f"isolated: {chosen}"),
+        *([("", says)] if (says := weakness(chosen, found)) else []),
+        ("tried", "a graded run gave the right answer"),
+    ]
+    return lines, True
+
+
+def _tried(isolation: Isolation) -> Versions | str:
+    """What a graded run was answered with in this isolation, or why it was not."""
+    from grader.errors import InfrastructureError
+    from grader.sandbox.worker import start_worker
+    from grader.sandbox.worker_probe import answer
+
+    try:
+        with start_worker(isolation) as worker:
+            return answer(worker)
+    except (InfrastructureError, ImportError) as error:
+        return str(error)
+
+
+def _installed() -> Lines:
+    """Python and the libraries, as they are installed."""
+    lines = [("python", f"{sys.version.split()[0]} ({sys.executable})")]
+    for name in LIBRARIES:
+        try:
+            lines.append((name, version(name)))
+        except PackageNotFoundError:
+            lines.append((name, f"not installed: run `pip install {name}`"))
+    return lines

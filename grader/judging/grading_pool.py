@@ -31,6 +31,7 @@ from grader.results import ExerciseResult, Status, exercise_from_json
 from grader.sandbox.isolation import Isolation
 from grader.sandbox.warm_process import Closing, states_below
 from grader.sandbox.worker import Worker, start_worker, worker_mode
+from grader.sandbox.worker_probe import probe
 from grader.source.text import Files
 
 from .lazy_grader import new_grader
@@ -278,6 +279,18 @@ class GradingPool(ReadingPool):
         running, warm = self._running, self._warm
         self._running, self._warm = [], []
         _close_all([*running, *warm])
+
+    def probe(self) -> None:
+        """Have a worker answer a small job, before anything is read.
+
+        Raises:
+            NoGradedRuns: it cannot; says why.
+        """
+        if self._warm:
+            probe(self._warm[-1])
+        else:
+            with start_worker(self.isolation) as worker:
+                probe(worker)
 
     def prepare(self, exercises: Iterable[CourseExercise]) -> None:
         """Make the references of these exercises, once for all processes; those that lack some are replaced."""

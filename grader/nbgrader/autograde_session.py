@@ -22,6 +22,9 @@ class AutogradeSession:
         course: whose declarations are graded by; students are never shown the numbers that were expected.
         isolation: what student code is kept in.
         seed: where every trial comes from; drawn afresh if not given.
+
+    Raises:
+        NoGradedRuns: student code cannot be run here.
     """
 
     def __init__(self, course: Course, isolation: Isolation, seed: int | None = None) -> None:
@@ -30,6 +33,7 @@ class AutogradeSession:
         most = max(len(unit.ids) for unit in course.config.units)
         self.pool = GradingPool(self.course, isolation, min(os.cpu_count() or 1, most), seed)
         weakref.finalize(self, self.pool.close)  # when the command ends, or has no more need of it
+        self.pool.probe()
 
     @property
     def seed(self) -> int:

@@ -18,6 +18,7 @@ from grader.results import Isolation as Isolation
 from . import bubblewrap
 
 PROBE_LIMIT = 20.0
+STRENGTH: tuple[Isolation, ...] = ("box", "kernel", "seccomp")
 NO_LANDLOCK = "the kernel offers no Landlock (Linux 5.13 or later with `lsm=...,landlock`)"
 
 
@@ -56,8 +57,11 @@ class Machine:
     @property
     def strongest(self) -> Isolation:
         """The best that can be had here."""
-        order: tuple[Isolation, ...] = ("box", "kernel", "seccomp")
-        return next((name for name in order if name not in self.lost), "none")
+        return next((name for name in STRENGTH if name not in self.lost), "none")
+
+    def weaker(self, isolation: Isolation) -> list[Isolation]:
+        """The isolations that can be had here besides, the strongest first."""
+        return [name for name in STRENGTH[STRENGTH.index(isolation) + 1 :] if name not in self.lost]
 
 
 def machine() -> Machine:

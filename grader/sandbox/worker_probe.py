@@ -1,0 +1,94 @@
+"""Try a worker before anything is graded: a small job, in the isolation that will be used, whose answer is checked."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from grader.errors import InfrastructureError, NoGradedRuns, ProtocolError
+
+from .worker import Reply, Worker
+
+LIMIT = 30.0  # seconds for a job that takes some milliseconds
+MEMORY = 512  # MiB
+NUMBERS = (1.0, -2.0, 0.5)
+SOURCE = """
+import sys
+import numpy
+import torch
+print(sys.version.split()[0], torch.__version__, numpy.__version__)
+def probe(x):
+    return torch.einsum("i,j->ij", x, x) @ x
+"""
+NOT_GRADED = "A graded run does not work here, so nothing was graded"
+NEXT = "`handgrad doctor` shows what works on this machine."
+
+
+class Versions(NamedTuple):
+    """What a worker runs learner code with."""
+
+    python: str
+    torch: str
+    numpy: str
+
+
+def probe(worker: Worker) -> None:
+    """Have a worker answer a job before the first submission.
+
+    Raises:
+        NoGradedRuns: it cannot, or its answer is wrong; says why.
+    """
+    try:
+        answer(worker)
+    except InfrastructureError as error:
+        raise NoGradedRuns(f"{NOT_GRADED}: {error} {NEXT}") from error
+
+
+def answer(worker: Worker) -> Versions:
+    """Have a worker answer a job; what it ran it with.
+
+    Raises:
+        InfrastructureError: it cannot, or its answer is wrong; says why.
+    """
+    return _answered(worker.run(_job(), LIMIT))
+
+
+def _job() -> bytes:
+    import numpy as np
+
+    from grader.child import protocol
+
+    call = {"arguments": [["x", {"tensor": 0, "g": None}]], "meter": False}
+    job = {
+        "cells": [SOURCE], "cell_limit": None, "filename": "probe.py", "function": "probe", "calls": [call],
+        "time_limit": LIMIT, "memory_limit": MEMORY,
+    }  # fmt: skip
+    return protocol.pack(job, [np.array(NUMBERS, np.float32)])
+
+
+def _answered(reply: Reply) -> Versions:
+    """The versions that a right answer was computed with.
+
+    Raises:
+        InfrastructureError: there is none, or it is wrong.
+    """
+    from . import checked_reply
+
+    if reply.frame is None:
+        raise InfrastructureError(f"a job of one line ended in a {reply.end}{reply.detail and f': {reply.detail}'}.")
+    try:
+        observation = checked_reply.read(reply.frame)
+        facts = observation.facts
+        error = facts.error or (facts.calls[0].error if facts.calls else None)
+        found = observation.array(facts.calls[0].returned) if facts.calls else None
+    except ProtocolError as error:
+        raise InfrastructureError(f"a job of one line came back malformed ({error}).") from error
+    if error is not None:
+        raise InfrastructureError(f"a job of one line raised {error.type}: {error.message}.")
+    squares = sum(number * number for number in NUMBERS)
+    right = [number * squares for number in NUMBERS]
+    if found is None or found.tolist() != right:
+        raise InfrastructureError(f"a job of one line gave {None if found is None else found.tolist()}, not {right}.")
+    versions = facts.printed.split()
+    if len(versions) != len(Versions._fields):
+        raise InfrastructureError(f"a job of one line printed {facts.printed!r}, not its versions.")
+    return Versions(*versions)

@@ -1,0 +1,146 @@
+"""Where graded runs cannot work, that is said before anything is read; `handgrad doctor` says it too."""
+
+from __future__ import annotations
+
+import platform
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from test_isolation import handed_in, handgrad
+
+from grader.child import protocol
+from grader.errors import InfrastructureError, NoGradedRuns
+from grader.sandbox import warm_process
+from grader.sandbox.isolation import machine
+from grader.sandbox.worker import Reply, Worker
+from grader.sandbox.worker_probe import NUMBERS, Versions, answer, probe
+
+BROKEN = (
+    "import grader.sandbox.warm_process as w; plain = w._command; w._command = lambda arguments, isolation: "
+    "[sys.executable, '-c', 'import sys; sys.exit(\"there is no such thing\")'] if isolation in {where!r} "
+    "else plain(arguments, isolation)"
+)
+NOWHERE = BROKEN.format(where=("box", "kernel", "seccomp", "none"))
+SENTENCE = (
+    "A graded run does not work here, so nothing was graded: the worker process could not start: the process ended "
+    "itself with exit code 1: there is no such thing. Run the same command again. `handgrad doctor` shows what works "
+    "on this machine."
+)
+CALL = {"returned": {"kind": "tensor", "dtype": "float32", "shape": [3], "array": 0}, "stored": {}, "after": {}}
+COST = {"work": 0, "peak": 0}
+RAISED = {"kind": "raised", "type": "OSError", "message": "no room", "lines": []}
+RIGHT = np.array(NUMBERS, np.float32) * sum(number * number for number in NUMBERS)
+
+
+class Says:
+    """A worker that always says the same."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+
+    def run(self, job: bytes, time_limit: float) -> Reply:
+        return self.reply
+
+
+PROBE = b'"probe.py"'  # as it stands in the job
+
+
+def right_reply() -> Reply:
+    """The right answer to the job."""
+    return reply()
+
+
+def reply(array: Any = RIGHT, printed: str = "3.11.7 2.13.0 2.1.0", **changes: Any) -> Reply:
+    """What a worker answers, as it comes over the pipe."""
+    facts = {"calls": [{**CALL, **COST}], "printed": printed, **changes}
+    return Reply("answered", protocol.unpack(protocol.pack(facts, [np.asarray(array, np.float32)])))
+
+
+WRONG = {
+    "ended": (Reply("crash", detail="it was ended by SIGKILL"), "ended in a crash: it was ended by SIGKILL"),
+    "still running": (Reply("timeout"), "ended in a timeout"),
+    "other numbers": (reply(RIGHT + 1), r"gave \[6\.25, -9\.5, 3\.625\], not \[5\.25, -10\.5, 2\.625\]"),
+    "nothing": (reply(calls=[]), "gave None"),
+    "an error": (reply(error=RAISED, calls=[]), "raised OSError: no room"),
+    "an error of the call": (reply(calls=[{**CALL, **COST, "error": RAISED}]), "raised OSError: no room"),
+    "malformed": (reply(calls=[{**CALL}]), "came back malformed"),
+    "no versions": (reply(printed=""), "not its versions"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_an_answer_that_is_not_right_is_said(what: str) -> None:
+    says, why = WRONG[what]
+    with pytest.raises(NoGradedRuns, match=f"so nothing was graded: a job of one line .*{why}.*handgrad doctor"):
+        probe(Says(says))  # type: ignore[arg-type]
+
+
+def test_a_worker_says_what_it_runs_code_with(isolated: Worker) -> None:
+    import torch
+
+    assert answer(isolated) == Versions(platform.python_version(), torch.__version__, np.__version__)
+    assert answer(Says(reply())) == Versions("3.11.7", "2.13.0", "2.1.0")  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [("--out",), ("--one",)], ids=["a class", "one submission"])
+def test_nothing_is_read_or_written_where_no_worker_answers(words: tuple[str], tmp_path: Path) -> None:
+    """One sentence, however many there are, and exit code 3."""
+    school, out = handed_in(tmp_path), tmp_path / "grades"
+    for number in range(62):
+        (school / f"s{number:02}").mkdir()
+    one = ["--one", str(school / "ada"), "--out", str(out)] if words == ("--one",) else [str(school), "--out", str(out)]
+    done = handgrad("grade", *one, code=NOWHERE)
+    assert (done.returncode, out.exists()) == (3, False)
+    assert [line for line in done.stderr.splitlines() if "isolated by" not in line] == [f"handgrad: {SENTENCE}"]
+    assert done.stdout == ""
+
+
+@pytest.mark.slow
+def test_what_an_earlier_run_left_stays_as_it_is(tmp_path: Path) -> None:
+    school, out = handed_in(tmp_path), tmp_path / "grades"
+    assert handgrad("grade", str(school), "--out", str(out), "--workers", "1").returncode == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    (school / "bob" / "04_linear").mkdir(parents=True)
+    (school / "bob" / "04_linear" / "lin_grad.py").write_text("def lin_grad(inp, out, w, b): ...\n")
+    assert handgrad("grade", str(school), "--out", str(out), code=NOWHERE).returncode == 3
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+@pytest.mark.slow
+def test_the_doctor_tries_a_graded_run() -> None:
+    """Its exit code says whether `grade` will work, and its lines with what, or why not and what does."""
+    import torch
+
+    fine = handgrad("doctor")
+    assert fine.returncode == 0
+    assert re.search(rf"^torch +{re.escape(torch.__version__)}$", fine.stdout, re.MULTILINE)
+    assert re.search(r"^python +3\.\d+\.\d+", fine.stdout, re.MULTILINE)
+    assert fine.stdout.endswith("tried       a graded run gave the right answer\n")
+    broken = handgrad("doctor", code=NOWHERE)
+    assert broken.returncode == 3
+    assert f"graded runs do not work in isolation {machine().strongest}\n" in broken.stdout
+    assert "there is no such thing" in broken.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(machine().strongest != "box", reason="what is weaker than a box is tried where there is one")
+def test_the_doctor_names_a_weaker_isolation_that_works() -> None:
+    partly = handgrad("doctor", code=BROKEN.format(where=("box",)))
+    assert partly.returncode == 3
+    assert "a trial run works with: --isolation kernel\n" in partly.stdout
+
+
+@pytest.mark.slow
+def test_a_session_of_nbgrader_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first submission has not been opened then."""
+    from grader.course import load_course
+    from grader.nbgrader.autograde_session import AutogradeSession
+
+    monkeypatch.setattr(warm_process, "_command", lambda *_given: ["/bin/false"])
+    with pytest.raises(InfrastructureError, match="A graded run does not work here"):
+        AutogradeSession(load_course(ROOT), machine().strongest)
