@@ -13,8 +13,9 @@ from grader.batch.exercise_names import ExerciseNames
 from grader.batch.hand_ins import PLAIN_KIND, HandIns, find_hand_ins, one_hand_in
 from grader.batch.roster import by_roster, read_roster
 from grader.batch.submissions import read_submission
-from grader.course import PACKAGE, Course
+from grader.course import PACKAGE, Course, load_course
 from grader.errors import UsageError
+from grader.quiz.answer_sheet import blank_sheet, solved_sheet
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +149,16 @@ def test_an_exported_notebook_counts_whatever_it_is_called(course, tmp_path) -> 
     )  # fmt: skip
     found = read(course, put(tmp_path / "bob", {"homework.py": script, "lin_grad.py": MEAN}))
     assert found.files == {"lin_grad": MEAN.encode()}
+
+
+def test_a_blank_answer_sheet_never_hides_an_answered_one(tmp_path) -> None:
+    whole = load_course(PACKAGE.parent)
+    quiz = whole.find("quiz_04_linear")
+    answered, blank = (sheet("04_linear", quiz.quiz).encode() for sheet in (solved_sheet, blank_sheet))
+    eve = put(tmp_path / "eve", {"quiz_04_linear.yaml": answered, "04_linear/quiz.yaml": blank})
+    os.utime(eve / "04_linear/quiz.yaml", (1_800_000_000, 1_800_000_000))
+    assert read(whole, eve).files == {"quiz_04_linear": answered}
+    assert read(whole, put(tmp_path / "bob", {"quiz_04_linear.yaml": blank})).files == {"quiz_04_linear": blank}
 
 
 def test_a_file_without_the_function_never_hides_an_answer(course, tmp_path) -> None:

@@ -16,6 +16,7 @@ from grader.errors import ReadError
 from grader.judging.grading import Grader
 from grader.learner.session import Session
 from grader.notebook.lesson import notebook_lesson
+from grader.quiz.answer_sheet import Sheet
 from grader.quiz.notebook_quiz import LARGEST, assignment_lines, questions_markdown, sheet_in
 from grader.results import ExerciseResult
 
@@ -103,6 +104,15 @@ def test_nor_does_one_within_a_formula_stop_the_grading(sign: str) -> None:
     answer = next(answer for answer in result.answers if answer.name == "calls")
     assert answer.status == "failed"
     assert len(answer.message) < 200
+
+
+def test_a_blank_sheet_below_does_not_take_the_place_of_the_answers() -> None:
+    answered, blank = "quiz_01_slopes = dict(variant=0, how_far=0.004)", "quiz_01_slopes = dict(variant=3, how_far=...)"
+    for cells in ((answered, blank), (f"{answered}\n{blank}",), (blank, answered)):
+        found = sheet_in(QUIZ.id, QUIZ.quiz, cells)
+        assert found is not None
+        assert (found.variant, found.answers) == (0, {"how_far": "0.004"})
+    assert sheet_in(QUIZ.id, QUIZ.quiz, [blank]) == Sheet(3, {})
 
 
 def test_choices_may_be_a_list() -> None:

@@ -191,7 +191,7 @@ def _choice(newest_first: Sequence[Candidate]) -> Chosen:
     ranked = sorted(compared, key=lambda one: _worth(*one) if len(compared) > 1 else 0)
     chosen, content = ranked[0]
     notes = [] if chosen.is_exact else [f"{chosen.found.path} was taken for {chosen.exercise.name}"]
-    notes += [f"{chosen.found.path}: {note}" for note in _copied_stubs(chosen.exercise, content)]
+    notes += _copied_stubs(chosen, content)
     others = [(each, other) for each, other in ranked[1:] if other != content]
     for each, other in others:
         notes.append(f"{each.found.path} was not graded: {_why(chosen, content, other, each)}")
@@ -250,11 +250,12 @@ def _has_answers(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> 
     return sheet is not None and bool(sheet.answers)
 
 
-def _copied_stubs(exercise: CourseExercise, content: Content) -> tuple[str, ...]:
+def _copied_stubs(chosen: Candidate, content: Content) -> tuple[str, ...]:
     """What is said of stubs that stand below the answer."""
-    if exercise.is_quiz or isinstance(content, UnreadFile):
+    if chosen.exercise.is_quiz or isinstance(content, UnreadFile):
         return ()
     try:
-        return without_copied_stubs(exercise, Source.of(content, exercise.file)).notes
+        notes = without_copied_stubs(chosen.exercise, Source.of(content, chosen.found.path)).notes
     except UnreadableSource:
         return ()
+    return notes if isinstance(content, bytes) else tuple(f"{chosen.found.path}: {note}" for note in notes)

@@ -39,6 +39,8 @@ def mistake_in(question: AnswerableQuestion, answer: str) -> Mistake | None:
     except ExpressionError as error:
         says = str(error)
         return Mistake(code=error.code, says=f"{says[0].upper()}{says[1:]}{'' if says.endswith('?') else '.'}")
+    except RecursionError:
+        return Mistake(code="not-read", says="It is nested too deeply: the answer is much simpler.")
     except Exception as error:  # an answer is any text: what nobody foresaw must not cost the other answers
         why = describe_error(error)[:LONGEST_REASON]
         says = (
