@@ -70,6 +70,15 @@ def noisy(notebook: NotebookNode) -> None:
     cell(notebook, "lin_grad").outputs = [output]
 
 
+def copied_stub(notebook: NotebookNode) -> None:
+    """The stub once more below the answer, as a copied cell is, and a timed line in the answer."""
+    above = cell(notebook, "lin_grad")
+    above.source = RIGHT.replace("    w.g", "    %time w.g")
+    below = copy.deepcopy(above)
+    below.source = PARTLY.replace("inp.t() @ out.g", "...")
+    notebook.cells.append(below)
+
+
 def schema(notebook: NotebookNode) -> None:
     for each in notebook.cells:
         each.metadata.nbgrader["schema_version"] = 99
@@ -86,6 +95,7 @@ REPAIRED: dict[str, Make] = {
     "cell-retyped": edited(retyped),
     "cell-elsewhere": edited(in_another_cell),
     "cells-edited": edited(lambda notebook: cell(notebook, "lin_grad-w-g").update(source="1 / 0")),
+    "stub-copied": edited(copied_stub),
     "output-huge": edited(noisy),
     "output-faked": edited(faked),
     "schema-newer": edited(schema),
@@ -110,7 +120,7 @@ WORTH: Worth = {
     "renamed": (ALL, lambda notebook: answered(notebook, lin_grad=RIGHT, bmm_grad=BMM)),
 }  # fmt: skip
 """Student: the points that they earn, and what they hand in."""
-EXPLAINED = {"cells-deleted", "cells-twice", "cell-retyped", "cells-edited"}
+EXPLAINED = {"cells-deleted", "stub-copied", "cells-twice", "cell-retyped", "cells-edited"}
 SOME_WORTH = {name: worth for name, worth in WORTH.items() if name not in REPAIRED.keys() - EXPLAINED}
 
 

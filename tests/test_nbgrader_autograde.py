@@ -86,6 +86,7 @@ def test_what_was_repaired_is_explained_in_the_feedback(course: Path):
     for student, says in {
         "cells-deleted": "Missing, and added back: <code>handgrad</code>, <code>lin_grad-check</code>",
         "cells-twice": "are there more than once: all copies are run, the last answered one counts",
+        "stub-copied": "<code>lin_grad</code> is there more than once: all copies are run, the last answered one",
         "cell-retyped": "of another type, which was put right",
         "cells-edited": "<code>lin_grad-w-g</code> was changed",
         "broken-json": "is no notebook that can be read",
