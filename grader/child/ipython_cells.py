@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-MOST_COMMANDS = 50
+MOST_COMMANDS, MOST_READ = 50, 2 << 20  # in a cell; characters that are parsed, for each command once more
 DEEPEST = 5  # cells in the texts of cells
 COMMAND = re.compile(
     r"""\s*[%!?]            # a magic, a shell line, help
@@ -69,7 +69,7 @@ def _parse(cell: str, before: int, filename: str, depth: int) -> Parsed:
         except SyntaxError as error:
             commands = _command_lines(text, error.lineno or 0)
             tries += len(commands)
-            if not commands or tries > MOST_COMMANDS:
+            if not commands or tries > MOST_COMMANDS or tries * len(cell) > MOST_READ:
                 error.lineno = error.lineno and error.lineno + before
                 raise
             statement = _statement_behind(text[commands[0] - 1])

@@ -19,6 +19,8 @@ from grader.source.definitions import (
 )
 from grader.source.text import Source
 
+MOST_TOLD = 5
+
 
 def is_unanswered(exercise: CourseExercise, definition: Definition) -> bool:
     """The function is as the stub gives it: nothing but placeholders, or the faulty body that was to be mended."""
@@ -49,7 +51,7 @@ def without_copied_stubs(exercise: CourseExercise, source: Source) -> Source:
         below = answer.line if number == answer.cell else 0
         statements = {id(each.statement): each.statement for each in copies if each.cell == number}
         cells[number] = _without(cells[number], exercise.given_statements, below, statements)
-    for each in copies:
+    for each in copies[:MOST_TOLD]:
         same = each.cell == answer.cell
         where = f"line {each.line} of {_cell(source, each)}" if same else _cell(source, each)
         counts = f"line {answer.line}" if same else _cell(source, answer)
