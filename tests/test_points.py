@@ -24,6 +24,7 @@ from grader.export.vpl import vpl
 from grader.points import exact, part, shown, total
 from grader.report.class_counts import Tally
 from grader.report.class_statistics import StudentResults
+from grader.report.csv_table import answer_table
 from grader.report.record_reader import read_record
 from grader.results import AnswerResult, CourseResult, ExerciseResult, dumps, exercise_from_json
 
@@ -189,6 +190,11 @@ def test_full_marks_are_full_in_every_file(tmp_path: Path) -> None:
     assert total(float(row[unit.id]) for unit in course.config.units) == float(row["score"]) == most
     record = read_again(found, tmp_path)
     assert share(record) == 1
+    answers = io.BytesIO()
+    with answer_table(answers) as add:
+        add(*Tally(course.config).add(record))
+    lines = list(csv.DictReader(io.StringIO(answers.getvalue().decode("utf-8-sig"))))
+    assert total(float(row["score"]) for row in lines) == total(float(row["max_score"]) for row in lines) == most
     files = {
         name: next(iter(export(course, record, Wanted()).values())).decode()
         for name, export in {

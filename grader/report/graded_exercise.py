@@ -113,7 +113,8 @@ def csv_text(cells: Iterable[str]) -> str:
 
 
 def number(points: float) -> str:
-    return f"{points:.10g}"
+    """Return points with all their digits, for files that are added up: a third is 0.3333333333333333."""
+    return repr(float(points)).removesuffix(".0")
 
 
 def _cells(unit: str, exercise: str, answer: AnswerResult) -> str:
