@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from grader.exercise import Answer, Exercise
-from grader.reference.kinks import allowed_gradient
+from grader.reference.kinks import allowed_gradient, joint_order, jointly_allowed
 from grader.reference.references import autograd_answer
 from grader.reference.trial import Trial
 from grader.sampling import normal, output
@@ -185,6 +185,42 @@ def test_windows_that_overlap_share_their_ties(last):
     assert not right.accepts(array * 2, BOUND)
     both = array + np.where(x.numpy() == 0, winners_of_pools(x, g, 3, 1, not last), 0)
     assert not right.accepts(both, BOUND)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_windows_full_of_ties_may_share_evenly(seed):
+    """An entry is in nine windows, and in each of them has another share."""
+    rng = np.random.default_rng(seed)
+    x, g = torch.from_numpy(rng.integers(0, 2, (5, 5)).astype("float64")), torch.from_numpy(rng.standard_normal((3, 3)))
+    right, _ = allowed(lambda x: F.max_pool2d(x[None], 3, 1)[0], x, g)
+    array = autograd_answer(
+        Exercise("even", lambda x: x.unfold(0, 3, 1).unfold(1, 3, 1).flatten(2).amax(2),
+                 {"out": output(), "x": normal("n m")}, (Answer("x.g", "x"),)),
+        Answer("x.g", "x"), {"x": x}, g,
+    )  # fmt: skip
+    assert right.accepts(array, BOUND)
+    assert not right.accepts(2 * array, BOUND)
+    assert not right.accepts(1.2 * array, BOUND)
+
+
+def test_equal_entries_of_two_inputs_share_too():
+    inputs = {"a": torch.tensor([1.0, 2, 3]).double(), "b": torch.tensor([1.0, 0, 3]).double()}
+    g = torch.tensor([0.7, -1.2, 0.4]).double()
+    answers = (Answer("a.g", "a"), Answer("b.g", "b"))
+    exercise = Exercise("two", lambda a, b: torch.maximum(a, b), {"out": output(), "a": normal("n"), "b": normal("n")},
+                        answers)  # fmt: skip
+    expected = {answer.name: autograd_answer(exercise, answer, inputs, g) for answer in answers}
+    out = torch.maximum(inputs["a"], inputs["b"])
+    trial = Trial(Setting(0, "two", {}), {"a": _Plain(), "b": _Plain()}, expected, inputs, out, g)
+    both, order = jointly_allowed(exercise, answers, trial), joint_order([3, 3])
+
+    def of(a, b):
+        return np.concatenate([np.array(a) * g.numpy(), np.array(b) * g.numpy()])[order]
+
+    for share in (0, 1, 0.5, 0.2):
+        assert both.accepts(of([share, 1, share], [1 - share, 0, 1 - share]), BOUND)
+    for a, b in (([1, 1, 1], [1, 0, 1]), ([0, 1, 0], [0, 0, 0]), ([1, 1, 0.5], [0, 0, 0])):
+        assert not both.accepts(of(a, b), BOUND)
 
 
 def test_a_large_picture_of_zeros_behind_a_relu():

@@ -80,11 +80,12 @@ class Code:
     upstream_name: str = UPSTREAM
     runs_forward: bool = False
 
-    def observe(self, call: Call, between: Call | None = None) -> Report:
+    def observe(self, call: Call, between: Call | None = None, *, elsewhere: bool = False) -> Report:
         """What a call does, on copies of its arguments, whatever it raises.
 
         Args:
             between: another forward pass that is run before the backward pass of this one.
+            elsewhere: the sizes are not the given ones, where it may be of no use.
 
         Raises:
             TypeError: it returns what no gradients can be read from.
@@ -92,9 +93,9 @@ class Code:
         used = call.copy()
         try:
             report = self.run(used, between and between.copy())
-        except WrongUse:
-            raise
         except Exception as error:
+            if isinstance(error, WrongUse) and not elsewhere:
+                raise
             return Report(error=_said(error))
         pairs = [(name, call.inputs[name], value) for name, value in used.inputs.items()]
         pairs += [(self.upstream_name, before, after) for before, after in zip(call.out_g, used.out_g, strict=True)]

@@ -97,13 +97,15 @@ def _of_code(question: Question) -> Explanation:
         notes.append(f"{code.name} returns no gradient for {', '.join(left_out)}, so none is judged")
     notes += [f"no gradient is judged of the tensors in {name}: {SEPARATE}" for name in _holding_tensors(given)]
 
-    def judged(*, measured: bool) -> Explanation | None:
+    def judged(measured: bool) -> Explanation | None:
         drawing = question.drawing(axes, asked, measured=measured)
-        tried = drawing.trials(question.rng, lambda one: bool(first.error) or not code.observe(one.call).error)
-        return _judged(question, drawing, tried, [code.observe(one.call) for one in tried], notes)
+        tried = drawing.trials(
+            question.rng, lambda one: bool(first.error) or not code.observe(one.call, elsewhere=True).error
+        )
+        reports = [code.observe(one.call, elsewhere=not drawing.has_given_sizes(one)) for one in tried]
+        return _judged(question, drawing, tried, reports, notes)
 
-    ways = (judged(measured=measured) for measured in ((True,) if _is_measured(question) else (False, True)))
-    return next((explanation for explanation in ways if explanation is not None), _untrusted(asked))
+    return _first_way(question, judged)
 
 
 def _of_one_call(question: Question, gradients: Mapping[str, Any], upstream: Any) -> Explanation:
@@ -121,19 +123,25 @@ def _of_one_call(question: Question, gradients: Mapping[str, Any], upstream: Any
     axes, asked = question.axes(), tuple(name for name in floating(given) if name in gradients)
     out_g = joined(tuple(g.detach().double() for g in arrive)).numpy()
 
-    def judged(*, measured: bool) -> Explanation | None:
+    def judged(measured: bool) -> Explanation | None:
         drawing = question.drawing(axes, asked, measured=measured)
         base = drawing.one(drawing.setting(GIVEN_KIND), question.rng)
         one = None if base is None else drawing.with_upstream(base, out_g, GIVEN_KIND)
         return _judged(question, drawing, [one] if one else [], [Report(dict(gradients))], [ONE_CALL])
 
-    ways = (judged(measured=measured) for measured in ((True,) if _is_measured(question) else (False, True)))
-    return next((explanation for explanation in ways if explanation is not None), _untrusted(asked))
+    return _first_way(question, judged)
 
 
-def _is_measured(question: Question) -> bool:
-    """Torch's own gradient is none to judge by: there is none, or it goes through somebody's own backward pass."""
-    return question.own_backwards is None or bool(question.own_backwards)
+def _first_way(question: Question, judged: Callable[[bool], Explanation | None]) -> Explanation:
+    """The verdicts by torch's own gradient, or else by what is measured.
+
+    Torch's own is none to judge by where there is none, and where it goes through somebody's own backward pass.
+    """
+    explanation = None if question.own_backwards is None or question.own_backwards else judged(False)
+    if explanation is None:
+        explanation = judged(True)
+    assert explanation is not None  # what is measured is trusted
+    return explanation
 
 
 def _judged(
@@ -142,7 +150,7 @@ def _judged(
     """The verdicts; `None` where the right gradients are not what finite differences of the forward pass say."""
     exercise, code = drawing.exercise, question.code
     if not any(one.trial.setting.kind in AS_GIVEN for one in tried):
-        if drawing.measured:
+        if not drawing.measured:
             return None
         raise ValueError(
             f"forward has no gradient at the given inputs that {drawing.precision} could tell from rounding"
@@ -159,6 +167,8 @@ def _judged(
     twice = counted[0].report, code.observe(counted[0].tried.call)
     verdicts = Verdicts(exercise, code, counted, others, twice, drawing.measured)
     judged = {answer.name: verdicts.judged(answer) for answer in exercise.answers}
+    if all(one.result.status == "passed" for one in judged.values()):
+        judged |= {name: verdicts.judged_in_tie(name, index) for name, index in verdicts.broken_ties()}
     if drawing.measured and question.own_backwards and not code.runs_forward:
         judged |= {name: _untrusted_one(name) for name in _like_own_backward(question, verdicts)}
     passed = [answer for answer in exercise.answers if judged[answer.name].result.status == "passed"]
@@ -211,7 +221,7 @@ def _right_as_given(question: Question, drawing: Drawing, answer: Answer, others
 def _fails_alone(question: Question, drawing: Drawing, answer: Answer, axis: str, size: int) -> bool:
     """It is wrong where one axis has another size and every other the given one."""
     one = drawing.one(drawing.setting(ONE_AXIS_KIND, {**drawing.sizes, axis: size}), question.rng)
-    return one is not None and Run(one, question.code.observe(one.call)).fails(answer)
+    return one is not None and Run(one, question.code.observe(one.call, elsewhere=True)).fails(answer)
 
 
 def _notes(question: Question, drawing: Drawing, verdicts: Verdicts) -> Iterator[str]:
@@ -236,8 +246,10 @@ def _notes(question: Question, drawing: Drawing, verdicts: Verdicts) -> Iterator
 def _why_measured(question: Question) -> str:
     if question.own_backwards:
         return f"torch's own go through the backward pass of {listed(sorted(question.own_backwards))}"
-    if question.own_backwards is None or question.leaves_torch:
+    if question.leaves_torch:
         return "it leaves torch (numpy, .data or plain numbers), so torch cannot differentiate it"
+    if question.own_backwards is None:
+        return "torch cannot differentiate it"
     return "torch's own are not what a nudge of its inputs says"
 
 
@@ -249,10 +261,6 @@ def _holding_tensors(given: Mapping[str, Any]) -> list[str]:
 def _holds_tensor(value: Any) -> bool:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     return is_floating(value) or any(map(_holds_tensor, inner))
-
-
-def _untrusted(names: tuple[str, ...]) -> Explanation:
-    return Explanation(tuple(map(_untrusted_one, names)), ", ".join(names))
 
 
 def _untrusted_one(name: str) -> Judged:

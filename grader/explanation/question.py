@@ -14,7 +14,7 @@ from grader.wording.words import listed
 
 from .axes import Axis, Shapes, axes_of_inputs, changed, find_axes
 from .code_under_test import Call, Code, copied
-from .forward_pass import exercise_of, floating, in_double, outputs_of, resized
+from .forward_pass import exercise_of, floating, in_double, joined, outputs_of, resized
 from .own_forward import OwnForward, own_backwards
 from .trials import Drawing
 
@@ -96,10 +96,10 @@ class Question:
         try:
             with torch.enable_grad():
                 outputs = outputs_of(self.forward(**{**self._double, **leaves}))
+                total = joined(outputs).sum()
+            torch.autograd.grad(total, list(leaves.values()), retain_graph=True, allow_unused=True)
         except Exception:
-            return None
-        if not any(out.requires_grad for out in outputs):
-            return None
+            return None  # no output depends on an input, or what its way back needs has been overwritten
         return frozenset().union(*(own_backwards(out) for out in outputs))
 
     @cached_property
@@ -117,7 +117,7 @@ class Question:
             call = self.call(self._resized(shapes))
         except Exception:
             return None
-        return self.code.observe(call).error
+        return self.code.observe(call, elsewhere=True).error
 
     def _outputs(self, inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
         with torch.no_grad():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -17,7 +18,7 @@ from grader.diagnosis.search import find_mistakes, plain_facts
 from grader.exercise import Answer, Exercise
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
-from grader.reference.kinks import Comparison
+from grader.reference.kinks import Comparison, joint_order, jointly_allowed
 from grader.reference.operation_recorder import trace_of
 from grader.reference.references import autograd_answer, loss_of
 from grader.reference.symbolic_numbers import spelt
@@ -33,6 +34,7 @@ from .layouts import LAYOUTS, read_as_contiguous
 from .trials import Tried, clearness
 
 SAME, MISREAD = 1e-5, 1e-4
+SHARES = "equal entries share what arrives, and their shares add up: those of {at} and its equals do not"
 NEEDS_NONE = "if it needs no gradient, give the inputs that do requires_grad=True"
 
 
@@ -99,6 +101,12 @@ class Run:
         if array is None or array.shape != self.right(answer).shape:
             return array
         return np.where(self.compared(answer).convention, self.right(answer), array)
+
+    def with_conventions(self, answer: Answer) -> np.ndarray:
+        """The right gradient with the choices of the answer at kinks."""
+        array = self.array(answer)
+        assert array is not None
+        return np.where(self.compared(answer).convention, array, self.right(answer))
 
     def compared(self, answer: Answer) -> Comparison:
         """The answer, an array of the right shape, compared with what is right."""
@@ -263,13 +271,36 @@ class Verdicts:
         place, array = tuple(map(int, index)), run.array(answer)
         assert array is not None
         low, high = (float(end[place]) for end in run.tried.allowed[answer.name].ends())
-        at = f"{answer.name}[{','.join(map(str, place))}] = {float(run.trial.inputs[answer.wrt][place]):.3g}"
+        at = _entry(answer.name, place, float(run.trial.inputs[answer.wrt][place]))
         slack = SAME * max(abs(low), abs(high))
         if low - slack <= array[place] <= high + slack:
-            says = f"equal entries share what arrives, and their shares add up: those of {at} and its equals do not"
+            says = SHARES.format(at=at)
         else:
             says = f"at the kink {at} it is {array[place]:.3g}, and what is right is between {low:.3g} and {high:.3g}"
         return Diagnosis("wrong-local", says)
+
+    def broken_ties(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Where equal entries of different inputs have shares that do not add up: each answer, with one such entry."""
+        answers, told = self.exercise.answers, set[str]()
+        for run in self.runs if len(answers) > 1 and not self.measured else ():
+            if not any(run.compared(answer).convention.any() for answer in answers):
+                continue
+            shapes = [run.right(answer).shape for answer in answers]
+            order = joint_order([math.prod(shape) for shape in shapes])
+            vector = np.concatenate([np.ravel(run.with_conventions(answer)) for answer in answers])[order]
+            found = jointly_allowed(self.exercise, answers, run.trial).compare(vector, SAME)
+            wrong = np.zeros(len(order), bool)
+            wrong[order] = found.wrong & found.kinks
+            pieces = np.split(wrong, np.cumsum([math.prod(shape) for shape in shapes])[:-1])
+            for answer, shape, piece in zip(answers, shapes, pieces, strict=True):
+                if piece.any() and answer.name not in told:
+                    told.add(answer.name)
+                    yield answer.name, tuple(map(int, np.unravel_index(int(piece.argmax()), shape)))
+
+    def judged_in_tie(self, name: str, index: tuple[int, ...]) -> Judged:
+        """An answer whose share at an entry does not add up with those of the equal entries."""
+        value = float(self.runs[0].trial.inputs[name][index])
+        return self._failed(Answer(name, name), Diagnosis("wrong-local", SHARES.format(at=_entry(name, index, value))))
 
     def _is_misread(self, answer: Answer, run: Run) -> bool:
         """It is the gradient for what the memory of the upstream gradient holds, read as a contiguous tensor."""
@@ -361,6 +392,10 @@ class Verdicts:
             return evidence_of(self.exercise, answer, [(run.trial, array)], mistake)
         except IMPOSSIBLE:
             return ""  # the forward pass is not defined beside this input
+
+
+def _entry(name: str, place: tuple[int, ...], value: float) -> str:
+    return f"{name}[{','.join(map(str, place))}] = {value:.3g}" if place else f"{name} = {value:.3g}"
 
 
 def _right(answer: Answer) -> Judged:

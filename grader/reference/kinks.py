@@ -10,8 +10,9 @@ up.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,10 @@ KINKED = frozenset(
 # What is true of equal entries alone: beside a maximum that is moved no entry equals it.
 EXACT = frozenset(("eq", "ne", "isclose", "equal", "allclose"))
 NUDGE = 1e-5  # in proportion to the largest entry: above what float32 rounds away, so that what it makes equal is a tie
-KINK = 1e-3  # in proportion to the largest entry: what beside a kink is less than this is curvature
+KINK = 1e-4  # in proportion to the largest entry: what beside a kink is less than this is curvature
 SAMPLES = 16
 MOST_NUDGED = 64  # entries that are nudged alone, where no sample has given what they have
+BESIDE_OTHERS = 5  # times
 BLOCK = 64  # entries that are compared together
 SHARE = 0.03  # of what an entry varies by: how far what all samples agree on may be missed
 
@@ -168,8 +170,10 @@ class AllowedGradient:
         gap = np.nan_to_num(np.where(other, np.abs(array - self.expected), -1.0), nan=np.inf, posinf=np.inf)
         order = np.argsort(-gap, axis=None, kind="stable")[: int(other.sum())][:MOST_NUDGED]
         for index in zip(*np.unravel_index(order, array.shape), strict=True):
-            if np.isfinite(array[index]) and not self._within(array)[index]:
-                self._samples.extend(found for move in _alone(index) if (found := self.sample(move)) is not None)
+            for move in _alone(index) if np.isfinite(array[index]) else ():
+                if self._within(array)[index]:
+                    break
+                self._samples.extend([found] if (found := self.sample(move)) is not None else [])
             if not self._within(array)[index]:
                 break
         return self._within(array)
@@ -229,6 +233,46 @@ def _of_trial(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradie
         return None if unsound else found + carried_gradient(answer, trial.arguments)
 
     return AllowedGradient(expected, sample, lambda: met[0])
+
+
+def jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial) -> AllowedGradient:
+    """What is right of several gradients at once: where entries of different inputs are equal, they share.
+
+    Returns:
+        One for a single vector, the entries of all gradients in the order of `joint_order`.
+    """
+    names = [answer.wrt for answer in answers]
+    leaves = [trial.inputs[name] for name in names]
+    sizes = [leaf.numel() for leaf in leaves]
+    order = joint_order(sizes)
+    back = np.argsort(order)
+
+    def sample(move: Move) -> np.ndarray | None:
+        whole = np.zeros(len(order)) if move.values is None else move.values((len(order),))[back]
+        pieces = np.split(whole, np.cumsum(sizes)[:-1])
+        moved = [
+            _moved(leaf, partial(np.reshape, piece)).detach().requires_grad_()
+            for leaf, piece in zip(leaves, pieces, strict=True)
+        ]
+        try:
+            with _Moving(move.operations) as mode:
+                out = exercise.run({**trial.inputs, **dict(zip(names, moved, strict=True))})
+                found = torch.autograd.grad((out * trial.out_g).sum(), moved, allow_unused=True)
+        except IMPOSSIBLE:
+            return None
+        if mode.compares_exactly and move.operations is not None:
+            return None
+        arrays = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, found, strict=True)]
+        return np.asarray(np.concatenate([array.numpy().ravel() for array in arrays])[order])
+
+    expected = [array.ravel() for answer in answers if (array := trial.expected[answer.name]) is not None]
+    return AllowedGradient(np.concatenate(expected)[order], sample)
+
+
+def joint_order(sizes: Sequence[int]) -> np.ndarray:
+    """The entries of several arrays, one after the other, so that those in the same place are neighbours."""
+    places = [(np.arange(size) + 0.5) / size for size in sizes if size]
+    return np.argsort(np.concatenate(places), kind="stable") if places else np.zeros(0, int)
 
 
 class _Moving(TorchFunctionMode):
@@ -299,16 +343,25 @@ def _moves(rng: np.random.Generator) -> Iterator[Move]:
 
 
 def _alone(index: tuple[int, ...]) -> Iterator[Move]:
-    """One entry of the input moved up, and down."""
-    for side in (1.0, -1.0):
+    """One entry of the input moved up, and down; then up or down beside others that move less, or a little more.
 
-        def pattern(shape: Shape, side: float = side) -> np.ndarray:
-            found = np.zeros(shape)
-            if len(index) >= len(shape):
+    So it is the largest in some of the windows that it is in, and in others not.
+    """
+    rng = np.random.default_rng(0)
+
+    def moved(side: float, others: float) -> Pattern:
+        def pattern(shape: Shape) -> np.ndarray:
+            found = others * rng.uniform(-1, 1, shape)
+            if len(index) >= len(shape):  # of a Jacobian, the last axes are those of the input
                 found[index[len(index) - len(shape) :]] = side
             return found
 
-        yield Move(None, pattern)
+        return pattern
+
+    yield Move(None, moved(1.0, 0.0))
+    yield Move(None, moved(-1.0, 0.0))
+    for side in (0.9, 0.5, 0.7, 0.3, -0.5, -0.9, 0.8, 0.0) * BESIDE_OTHERS:
+        yield Move(None, moved(side, 1.0))
 
 
 def _axes(count: int) -> Iterator[tuple[int, ...]]:
