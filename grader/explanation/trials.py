@@ -264,10 +264,14 @@ def confirmed(exercise: Exercise, answer: Answer, trial: Trial, rng: np.random.G
             out = exercise.run({**trial.inputs, answer.wrt: torch.from_numpy(moved)}, answer.wrt)
             return float((out * trial.out_g).sum())
 
+    assert trial.out is not None
+    assert trial.out_g is not None
+    terms = float((trial.out * trial.out_g).abs().sum())
+
     def agrees(start: np.ndarray, gradient: np.ndarray) -> bool:
         size = float(np.linalg.norm(gradient) * scale)
         return not any(
-            all(_refutes(loss, start, gradient, direction, step, size) for step in STEPS)
+            all(_refutes(loss, start, gradient, direction, step, size, terms) for step in STEPS)
             for direction in (random_direction() for _ in range(DIRECTIONS))
         )
 
@@ -293,13 +297,14 @@ def _refutes(
     direction: np.ndarray,
     step: float,
     size: float,
+    terms: float,
 ) -> bool:
-    """The loss moves along a direction by something else than the gradient says."""
+    """The loss moves along a direction by something else than the gradient says, and than rounding in its terms."""
     try:
         there, here = (loss(np.asarray(start + s * direction)) for s in (step, -step))
     except IMPOSSIBLE:
         return False
-    rounding = 1e-12 * (abs(there) + abs(here)) / step
+    rounding = 1e-12 * (abs(there) + abs(here) + terms) / step
     return abs((there - here) / (2 * step) - float((gradient * direction).sum())) > AGREEMENT * size + rounding
 
 
