@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # it imports torch, which takes a second of the process that 
 ROOT = Path(__file__).resolve().parent.parent
 TIME_LIMIT = 20.0  # seconds: for honest code, on a machine that has much else to do
 HANGING = 0.5  # for what never ends
+AT_ONCE = 5.0  # processor seconds: a mistake would take minutes, and a busy machine takes more of them than a quiet one
 ONE_CLASS = ("test_nbgrader_autograde.py", "test_nbgrader_forgery.py", "test_nbgrader_traps.py")
 """The files that look at one class, `graded_class`, which takes long to grade."""
 OF_ONE_FILE = (
@@ -321,6 +322,13 @@ def grade(course: Course, worker: Worker, grader: Grader) -> Grade:
         return chosen.grade(limited.find(exercise_id), data, worker)
 
     return graded
+
+
+def words_of(source: str) -> str:
+    """The message of the exception that a line raises here: Python and torch word theirs anew from time to time."""
+    with pytest.raises(Exception) as raised:  # noqa: PT011
+        exec(source, {})
+    return raised.value.msg if isinstance(raised.value, SyntaxError) else str(raised.value)
 
 
 def codes(result: ExerciseResult) -> dict[str, str | None]:

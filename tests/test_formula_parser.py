@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from conftest import AT_ONCE
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,7 +41,7 @@ def refusal(formula: str) -> ExpressionError:
     started = time.process_time()
     with pytest.raises(ExpressionError) as refused:
         values(formula)
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < AT_ONCE
     assert str(refused.value)
     assert not str(refused.value).endswith(".")
     return refused.value
@@ -273,7 +274,7 @@ def test_the_longest_formula_of_all_is_worked_out_quickly() -> None:
     started = time.process_time()
     values("+".join(["exp(inp)"] * 40)[:LONGEST].rstrip("+(exinp"))
     values("inp.T@out.g+" * 20 + "w")
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < AT_ONCE
 
 
 @given(st.text(max_size=600))

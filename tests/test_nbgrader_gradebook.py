@@ -12,6 +12,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from conftest import words_of
 from nbgrader.api import Gradebook
 from nbgrader_class import (
     BMM,
@@ -277,4 +278,4 @@ def test_a_broken_configuration_is_named(course: Course):
     hand_in(course.root, "ann", lin_grad=RIGHT)
     (course.root / "nbgrader_config.py").write_text("c = get_config()\nc.Exchange.root = nowhere\n")
     said = handgrad("grade", "submissions", "--workers", "1", "--gradebook", URL, cwd=course.root, code=2)
-    assert "nbgrader_config.py cannot be used (NameError: name 'nowhere' is not defined)" in said
+    assert f"nbgrader_config.py cannot be used (NameError: {words_of('nowhere')})" in said

@@ -6,6 +6,7 @@ import contextlib
 import time
 
 import pytest
+from conftest import AT_ONCE
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -114,7 +115,7 @@ def test_a_bomb_is_refused_before_it_goes_off(text: str) -> None:
     started = time.process_time()
     with pytest.raises(ReadError):
         read_map(text)
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < AT_ONCE
 
 
 def test_what_is_nested_as_deep_as_allowed_is_read() -> None:

@@ -267,7 +267,7 @@ def test_the_same_failure_is_told_in_full_where_it_is_shown_alone(run: Run, cour
     write(course, "lin_grad", SHAPES)
     for selection in ([f"{LIN}::w.g"], [LIN, "-k", "w.g or b.g"]):
         text = str(run(*selection).stdout)
-        assert "RuntimeError: mat1 and mat2" in text
+        assert "RuntimeError: " in text
         assert "the same as inp.g above" not in text
 
 

@@ -10,7 +10,6 @@ import os
 import resource
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,20 +19,17 @@ from probes import HONEST, PATIENT, X, assert_still_honest
 from processes import Family, alive
 
 from grader.errors import InfrastructureError
-from grader.sandbox import warm_process
 from grader.sandbox.worker import Worker
 
 pytestmark = pytest.mark.slow
 
-SOON = warm_process.START_LIMIT / 2  # seconds: a busy machine is slow, but nothing waits until a limit has passed
-
 
 def refusal(worker: Worker) -> str:
-    """What a job is told by a worker that cannot start, without waiting for a limit."""
-    job, started = make_job(HONEST, {"x": X}), time.monotonic()
+    """What a job is told by a worker that cannot start: why, and so not that a limit has passed."""
+    job = make_job(HONEST, {"x": X})
     with pytest.raises(InfrastructureError) as error:
         worker.run(job, PATIENT)
-    assert time.monotonic() - started < SOON
+    assert "was not ready after" not in str(error.value)
     return str(error.value)
 
 
