@@ -27,6 +27,8 @@ from test_watch import (
     terminal,
 )
 
+pytestmark = pytest.mark.needs("tmux")
+
 LINEAR = "exercises/04_linear/lin_grad.py"
 ALL_WRONG = """\
 def lin_grad(inp, out, w, b):

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from test_watch import ENDLESS, LEGEND, RIGHT, SLOPE, WRONG, Terminal, folder, save, terminal
 
+pytestmark = pytest.mark.needs("tmux")
+
 PAIRS = 200
 
 
