@@ -13,6 +13,7 @@ import signal
 import sys
 import tarfile
 import tracemalloc
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -275,12 +276,46 @@ def test_the_file_that_was_read_is_named(
 
     hand_in(school, "eve", {"hw/nb.ipynb": "{}"})
     monkeypatch.setattr("grader.batch.candidates.code_cells", fail)
-    monkeypatch.setattr("grader.batch.candidates.answered", fail)
-    monkeypatch.setattr("grader.batch.candidates._of_notebook", fail)
     summary, _ = graded(course, school)
     assert {failure.message for failure in summary.errors} == {
         "the grader failed at hw/nb.ipynb (ValueError: not foreseen)"
     }
+
+
+@pytest.mark.parametrize("name", ["helper.py", "homework.ipynb", "lin_grad (1).py"])
+def test_a_file_that_cannot_be_opened_is_no_file_that_is_not_there(
+    course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It may be what was to be graded, or what that imports: nobody loses points over it."""
+    folder = hand_in(school, "eve", {"lin_grad.py": RIGHT, name: RIGHT})
+    os.utime(folder / "lin_grad.py", (1, 1))
+    opened = os.open
+
+    def refuse(path: Any, *rest: Any) -> int:
+        if Path(path).name == name:
+            raise OSError(errno.EIO, "Input/output error")
+        return opened(path, *rest)
+
+    monkeypatch.setattr(file_tree.os, "open", refuse)
+    summary, _ = graded(course, school)
+    assert {failure.student for failure in summary.errors} == {"eve"}
+    assert all("Input/output error" in failure.message for failure in summary.errors)
+
+
+@pytest.mark.parametrize("where", ["_of_zip", "_zip_entries", "_as_tree", "_open_zipped", "_virtual"])
+def test_a_fault_of_ours_in_an_archive_is_no_damage_of_the_archive(
+    course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("not foreseen")
+
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("lin_grad.py", RIGHT)
+    (school / "eve.zip").write_bytes(stream.getvalue())
+    monkeypatch.setattr(file_tree, where, fail)
+    summary, _ = graded(course, school)
+    assert {failure.student for failure in summary.errors} == {"eve"}
 
 
 def test_archives_of_a_gigabyte_leave_the_process_of_the_class_small(course: Course, school: Path, quick: None) -> None:

@@ -30,6 +30,10 @@ WORSE = {1: "it only imports the function", 2: "it is a stub, and was left as it
 BESIDE_EXERCISES = frozenset({"solutions", "tests", "grader"})  # what a copy of a whole course has
 
 
+class FileLost(Exception):
+    """A file that may hold an answer cannot be read, which is not the student's doing; says which, and why."""
+
+
 @dataclass(frozen=True)
 class UnreadFile:
     """A file that is there but was not read.
@@ -103,6 +107,18 @@ def read_content(found: Found, limit: int = SIZE_LIMIT) -> bytes | UnreadFile:
     return content
 
 
+def expected_content(found: Found, limit: int = SIZE_LIMIT) -> bytes | UnreadFile:
+    """The bytes of a file that nobody can know the use of without reading it.
+
+    Raises:
+        FileLost: it cannot be read, which is not the student's doing.
+    """
+    content = read_content(found, limit)
+    if isinstance(content, UnreadFile) and content.status == "error":
+        raise FileLost(f"{found.path}: {content.why}")
+    return content
+
+
 def candidates(names: ExerciseNames, found: Iterable[Found], notes: list[str]) -> tuple[list[Candidate], list[Found]]:
     """The files that may be answers, and all others."""
     files = list(found)
@@ -147,7 +163,7 @@ def _by_content(names: ExerciseNames, others: Sequence[Found]) -> Iterator[Candi
     python = [each for each in others if each.file.name.lower().endswith(".py") and names.is_wanted(each.folders)]
     for found in python[:MOST_OTHERS]:
         with naming(found):
-            content = read_content(found)
+            content = expected_content(found)
             if isinstance(content, UnreadFile):
                 continue
             try:
@@ -160,7 +176,7 @@ def _by_content(names: ExerciseNames, others: Sequence[Found]) -> Iterator[Candi
 
 
 def _of_notebook(names: ExerciseNames, found: Found, above: tuple[str, ...], notes: list[str]) -> Iterator[Candidate]:
-    data = read_content(found, LARGEST_NOTEBOOK)
+    data = expected_content(found, LARGEST_NOTEBOOK)
     if isinstance(data, UnreadFile):
         notes.append(f"{found.path} was ignored: {data.why}")
         return
@@ -208,7 +224,7 @@ def _read(candidate: Candidate) -> Content:
 def _worth(candidate: Candidate, content: Content) -> int:
     """An answer comes before one that is imported, then a stub that nobody touched, then what cannot be read."""
     if isinstance(content, UnreadFile):
-        return 3
+        return 3 if content.status == "failed" else -1  # which of them is the answer, nobody can know
     exercise = candidate.exercise
     if _is_untouched(exercise, content):
         return 2
@@ -216,6 +232,8 @@ def _worth(candidate: Candidate, content: Content) -> int:
 
 
 def _why(chosen: Candidate, content: Content, other: Content, each: Candidate) -> str:
+    if isinstance(content, UnreadFile) and content.status == "error":
+        return f"{chosen.found.path} cannot be read"
     if _worth(each, other) > _worth(chosen, content):
         return WORSE[_worth(each, other)]
     when = "is newer" if chosen.found.file.modified > each.found.file.modified else "was graded in its place"

@@ -146,15 +146,19 @@ def _wanted(found: HandIns, students: frozenset[str]) -> tuple[list[HandIn], lis
 
 def _pending(results: ResultsFolder, chosen: Sequence[HandIn], grading: Grading, pace: _Pace) -> list[HandIn]:
     """The hand-ins whose result is not there yet."""
-    stored = [one for one in chosen if results.has_result(one, grading.seed)]
+    stored = list[HandIn]()
+    for one in chosen:
+        with contextlib.suppress(Exception):  # a result that cannot be read is made again
+            stored += [one] if results.has_result(one, grading.seed) else []
     if not stored:
         return list(chosen)
     reused = set[str]()
     with ReadingPool(results.names.course, min(grading.workers, len(stored)), _reader(results)) as pool:
-        for read in pool.read((one, one) for one in stored):
-            if read is not None and read.facts and results.reuse(read.key, SubmissionFacts.from_json(read.facts)):
-                reused.add(read.key.key)
-                pace.count_reused()
+        for read in pool.read(zip(stored, stored, strict=True)):
+            with contextlib.suppress(Exception):
+                if read is not None and read.facts and results.reuse(read.key, SubmissionFacts.from_json(read.facts)):
+                    reused.add(read.key.key)
+                    pace.count_reused()
     return [one for one in chosen if one.key not in reused]
 
 
@@ -169,7 +173,15 @@ def _write_results(results: ResultsFolder, pending: Sequence[HandIn], grading: G
     with contextlib.closing(_grade(results, pending, grading)) as graded:
         for each in graded:
             if each is not None:
-                _enter(results, *each, pace)
+                try:
+                    is_graded = _enter(results, *each)
+                except ResultsFolderLost:  # nobody's result can be written any more
+                    raise
+                except Exception as error:  # the end of this one alone
+                    is_graded = True
+                    _enter_failure(results, *each, error)
+                with contextlib.suppress(Exception):  # how far it is
+                    (pace.count_graded if is_graded else pace.count_done)()
             if (now := time.monotonic()) >= publish_at:
                 with contextlib.suppress(Exception):  # open in a spreadsheet, perhaps: the last one counts
                     results.publish()
@@ -177,29 +189,29 @@ def _write_results(results: ResultsFolder, pending: Sequence[HandIn], grading: G
                 publish_at = now + max(TICK, took / PUBLISHING)
 
 
-def _enter(results: ResultsFolder, graded: Graded, made_in: Grading, pace: _Pace) -> None:
-    """Write what became of one submission; whatever fails here is the end of that one alone.
+def _enter(results: ResultsFolder, graded: Graded, made_in: Grading) -> bool:
+    """Write what became of one submission; `False` where there is nothing to grade.
 
     Raises:
         ResultsFolderLost: nobody's result can be written any more.
     """
     hand_in: HandIn = graded.key
-    try:
-        facts = None if graded.facts is None else SubmissionFacts.from_json(graded.facts)
-        if facts is not None and facts.nothing:
-            results.set_aside(hand_in, facts)
-            pace.count_done()
-            return
-        results.write(hand_in.key, course_result(results.names, hand_in, graded, facts, made_in))
-    except ResultsFolderLost:
-        raise
-    except Exception as error:
-        _enter_failure(results, hand_in, f"the record could not be made ({describe_error(error)[:LONGEST]})", made_in)
-    pace.count_graded()
+    facts = None if graded.facts is None else SubmissionFacts.from_json(graded.facts)
+    if facts is not None and facts.nothing:
+        results.set_aside(hand_in, facts)
+        return False
+    results.write(hand_in.key, course_result(results.names, hand_in, graded, facts, made_in))
+    return True
 
 
-def _enter_failure(results: ResultsFolder, hand_in: HandIn, why: str, made_in: Grading) -> None:
-    """Write a record that says why there is no other; where that fails too, the table alone says so."""
+def _enter_failure(results: ResultsFolder, graded: Graded, made_in: Grading, error: Exception) -> None:
+    """Write a record that says why there is no other; where that fails too, the table alone says so.
+
+    Raises:
+        ResultsFolderLost: nobody's result can be written any more.
+    """
+    hand_in: HandIn = graded.key
+    why = f"the record could not be made ({describe_error(error)[:LONGEST]})"
     try:
         failed = Graded(hand_in, [], failure=why)
         results.write(hand_in.key, course_result(results.names, hand_in, failed, None, made_in))
@@ -213,15 +225,11 @@ class _Pace:
     """Counts and reports, and knows how fast it is."""
 
     def __init__(self, total: int, report: Report | None) -> None:
-        self.total, self._report = total, report or (lambda progress: None)
+        self.total, self.report = total, report or (lambda progress: None)
         self.done = self.graded = self.reused = 0
         self.first = 0.0
-        self.report()
-
-    def report(self, rate: float = 0.0) -> None:
-        """Say how far it is."""
         with contextlib.suppress(Exception):  # a line on a screen that cannot be drawn costs nobody a record
-            self._report(Progress(self.done, self.total, rate))
+            self.report(Progress(0, total))
 
     def count_reused(self) -> None:
         """One more was graded by an earlier run."""
@@ -231,14 +239,14 @@ class _Pace:
     def count_done(self) -> None:
         """One more needs nothing done."""
         self.done += 1
-        self.report()
+        self.report(Progress(self.done, self.total))
 
     def count_graded(self) -> None:
         """One more has been graded."""
         now = time.monotonic()
         self.done, self.graded, self.first = self.done + 1, self.graded + 1, self.first or now
         rate = (self.graded - 1) / (now - self.first) if now > self.first else 0.0
-        self.report(rate)
+        self.report(Progress(self.done, self.total, rate))
 
 
 def _grade(
@@ -256,7 +264,7 @@ def _grade(
             stack.callback(cluster.close)
             cluster.prepare(names.wanted)
             made_in = replace(grading, seed=cluster.seed)
-            graded: Iterable[Graded | None] = cluster.grade_read(reading.read((one, one) for one in pending))
+            graded: Iterable[Graded | None] = cluster.grade_read(reading.read(zip(pending, pending, strict=True)))
         else:
             processes = min(grading.workers, len(pending))
             pool = GradingPool(names.course, grading.isolation, processes, grading.seed, _reader(results))
@@ -264,7 +272,7 @@ def _grade(
             pool.prepare(names.wanted)  # torch is imported only now, and not if all results are reused
             pool.probe()
             made_in = replace(grading, seed=pool.seed)
-            graded = pool.grade((one, one) for one in pending)
+            graded = pool.grade(zip(pending, pending, strict=True))
         for each in graded:
             yield None if each is None else (each, made_in)
 

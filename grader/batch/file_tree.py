@@ -15,10 +15,11 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, TypeAlias
 
@@ -74,13 +75,8 @@ class File:
             OSError: it cannot be read.
             UnreadableArchiveError: it lies in an archive that is damaged.
         """
-        try:
-            with self.opened() as stream:
-                return stream.read(limit + 1)
-        except (OSError, MemoryError):
-            raise
-        except Exception as error:  # whatever a module for archives makes of bytes that somebody chose
-            raise UnreadableArchiveError(f"is damaged ({type(error).__name__})") from error
+        with self.opened() as stream, _of_chosen_bytes("is damaged"):
+            return stream.read(limit + 1)
 
 
 @dataclass(frozen=True)
@@ -113,7 +109,7 @@ class Folder:
         Raises:
             OSError: it cannot be listed.
         """
-        return sorted(islice(self.listed(), most), key=lambda entry: entry.name)
+        return sorted(islice(self.listed(), most), key=attrgetter("name"))
 
 
 _Entries: TypeAlias = "dict[str, File | Exception | _Entries]"
@@ -183,16 +179,26 @@ def unpacked(file: File, room: Room | None = None) -> Folder:
         raise UnreadableArchiveError(f"is larger than {LARGEST_ARCHIVE >> 20} MiB")
     room = Room() if room is None else room
     room.take(len(data))
+    if not file.name.lower().endswith(".zip"):
+        return _of_tar(file.name, data, room)
+    if data.count(ENTRY_MARK) > MOST_ENTRIES:  # before anything is made of each
+        raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files")
+    with _of_chosen_bytes():
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    return _of_zip(file.name, archive, room)
+
+
+@contextmanager
+def _of_chosen_bytes(says: str = "is damaged, or no archive") -> Iterator[None]:
+    """Call a module for archives with bytes that somebody chose: whatever it raises but for a fault of the machine."""
     try:
-        if not file.name.lower().endswith(".zip"):
-            return _of_tar(file.name, data, room)
-        if data.count(ENTRY_MARK) > MOST_ENTRIES:  # before anything is made of each
-            raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files")
-        return _of_zip(file.name, zipfile.ZipFile(io.BytesIO(data)), room)
+        yield
     except (UnreadableArchiveError, MemoryError):
         raise
-    except Exception as error:  # whatever a module for archives makes of bytes that somebody chose
-        raise UnreadableArchiveError(f"is damaged, or no archive ({type(error).__name__})") from error
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise UnreadableArchiveError(f"{says} ({type(error).__name__})") from error
 
 
 def single_file(path: Path) -> File:
@@ -212,19 +218,18 @@ def _open_named(path: Path) -> IO[bytes]:
 def _scan(path: Path) -> Iterator[File | Folder]:
     with os.scandir(path) as entries:
         for entry in entries:
-            yield _entry_on_disk(path, entry)
+            try:
+                found = _entry_on_disk(path / entry.name, entry)
+            except Exception as error:  # of one entry, not of its folder
+                found = unlistable(entry.name, error)
+            yield found
 
 
-def _entry_on_disk(path: Path, entry: os.DirEntry[str]) -> File | Folder:
-    """One entry of a folder; what cannot be looked at is a folder that cannot be listed."""
-    try:
-        place = path / entry.name
-        if entry.is_dir(follow_symlinks=False):
-            return Folder(entry.name, place, partial(_scan, place))
-        found = entry.stat(follow_symlinks=False)
-        return File(entry.name, int(found.st_mtime), _why_unread(found.st_mode), partial(_open_on_disk, place))
-    except Exception as error:
-        return unlistable(entry.name, error)
+def _entry_on_disk(place: Path, entry: os.DirEntry[str]) -> File | Folder:
+    if entry.is_dir(follow_symlinks=False):
+        return Folder(entry.name, place, partial(_scan, place))
+    found = entry.stat(follow_symlinks=False)
+    return File(entry.name, int(found.st_mtime), _why_unread(found.st_mode), partial(_open_on_disk, place))
 
 
 def unlistable(name: str, error: Exception) -> Folder:
@@ -266,7 +271,8 @@ def _zip_entries(archive: zipfile.ZipFile, opened: _Open) -> Iterator[tuple[str,
 
 
 def _open_zipped(archive: zipfile.ZipFile, number: int) -> IO[bytes]:
-    return archive.open(archive.infolist()[number])
+    with _of_chosen_bytes("is damaged"):
+        return archive.open(archive.infolist()[number])
 
 
 @lru_cache(1)
@@ -301,16 +307,17 @@ def _seconds(date_time: tuple[int, ...]) -> int:
 def _of_tar(name: str, data: bytes, room: Room) -> Folder:
     if not name.lower().endswith(".tar"):
         pieces = bytearray()
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        with _of_chosen_bytes(), gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
             while piece := stream.read(PIECE):
                 pieces += piece
                 if len(pieces) > LARGEST_ARCHIVE:
                     raise UnreadableArchiveError(f"unpacks to more than {LARGEST_ARCHIVE >> 20} MiB")
                 room.take(len(piece))
         data = bytes(pieces)
-    archive = tarfile.TarFile(fileobj=io.BytesIO(data))
-    if sum(1 for _ in islice(archive, MOST_ENTRIES + 1)) > MOST_ENTRIES:
-        raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files")
+    with _of_chosen_bytes():
+        archive = tarfile.TarFile(fileobj=io.BytesIO(data))
+        if sum(1 for _ in islice(archive, MOST_ENTRIES + 1)) > MOST_ENTRIES:
+            raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files")
     return _as_tree(name, _tar_entries(archive, partial(_open_tarred, archive)), MOST_ENTRIES)
 
 
@@ -327,7 +334,8 @@ def _tarred(member: tarfile.TarInfo, opened: Callable[[], IO[bytes]]) -> File:
 
 
 def _open_tarred(archive: tarfile.TarFile, number: int) -> IO[bytes]:
-    return archive.extractfile(archive.getmembers()[number]) or io.BytesIO()
+    with _of_chosen_bytes("is damaged"):
+        return archive.extractfile(archive.getmembers()[number]) or io.BytesIO()
 
 
 @lru_cache(1)

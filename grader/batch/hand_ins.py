@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from statistics import median
-from typing import TypeVar
+from typing import Literal
 
 from grader.course import Course
 from grader.errors import UsageError, file_error
@@ -24,7 +24,6 @@ CLONES = "-submissions"  # what `gh classroom clone student-repos` adds to the a
 PLAIN_KIND = "a folder or an archive for each student"
 OF_TOOLS = frozenset({"__MACOSX", ".git", ".ipynb_checkpoints", ".handgrad"})  # no student is called so
 APPLE_DOUBLE = "._"
-_Reader = Callable[[Entry], HandIn | None]
 
 
 @dataclass(frozen=True)
@@ -86,14 +85,42 @@ def one_hand_in(path: Path) -> HandIn:
     return HandIn(stem(path.name), (folder_of(path.name, [file]),))
 
 
+@dataclass(frozen=True)
+class _Look:
+    """What one entry of a class looks like.
+
+    Args:
+        moodle: whose it is, by a name that Moodle gives.
+        canvas: whose it is, by a name that Canvas gives.
+        is_of_course: it has the name of an exercise's file, or of a folder of the course.
+        is_handed_in: it is an archive, or a folder that holds exercises.
+        inside: what a folder holds.
+        error: why nothing of this is known; whoever reads the entry is told.
+    """
+
+    entry: Entry
+    moodle: HandIn | None = None
+    canvas: HandIn | None = None
+    is_of_course: bool = False
+    is_handed_in: bool = False
+    inside: tuple[Entry, ...] = ()
+    error: Exception | None = None
+
+    @property
+    def is_student(self) -> bool:
+        """A folder that somebody handed in, under a name that is not one of the course's."""
+        return isinstance(self.entry, Folder) and not self.is_of_course and self.is_handed_in
+
+
 @dataclass
 class _Finder:
     """Recognises layouts.
 
-    What one entry raises says nothing of the others: it is not recognised, and whoever reads it is told.
+    What is raised at one entry says nothing of the others: that one is not recognised.
 
     Args:
         out: the real path of the results folder.
+        hidden: folders with the names of what tools leave behind, which hold no submission.
     """
 
     names: ExerciseNames
@@ -103,13 +130,14 @@ class _Finder:
     hidden: list[str] = field(default_factory=list)
 
     def class_in(self, root: Folder) -> HandIns:
-        entries = self._entries(root)
-        while len(entries) == 1 and isinstance(entries[0], Folder) and _is_true(self._wraps, entries[0]):
-            root, entries = entries[0], self._entries(entries[0])
-        if self._is_one_students(entries) and not any(_is_true(self._is_student, each) for each in entries):
+        looks = self._looks(self._entries(root))
+        while len(looks) == 1 and isinstance(looks[0].entry, Folder) and self._wraps(looks[0]):
+            root = looks[0].entry
+            looks = self._looks(self._entries(root))
+        if any(each.is_of_course for each in looks) and not any(each.is_student for each in looks):
             says = f"{self.submissions} is laid out like one student's submission: name the folder above it"
             raise UsageError(f"{says}, or grade it alone with --one.")
-        kind, found = self._recognised(root, entries)
+        kind, found = self._recognised(root, looks)
         strays = [*self.strays, *self.hidden]
         return HandIns(tuple(_merged(found)), kind, tuple(displayable(name) for name in dict.fromkeys(strays)))
 
@@ -121,13 +149,34 @@ class _Finder:
         """
         kept = list[Entry]()
         for each in folder.all_entries():
-            if isinstance(each, Folder) and _is_true(self._is_out, each):
-                continue
-            if not _is_true(is_housekeeping, each.name) or _is_true(self._is_hidden_submission, each):
+            try:
+                is_out = isinstance(each, Folder) and self._is_out(each)
+                is_tool = is_housekeeping(each.name) and not self._is_hidden_submission(each)
+            except Exception:  # it is looked at once more, and then told of
+                is_out = is_tool = False
+            if not is_out and not is_tool:
                 kept.append(each)
-            elif isinstance(each, Folder) and each.name not in OF_TOOLS:
+            elif is_tool and isinstance(each, Folder) and each.name not in OF_TOOLS:
                 self.hidden.append(each.name)
         return kept
+
+    def _looks(self, entries: Sequence[Entry]) -> list[_Look]:
+        """What each entry looks like."""
+        looks = list[_Look]()
+        for each in entries:
+            try:
+                looks.append(self._look(each))
+            except Exception as error:
+                looks.append(_Look(each, error=error))
+        return looks
+
+    def _look(self, entry: Entry) -> _Look:
+        if isinstance(entry, File):
+            return _Look(entry, moodle(entry), canvas(entry), self._is_of_course(entry), entry.is_archive)
+        inside = tuple(each for each in entry.all_entries(MOST_ENTRIES) if not is_housekeeping(each.name))
+        return _Look(
+            entry, moodle(entry), None, self._is_of_course(entry), any(map(self._is_of_course, inside)), inside
+        )
 
     def _is_hidden_submission(self, entry: Entry) -> bool:
         """What has the name of something that tools leave behind holds what a student hands in."""
@@ -135,24 +184,19 @@ class _Finder:
             return entry.is_archive and not entry.name.startswith(APPLE_DOUBLE)
         inside = entry.all_entries(MOST_ENTRIES)
         named = [each for each in inside if isinstance(each, Folder) or not each.name.startswith(APPLE_DOUBLE)]
-        return self._is_one_students(named) or any(
+        return any(map(self._is_of_course, named)) or any(
             isinstance(each, File) and (each.is_archive or each.name.lower().endswith(".ipynb")) for each in named
         )
 
     def _is_out(self, folder: Folder) -> bool:
         return folder.path is not None and os.path.realpath(folder.path) == self.out
 
-    def _wraps(self, folder: Folder) -> bool:
+    def _wraps(self, look: _Look) -> bool:
         """A folder that is around a class, and not what somebody handed in."""
-        inside = folder.entries()
-        if self._is_one_students(inside) or moodle(folder):
+        if look.is_handed_in or look.moodle:
             return False
-        handed_in = [each for each in inside if _is_true(self._is_handed_in, each)]
-        return len(handed_in) > 1 or self._is_from_platform(inside)
-
-    def _is_one_students(self, entries: Sequence[Entry]) -> bool:
-        """These are exercises, or folders of them: what one student hands in."""
-        return any(_is_true(self._is_of_course, each) for each in entries)
+        inside = self._looks(look.inside)
+        return sum(each.is_handed_in for each in inside) > 1 or _is_from_platform(inside)
 
     def _is_of_course(self, entry: Entry) -> bool:
         """It has the name of an exercise's file, or of a folder of the course."""
@@ -160,33 +204,21 @@ class _Finder:
             return self.names.is_place(entry.name)
         return canvas(entry) is None and self.names.find(entry.name) is not None
 
-    def _is_student(self, entry: Entry) -> bool:
-        """A folder that somebody handed in, under a name that is not one of the course's."""
-        is_place = isinstance(entry, File) or self.names.is_place(entry.name)
-        return not is_place and self._is_handed_in(entry)
-
-    def _is_handed_in(self, entry: Entry) -> bool:
-        return entry.is_archive if isinstance(entry, File) else self._is_one_students(entry.all_entries(MOST_ENTRIES))
-
-    def _is_from_platform(self, entries: Sequence[Entry]) -> bool:
-        is_export = any(each.name == METADATA_FILE for each in entries)
-        return is_export or _are_most(entries, moodle) or _are_most(entries, canvas)
-
-    def _recognised(self, root: Folder, entries: Sequence[Entry]) -> tuple[str, list[HandIn]]:
+    def _recognised(self, root: Folder, looks: Sequence[_Look]) -> tuple[str, list[HandIn]]:
         """What the class was taken for, and its hand-ins."""
-        for each in entries:
-            if isinstance(each, File) and each.name == METADATA_FILE:
-                return "an export from Gradescope", self._gradescope(each, entries)
-        if _are_most(entries, moodle):
-            return "a download from Moodle", self._named(entries, moodle)
-        if _are_most(entries, canvas):
-            return "a download from Canvas", self._named(entries, canvas)
-        if self._are_sections(entries):
-            sections = [each for each in entries if isinstance(each, Folder)]
-            self.strays += [each.name for each in entries if isinstance(each, File)]
+        for each in looks:
+            if isinstance(each.entry, File) and each.entry.name == METADATA_FILE:
+                return "an export from Gradescope", self._gradescope(each.entry, [look.entry for look in looks])
+        if _are_most(looks, "moodle"):
+            return "a download from Moodle", self._named(looks, lambda look: look.moodle)
+        if _are_most(looks, "canvas"):
+            return "a download from Canvas", self._named(looks, lambda look: look.canvas)
+        if self._are_sections(looks):
+            sections = [each.entry for each in looks if isinstance(each.entry, Folder)]
+            self.strays += [each.entry.name for each in looks if isinstance(each.entry, File)]
             return f"{len(sections)} sections", self._sections(sections)
         prefix = root.name.removesuffix(CLONES) + "-" if root.name.endswith(CLONES) else ""
-        return PLAIN_KIND, self._named(entries, lambda entry: plain(entry, prefix))
+        return PLAIN_KIND, self._named(looks, lambda look: plain(look.entry, prefix))
 
     def _gradescope(self, metadata: File, entries: Sequence[Entry]) -> list[HandIn]:
         submitters = read_submitters(metadata)
@@ -199,12 +231,19 @@ class _Finder:
                 self.strays.append(entry.name)
         return found
 
-    def _named(self, entries: Sequence[Entry], read: _Reader) -> list[HandIn]:
-        """One hand-in for each entry that `read` understands; the others are strays.
+    def _named(self, looks: Sequence[_Look], whose: Callable[[_Look], HandIn | None]) -> list[HandIn]:
+        """One hand-in for each entry that is anybody's; the others are strays.
 
-        So is what may be somebody else's, beside what is surely of that student.
+        So is what may be somebody else's, beside what is surely of that student. What could not be looked at is the
+        hand-in of somebody of its name, and says why.
         """
-        found = [(each.name, _read(each, read)) for each in entries]
+        found = list[tuple[str, HandIn | None]]()
+        for each in looks:
+            try:
+                one = whose(each) if each.error is None else _unreadable(each.entry, each.error)
+            except Exception as error:
+                one = _unreadable(each.entry, error)
+            found.append((each.entry.name, one))
         sure = {one.key for _, one in found if one is not None and not one.unsure}
         kept = list[HandIn]()
         for name, one in found:
@@ -214,29 +253,33 @@ class _Finder:
                 kept.append(one)
         return kept
 
-    def _are_sections(self, entries: Sequence[Entry]) -> bool:
+    def _are_sections(self, looks: Sequence[_Look]) -> bool:
         """The folders hold hand-ins and are none themselves: most hold several, and most names are there once."""
         found = list[list[str]]()
-        for folder in (each for each in entries if isinstance(each, Folder)):
-            inside = _listed(folder)
-            from_platform = self._is_from_platform(inside)
-            if self._is_one_students(inside) and not from_platform:
+        for each in (each for each in looks if isinstance(each.entry, Folder)):
+            if each.is_handed_in and not self._is_from_platform_inside(each):
                 return False
-            if handed_in := [each.name for each in inside if from_platform or _is_true(self._is_handed_in, each)]:
+            inside = self._looks(each.inside)
+            from_platform = _is_from_platform(inside)
+            if handed_in := [look.entry.name for look in inside if from_platform or look.is_handed_in]:
                 found.append(handed_in)
             elif inside:
                 return False
         names = list(chain.from_iterable(found))
         return bool(found) and median(map(len, found)) >= 2 and 2 * len(set(names)) > len(names)
 
+    def _is_from_platform_inside(self, look: _Look) -> bool:
+        return _is_from_platform(self._looks(look.inside))
+
     def _sections(self, sections: Sequence[Folder]) -> list[HandIn]:
         """The hand-ins of all sections; two of one name are told apart by their section."""
         found = list[tuple[Folder, HandIn]]()
         for section in sections:
             try:
-                found += [(section, one) for one in self._recognised(section, self._entries(section))[1]]
+                looks = self._looks(self._entries(section))
+                found += [(section, one) for one in self._recognised(section, looks)[1]]
             except Exception as error:  # a section that cannot be listed is told of as a submission is
-                found.append((section, HandIn(section.name, (unlistable(section.name, error),))))
+                found.append((section, _unreadable(section, error)))
         times = Counter(one.key for _, one in found)
         keys = [one.key if times[one.key] == 1 else f"{section.name} {one.key}" for section, one in found]
         whose = defaultdict[str, set[tuple[str, str]]](set)
@@ -248,36 +291,19 @@ class _Finder:
         ]
 
 
-_T = TypeVar("_T")
+def _unreadable(entry: Entry, error: Exception) -> HandIn:
+    """What could not be looked at, as the hand-in of somebody of its name."""
+    return HandIn(entry.name, (unlistable(entry.name, error),))
 
 
-def _is_true(tells: Callable[[_T], bool], entry: _T) -> bool:
-    """Whether this is so of an entry; it is not where that cannot be found out: who reads the entry is told why."""
-    try:
-        return tells(entry)
-    except Exception:
-        return False
+def _is_from_platform(looks: Sequence[_Look]) -> bool:
+    is_export = any(each.entry.name == METADATA_FILE for each in looks)
+    return is_export or _are_most(looks, "moodle") or _are_most(looks, "canvas")
 
 
-def _listed(folder: Folder) -> list[Entry]:
-    """What a folder holds: nothing, where it cannot be listed."""
-    try:
-        return folder.entries()
-    except Exception:
-        return []
-
-
-def _read(entry: Entry, read: _Reader) -> HandIn | None:
-    """Whose an entry is; where that cannot be found out, it is the hand-in of somebody of its name."""
-    try:
-        return read(entry)
-    except Exception as error:
-        return HandIn(entry.name, (unlistable(entry.name, error),))
-
-
-def _are_most(entries: Sequence[Entry], read: _Reader) -> bool:
+def _are_most(looks: Sequence[_Look], platform: Literal["moodle", "canvas"]) -> bool:
     """Most have a name that a platform gives; what one student calls a file does not count for the class."""
-    return 0 < len(entries) <= 2 * sum(_is_true(lambda each: read(each) is not None, each) for each in entries)
+    return 0 < len(looks) <= 2 * sum(getattr(each, platform) is not None for each in looks)
 
 
 def _merged(found: Sequence[HandIn]) -> Iterator[HandIn]:

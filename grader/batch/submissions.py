@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.cluster.wire import packed_submission
+from grader.cluster.wire import packed_submission, unpacked_submission
 from grader.course import Course, CourseExercise
 from grader.judging.grading_pool import Part, Reading
 
-from .candidates import Candidate, Chosen, Content, UnreadFile, candidates, choose, read_content
+from .candidates import Candidate, Chosen, Content, FileLost, UnreadFile, candidates, choose, expected_content
 from .exercise_names import ExerciseNames
 from .hand_in import HandIn
 from .notebook_code import BROKEN
@@ -127,6 +127,13 @@ class SubmissionReader:
         return Reading(parts, facts)
 
 
+def kept_submission(hand_in: HandIn, facts: SubmissionFacts) -> Submission:
+    """The submission that another process has read, with what there is to judge; files to import are with its parts."""
+    files: dict[str, Content] = dict(facts.unread)
+    files |= {part.exercise: part.content for part in unpacked_submission(facts.parts or {"parts": [], "contents": []})}
+    return Submission(hand_in.key, {name: files[name] for name in facts.exercises}, facts.notes, nothing=facts.nothing)
+
+
 def _parts(course: Course, submission: Submission) -> Iterator[Part]:
     """What there is to judge: the files that were read."""
     for name, content in submission.files.items():
@@ -151,15 +158,20 @@ def read_submission(names: ExerciseNames, hand_in: HandIn) -> Submission:
     `<unit>/quiz.yaml`, or `quiz_<unit>.yaml`; a notebook is what its cells define. Nothing is unpacked, and no link is
     followed.
     """
-    walk, notes = Walk(), list[str](hand_in.notes)
     try:
-        found = list(walk.files(hand_in.folders))
+        return _read(names, hand_in)
     except OSError as error:
         at = f"{displayable(os.path.basename(error.filename))}: " if isinstance(error.filename, str) else ""
-        unread = UnreadFile(
-            "error", f"the submission cannot be read ({at}{error.strerror}): check the permissions of its folder"
-        )
-        return Submission(hand_in.key, {exercise.id: unread for exercise in names.wanted})
+        says = f"the submission cannot be read ({at}{error.strerror or error}): check the permissions of its folder"
+    except FileLost as error:
+        says = f"the submission cannot be read ({error})"
+    unread = UnreadFile("error", says)
+    return Submission(hand_in.key, {exercise.id: unread for exercise in names.wanted}, hand_in.notes)
+
+
+def _read(names: ExerciseNames, hand_in: HandIn) -> Submission:
+    walk, notes = Walk(), list[str](hand_in.notes)
+    found = list(walk.files(hand_in.folders))
     answers, others = candidates(names, found, notes)
     chosen = choose([each for each in answers if each.exercise.id in names.wanted_ids])
     for each in chosen.values():
@@ -181,7 +193,7 @@ def _helpers(others: Sequence[Found], notes: list[str]) -> dict[tuple[str, str],
     for each in others:
         with naming(each):
             is_python = each.file.name.endswith(".py") and not each.file.why_unread
-            content = read_content(each) if is_python and len(helpers) < MOST_HELPERS and left > 0 else None
+            content = expected_content(each) if is_python and len(helpers) < MOST_HELPERS and left > 0 else None
             if isinstance(content, bytes) and len(content) <= left:
                 helpers["/".join(each.folders), each.file.name] = content
                 left -= len(content)

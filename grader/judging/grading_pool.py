@@ -101,7 +101,7 @@ def parts_as_given(course: Course, parts: Iterable[Part]) -> Reading:
     return Reading(tuple(parts))
 
 
-@dataclass
+@dataclass(eq=False)
 class _Task:
     """One submission that is read and graded by one process.
 
@@ -155,8 +155,7 @@ class ReadingPool(Closing):
 
     def read(self, submissions: Iterable[tuple[Any, Any]]) -> Iterator[Graded | None]:
         """What was read of each submission, under its key, when it is there; `None` where a second brought none."""
-        tasks, again = (_Task(key, submission) for key, submission in submissions), deque[_Task]()
-        refusals = 0
+        waiting, again, refusals = iter(submissions), deque[_Task](), 0
         while True:
             try:
                 self._start_missing()
@@ -168,7 +167,12 @@ class ReadingPool(Closing):
             else:
                 refusals = 0
             for process in [process for process in self._running if process.task is None]:
-                while process.task is None and (task := again.popleft() if again else next(tasks, None)) is not None:
+                while process.task is None:
+                    if not again and (following := next(waiting, None)) is not None:
+                        again.append(_Task(*following))
+                    if not again:
+                        break
+                    task = again.popleft()
                     try:
                         process.take(task)
                     except Exception as error:  # whatever it is about this submission, the others go on
@@ -178,13 +182,14 @@ class ReadingPool(Closing):
             if not busy and (self._running or not self.processes):
                 return
             ready = wait([process.connection for process, _ in busy], TICK)
+            done = list[Graded]()
             for process, task in busy:
                 try:
-                    self._advance(process, task, process.connection in ready, again)
+                    done += self._advance(process, task, process.connection in ready, again)
                 except Exception as error:
-                    task.failure = _grader_failed(error)
-                    self._replace(process)
-            yield from [task.graded for _, task in busy if task.is_done] or (None,)
+                    self._give_up(process, task, again)
+                    done.append(Graded(task.key, task.results, task.facts, _grader_failed(error)))
+            yield from done or (None,)
 
     def _start_missing(self) -> None:
         while len(self._running) < self.processes:
@@ -201,10 +206,22 @@ class ReadingPool(Closing):
             return process.close()
         return None
 
-    def _advance(self, process: _Process, task: _Task, is_ready: bool, again: deque[_Task]) -> None:
-        """Hear what a process has to say of its submission; one that another process must end goes to `again`."""
+    def _give_up(self, process: _Process, task: _Task, again: deque[_Task]) -> None:
+        """End a submission, whatever it was at, and the process that had it."""
+        if task in again:
+            again.remove(task)
+        process.task = None
+        if process in self._running:
+            self._replace(process)
+
+    def _advance(self, process: _Process, task: _Task, is_ready: bool, again: deque[_Task]) -> list[Graded]:
+        """Hear what a process has to say of its submission; one that another process must end goes to `again`.
+
+        Returns:
+            The submission, if it is done.
+        """
         if not is_ready and not process.is_frozen():
-            return
+            return []
         message = process.receive() if is_ready else None
         if message is None or "failure" in message:
             self._lose(process, task, None if message is None else message["failure"])
@@ -217,8 +234,10 @@ class ReadingPool(Closing):
             self._enter(process, task, exercise_from_json(message))
         if task.is_done:
             process.task = None
-        elif process not in self._running:
+            return [task.graded]
+        if process not in self._running:
             again.append(task)
+        return []
 
     def _enter(self, process: _Process, task: _Task, result: ExerciseResult) -> None:
         """Keep the result of the next exercise; where it could not be judged, a fresh process may do better."""
@@ -424,7 +443,7 @@ def _serve(connection: Connection, course: Course, read: Read, judging: _Judging
     if sys.platform == "linux":
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # whenever the coordinator ends, so does this process
     _limit_memory(MEMORY)
-    with contextlib.suppress(EOFError, OSError), ExitStack() as stack:  # the coordinator has ended, or closed it
+    with contextlib.suppress(Exception), ExitStack() as stack:  # the coordinator has ended, or will see that this has
         judge = judging and _Judge(course, connection, judging, stack)
         while True:
             data = connection.recv_bytes()

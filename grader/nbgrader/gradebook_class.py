@@ -12,8 +12,9 @@ from typing import Any
 from grader.batch.exercise_names import ExerciseNames
 from grader.batch.hand_in import HandIn
 from grader.batch.results_folder import result_file
-from grader.batch.submissions import read_submission
+from grader.batch.submissions import SubmissionFacts, SubmissionReader, kept_submission
 from grader.errors import InfrastructureError
+from grader.judging.grading_pool import ReadingPool
 from grader.judging.verdicts import not_handed_in
 from grader.learner.console import Spinner
 from grader.safe_text import one_line
@@ -56,26 +57,41 @@ def entering_in_gradebook(
 
 
 def _write_class(names: ExerciseNames, url: str, hand_ins: Sequence[HandIn], out: Path) -> None:
-    from sqlalchemy.exc import DataError, IntegrityError, OperationalError
+    from sqlalchemy.exc import OperationalError
 
     from .gradebook_student import open_gradebook
 
-    entered, failed = set[str](), {}
-    with open_gradebook(names.course, url) as writer, Spinner("entering") as say:
-        for number, one in enumerate(hand_ins, 1):
-            say(f"{number} of {len(hand_ins)} in {url_without_password(url)}")
-            student, path = one.student, result_file(out, one.key)
-            if not path.is_file():
-                continue  # the run was ended before, or nothing was there to grade
+    entered, failed = set[str](), dict[str, str]()
+    graded = [
+        one for one in hand_ins if result_file(out, one.key).is_file()
+    ]  # the others hold nothing to grade, or wait
+    reader = SubmissionReader(tuple(exercise.id for exercise in names.wanted), digest="", keeps_parts=True)
+    with (
+        open_gradebook(names.course, url) as writer,
+        Spinner("entering") as say,
+        ReadingPool(names.course, 1, reader) as pool,
+    ):
+        for read in pool.read(zip(graded, graded, strict=True)):
+            if read is None:
+                continue
+            one: HandIn = read.key
+            say(f"{len(entered) + len(failed) + 1} of {len(graded)} in {url_without_password(url)}")
+            if read.facts is None:
+                failed[one.student] = read.failure
+                continue
             try:
-                submission, record = read_submission(names, one), json.loads(path.read_bytes())
-                writer.write_student(student, one.path, submission, _whole_units(names, record))
-                entered.add(student)
-            except (DataError, IntegrityError, ValueError) as error:
+                submission = kept_submission(one, SubmissionFacts.from_json(read.facts))
+                record = json.loads(result_file(out, one.key).read_bytes())
+                writer.write_student(one.student, one.path, submission, _whole_units(names, record))
+                entered.add(one.student)
+            except OperationalError:
+                raise
+            except Exception as error:  # what the gradebook refuses of one student, it may take of another
                 writer.undo_last_student()
                 if isinstance(error.__context__, OperationalError):  # a full disk, say: no other could be entered
                     raise error.__context__ from None
-                failed[student] = str(getattr(error, "orig", None) or error).splitlines()[0]
+                says = str(getattr(error, "orig", None) or error) or type(error).__name__
+                failed[one.student] = says.splitlines()[0]
     units = ", ".join(writer.units) or "nothing was handed in"
     print(f"Entered in {url_without_password(url)}: {len(entered)} students ({units}).", file=sys.stderr)
     if writer.blank:

@@ -1,0 +1,65 @@
+"""Classes of odd names, links, devices, modes, archives and contents: whoever is honest has all points."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from drawn_classes import HONEST, draw_class, drop_capabilities
+from fault_injection import RIGHT, Classes
+
+from grader.batch.hand_in import stem
+from grader.batch.printable_names import displayable
+from grader.report.class_statistics import StudentResults
+from grader.report.record_reader import read_record
+from grader.safe_text import no_formula
+from grader.sandbox.worker import start_worker
+
+pytestmark = pytest.mark.slow
+
+SEEDS = range(int(os.environ.get("HANDGRAD_DRAWN_FROM", "1")), int(os.environ.get("HANDGRAD_DRAWN_TO", "5")))
+CONTROL = re.compile(r"[^\n -\x7e\xa0-\U0010ffff]")
+
+
+@pytest.fixture
+def classes(tmp_path: Path) -> Iterator[Classes]:
+    yield Classes(tmp_path, start_worker)
+    for folder, _, _ in os.walk(tmp_path):  # whatever its mode was
+        os.chmod(folder, 0o755)
+
+
+def listing(root: Path) -> list[tuple[str, int]]:
+    return sorted(
+        (os.path.join(at, name), os.lstat(os.path.join(at, name)).st_mtime_ns)
+        for at, folders, files in os.walk(root)
+        for name in (*folders, *files)
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_drawn_class_is_graded(classes: Classes, tmp_path: Path, seed: int) -> None:
+    names = draw_class(tmp_path / "class", RIGHT.encode(), seed)
+    before = listing(tmp_path / "class")
+    outcome = classes.run("out", before=drop_capabilities)
+    said = outcome.said + outcome.table
+    assert outcome.code in (0, 1, 3), outcome.said
+    assert "Traceback" not in said
+    assert not CONTROL.search(outcome.said), outcome.said
+    honest = read_record(tmp_path / "out" / f"{HONEST}.json")
+    assert isinstance(honest, StudentResults)
+    assert [(each.status, each.score) for each in honest.exercises] == [("passed", 3.0)]
+    for name in names:
+        known = displayable(stem(os.fsdecode(name)))
+        assert no_formula(known) in said.replace('""', '"'), f"nothing is said of {known}"
+    if outcome.code == 3:
+        assert "not graded" in outcome.said
+    assert listing(tmp_path / "class") == before
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} <= {".json", ".csv"}
+    if seed % 4 == 0:  # what is kept is what was made
+        again = classes.run("out", before=drop_capabilities)
+        assert (again.code, again.records) == (outcome.code, outcome.records)
+    shutil.rmtree(tmp_path / "class")
