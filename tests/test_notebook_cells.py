@@ -174,6 +174,12 @@ def test_any_kind_of_stub_is_known(name: str, course: Course, grader: Grader, wo
     assert grader.grade(exercise, [given, given], worker).status == "todo"
 
 
+def test_a_stub_in_a_block_is_left_alone(grade_cells: GradeCells) -> None:
+    """Nobody knows whether it is run."""
+    result = grade_cells("lin_grad", RIGHT, f"if False:\n{textwrap.indent(STUB, '    ')}")
+    assert (result.status, result.notes) == ("passed", ())
+
+
 def test_an_answer_in_part_is_no_stub(grade_cells: GradeCells) -> None:
     part = GIVEN.replace("w.g = ...", "w.g = inp.t() @ out.g")
     result = grade_cells("lin_grad", RIGHT, part)

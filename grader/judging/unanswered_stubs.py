@@ -43,7 +43,7 @@ def without_copied_stubs(exercise: CourseExercise, source: Source) -> Source:
     """Return the source without the stubs of an exercise that stand below its answer, and a note that says where."""
     found = [each for each in definitions(source.cells, {exercise.id}) if each.statement is not None]
     answered = [number for number, each in enumerate(found) if not is_unanswered(exercise, each)]
-    copies = found[answered[-1] + 1 :] if answered else []
+    copies = [each for each in found[answered[-1] + 1 :] if not each.is_in_block] if answered else []
     if not copies:
         return source
     answer, cells, notes = found[answered[-1]], list(source.cells), list(source.notes)

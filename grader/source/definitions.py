@@ -29,11 +29,13 @@ class Definition:
     Args:
         cell: the number of the cell, from 0; a file is one cell.
         statement: what binds it, with its lines counted in its cell; `None` where the cell cannot be parsed.
+        is_in_block: it stands in an `if`, say, so that it may never be run.
     """
 
     name: str
     cell: int
     statement: ast.stmt | None = None
+    is_in_block: bool = False
 
     @property
     def line(self) -> int:
@@ -66,8 +68,9 @@ def definitions(texts: Sequence[str], names: Collection[str]) -> list[Definition
         if tree is None:
             found += [Definition(name, number) for name in _seemingly_defined(text) if name in names]
         else:
+            outside = set(map(id, tree.body))
             found += [
-                Definition(name, number, statement)
+                Definition(name, number, statement, id(statement) not in outside)
                 for statement in _statements(tree.body)
                 for name in _bound_by(statement)
                 if name in names
