@@ -31,8 +31,9 @@ bz2 cProfile configparser gzip lzma profile pstats urllib.parse xml.etree.Elemen
 zlib zoneinfo _strptime _pydecimal
 numpy numpy.char numpy.core numpy.ctypeslib numpy.fft numpy.lib.stride_tricks numpy.linalg numpy.ma numpy.polynomial
 numpy.random numpy.rec numpy.strings numpy.testing numpy.typing
-torch torch.distributions torch.fft torch.func torch.linalg torch.nn torch.nn.functional torch.nn.init torch.nn.utils
-torch.optim torch.special torch.testing torch.utils._device torch.utils.checkpoint torch.utils.data typing_extensions
+torch torch.backends.opt_einsum torch.distributions torch.fft torch.func torch.linalg torch.nn torch.nn.functional
+torch.nn.init torch.nn.utils torch.optim torch.special torch.testing torch.utils._device torch.utils.checkpoint
+torch.utils.data torch.utils.serialization typing_extensions
 """.split()
 
 CALLS = """
