@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -83,6 +83,13 @@ class CourseExercise:
             return frozenset()
         inside = [node.body for node in body if isinstance(node, ast.FunctionDef) and node.name == self.id]
         return frozenset(map(ast.dump, chain(body, *inside)))
+
+    def with_time_limit(self, seconds: float) -> CourseExercise:
+        """Return the same exercise under another time limit."""
+        config = self.course.config
+        policy = config.policy.model_copy(update={"time_limit": seconds})
+        course = replace(self.course, config=config.model_copy(update={"policy": policy}))
+        return replace(self, course=course)
 
     def unread_result(self, why: str, status: Status = "error") -> ExerciseResult:
         """The result for a file that was not even read: no points, and why."""
