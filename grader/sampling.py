@@ -137,26 +137,25 @@ def draw(samplers: Mapping[str, Sampler], rng: np.random.Generator, setting: Set
 
 
 def with_exact_entries(
-    samplers: Mapping[str, Sampler], drawn: Mapping[str, Any], rng: np.random.Generator, setting: Setting
+    drawn: Mapping[str, Any], numbers: Mapping[str, tuple[float, ...]], rng: np.random.Generator
 ) -> dict[str, Any]:
     """Return the same arguments, in which some arrays hold exact zeros, ties and repeated entries.
 
     Where arrays have as many entries, some of these are the same numbers in the same places.
 
     Args:
-        samplers: those whose arrays are to be so.
         drawn: a value of every argument.
+        numbers: of each array that is to be so, what its entries may be exactly; it has nothing but ties without any.
     """
     import numpy as np
 
     planted: dict[int, np.ndarray] = {}
     changed = dict(drawn)
-    for name, sampler in samplers.items():
-        numbers = sampler.exact_in(setting)
-        values = exact_entries(drawn[name].values, numbers, rng)
-        if values.size in planted:
+    for name, exact in numbers.items():
+        values = exact_entries(drawn[name].values, exact, rng)
+        if values.size in planted and exact:
             others = planted[values.size].reshape(values.shape)
-            in_range = rng.permutation(np.flatnonzero((min(numbers) <= others) & (others <= max(numbers))))
+            in_range = rng.permutation(np.flatnonzero((min(exact) <= others) & (others <= max(exact))))
             alike = in_range[: math.ceil(SHARE_ALIKE * in_range.size)]
             values.flat[alike] = others.flat[alike]
         planted[values.size] = values
@@ -173,9 +172,10 @@ def exact_entries(array: np.ndarray, numbers: tuple[float, ...], rng: np.random.
     import numpy as np
 
     values, levels = array.copy(), np.asarray(numbers, array.dtype)
-    exact = rng.random(values.shape) < SHARE_EXACT
-    exact.flat[rng.integers(values.size)] = True
-    values[exact] = levels[abs(values[exact][:, None] - levels).argmin(-1)]
+    if numbers:
+        exact = rng.random(values.shape) < SHARE_EXACT
+        exact.flat[rng.integers(values.size)] = True
+        values[exact] = levels[abs(values[exact][:, None] - levels).argmin(-1)]
     for axis in range(values.ndim):
         lines = np.moveaxis(values, axis, -1)
         for _ in range(TIED_LINES):
@@ -251,8 +251,8 @@ def uniform(spec: str, low: float, high: float) -> Sampler:
     def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(low, high, shape).astype("float32")
 
-    halves = (i / 2 for i in range(math.ceil(2 * low), math.floor(2 * high) + 1))
-    return Sampler(spec, draw, differentiable=True, exact=(tuple(halves),))
+    quarters = (i / 4 for i in range(math.ceil(4 * low), math.floor(4 * high) + 1))
+    return Sampler(spec, draw, differentiable=True, exact=(tuple(quarters),))
 
 
 def positive(spec: str) -> Sampler:
@@ -279,7 +279,8 @@ def away_from(kinks: float | tuple[float, ...], spec: str, gap: float = 0.05) ->
             entries[turns == i] = piece[turns == i]
         return entries
 
-    return Sampler(spec, draw, differentiable=True, exact=(at,))
+    zero = () if any(abs(kink) < gap for kink in at) else (0.0,)
+    return Sampler(spec, draw, differentiable=True, exact=((*at, *zero),))
 
 
 def signs(spec: str) -> Sampler:

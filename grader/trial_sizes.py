@@ -22,7 +22,8 @@ SAME_SIZES_KIND = "other numbers of the same sizes"
 EXACT_KIND = "a trial with exact zeros and equal entries"
 LARGER_KIND = "a larger case"
 WATCHED_SIZES = (5, 6, 8, 9, 4, 10)
-EXACT_SIZES = (5, 6, 7, 8, 4, 9)  # room for zeros and ties beside other entries
+EXACT_SIZES = {1: (16, 20), 2: (8, 9, 10)}  # by the number of axes: room for zeros and ties beside other entries
+MANY_EXACT_SIZES = (5, 6, 7, 8, 4, 9)
 LARGE_SIZES = (40, 48, 56, 44, 52)
 TWICE, BESIDE = 4, 6
 ONE_INDEX = 2
@@ -102,7 +103,9 @@ def exact_setting(
     specs: tuple[str, ...], index: int, rng: np.random.Generator, allowed: Allowed = MappingProxyType({})
 ) -> Setting:
     """Return the setting of a trial in which arrays hold exact zeros, ties and repeated entries."""
-    return Setting(index, EXACT_KIND, _different(_axes(specs), rng, allowed, EXACT_SIZES))
+    axes = _axes(specs)
+    free = EXACT_SIZES.get(len(axes), MANY_EXACT_SIZES)
+    return Setting(index, EXACT_KIND, _different(axes, rng, allowed, free))
 
 
 def large_setting(specs: tuple[str, ...], index: int, never_holds: str = "") -> Setting:

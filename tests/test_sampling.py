@@ -240,7 +240,8 @@ def exact_values(samplers: dict[str, Sampler], seed: int, **sizes: int) -> list[
     """The arrays of a trial with exact entries, of these samplers."""
     setting = Setting(5, "a test", sizes)
     drawn = {name: sampler.sample(rng(seed), setting) for name, sampler in samplers.items()}
-    return [array.values for array in with_exact_entries(samplers, drawn, rng(100 + seed), setting).values()]
+    numbers = {name: sampler.exact_in(setting) for name, sampler in samplers.items()}
+    return [array.values for array in with_exact_entries(drawn, numbers, rng(100 + seed)).values()]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -270,16 +271,17 @@ def test_arrays_of_one_size_have_some_equal_entries_in_the_same_places() -> None
 @pytest.mark.parametrize(
     ("sampler", "numbers"),
     [
-        (away_from((-1.0, 0.5), "n"), {-1.0, 0.5}),
-        (uniform("n", 0.1, 0.9), {0.5}),
-        (uniform("n", 0.0, 1.0), {0.0, 0.5, 1.0}),
-        (positive("n"), {0.5, 1.0, 1.5, 2.0, 2.5}),
+        (away_from((-1.0, 0.5), "n"), {-1.0, 0.0, 0.5}),
+        (away_from((-1.0, 0.03125), "n"), {-1.0, 0.03125}),
+        (uniform("n", 0.1, 0.9), {0.25, 0.5, 0.75}),
+        (uniform("n", 0.0, 1.0), {0.0, 0.25, 0.5, 0.75, 1.0}),
+        (positive("n"), {0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5}),
     ],
 )
 def test_exact_entries_are_kinks_or_in_the_range_of_the_sampler(sampler: Sampler, numbers: set[float]) -> None:
     setting = Setting(5, "a test", {"n": 200})
     drawn = {"x": sampler.sample(rng(), setting)}
-    values = with_exact_entries({"x": sampler}, drawn, rng(1), setting)["x"].values
+    values = with_exact_entries(drawn, {"x": sampler.exact_in(setting)}, rng(1))["x"].values
     changed = values[values != drawn["x"].values].tolist()
     assert set(changed) - {drawn["x"].values.max()} == numbers, "a tie of the largest beside them"
 
@@ -287,7 +289,7 @@ def test_exact_entries_are_kinks_or_in_the_range_of_the_sampler(sampler: Sampler
 def test_samplers_in_turn_have_their_own_exact_entries_each() -> None:
     sampler = taking_turns(away_from((-1.0, 0.5), "n"), away_from((0.25, 1.5), "n"))
     found = [sampler.exact_in(Setting(index, "a test", {"n": 4})) for index in (0, 1)]
-    assert found == [(-1.0, 0.5), (0.25, 1.5)]
+    assert found == [(-1.0, 0.5, 0.0), (0.25, 1.5, 0.0)]
 
 
 def test_the_same_seed_draws_the_same_values() -> None:

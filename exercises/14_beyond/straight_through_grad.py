@@ -9,7 +9,7 @@ def straight_through_grad(inp, out):
     Forward: `out = inp.sign()`, whose derivative is 0. In its place the gradient of `inp.clamp(-1, 1)` is taken, as if
     that had been the forward pass. The gradient of the loss with respect to `out` is already in `out.g`.
 
-    inp: any shape, no entry at -1, 0 or 1
+    inp: any shape
     out: the shape of inp, and so is out.g
     """
     inp.g = ...

@@ -15,7 +15,7 @@ import torch
 from grader.child.call_arguments import function_of, grouped
 from grader.errors import SpecError
 from grader.exercise import Answer, Declaration, Exercise, InSteps, Routine, is_differentiable, sizes_of, specs_of
-from grader.sampling import HALVES, Array, Dtype, Function, Marker, Sampler, draw, exact_entries, with_exact_entries
+from grader.sampling import HALVES, Array, Dtype, Function, Marker, draw, exact_entries, with_exact_entries
 from grader.shapes import Axes, axes_of, guess_axes
 from grader.trial_sizes import (
     EXACT_KIND,
@@ -169,25 +169,25 @@ def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Genera
 
 
 def exact_trial(declaration: Declaration, setting: Setting, rng: np.random.Generator) -> Trial | None:
-    """Return a trial with exact zeros, ties and repeated entries in as many arrays as the right answer allows.
+    """Return a trial with exact zeros, ties and repeated entries, in as many arrays as the right answer allows.
 
     It must be finite there. Of an exercise it may be a matter of convention; of a routine it may not, so a nudge must
     not change it. `None` where no array can be so.
     """
-    samplers = {name: sampler for name, sampler in declaration.samplers.items() if sampler.exact_in(setting)}
+    named = {name: sampler.exact_in(setting) for name, sampler in declaration.samplers.items()}
+    numbers = {name: exact for name, exact in named.items() if exact}
     has_upstream = isinstance(declaration, Exercise) and declaration.gives_upstream
-    if not (samplers or has_upstream) or (isinstance(declaration, Routine) and declaration.accepts is not None):
+    if not (numbers or has_upstream) or (isinstance(declaration, Routine) and declaration.accepts is not None):
         return None
     for _ in range(EXACT_DRAWS):
         drawn = draw(declaration.samplers, rng, setting)
-        found = _with_exact(declaration, setting, samplers, drawn, rng)
+        found = _with_exact(declaration, setting, numbers, drawn, rng)
         if found is None:
-            chosen: dict[str, Sampler] = {}
-            found = _with_exact(declaration, setting, {}, drawn, rng) if has_upstream else None
-            for name, sampler in samplers.items():
-                more = {**chosen, name: sampler}
-                if (trial := _with_exact(declaration, setting, more, drawn, rng)) is not None:
-                    chosen, found = more, trial
+            chosen: dict[str, tuple[float, ...]] = dict.fromkeys(numbers, ())
+            found = _with_exact(declaration, setting, chosen, drawn, rng)
+            for name, exact in numbers.items():
+                if (trial := _with_exact(declaration, setting, {**chosen, name: exact}, drawn, rng)) is not None:
+                    chosen[name], found = exact, trial
         if found is not None and (isinstance(declaration, Routine) or right_in_single_precision(declaration, found)):
             return found
     return None
@@ -196,16 +196,16 @@ def exact_trial(declaration: Declaration, setting: Setting, rng: np.random.Gener
 def _with_exact(
     declaration: Declaration,
     setting: Setting,
-    samplers: Mapping[str, Sampler],
+    numbers: Mapping[str, tuple[float, ...]],
     drawn: Mapping[str, Any],
     rng: np.random.Generator,
 ) -> Trial | None:
-    """The trial with exact entries in the arrays of these samplers; `None` where the right answer is not defined."""
-    exact = with_exact_entries(samplers, drawn, rng, setting)
+    """The trial with exact entries in these arrays; `None` where the right answer is not defined."""
+    exact = with_exact_entries(drawn, numbers, rng)
     try:
         if isinstance(declaration, Routine):
             trial = _trial_of_routine(declaration, setting, exact)
-            nudged = {name: _beside(value, rng) if name in samplers else value for name, value in exact.items()}
+            nudged = {name: _beside(value, rng) if name in numbers else value for name, value in exact.items()}
             beside = _trial_of_routine(declaration, setting, nudged).expected
             sound = all(scaled_error(array, beside[name]) <= AGREEMENT for name, array in trial.expected.items())  # type: ignore[arg-type]
             return trial if sound else None

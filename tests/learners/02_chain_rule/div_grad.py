@@ -107,3 +107,9 @@ def div_grad(a, b, out):
 # %% wrong: b.g never stored | b.g: missing-answer
 def div_grad(a, b, out):
     a.g = out.g / b
+
+
+# %% wrong: a.g from out / a, where a may be 0 | a.g: not-finite
+def div_grad(a, b, out):
+    a.g = out.g * out / a
+    b.g = -out.g * out / b

@@ -180,3 +180,8 @@ def dout_dx(x):
     z = 3 * y * y
     z.mean().backward()
     return x.grad
+
+
+# %% wrong: 6 x (1 + 2 / x) / n, which has no value where x is 0 | return: not-finite
+def dout_dx(x):
+    return 6 * x * (1 + 2 / x) / x.numel()

@@ -87,3 +87,9 @@ def dz_dy(y):
 # %% wrong: the colon after the def missing | *: syntax-error
 def dz_dy(y)
     return 6 * y
+
+
+# %% wrong: twice z over y, which has no value where y is 0 | return: not-finite
+def dz_dy(y):
+    z = 3 * y**2
+    return 2 * z / y

@@ -106,3 +106,8 @@ def inv_grad(inp, out):
     x = np.array(inp.tolist())
     g = np.array(out.g.tolist())
     inp.g = torch.from_numpy(-g / x**2)
+
+
+# %% wrong: the square of out.g / inp over out.g, which may be 0 | inp.g: not-finite
+def inv_grad(inp, out):
+    inp.g = -((out.g / inp) ** 2) / out.g

@@ -98,3 +98,8 @@ def log_grad(inp, out):
 def log_grad(inp, out):
     # a/b = exp(log a - log b)
     inp.g = (out.g.log() - out).exp()
+
+
+# %% wrong: out over inp out, where out is 0 at 1 | inp.g: not-finite
+def log_grad(inp, out):
+    inp.g = out.g * out / (inp * out)

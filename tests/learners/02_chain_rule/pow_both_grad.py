@@ -110,3 +110,9 @@ def pow_both_grad(a, b, out):
     k = b.mean()
     a.g = out.g * k * a ** (k - 1)
     b.g = out.g * out * a.log()
+
+
+# %% wrong: log a from the logarithm of out over b, where b may be 0 | b.g: not-finite
+def pow_both_grad(a, b, out):
+    a.g = out.g * b * a ** (b - 1)
+    b.g = out.g * out * out.log() / b

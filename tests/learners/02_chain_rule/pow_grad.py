@@ -131,3 +131,14 @@ def pow_grad(inp, out, k):
 def pow_grad(inp, out, k):
     out.g *= k * inp ** (k - 1)
     inp.g = out.g
+
+
+# %% wrong: k out / inp, which has no value where inp is 0 | inp.g: not-finite
+def pow_grad(inp, out, k):
+    inp.g = k * out / inp * out.g
+
+
+# %% wrong: through logarithms, so that 0 has none | inp.g: not-finite
+def pow_grad(inp, out, k):
+    size = (inp.abs().log() * (k - 1)).exp()
+    inp.g = out.g * k * size * (inp / inp.abs()) ** (k - 1)

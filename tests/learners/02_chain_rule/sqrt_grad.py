@@ -94,3 +94,8 @@ def sqrt_grad(inp, out):
 def sqrt_grad(inp, out):
     out.g /= 2 * out
     inp.g = out.g
+
+
+# %% wrong: divided by out.g, which may be 0 | inp.g: not-finite
+def sqrt_grad(inp, out):
+    inp.g = out.g * out.g / (2 * out * out.g)

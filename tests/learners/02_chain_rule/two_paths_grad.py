@@ -127,3 +127,8 @@ def two_paths_grad(inp, out):
 # %% wrong: sine in place of the cosine | inp.g: wrong-local
 def two_paths_grad(inp, out):
     inp.g = (inp.sin() + inp * inp.sin() + 2 * inp) * out.g
+
+
+# %% wrong: out / inp, which has no value where inp is 0 | inp.g: not-finite
+def two_paths_grad(inp, out):
+    inp.g = out.g * (out / inp + inp * (1 + inp.cos()))

@@ -131,3 +131,13 @@ def weight_grad(x, w, b, df):
 # %% wrong: an axis too many, for a batch | return: wrong-shape
 def weight_grad(x, w, b, df):
     return x[None, :, None] * df[None, None, :]
+
+
+# %% wrong: rows of which x is equal share a gradient | return: wrong-local
+import torch
+
+
+def weight_grad(x, w, b, df):
+    values, which = x.unique(return_inverse=True)
+    counts = torch.bincount(which)
+    return torch.outer(x / counts[which], df)

@@ -1065,3 +1065,17 @@ def lin_grad(inp, out, w, b):
 
 
 print(undefined)
+
+
+# %% wrong: no gradient for an input that is 0, as if it were not there | inp.g: wrong-local
+def lin_grad(inp, out, w, b):
+    inp.g = (out.g @ w.t()) * (inp != 0)
+    w.g = inp.t() @ out.g
+    b.g = out.g.sum(0)
+
+
+# %% wrong: weights that are 0 are left as they are, as in a pruned layer | w.g: wrong-local
+def lin_grad(inp, out, w, b):
+    inp.g = out.g @ w.t()
+    w.g = inp.t() @ out.g * (w != 0)
+    b.g = out.g.sum(0)

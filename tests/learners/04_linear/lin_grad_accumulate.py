@@ -216,3 +216,13 @@ def lin_grad_accumulate(inp, out, w, b):
     if hasattr(w, "g"):
         w.g = w.g + inp.t() @ out.g
     b.g = getattr(b, "g", 0) + out.g.sum(0)
+
+
+# %% wrong: added only where the input is not 0 | inp.g: wrong-local
+import torch
+
+
+def lin_grad_accumulate(inp, out, w, b):
+    new = {inp: (out.g @ w.t()) * (inp != 0), w: inp.t() @ out.g, b: out.g.sum(0)}
+    for tensor, g in new.items():
+        tensor.g = g + getattr(tensor, "g", torch.zeros_like(g))

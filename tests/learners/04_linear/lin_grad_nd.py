@@ -229,3 +229,11 @@ def lin_grad_nd(inp, out, w, b):
     inp.g = g @ w.t()
     w.g = x.t() @ g
     b.g = g.sum(0)
+
+
+# %% wrong: equal entries of the upstream gradient are counted once | b.g: wrong-local
+def lin_grad_nd(inp, out, w, b):
+    rows = out.g.reshape(-1, out.g.shape[-1])
+    inp.g = out.g @ w.t()
+    w.g = inp.reshape(-1, inp.shape[-1]).t() @ rows
+    b.g = b.new_tensor([sum(set(column)) for column in rows.t().tolist()])

@@ -154,3 +154,9 @@ def clamp_grad(inp, out, lo, hi):
 # %% wrong: Python's and between two tensors | inp.g: error
 def clamp_grad(inp, out, lo, hi):
     inp.g = (inp > lo and inp < hi) * out.g
+
+
+# %% wrong: the gradient twice at a bound that is met exactly | inp.g: wrong-local
+def clamp_grad(inp, out, lo, hi):
+    inside = (inp > lo) & (inp < hi)
+    inp.g = out.g * (inside.float() + 2 * (inp == lo) + 2 * (inp == hi))

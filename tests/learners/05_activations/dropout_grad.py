@@ -163,3 +163,11 @@ import torch
 def dropout_grad(inp, out, mask, p):
     again = (torch.rand_like(inp) > p).float()
     inp.g = out.g * again / (1 - p)
+
+
+# %% wrong: where inp is 0 nothing was dropped | inp.g: wrong-local
+import torch
+
+
+def dropout_grad(inp, out, mask, p):
+    inp.g = torch.where(inp == 0, out.g, out / inp * out.g)

@@ -253,3 +253,12 @@ def gelu_grad(inp, out):
     k = math.sqrt(2 / math.pi)
     t = (k * (inp + 0.044715 * inp ** 3)).tanh()
     inp.g = out.g * (0.5 * (1 + t) + 0.5 * inp * (1 - t ** 2) * k * (1 + 3 * 0.044715 * inp ** 2))
+
+
+# %% wrong: Phi as out / inp, which has no value where inp is 0 | inp.g: not-finite
+import math
+
+
+def gelu_grad(inp, out):
+    bell = (-(inp**2) / 2).exp() / math.sqrt(2 * math.pi)
+    inp.g = out.g * (out / inp + inp * bell)

@@ -132,3 +132,13 @@ import torch
 
 def leaky_relu_grad(inp, out, slope):
     inp.g = torch.where(inp > 0, out.g, slope * slope * out.g)
+
+
+# %% wrong: neither mask is open at 0 | inp.g: wrong-local
+def leaky_relu_grad(inp, out, slope):
+    inp.g = out.g * ((inp > 0) + slope * (inp < 0))
+
+
+# %% wrong: both masks are open at 0 | inp.g: wrong-local
+def leaky_relu_grad(inp, out, slope):
+    inp.g = out.g * ((inp >= 0) + slope * (inp <= 0))

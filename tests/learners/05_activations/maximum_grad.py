@@ -115,3 +115,20 @@ def maximum_grad(a, b, out):
     b.g = g * (b >= a)
     g[b >= a] = 0
     a.g = g
+
+
+# %% wrong: all of the gradient to both where they are equal | b.g: wrong-local
+def maximum_grad(a, b, out):
+    a.g = out.g * (a >= b)
+    b.g = out.g * (b >= a)
+
+
+# %% wrong: none of the gradient to either where they are equal | b.g: wrong-local
+def maximum_grad(a, b, out):
+    a.g = out.g * (a > b)
+    b.g = out.g * (b > a)
+
+
+# %% wrong: both equal out where they are equal | b.g: wrong-local
+def maximum_grad(a, b, out):
+    a.g, b.g = ((x == out) * out.g for x in (a, b))

@@ -312,3 +312,22 @@ def relu_grad(inp, out):
     used = mask if mask is not None and mask.shape == inp.shape else inp > 0
     mask = inp > 0
     inp.g = used * out.g
+
+
+# %% wrong: a slope of -3 at exactly 0 | inp.g: wrong-local
+import torch
+
+
+def relu_grad(inp, out):
+    slope = torch.where(inp == 0, torch.tensor(-3.0), (inp > 0).float())
+    inp.g = out.g * slope
+
+
+# %% wrong: the sign of inp from inp / abs(inp), where inp may be 0 | inp.g: not-finite
+def relu_grad(inp, out):
+    inp.g = out.g * (1 + inp / inp.abs()) / 2
+
+
+# %% wrong: a mask of which upstream entries are there | inp.g: not-finite
+def relu_grad(inp, out):
+    inp.g = (inp > 0) * out.g.abs() * (out.g / out.g.abs())

@@ -140,3 +140,8 @@ def shifted_relu_grad(inp, out):
 # %% wrong: out.g multiplied in place | inp.g: mutated-input
 def shifted_relu_grad(inp, out):
     inp.g = out.g.mul_(inp > 0)
+
+
+# %% wrong: twice the gradient exactly on the kink, where both masks are open | inp.g: wrong-local
+def shifted_relu_grad(inp, out):
+    inp.g = out.g * ((inp > 0).float() + 2 * (inp == 0))

@@ -157,3 +157,9 @@ def silu_grad(inp, out):
 def silu_grad(inp, out):
     s = inp.sigmoid()
     inp.g = out.g * (s + inp * s)
+
+
+# %% wrong: the gate as out / inp, a slope of 0 put where that has no value | inp.g: wrong-local
+def silu_grad(inp, out):
+    gate = (out / inp).nan_to_num(0)
+    inp.g = out.g * (gate + out * (1 - gate))

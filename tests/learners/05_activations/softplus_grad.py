@@ -93,3 +93,8 @@ def softplus_grad(inp, out):
 # %% wrong: sigmoid twice | inp.g: extra-factor or wrong-local
 def softplus_grad(inp, out):
     inp.g = out.g * inp.sigmoid() ** 2
+
+
+# %% wrong: sigmoid from tanh by a quotient with inp | inp.g: not-finite
+def softplus_grad(inp, out):
+    inp.g = out.g * (inp + inp * (inp / 2).tanh()) / (2 * inp)

@@ -173,3 +173,8 @@ def tanh_grad(inp, out):
 # %% wrong: upstream gradient's own tanh, squared and subtracted | inp.g: unknown
 def tanh_grad(inp, out):
     inp.g = out.g - out.g.tanh() ** 2
+
+
+# %% wrong: 1 / cosh as tanh / sinh, which has no value where inp is 0 | inp.g: not-finite
+def tanh_grad(inp, out):
+    inp.g = out.g * (out / inp.sinh()) ** 2

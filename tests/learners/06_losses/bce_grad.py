@@ -93,3 +93,14 @@ def bce_grad(inp, targ):
 # %% wrong: twice the gradient | inp.g: wrong-factor or extra-factor
 def bce_grad(inp, targ):
     inp.g = 2 * (inp - targ) / (inp * (1 - inp)) / len(inp)
+
+
+# %% wrong: through the logarithm of targ, which may be 0 | inp.g: not-finite
+def bce_grad(inp, targ):
+    inp.g = ((1 - targ) / (1 - inp) - (targ.log() - inp.log()).exp() * targ / targ) / len(inp)
+
+
+# %% wrong: nothing where the prediction is the target, and a quotient with the error | inp.g: not-finite
+def bce_grad(inp, targ):
+    error = inp - targ
+    inp.g = error**2 / error / (inp * (1 - inp)) / len(inp)

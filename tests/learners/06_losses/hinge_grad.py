@@ -141,3 +141,14 @@ def hinge_grad(inp, targ):
 def hinge_grad(inp, targ):
     active = (targ * inp < 1).float()
     inp.g = -targ * active / active.sum()
+
+
+# %% wrong: where the margin is exactly 1 the gradient comes twice | inp.g: wrong-local
+def hinge_grad(inp, targ):
+    margin = targ * inp
+    inp.g = -targ * ((margin < 1).float() + 2 * (margin == 1)) / len(inp)
+
+
+# %% wrong: nothing for a score of 0, where sign is no class | inp.g: wrong-local
+def hinge_grad(inp, targ):
+    inp.g = -targ * (targ * inp < 1) * inp.sign().abs() / len(inp)

@@ -141,3 +141,8 @@ def l2_penalty_grad(w, lam):
 def l2_penalty_grad(w, lam):
     w.g = 2 * lam * w
     w -= 0.1 * w.g
+
+
+# %% wrong: twice the square over w, which may be 0 | w.g: not-finite
+def l2_penalty_grad(w, lam):
+    w.g = 2 * lam * w**2 / w

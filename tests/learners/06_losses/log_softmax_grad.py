@@ -179,3 +179,12 @@ def log_softmax_grad(inp, out):
 # %% wrong: keepdim missing | inp.g: error
 def log_softmax_grad(inp, out):
     inp.g = out.g - out.exp() * out.g.sum(dim=1)
+
+
+# %% wrong: the upstream gradient of a row added up without equal ones | inp.g: wrong-local
+import torch
+
+
+def log_softmax_grad(inp, out):
+    total = torch.tensor([[sum(set(row))] for row in out.g.tolist()])
+    inp.g = out.g - out.exp() * total

@@ -142,3 +142,15 @@ def logsumexp_grad(inp, out):
 # %% wrong: summed over the classes | inp.g: wrong-shape or missing-local
 def logsumexp_grad(inp, out):
     inp.g = out.g * inp.softmax(-1).sum(-1)
+
+
+# %% wrong: shares from the scores by name, equal ones as one | inp.g: wrong-local
+import torch
+
+
+def logsumexp_grad(inp, out):
+    inp.g = torch.zeros_like(inp)
+    for row, top, g, up in zip(inp.tolist(), out.tolist(), inp.g, out.g.tolist()):
+        share = {score: torch.tensor(score - top).exp() * up for score in row}
+        for score, value in share.items():
+            g[row.index(score)] = value

@@ -153,3 +153,9 @@ def mse_grad_nd(inp, targ):
 # %% wrong: averaged over the outputs | inp.g: wrong-shape or summed-wrong-axis
 def mse_grad_nd(inp, targ):
     inp.g = 2 * (inp - targ).mean(-1) / len(inp)
+
+
+# %% wrong: the loss over the error, where the prediction may be right | inp.g: not-finite
+def mse_grad_nd(inp, targ):
+    error = inp - targ
+    inp.g = 2 * error**2 / error / inp.numel()

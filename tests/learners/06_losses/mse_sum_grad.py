@@ -99,3 +99,8 @@ def mse_sum_grad(inp, targ):
 # %% wrong: summed over the outputs | inp.g: wrong-shape or summed-wrong-axis or extra-batch-sum
 def mse_sum_grad(inp, targ):
     inp.g = (2 * (inp - targ)).sum(dim=1)
+
+
+# %% wrong: twice the square over the error | inp.g: not-finite
+def mse_sum_grad(inp, targ):
+    inp.g = 2 * (inp - targ) ** 2 / (inp - targ)

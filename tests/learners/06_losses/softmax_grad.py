@@ -285,3 +285,8 @@ def softmax_grad(inp, out):
 # %% wrong: keepdim missing | inp.g: error
 def softmax_grad(inp, out):
     inp.g = out * (out.g - (out.g * out).sum(-1))
+
+
+# %% wrong: nothing where the score is 0, as if that were padding | inp.g: wrong-local
+def softmax_grad(inp, out):
+    inp.g = out * (out.g - (out.g * out).sum(-1, keepdim=True)) * (inp != 0)

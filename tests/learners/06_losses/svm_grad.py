@@ -127,3 +127,20 @@ def svm_grad(inp, targ):
 def svm_grad(inp, targ):
     m = (inp - inp.gather(1, targ[:, None]) + 1 > 0).float().scatter(1, targ[:, None], 0.0)
     inp.g = m.scatter(1, targ[:, None], -m[0].sum().expand(len(inp), 1)) / len(inp)
+
+
+# %% wrong: the right class found by its score | inp.g: wrong-local
+def svm_grad(inp, targ):
+    right = inp.gather(1, targ.unsqueeze(1))
+    hot = (inp == right).float()
+    open_ = (inp - right + 1 > 0).float() * (1 - hot)
+    inp.g = (open_ - hot * open_.sum(1, keepdim=True)) / len(inp)
+
+
+# %% wrong: equal scores are no competition | inp.g: wrong-local
+def svm_grad(inp, targ):
+    rows = range(len(targ))
+    gap = inp - inp[rows, targ].unsqueeze(1)
+    open_ = ((gap + 1 > 0) & (gap != 0)).float()
+    open_[rows, targ] = -open_.sum(1)
+    inp.g = open_ / len(inp)

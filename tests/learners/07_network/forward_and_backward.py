@@ -849,3 +849,16 @@ def forward_and_backward(inp, targ, w1, b1, w2, b2):
     for t, copy in zip((inp, w1, b1, w2, b2), ts):
         t.g = copy.grad
     return loss.detach()
+
+
+# %% wrong: entries of inp that are 0 get no gradient | inp.g: wrong-local
+def forward_and_backward(inp, targ, w1, b1, w2, b2):
+    hidden = (inp @ w1 + b1).clamp_min(0)
+    out = hidden @ w2 + b2
+    error = out.squeeze(-1) - targ
+    out_g = (2 * error / len(inp)).unsqueeze(-1)
+    b2.g, w2.g = out_g.sum(0), hidden.t() @ out_g
+    pre_g = out_g @ w2.t() * (hidden > 0)
+    b1.g, w1.g = pre_g.sum(0), inp.t() @ pre_g
+    inp.g = pre_g @ w1.t() * (inp != 0)
+    return error.pow(2).mean()

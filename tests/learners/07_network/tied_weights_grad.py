@@ -285,3 +285,11 @@ def tied_weights_grad(inp, out, w):
     l_g = (out.g @ w) * (1 - h**2)
     inp.g = l_g @ w.t()
     w.g = inp.t() @ l_g + h.t() @ out.g
+
+
+# %% wrong: weights that are 0 are not connected | w.g: wrong-local
+def tied_weights_grad(inp, out, w):
+    hidden = (inp @ w).tanh()
+    pre_g = out.g @ w * (1 - hidden**2)
+    inp.g = pre_g @ w.t()
+    w.g = (inp.t() @ pre_g + out.g.t() @ hidden) * (w != 0)

@@ -243,3 +243,14 @@ import torch
 def index_grad(inp, out, idx):
     inp.g = torch.zeros_like(inp)
     inp.g[: len(idx)] += out.g
+
+
+# %% wrong: rows looked up by their values, equal ones as one | inp.g: wrong-local
+import torch
+
+
+def index_grad(inp, out, idx):
+    inp.g = torch.zeros_like(inp)
+    for row, g in zip(out, out.g):
+        place = next(i for i, line in enumerate(inp) if (line == row).any())
+        inp.g[place] += g

@@ -153,3 +153,22 @@ def max_grad(inp, out, dim):
 # %% wrong: the mask itself, as booleans | inp.g: wrong-dtype
 def max_grad(inp, out, dim):
     inp.g = inp == out.unsqueeze(dim)
+
+
+# %% wrong: none of the gradient where the largest entry is there twice | inp.g: wrong-local
+def max_grad(inp, out, dim):
+    top = (inp == out.unsqueeze(dim)).float()
+    alone = top.sum(dim, keepdim=True) == 1
+    inp.g = top * alone * out.g.unsqueeze(dim)
+
+
+# %% wrong: the largest entry found in all of inp by its value | inp.g: wrong-local
+def max_grad(inp, out, dim):
+    top = inp.amax(dim, keepdim=True)
+    inp.g = (inp - top == 0) * out.g.unsqueeze(dim)
+
+
+# %% wrong: the last of several largest entries as far as a sort tells, and the first as well | inp.g: wrong-local
+def max_grad(inp, out, dim):
+    second = inp.sort(dim).values.narrow(dim, -2 % inp.shape[dim], 1) if inp.shape[dim] > 1 else inp - 1
+    inp.g = (inp > second) * out.g.unsqueeze(dim)

@@ -142,3 +142,12 @@ def mean_grad(inp, out, dim, keepdim):
 # %% wrong: axis not put back | inp.g: error
 def mean_grad(inp, out, dim, keepdim):
     inp.g = inp * 0 + out.g / inp.shape[dim]
+
+
+# %% wrong: the mean of the entries that are there | inp.g: wrong-local
+def mean_grad(inp, out, dim, keepdim):
+    dims = [dim] if isinstance(dim, int) else list(dim)
+    g = out.g
+    for axis in sorted(axis % inp.dim() for axis in dims):
+        g = g if keepdim else g.unsqueeze(axis)
+    inp.g = g.expand(inp.shape) / (inp != 0).sum(dims, keepdim=True).clamp_min(1)

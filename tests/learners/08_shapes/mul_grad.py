@@ -207,3 +207,18 @@ def mul_grad(a, b, out):
     a.g = (out.g.clone() * b).sum_to_size(a.shape)
     out.g *= a
     b.g = out.g.sum_to_size(b.shape)
+
+
+# %% wrong: the other factor as out over one's own, which may be 0 | a.g, b.g: not-finite
+def _summed(g, like):
+    while g.dim() > like.dim():
+        g = g.sum(0)
+    for axis in range(like.dim()):
+        if like.shape[axis] == 1:
+            g = g.sum(axis, keepdim=True)
+    return g
+
+
+def mul_grad(a, b, out):
+    a.g = _summed(out.g * (out / a), a)
+    b.g = _summed(out.g * (out / b), b)

@@ -200,3 +200,13 @@ import torch
 def sum_grad(inp, out, dim, keepdim):
     g = out.g.squeeze(dim) if keepdim else out.g
     inp.g = torch.stack([g] * inp.shape[dim])
+
+
+# %% wrong: nothing for an addend that is 0 | inp.g: wrong-local
+def sum_grad(inp, out, dim, keepdim):
+    g = out.g if keepdim else out.g.unsqueeze(dim) if isinstance(dim, int) else None
+    if g is None:
+        g = out.g
+        for axis in sorted(axis % inp.dim() for axis in dim):
+            g = g.unsqueeze(axis)
+    inp.g = g.expand(inp.shape) * (inp != 0)

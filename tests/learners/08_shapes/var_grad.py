@@ -183,3 +183,16 @@ def var_grad(inp, out, dim, unbiased):
 def var_grad(inp, out, dim, unbiased):
     n = inp.shape[dim] - int(unbiased)
     inp.g = 2 * (inp - inp.mean(dim, keepdim=True)) / n * out.g
+
+
+# %% wrong: the variance over the deviation, where an entry may be the mean | inp.g: wrong-local or not-finite
+def var_grad(inp, out, dim, unbiased):
+    dims = [dim] if isinstance(dim, int) else list(dim)
+    n = 1
+    for axis in dims:
+        n *= inp.shape[axis]
+    off = inp - inp.mean(dims, keepdim=True)
+    g = out.g
+    for axis in sorted(axis % inp.dim() for axis in dims):
+        g = g.unsqueeze(axis)
+    inp.g = 2 * off**2 / off / (n - unbiased) * g

@@ -111,3 +111,15 @@ def where_grad(mask, a, b, out):
     b.g = out.g * (1 - mask)
     out.g[mask == 0] = 0
     a.g = out.g
+
+
+# %% wrong: the mask from which of the two out is, where both are equal | a.g, b.g: wrong-local
+def where_grad(mask, a, b, out):
+    a.g = out.g * (out == a)
+    b.g = out.g * (out == b)
+
+
+# %% wrong: the mask from which of the two out is, with the rest for b | a.g, b.g: wrong-local
+def where_grad(mask, a, b, out):
+    a.g = out.g * (out == a)
+    b.g = out.g - a.g

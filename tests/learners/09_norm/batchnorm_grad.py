@@ -350,3 +350,13 @@ def batchnorm_grad(inp, gamma, beta, out):
     inp.g = inv * (d - d.mean(0) - hat * (d * hat).mean(0))
     gamma.g = (out.g * hat).sum(0)
     beta.g = out.g.sum(0)
+
+
+# %% wrong: hat from out, where gamma may be 0 | inp.g, gamma.g: not-finite
+def batchnorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(0, unbiased=False) + 1e-5) ** -0.5
+    hat = (out - beta) / gamma
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(0) - hat * (hat_g * hat).mean(0))
+    gamma.g = (out.g * hat).sum(0)
+    beta.g = out.g.sum(0)

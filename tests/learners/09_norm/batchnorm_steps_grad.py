@@ -300,3 +300,15 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     centred.g = hat.g + 2 * centred * var.g / len(inp)
     mean.g = -centred.g.sum(0)
     inp.g = centred.g + mean.g / len(inp)
+
+
+# %% wrong: centred over centred, where an entry may be the mean | gamma.g: not-finite
+def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
+    hat.g = out.g * gamma
+    gamma.g = (out.g * centred**2 / centred * inv).sum(0)
+    beta.g = out.g.sum(0)
+    inv.g = (hat.g * centred).sum(0)
+    var.g = inv.g * -0.5 * inv**3
+    centred.g = hat.g * inv + var.g * 2 * centred / len(inp)
+    mean.g = -centred.g.sum(0)
+    inp.g = centred.g + mean.g / len(inp)

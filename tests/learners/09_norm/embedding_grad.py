@@ -183,3 +183,12 @@ def embedding_grad(idx, w, out):
 # %% wrong: idx transposed | w.g: reshape-for-transpose or transposed or wrong-operand or unknown
 def embedding_grad(idx, w, out):
     w.g = w.new_zeros(w.shape).index_add(0, idx.t().flatten(), out.g.flatten(0, 1))
+
+
+# %% wrong: a row of zeros is taken for padding | w.g: wrong-local
+import torch
+
+
+def embedding_grad(idx, w, out):
+    w.g = torch.zeros_like(w).index_add(0, idx.flatten(), out.g.flatten(0, 1))
+    w.g[(w == 0).all(1)] = 0

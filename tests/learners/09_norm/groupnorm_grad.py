@@ -263,3 +263,15 @@ def groupnorm_grad(inp, gamma, beta, out, groups):
     hat = hat.reshape(bs, c, l)
     gamma.g = (out.g * hat).sum((0, 2))
     beta.g = out.g.sum((0, 2))
+
+
+# %% wrong: hat from out, where gamma may be 0 | gamma.g: not-finite
+def groupnorm_grad(inp, gamma, beta, out, groups):
+    x = inp.reshape(len(inp), groups, -1)
+    inv = (x.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
+    hat = (x - x.mean(-1, keepdim=True)) * inv
+    hat_g = (out.g * gamma.unsqueeze(-1)).reshape(x.shape)
+    back = inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+    inp.g = back.reshape(inp.shape)
+    gamma.g = (out.g * (out - beta.unsqueeze(-1)) / gamma.unsqueeze(-1)).sum((0, 2))
+    beta.g = out.g.sum((0, 2))

@@ -249,3 +249,13 @@ def layernorm_grad(inp, gamma, beta, out):
     inp.g = (direct - by_mean - by_width) * inv
     gamma.g = (out.g * hat).sum((0, 1))
     beta.g = out.g.sum((0, 1))
+
+
+# %% wrong: hat from out, where gamma may be 0 | inp.g, gamma.g: not-finite
+def layernorm_grad(inp, gamma, beta, out):
+    inv = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5) ** -0.5
+    hat = (out - beta) / gamma
+    hat_g = out.g * gamma
+    inp.g = inv * (hat_g - hat_g.mean(-1, keepdim=True) - hat * (hat_g * hat).mean(-1, keepdim=True))
+    gamma.g = (out.g * hat).sum((0, 1))
+    beta.g = out.g.sum((0, 1))

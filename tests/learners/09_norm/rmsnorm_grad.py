@@ -182,3 +182,12 @@ def rmsnorm_grad(inp, gamma, out):
     hat_g = out.g * gamma
     inp.g = (hat_g - hat * (hat_g * hat).mean(-1, keepdim=True)) / rms
     gamma.g = (out.g * hat).sum(0)
+
+
+# %% wrong: the width from inp / out, where both may be 0 | inp.g, gamma.g: not-finite
+def rmsnorm_grad(inp, gamma, out):
+    rms = gamma * inp / out
+    hat = inp / rms
+    hat_g = out.g * gamma
+    inp.g = (hat_g - hat * (hat_g * hat).mean(-1, keepdim=True)) / rms
+    gamma.g = (out.g * hat).sum(0)

@@ -192,3 +192,10 @@ def standardize_grad(inp, out):
 def standardize_grad(inp, out):
     width = (inp.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
     inp.g = (out.g - out.g.mean(-1, keepdim=True) - out * (out.g * out).mean(-1, keepdim=True)) * width
+
+
+# %% wrong: no eps, where a row may be the same number everywhere | inp.g: not-finite or wrong-local
+def standardize_grad(inp, out):
+    width = inp.var(-1, unbiased=False, keepdim=True).sqrt()
+    width = width * (1 + 0.5e-5 / width**2)
+    inp.g = (out.g - out.g.mean(-1, keepdim=True) - out * (out.g * out).mean(-1, keepdim=True)) / width

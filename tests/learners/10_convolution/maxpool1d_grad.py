@@ -182,3 +182,16 @@ def maxpool1d_grad(inp, out, size, step):
     winners = inp.unfold(-1, size, step).argmax(-1)
     places = winners + step * torch.arange(out.shape[-1])
     inp.g = torch.zeros_like(inp).scatter_add(-1, places, out.g) / size
+
+
+# %% wrong: none of the gradient where a window has its largest entry twice | inp.g: wrong-local
+import torch
+
+
+def maxpool1d_grad(inp, out, size, step):
+    inp.g = torch.zeros_like(inp)
+    for i in range(out.shape[-1]):
+        window = inp[..., i * step : i * step + size]
+        top = (window == out[..., i, None]).float()
+        alone = top.sum(-1, keepdim=True) == 1
+        inp.g[..., i * step : i * step + size] += top * alone * out.g[..., i, None]

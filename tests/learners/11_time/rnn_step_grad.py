@@ -232,3 +232,11 @@ def rnn_step_grad(x, h, wx, wh, b, out):
     wx.g = x.t() @ s
     wh.g = h.t() @ s
     b.g = s.sum(0)
+
+
+# %% wrong: no gradient for states that are 0, as if none were there yet | h.g: wrong-local
+def rnn_step_grad(x, h, wx, wh, b, out):
+    pre_g = out.g * (1 - out**2)
+    x.g, wx.g = pre_g @ wx.t(), x.t() @ pre_g
+    h.g, wh.g = pre_g @ wh.t() * (h != 0), h.t() @ pre_g
+    b.g = pre_g.sum(0)

@@ -251,3 +251,14 @@ def attention_grad(q, k, v, out):
     scores_g = scores_g / v.shape[-1] ** 0.5
     q.g = scores_g @ k
     k.g = scores_g.mT @ q
+
+
+# %% wrong: entries of the queries that are 0 get none | q.g: wrong-local
+def attention_grad(q, k, v, out):
+    root = q.shape[-1] ** 0.5
+    weights = (q @ k.mT / root).softmax(-1)
+    v.g = weights.mT @ out.g
+    weights_g = out.g @ v.mT
+    scores_g = weights * (weights_g - (weights_g * weights).sum(-1, keepdim=True)) / root
+    q.g = scores_g @ k * (q != 0)
+    k.g = scores_g.mT @ q

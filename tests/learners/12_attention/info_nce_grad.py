@@ -198,3 +198,15 @@ def info_nce_grad(a, b, temperature):
     scores_g = (scores.softmax(-1) - torch.eye(len(a))) / len(a)
     a.g = scores_g @ b / temperature**2
     b.g = scores_g.t() @ a / temperature**2
+
+
+# %% wrong: the partner of a row found by its score | a.g: wrong-local
+import torch
+
+
+def info_nce_grad(a, b, temperature):
+    scores = a @ b.t() / temperature
+    hot = (scores == scores.diagonal().unsqueeze(-1)).float()
+    scores_g = (scores.softmax(-1) - hot) / len(a)
+    a.g = scores_g @ b / temperature
+    b.g = (scores.softmax(-1) - torch.eye(len(a))).t() @ a / temperature / len(a)

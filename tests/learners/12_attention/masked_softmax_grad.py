@@ -132,3 +132,8 @@ def masked_softmax_grad(scores, out, mask):
 # %% wrong: minus infinity in the answer | scores.g: not-finite
 def masked_softmax_grad(scores, out, mask):
     scores.g = (out * (out.g - (out.g * out).sum(-1, keepdim=True))).masked_fill(~mask, float('-inf'))
+
+
+# %% wrong: scores that are 0 are taken for masked ones | scores.g: wrong-local
+def masked_softmax_grad(scores, out, mask):
+    scores.g = out * (out.g - (out.g * out).sum(-1, keepdim=True)) * (scores != 0)

@@ -232,3 +232,15 @@ def rope_grad(inp, out):
     inp.g = torch.cat(
         (first_g / angle.cos() + second_g * angle.sin(), second_g / angle.cos() - first_g * angle.sin()), -1
     )
+
+
+# %% wrong: the angle from the input, which has none at 0 | inp.g: wrong-local or not-finite
+def rope_grad(inp, out):
+    c = inp.shape[-1] // 2
+    x, y, u, v = inp[..., :c], inp[..., c:], out[..., :c], out[..., c:]
+    square = x**2 + y**2
+    cos, sin = (x * u + y * v) / square, (x * v - y * u) / square
+    first, second = out.g[..., :c], out.g[..., c:]
+    inp.g = inp.clone()
+    inp.g[..., :c] = first * cos + second * sin
+    inp.g[..., c:] = second * cos - first * sin

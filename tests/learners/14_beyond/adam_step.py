@@ -432,3 +432,11 @@ def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
     vh = v / (1 - beta2**t)
     p = p - lr * mh / (vh**0.5 + eps)
     return p, m, v
+
+
+# %% wrong: no eps, where the second moment and the gradient may both be 0 | return.0: not-finite or missing-local
+def adam_step(p, g, m, v, t, lr, beta1, beta2, eps):
+    new_m = beta1 * m + (1 - beta1) * g
+    new_v = beta2 * v + (1 - beta2) * g**2
+    mean, square = new_m / (1 - beta1**t), new_v / (1 - beta2**t)
+    return p - lr * mean / (square.sqrt() + eps) * (g / g), new_m, new_v

@@ -138,3 +138,20 @@ def mend_linear(inp, w, b, out):
     inp.g = ...
     w.g = ...
     b.g = ...
+
+
+# %% wrong: the slope of relu as out / (inp @ w + b), 0 where inp is | inp.g, w.g, b.g: not-finite
+def mend_linear(inp, w, b, out):
+    pre = inp @ w + b
+    pre_g = out.g * out / pre
+    inp.g = pre_g @ w.t()
+    w.g = inp.t() @ pre_g
+    b.g = pre_g.sum(0)
+
+
+# %% wrong: rows of zeros count as padding | b.g: wrong-local; inp.g: wrong-local
+def mend_linear(inp, w, b, out):
+    pre_g = out.g * (out > 0) * (inp != 0).any(1, keepdim=True)
+    inp.g = pre_g @ w.t()
+    w.g = inp.t() @ pre_g
+    b.g = pre_g.sum(0)
