@@ -15,6 +15,7 @@ from conftest import SEED, Grade, codes, mode_worker, solution, with_policy, wor
 
 from grader.child.protocol import Frame
 from grader.course import Course, CourseExercise
+from grader.diagnosis import search
 from grader.errors import InfrastructureError
 from grader.judging.grading import Grader
 from grader.sandbox.worker import Reply, Worker
@@ -471,3 +472,31 @@ def test_the_learners_parameters_may_have_any_names(course: Course, grade: Grade
     for i, name in enumerate(names):
         source = re.sub(rf"\b{name}\b", f"argument_{i}", source)
     assert set(codes(grade("lin_grad", source)).values()) == {None}
+
+
+FORGETS = "c * f * (1 - f)", "c * f.sigmoid()"
+
+
+def test_an_answer_that_nothing_explains_ends_in_facts_and_costs_nobody_else_anything(
+    course: Course, worker: Worker
+) -> None:
+    """The budget is counted in steps: what was graded before, and how busy the machine is, changes no record."""
+    right = solution(course, "lstm_step_grad").decode()
+    assert FORGETS[0] in right
+    wrong, exercise, budgets = right.replace(*FORGETS).encode(), course.find("lstm_step_grad"), list[search.Budget]()
+
+    class Watched(search.Budget):
+        def __init__(self) -> None:
+            super().__init__()
+            budgets.append(self)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(search, "Budget", Watched)
+        cold = Grader(1)
+        results = [cold.grade(exercise, wrong, worker), cold.grade(exercise, wrong, worker)]
+    assert results[0].record == results[1].record
+    assert results[0].notes == ()
+    assert {answer.name for answer in results[0].answers if answer.status == "passed"} == {"c.g"}
+    assert {answer.code for answer in results[0].answers if answer.name != "c.g"} == {"unknown"}
+    assert budgets[0].left == budgets[1].left
+    assert all(budget.left <= 0 for budget in budgets)

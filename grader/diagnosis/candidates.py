@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from grader.exercise import Answer, Declaration, Exercise, Misconception
+from grader.reference import operations
 from grader.reference.answer_view import End
 from grader.reference.compare import scaled_error
 from grader.reference.edges import Edge, idle_edges, through, used_often, uses_of
@@ -242,11 +243,19 @@ class Problem:
         """
         return self.first.remember(("changes", self.answer.name), self._changes)  # type: ignore[no-any-return]
 
+    def single_edits(self) -> list[Candidate]:
+        """Single edits of the way back, the likeliest first, as many as are looked at in pairs."""
+
+        def single() -> list[Candidate]:
+            every = (one for one in (*self.plain(), *self.rarer()) if one.is_single)
+            back = (one for one in every if one.edits[0].operator.kind in WAY_BACK)
+            return sorted(back, key=lambda one: -COUNTS.get(one.edits[0].operator.name, 0))[:MOST_CHANGES]
+
+        return self.remembered("single edits", single)
+
     def _changes(self) -> tuple[list[Candidate], np.ndarray]:
         right, found = self.end(self.first).right, dict[bytes, tuple[Candidate, np.ndarray]]()
-        every = (one for one in (*self.plain(), *self.rarer()) if one.is_single)
-        single = (one for one in every if one.edits[0].operator.kind in WAY_BACK)
-        for one in sorted(single, key=lambda one: -COUNTS.get(one.edits[0].operator.name, 0))[:MOST_CHANGES]:
+        for one in self.single_edits():
             try:
                 computed = self.compute(one, self.first)
             except IMPOSSIBLE:
@@ -435,7 +444,7 @@ def _edits_at(at: At, operators: Iterable[Operator], spot: Spot | None = None) -
     spot = spot or Spot(at.step.line)
     steps, told = spot.steps(at.trace), {"step": step_name(at.step)}
     if len(at.trace.turns[spot.line]) > 1:
-        told["step"] = step_name(replace(at.step, nth=0))
+        told["step"] = f"`{operations.spelt(at.step)}`"  # of all its numbers
         told["turn"] = TURNS_OF_LOOP[spot.turns] if spot.line == at.step.line else str(spot.line[0])
         if told["turn"] == "carried":
             told["step"] = f"`{at.step.label}`"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -24,14 +24,16 @@ from grader.reference.trial import IMPOSSIBLE, Trial, Vague
 from grader.trial_sizes import EXACT_KIND
 
 from . import factors, facts, rows
-from .candidates import MOST_CHANGES, Candidate, Problem, both, rank
+from .candidates import Candidate, Problem, both, rank
 from .facts import Pair, Wrong, off
 from .mistake import Fact, Mistake
 from .operator import Kind
 
 TINY, ZERO, MOST_ROUNDING, MOST_APART = 1e-9, 1e-5, 0.1, 60
-MOST_STEPS = 160_000  # a few seconds, for all the answers of a function
-OF_A_CANDIDATE = 5  # what one costs besides its steps
+MOST_STEPS = 50_000  # about two seconds, for all the answers of a function; most of the corpus is named within 5,000
+OF_A_CANDIDATE = 8  # what one costs besides its steps: its edits are made, and its numbers compared
+RECORDED = 50  # what it costs besides to record the forward pass anew, with other inputs
+LISTED = LOOKED_AT_AGAIN = 1  # what it costs to list one, and to compare its numbers once more
 LEAST_TOLD = 5  # how many entries must agree about a factor that one of them would have to be asked for
 SHARED = (Kind.OPERAND, Kind.UPSTREAM, Kind.FORWARD, Kind.INPUTS, Kind.RULES)
 
@@ -93,6 +95,7 @@ class Search:
         budget: what may still be tried; once it is spent, facts are all that is said.
         tried: what was computed, and in which trial.
         fitting: what was found to give the learner's numbers.
+        listed: which lists of candidates were paid for.
     """
 
     problem: Problem
@@ -100,6 +103,7 @@ class Search:
     budget: Budget = field(default_factory=Budget)
     tried: set[tuple[Candidate, int]] = field(default_factory=set)
     fitting: list[Candidate] = field(default_factory=list)
+    listed: set[str] = field(default_factory=set)
 
     def mistake(self) -> Mistake:
         """The likeliest mistake that gives the learner's numbers; the facts, where none does."""
@@ -166,17 +170,29 @@ class Search:
 
     def _compute(self, candidate: Candidate, trial: Trial) -> np.ndarray:
         """What a candidate gives in a trial; raises one of `IMPOSSIBLE`, also where the budget is spent."""
-        if (candidate, id(trial)) not in self.tried:  # what is looked at again costs nothing
+        if (candidate, id(trial)) in self.tried:
+            self.budget.allows(LOOKED_AT_AGAIN)
+        else:
             self.tried.add((candidate, id(trial)))
             part = self._steps_in(trial) / self._steps
             if not (candidate.is_of_end or self.budget.allows(int(part * self._cost(candidate)) + OF_A_CANDIDATE)):
                 raise ValueError("nothing more is tried")
         return self.problem.compute(candidate, trial)
 
+    def _listed(self, what: str, candidates: Callable[[], list[Candidate]]) -> list[Candidate]:
+        """List candidates; it costs every file the same, also where another one has listed them before."""
+        if what not in self.listed:
+            if self.budget.is_spent:
+                return []
+            self.listed.add(what)
+            self.budget.allows(LISTED * len(candidates()))
+        return candidates()
+
     def _cost(self, candidate: Candidate) -> int:
         """How many steps a candidate takes in a trial: back from the first one that is wrong, or forwards and back."""
         if any(edit.operator.kind in (Kind.FORWARD, Kind.INPUTS) for edit in candidate.edits):
-            return 2 * self._steps
+            recorded = sum(edit.operator.kind is Kind.INPUTS for edit in candidate.edits)
+            return 2 * self._steps + RECORDED * recorded
         places = [index for edit in candidate.edits for index, _ in edit.at]
         plain = all(edit.operator.kind in (Kind.OPERAND, Kind.UPSTREAM) for edit in candidate.edits)
         return max(places) + 1 if places and plain and not (candidate.skip or candidate.only) else self._steps
@@ -184,8 +200,9 @@ class Search:
     @cached_property
     def _changes(self) -> tuple[list[Candidate], np.ndarray]:
         """What edits of the way back change; it costs every file the same, also where another one has asked before."""
-        cost = MOST_CHANGES * (self._steps + OF_A_CANDIDATE)
-        return self.problem.changes() if self.budget.allows(cost) else ([], np.empty((0, 0)))
+        single = self._listed("single edits", self.problem.single_edits)
+        cost = sum(self._cost(one) + OF_A_CANDIDATE for one in single)
+        return self.problem.changes() if single and self.budget.allows(cost) else ([], np.empty((0, 0)))
 
     @cached_property
     def _steps(self) -> int:
@@ -203,7 +220,7 @@ class Search:
 
     @property
     def _plain(self) -> list[Candidate]:
-        plain = self.problem.plain()
+        plain = self._listed("plain", self.problem.plain)
         return plain if self._has_numbers else [one for one in plain if self._may_leave_nothing(one)]
 
     def _may_leave_nothing(self, candidate: Candidate) -> bool:
@@ -220,7 +237,7 @@ class Search:
 
     @property
     def _rarer(self) -> list[Candidate]:
-        return self.problem.rarer() if self._has_numbers else []
+        return self._listed("rarer", self.problem.rarer) if self._has_numbers else []
 
     @property
     def _end(self) -> Any:
@@ -392,7 +409,9 @@ class Search:
         """A slip on one path only, or two slips at different places."""
         if not self.problem.has_graph or not self.problem.wrt or not self._has_numbers:
             return None
-        found = self._named(self.problem.on_one_path()) or self._named(self._apart())
+        if self.budget.is_spent:
+            return None
+        found = self._named(self._listed("on one path", self.problem.on_one_path)) or self._named(self._apart())
         return found or (None if self.budget.is_spent else self._named(self.problem.pairs()))
 
     def together_with(self, known: Iterable[Candidate]) -> Mistake | None:
@@ -436,7 +455,10 @@ class Search:
     def shareable(self) -> Iterator[Candidate]:
         """Edits of the traced pass that give the learner's numbers, and say no less than what is said of it alone."""
         alone = self._first(self._plain)
-        for one in (*self.problem.plain(), *self.problem.rarer()):
+        lists = {"plain": self.problem.plain, "rarer": self.problem.rarer}
+        for one in itertools.chain.from_iterable(self._listed(what, make) for what, make in lists.items()):
+            if self.budget.is_spent:
+                return
             shared = bool(one.edits) and all(edit.operator.kind in SHARED for edit in one.edits)
             shared = shared and not (one.only or one.skip)
             shared = shared and (alone is None or alone.is_of_end or rank(one) <= rank(alone))

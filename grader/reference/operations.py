@@ -57,6 +57,13 @@ def along(step: Step, axis: int | tuple[int, ...]) -> Step:
 
 def spelt(step: Step) -> str:
     """An operation as a learner spells it: mean, ** 2, clamp lo, hi."""
+    kept = vars(step)  # as `cached_property` does: every edit at a step speaks of it
+    if "spelt" not in kept:
+        kept["spelt"] = _spelt(step)
+    return str(kept["spelt"])
+
+
+def _spelt(step: Step) -> str:
     constants = list(step.constants.values())
     text = step.label
     if constants and step.name not in RESHAPES | REDUCTIONS | ALONG_AN_AXIS:

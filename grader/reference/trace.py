@@ -77,7 +77,7 @@ class Step:
     def key(self) -> str:
         return f"%{self.index}"
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The operation's torch name, such as `mean` or `matmul`."""
         if getattr(self.func, "__name__", "") == "__get__":
