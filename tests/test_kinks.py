@@ -331,3 +331,13 @@ def test_gradients_taken_beside_a_kink_are_right_and_none_is_twice_as_large(seed
         assert right.accepts(beside.expected, BOUND)
         assert right.accepts((beside.expected + expected) / 2, BOUND)
         assert not right.accepts(2 * beside.expected, BOUND)
+
+
+def test_small_slopes_in_a_large_array_are_kinks_too():
+    """Of a thousand zeros some have an upstream gradient that is a ten-thousandth of the largest."""
+    random = torch.Generator().manual_seed(0)
+    x, g = (torch.randn(50, 40, generator=random).double() for _ in range(2))
+    x, g = x.relu(), torch.where(torch.arange(2000).reshape(50, 40) % 7 == 0, 1e-4 * g, g)
+    right, _ = allowed(torch.relu, x, g)
+    assert right.accepts((g * (x >= 0)).numpy(), BOUND)
+    assert not right.accepts((g * (x >= 0) * 1.001).numpy(), BOUND)

@@ -141,7 +141,7 @@ def from_function(function: Any) -> Code:
 
     What `backward` of a Function returns is judged as it is: torch would sum, stretch and cast it without a word.
     """
-    is_class = isinstance(function, type) and issubclass(function, torch.autograd.Function)
+    is_class = is_function(function)
     if not is_class and not callable(function):
         raise TypeError(f"function must be a torch.autograd.Function or a callable; it is {type(function).__name__}")
     name = getattr(function, "__name__", type(function).__name__)
@@ -158,6 +158,11 @@ def from_function(function: Any) -> Code:
         return _run_backward(call, outputs, returned)
 
     return Code(name, run, _upstream_name(function) if is_class else UPSTREAM, runs_forward=True)
+
+
+def is_function(value: Any) -> bool:
+    """It is a custom function, a class with a forward and a backward pass."""
+    return isinstance(value, type) and issubclass(value, torch.autograd.Function)
 
 
 def _run_forward(apply: Callable[..., Any], call: Call) -> tuple[torch.Tensor, ...]:

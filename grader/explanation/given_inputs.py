@@ -10,7 +10,7 @@ import torch
 
 from grader.errors import describe_error
 
-from .code_under_test import check_signature, copied
+from .code_under_test import check_signature, copied, is_function
 from .forward_pass import floating, in_double, joined, outputs_of
 from .own_forward import OwnForward, with_double_parameters
 
@@ -51,6 +51,8 @@ def usable_forward(forward: Callable[..., Any], inputs: Mapping[str, Any]) -> Ow
         ValueError: it cannot be run, gives nan, or another output when it is called again.
     """
     check_signature("forward", forward, named=inputs)
+    if is_function(getattr(forward, "__self__", None)):
+        forward = _by_place(forward)
     once, changed = _run(forward, inputs, "")
     usable = OwnForward(forward, forward, copies=bool(changed))
     double = {name: in_double(value) for name, value in inputs.items()}
@@ -69,6 +71,15 @@ def usable_forward(forward: Callable[..., Any], inputs: Mapping[str, Any]) -> Ow
             "forward gives another output when it is called again: draw what is random outside, as an input"
         )
     return usable
+
+
+def _by_place(apply: Callable[..., Any]) -> Callable[..., Any]:
+    """`apply` of a custom function, called with the inputs by name, which not every torch allows."""
+
+    def forward(**given: Any) -> Any:
+        return apply(*given.values())
+
+    return forward
 
 
 def _of_dtype(name: str, value: torch.Tensor) -> str:

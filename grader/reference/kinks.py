@@ -38,7 +38,8 @@ KINKED = frozenset(
 # What is true of equal entries alone: beside a maximum that is moved no entry equals it.
 EXACT = frozenset(("eq", "ne", "isclose", "equal", "allclose"))
 NUDGE = 1e-5  # in proportion to the largest entry: above what float32 rounds away, so that what it makes equal is a tie
-KINK = 1e-4  # in proportion to the largest entry: what beside a kink is less than this is curvature
+KINK = 1e-4  # in proportion to the largest entry: by so much an entry varies at a kink, and never by curvature
+LEAST = 1e-6  # likewise: by so much an entry varies at any kink, and perhaps by curvature
 SAMPLES = 16
 MOST_NUDGED = 64  # entries that are nudged alone, where no sample has given what they have
 BESIDE_OTHERS = 5  # times
@@ -120,20 +121,17 @@ class AllowedGradient:
         fits = other & np.isfinite(array) & self._is_between(array, other)
         if fits.any() and not (other & ~fits).any():
             fits &= ~self._breaks_what_all_agree_on(array, other)
-        return Comparison(other & ~fits, fits, unjudged, other & ~fits & self._varies())
+        return Comparison(other & ~fits, fits, unjudged, other & ~fits & self._varies(KINK))
 
     @property
     def is_smooth(self) -> bool:
         """The gradients beside the input are that at the input."""
         if not self._samples:
             self._draw(1)
-        if not self.has_kinks() and self._is_like_expected():
+        if self._samples and not self.has_kinks() and not self._varies(KINK).any():
             return True
         self._draw(3)
-        return self._is_like_expected()
-
-    def _is_like_expected(self) -> bool:
-        return bool(self._samples) and not self._varies().any()
+        return bool(self._samples) and not self._varies(LEAST).any()
 
     def _draw(self, count: int) -> None:
         """Draw samples until there are so many."""
@@ -151,10 +149,10 @@ class AllowedGradient:
     def _scale(self) -> float:
         return float(np.abs(np.nan_to_num(self._all())).max(initial=0.0)) or 1.0
 
-    def _varies(self) -> np.ndarray:
-        """Where the samples are not all the same; a mask."""
+    def _varies(self, least: float) -> np.ndarray:
+        """Where the samples are not all the same, by more than `least` of the largest entry; a mask."""
         low, high = self.ends()
-        return np.asarray(np.isfinite(self.expected) & (high - low > KINK * self._scale))
+        return np.asarray(np.isfinite(self.expected) & (high - low > least * self._scale))
 
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """The least and the greatest of the gradients, entry by entry."""
@@ -179,14 +177,14 @@ class AllowedGradient:
         return self._within(array)
 
     def _within(self, array: np.ndarray) -> np.ndarray:
-        (low, high), slack = self.ends(), KINK * self._scale
-        return self._varies() & (array >= low - slack) & (array <= high + slack)
+        (low, high), slack = self.ends(), LEAST * self._scale
+        return self._varies(LEAST) & (array >= low - slack) & (array <= high + slack)
 
     def _breaks_what_all_agree_on(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
         """The entries of a tie whose shares do not add up as they do in every sample; a mask."""
         broken = np.zeros(array.shape, bool)
-        self._draw(min(int(self._varies().sum()), BLOCK) * 3 // 2 + SAMPLES)
-        varies = self._varies()
+        self._draw(min(int(self._varies(KINK).sum()), BLOCK) * 3 // 2 + SAMPLES)
+        varies = self._varies(KINK)
         for axes in _axes(array.ndim):
             sums = self._all().sum(tuple(axis + 1 for axis in axes), keepdims=True)
             agreed = np.ptp(sums, 0) <= KINK * self._scale
@@ -202,7 +200,8 @@ class AllowedGradient:
         known = every[np.isfinite(every).all(1)]
         size = np.ptp(known, 0)
         moves, own = (known[1:] - known[0]) / size, (array[block] - known[0]) / size
-        _, sizes, directions = np.linalg.svd(moves, full_matrices=False)
+        # By torch, for numpy's threads get into each other's way on a busy machine.
+        _, sizes, directions = (part.numpy() for part in torch.linalg.svd(torch.from_numpy(moves), full_matrices=False))
         kept = directions[sizes > SHARE]
         return bool(np.linalg.norm(own - kept.T @ (kept @ own)) > SHARE)
 
