@@ -130,8 +130,9 @@ class ResultsFolder:
 
         Raises:
             ResultsFolderLost: it was moved, or another one is in its place.
+            OSError: that cannot be found out now.
         """
-        with suppress(OSError):
+        with suppress(FileNotFoundError, NotADirectoryError):
             if _identity(self.out) == self.opened:
                 return
         raise ResultsFolderLost(
