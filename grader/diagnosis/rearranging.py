@@ -64,12 +64,21 @@ def _moves_copies(at: At) -> bool:
     return bool((at.back(at.ones) > 1).any())
 
 
+def _sources(at: At) -> torch.Tensor:
+    """Return for each entry of the value which entry of the operand it is, worked out once for a step; shape: (n,)."""
+    kept, key = at.trace.memo, ("sources", at.step.index, at.where)
+    if key not in kept:
+        ones = torch.eye(at.y.numel(), dtype=at.y.dtype)
+        kept[key] = torch.stack([at.back(one.view(at.y.shape)).flatten().argmax() for one in ones])
+    found: torch.Tensor = kept[key]
+    return found
+
+
 def _one_write(name: str, order: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
     """Each entry of the gradient, or each that is not 0, is written to the place it belongs to, over what was there."""
 
     def rule(at: At, zeros: bool) -> torch.Tensor:
-        ones = torch.eye(at.y.numel(), dtype=at.y.dtype)
-        sources = torch.stack([at.back(one.view(at.y.shape)).flatten().argmax() for one in ones])
+        sources = _sources(at)
         written, g = torch.zeros(at.x.numel(), dtype=at.g.dtype).numpy(), at.g.flatten()
         taken = torch.isin(at.y, at.x).flatten()  # the others are zeros that were put around
         kept = order((taken if zeros else taken & (g != 0)).nonzero().flatten())
