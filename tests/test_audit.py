@@ -141,7 +141,7 @@ def test_what_is_no_axis_is_found(root: Path, findings: Check):
 
 
 def test_a_sampler_that_fails_is_found(root: Path, findings: Check):
-    edit(root / SPEC, 'away_from(0.0, "...")', 'away_from(None, "...")')
+    edit(root / SPEC, 'away_from(0.0, "...")', 'type(away_from(0.0, "..."))("...", draw=None, differentiable=True)')
     (finding,) = findings()
     assert finding.file == SPEC
     assert finding.says.startswith("relu_grad: its declaration fails (TypeError: ")
