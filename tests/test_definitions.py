@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
-from grader.source.definitions import definitions
+from grader.source.definitions import definitions, dumped, is_placeholder
+from grader.source.text import Source
 
 FOUND = {
     "a function": "def lin_grad(): pass",
@@ -67,3 +70,13 @@ def test_definitions_have_their_lines_and_their_order() -> None:
 )
 def test_what_cannot_be_parsed_raises_nothing(text: str) -> None:
     assert all(each.statement is None for each in definitions([text], {"lin_grad"}))
+
+
+@pytest.mark.parametrize("statement", ["raise ValueError({})", "return {}", "x = {}"])
+def test_a_number_too_long_to_be_written_is_no_placeholder(statement: str) -> None:
+    """Python shows no number of more than 4300 digits."""
+    function = ast.parse("def f(x):\n    " + statement.format(f"0x{'f' * 5000}")).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    assert not is_placeholder(function.body[0])
+    assert dumped(function) == ""
+    assert not Source((f"def f(x):\n    {statement.format('0x' + 'f' * 5000)}\n",)).has_body("f", "pass")

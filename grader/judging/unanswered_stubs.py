@@ -13,6 +13,7 @@ from grader.source.definitions import (
     DEFINING,
     Definition,
     definitions,
+    dumped,
     is_placeholder,
     parsed,
     without_docstring,
@@ -29,8 +30,8 @@ def is_unanswered(exercise: CourseExercise, definition: Definition) -> bool:
         return False
     body = without_docstring(statement.body)
     if faulty := exercise.function.faulty:
-        return list(map(ast.dump, body)) == list(map(ast.dump, ast.parse(faulty).body))
-    return all(is_placeholder(each) or ast.dump(each) in exercise.given_statements for each in body)
+        return list(map(dumped, body)) == list(map(dumped, ast.parse(faulty).body))
+    return all(is_placeholder(each) or dumped(each) in exercise.given_statements for each in body)
 
 
 def is_untouched(exercise: CourseExercise, texts: Sequence[str]) -> bool:
@@ -70,7 +71,7 @@ def _without(text: str, given: Collection[str], below: int, copies: Mapping[int,
     places = {(each.lineno, each.end_lineno) for each in copies.values() if each is not None}
     for statement in body:
         is_copy = (statement.lineno, statement.end_lineno) in places
-        is_given = isinstance(statement, DEFINING) and ast.dump(statement) in given
+        is_given = isinstance(statement, DEFINING) and dumped(statement) in given
         if statement.lineno > below and (is_copy or is_given):
             decorators = getattr(statement, "decorator_list", [])
             first = min(each.lineno for each in (*decorators, statement))

@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from grader.child import ipython_cells
 from grader.safe_text import plain
 
-from .definitions import definitions, without_docstring
+from .definitions import definitions, dumped, without_docstring
 
 LONGEST, SHOWN, NEW_LINE = 1 << 20, 20, "\n"
 ZEROS = "it has zero bytes in it, like a file in UTF-16"
@@ -131,7 +131,7 @@ class Source:
         wanted = [ast.dump(statement) for statement in ast.parse(body).body]
         made = [each.statement for each in definitions(self.cells, {function})] if wanted else []
         statements = without_docstring(getattr(made[-1], "body", [])) if made else []
-        return bool(wanted) and list(map(ast.dump, statements)) == wanted
+        return bool(wanted) and list(map(dumped, statements)) == wanted
 
     @cached_property
     def _lines(self) -> list[list[str]]:
