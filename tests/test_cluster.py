@@ -92,6 +92,7 @@ def packed(record: dict[str, Any], printed: object = "", notes: object = ()) -> 
     return zlib.compress(json.dumps({"seconds": 1.0, "results": told}).encode())
 
 
+NAN, INFINITY = float("nan"), float("inf")
 LIES: dict[str, Callable[[dict[str, Any]], object]] = {
     "more points than there are": lambda record: record["answers"][0].update(score=99.0),
     "a sum that is none": lambda record: record.update(score=record["score"] + 1),
@@ -104,6 +105,11 @@ LIES: dict[str, Callable[[dict[str, Any]], object]] = {
     "a code that nobody knows": lambda record: record["answers"][0].update(code="nonsense", status="failed"),
     "a field of its own": lambda record: record.update(admin=True),
     "no answers": lambda record: record.pop("answers"),
+    "an error that is no number": lambda record: record["answers"][0].update(
+        status="failed", code="unknown", error=NAN
+    ),
+    "an error without end": lambda record: record["answers"][0].update(status="failed", code="unknown", error=INFINITY),
+    "a score that is no number": lambda record: record.update(score=NAN),
 }
 
 
@@ -116,6 +122,25 @@ def test_a_result_that_cannot_be_true_is_refused(lie: Callable[..., object], cou
     lie(record)
     with pytest.raises(ProtocolError):
         wire.unpack_results(packed(record), course, sent)
+
+
+@pytest.mark.parametrize(
+    "seconds", ["NaN", "Infinity", "-Infinity", "-1", "1e999", '"nan"', "true", "null", "[]", "1e12"]
+)
+def test_a_time_that_cannot_be_true_is_refused(seconds: str, course: Course, graded: Results) -> None:
+    said = zlib.decompress(packed(graded[0][0].record)).decode()
+    assert '"seconds": 1.0' in said
+    data = zlib.compress(said.replace('"seconds": 1.0', f'"seconds": {seconds}').encode())
+    with pytest.raises(ProtocolError):
+        wire.unpack_results(data, course, [[Part(NAME, b"")]])
+
+
+def test_an_error_beyond_every_number_is_refused(course: Course, graded: Results) -> None:
+    record = {**graded[0][0].record, "answers": [{**each, "error": 0.5} for each in graded[0][0].record["answers"]]}
+    told = [[(json.dumps(record).replace("0.5", "1e999"), "", [])]]
+    data = zlib.compress(json.dumps({"seconds": 1.0, "results": told}).encode())
+    with pytest.raises(ProtocolError, match="is no number"):
+        wire.unpack_results(data, course, [[Part(NAME, b"")]])
 
 
 @pytest.mark.parametrize("data", [b"", b"nonsense", packed({}), wire.packed_batch([])])

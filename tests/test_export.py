@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -21,6 +22,7 @@ from platform_formats import (
     workflow_commands,
 )
 
+from grader.atomic_files import write_atomically
 from grader.commands.export import Platform
 from grader.course import PACKAGE, Course, load_course
 from grader.export.exporter import Exported, Wanted
@@ -309,3 +311,36 @@ def test_a_record_of_nothing_is_a_score_of_nothing(course: Course) -> None:
 
 def test_an_export_of_nobody_is_empty(course: Course) -> None:
     assert PLATFORMS["junit"](course, [], Wanted()) == Exported({})
+
+
+FORGED = ("\x00", "\x1b[2J", "\ufffe\uffff", "\x0b\x85", "a\nb", "x" * 300, "<&>\"'", "\u202egnorts")
+
+
+@pytest.mark.parametrize("text", FORGED)
+@pytest.mark.parametrize("platform", sorted(set(PLATFORMS) - {"canvas", "moodle", "feedback"}))
+def test_a_forged_record_leaves_a_file_that_can_be_read(course: Course, platform: str, text: str) -> None:
+    """Its codes, units, ids and names are no words of ours; JUnit's is XML all the same."""
+    answer = replace(wrong("w.g", "error", text, text), name=text or "x", code=text)
+    found = replace(handed(result(text, answer)), course=text, notes=(text,))
+    found = replace(found, exercises=tuple(replace(each, id=text, unit=text) for each in found.exercises))
+    for name, content in exported(course, platform, found).items():
+        shown = content.decode()
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]", shown), name
+        if name.endswith(".xml"):
+            assert "failure" in {tag for tag, _ in junit_tests(content).values()}
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 240, "é" * 120, "\U0001f600" * 60, "../../etc", "\x00", "a/b", ".", "..", " ", ""]
+)
+def test_every_student_has_files_of_a_name_that_may_be_written(course: Course, tmp_path: Path, name: str) -> None:
+    """With the ending of a file that is not finished yet, which is written beside it."""
+    records = [
+        replace(handed(each), student=student) for each, student in zip(CLASS[:2], (name, f"{name}2"), strict=True)
+    ]
+    for platform in sorted(set(PLATFORMS) - {"canvas", "moodle"}):
+        files = PLATFORMS[platform](course, records, Wanted(runner=RUNNER)).files
+        for file in files:
+            assert Path(file).name == file
+            write_atomically(tmp_path / platform / file, b"")
+        assert len(list((tmp_path / platform).iterdir())) == len(files) >= 2

@@ -174,6 +174,12 @@ def test_any_kind_of_stub_is_known(name: str, course: Course, grader: Grader, wo
     assert grader.grade(exercise, [given, given], worker).status == "todo"
 
 
+def test_magics_are_passed_over_in_a_file_that_is_imported(course: Course, grader: Grader, worker: Worker) -> None:
+    helper = b"get_ipython().system('ls')\n%pylab\ndef rows(x):\n    %time y = x.sum(0)\n    display(y)\n    return y\n"
+    answer = f"from mine import rows\n{RIGHT.replace('out.g.sum(0)', 'rows(out.g)')}".encode()
+    assert grader.grade(course.find("lin_grad"), answer, worker, beside={"mine.py": helper}).status == "passed"
+
+
 def test_a_stub_in_a_block_is_left_alone(grade_cells: GradeCells) -> None:
     """Nobody knows whether it is run."""
     result = grade_cells("lin_grad", RIGHT, f"if False:\n{textwrap.indent(STUB, '    ')}")

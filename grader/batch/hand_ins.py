@@ -22,7 +22,6 @@ from .printable_names import displayable
 
 CLONES = "-submissions"  # what `gh classroom clone student-repos` adds to the assignment's name
 PLAIN_KIND = "a folder or an archive for each student"
-OF_TOOLS = frozenset({"__MACOSX", ".git", ".ipynb_checkpoints", ".handgrad"})  # no student is called so
 APPLE_DOUBLE = "._"
 
 
@@ -156,7 +155,7 @@ class _Finder:
                 is_out = is_tool = False
             if not is_out and not is_tool:
                 kept.append(each)
-            elif is_tool and isinstance(each, Folder) and each.name not in OF_TOOLS:
+            elif is_tool and isinstance(each, Folder):
                 self.hidden.append(each.name)
         return kept
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grader.course import Course
-from grader.errors import UsageError
 from grader.learner.render_text import group_alike
 from grader.report.class_statistics import StudentResults
 
 from .exporter import Wanted
-from .graded_work import GradedAnswer, answers, is_graded, markdown, max_score, notes, number, of_points, score
+from .graded_work import GradedAnswer, answers, is_graded, markdown, max_score, notes, number, of_points, score, text
 
 MOST_ANNOTATIONS = 10  # of one kind that GitHub shows of a step
 MOST_BYTES = 1_000_000  # a summary may have 1 MiB
@@ -40,14 +39,12 @@ def _annotations(course: Course, record: StudentResults, wanted: Wanted) -> Iter
             names = ", ".join(answer.name for answer in group)
             code = first.code if first.is_graded else "not graded"
             place = {"file": _file(course, exercise.id, exercise.unit), "line": str(wanted.lines.get(exercise.id, 1))}
-            yield command("error", "\n".join(first.sentences), **place, title=f"{exercise.id} {names}: {code}")
+            yield command("error", "\n".join(first.sentences), **place, title=text(f"{exercise.id} {names}: {code}"))
 
 
 def _file(course: Course, exercise: str, unit: str) -> str:
-    try:
-        return course.find(exercise).file
-    except UsageError:  # graded by another course
-        return f"exercises/{unit}/{exercise}.py"
+    known = (each.file for each in course.exercises if each.id == exercise)
+    return next(known, text(f"exercises/{unit}/{exercise}.py"))  # where it was graded by another course
 
 
 def command(name: str, message: str, **properties: str) -> str:
