@@ -32,14 +32,14 @@ MANAGERS = {
 
 
 def main() -> None:
-    """Print the Pythons that can be used."""
+    """Print the path of one usable interpreter for each minor version, the newest first; report every one on stderr."""
     usable: dict[str, tuple[tuple[int, ...], str]] = {}
-    mine = f"{sys.version_info.major}.{sys.version_info.minor}"
+    own_minor = f"{sys.version_info.major}.{sys.version_info.minor}"
     for source, path in candidates():
         version, problem = ask(path)
         minor = ".".join(map(str, version[:2]))
-        if not problem and minor == mine:
-            problem = f"a Python {mine} runs the rest already"
+        if not problem and minor == own_minor:
+            problem = f"a Python {own_minor} runs the rest already"
         if not problem and minor in usable and usable[minor][0] >= version:
             problem = "another one is as new"
         if not problem:
@@ -50,52 +50,58 @@ def main() -> None:
 
 
 def candidates() -> Iterator[tuple[str, str]]:
-    """Yield where each Python was found, and its path; two names of one file count once."""
+    """Yield where each interpreter was found (`PATH` or a version manager) and its path, no file twice by one name."""
     seen: set[str] = set()
-    for source, path in (*_in_path(), *_of_managers()):
+    for source, path in (*_pythons_on_path(), *_managed_pythons()):
         name = f"{os.path.realpath(path)} {os.path.basename(path)}"  # a shim does what its name says
         if name not in seen:
             seen.add(name)
             yield source, path
 
 
-def _in_path() -> Iterator[tuple[str, str]]:
+def _pythons_on_path() -> Iterator[tuple[str, str]]:
+    """Yield `PATH` and the path of each executable `python3.N` in the folders of `PATH`."""
     for folder in dict.fromkeys(os.get_exec_path()):
         for path in sorted(Path(folder or ".").glob("python3.*")):
             if path.suffix[1:].isdigit() and os.access(path, os.X_OK):
                 yield "PATH", str(path)
 
 
-def _of_managers() -> Iterator[tuple[str, str]]:
+def _managed_pythons() -> Iterator[tuple[str, str]]:
+    """Yield the name of a version manager in `MANAGERS` and the path of each interpreter that it has installed."""
     for name, (command, pattern) in MANAGERS.items():
         try:
-            asked = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            completed = subprocess.run(command, capture_output=True, text=True, timeout=60)
         except FileNotFoundError:
             print(f"{name}: not installed", file=sys.stderr)
             continue
         except (OSError, subprocess.TimeoutExpired) as error:
             print(f"{name}: {error}", file=sys.stderr)
             continue
-        folder = asked.stdout.strip()
-        if asked.returncode != 0 or not os.path.isdir(folder):
-            print(f"{name}: it names no folder: {asked.stderr.strip() or folder}", file=sys.stderr)
+        folder = completed.stdout.strip()
+        if completed.returncode != 0 or not os.path.isdir(folder):
+            print(f"{name}: it names no folder: {completed.stderr.strip() or folder}", file=sys.stderr)
             continue
         for path in sorted(Path(folder).glob(pattern)):
             yield name, str(path)
 
 
 def ask(path: str) -> tuple[tuple[int, ...], str]:
-    """Return the version that a Python says it has, empty if it says nothing, and why it cannot be used, if so."""
+    """Run an interpreter and return its version and why it cannot be used.
+
+    Returns:
+        The version, empty if the interpreter does not run or prints something else; the reason, empty if it is usable.
+    """
     try:
-        asked = subprocess.run([path, "-I", "-c", ASK], capture_output=True, text=True, timeout=60)
+        completed = subprocess.run([path, "-I", "-c", ASK], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
         return (), f"it does not run: {error}"
-    if asked.returncode != 0:
-        return (), f"it does not run: {(asked.stderr.strip() or 'no reason given').splitlines()[0]}"
+    if completed.returncode != 0:
+        return (), f"it does not run: {(completed.stderr.strip() or 'no reason given').splitlines()[0]}"
     try:
-        answer = json.loads(asked.stdout)
+        answer = json.loads(completed.stdout)
     except ValueError:
-        return (), f"it says {asked.stdout[:80]!r}"
+        return (), f"it says {completed.stdout[:80]!r}"
     version = tuple(answer["version"])
     if version < OLDEST:
         return version, "older than 3.11"

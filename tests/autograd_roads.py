@@ -518,7 +518,7 @@ ABSENT = {
     ),
     "taking the patches off": (
         "from grader.child import no_autograd\n"
-        "for owner, name, _ in no_autograd._entrances(): delattr(owner, name)\n"
+        "for owner, name, _ in no_autograd._autograd_entry_points(): delattr(owner, name)\n"
         "import importlib; importlib.reload(torch.autograd.graph); importlib.reload(torch.autograd)\n"
         "y = leaf(x); f(y).backward(); return y.grad"
     ),

@@ -53,7 +53,7 @@ def forget_inherited_signals() -> None:
 
 
 def limit(header: dict[str, Any], in_use: Memory) -> None:
-    """Limits against accidents: processor time, memory beyond what is in use, files and processes."""
+    """Limit what this process can use by accident: processor time, memory beyond what is in use, files, processes."""
     if sys.platform != "win32":  # there the wall clock limit remains
         import resource
 

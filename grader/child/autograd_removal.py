@@ -31,7 +31,7 @@ from torch.library import fallthrough_kernel
 from grader.errors import InfrastructureError
 
 from . import no_autograd, preloaded_modules
-from .no_autograd import public_name, refusing
+from .no_autograd import public_name, raising_function
 from .torch_kernels import TorchKernels, dispatch_keys, registrations
 
 MODULES = tuple(
@@ -53,44 +53,44 @@ ABSENT = (AttributeError, RuntimeError, TypeError, ImportError)  # as an API is 
 
 
 def remove() -> None:
-    """Switch differentiation off in this process and all it forks; call it once, before any job.
+    """Switch differentiation off in this process and all that it forks; called once, before any job.
 
     Raises:
-        InfrastructureError: an ordinary road to a gradient is still open.
+        InfrastructureError: a call in `ROADS` still computes a gradient.
     """
     kernels = TorchKernels()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a kernel is being replaced is the point
-        for replace in (_pass_by_recording, no_autograd.refuse_operations):
+        for replace in (_bypass_recording, no_autograd.refuse_operations):
             with contextlib.suppress(*ABSENT):
                 replace(kernels)
     kernels.keep_for_good()
-    _remove_code(_formulas())
+    _remove_code(_derivative_functions())
     no_autograd.forbid()
-    _refuse_entries()
+    _disable_compiled_entries()
     preloaded_modules.ban()
-    if still_open := [road for road, take in ROADS.items() if not _is_closed(take)]:
+    if still_open := [road for road, take in ROADS.items() if not _raises(take)]:
         raise InfrastructureError(
             f"torch {torch.__version__} can still differentiate here ({', '.join(still_open)}), "
             "and a graded run forbids it: install another torch, and report this one."
         )
 
 
-def _pass_by_recording(kernels: TorchKernels) -> None:
-    """Let every operation go straight to its arithmetic."""
+def _bypass_recording(kernels: TorchKernels) -> None:
+    """Register a fallthrough in front of every kernel that records an operation for a backward pass."""
     for key in dispatch_keys():
         if key.startswith("Autograd") or key == "ADInplaceOrView":
             for operation in registrations(key):
                 kernels.register(operation, key, fallthrough_kernel)
 
 
-def _refuse_entries() -> None:
-    """Let the compiled names that lead to a derivative raise, wherever a module of torch refers to them."""
+def _disable_compiled_entries() -> None:
+    """Replace the compiled functions that lead to a derivative by raising ones, in every module that refers to them."""
     stand_ins: dict[int, Any] = {}
     for compiled in ("torch._C", "torch._C._functorch"):
         for name, entry in vars(sys.modules.get(compiled, object)).items():
             if ENTRIES.search(name) and callable(entry):
-                stand_ins[id(entry)] = refusing(f"{compiled}.{name}")
+                stand_ins[id(entry)] = raising_function(f"{compiled}.{name}")
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "torch" and isinstance(module, types.ModuleType):
             places = [key for key, value in vars(module).items() if id(value) in stand_ins]
@@ -100,33 +100,36 @@ def _refuse_entries() -> None:
         for method in methods:
             with contextlib.suppress(*ABSENT):
                 setattr(
-                    getattr(torch._C, kind), method, refusing(f"torch._C.{kind}.{method}".removesuffix(".__init__"))
+                    getattr(torch._C, kind),
+                    method,
+                    raising_function(f"torch._C.{kind}.{method}".removesuffix(".__init__")),
                 )
     with contextlib.suppress(*ABSENT):
         torch.autograd.Variable._execution_engine = _Engine()  # type: ignore[assignment]
-    _refuse_operations_of_scripts()
+    _disable_script_operations()
 
 
 class _Engine:
-    """Stands for the engine that runs a backward pass."""
+    """Raise in place of the engine that runs a backward pass."""
 
-    run_backward = staticmethod(refusing("torch.autograd.Variable._execution_engine.run_backward"))
-    queue_callback = staticmethod(refusing("torch.autograd.Variable._execution_engine.queue_callback"))
+    run_backward = staticmethod(raising_function("torch.autograd.Variable._execution_engine.run_backward"))
+    queue_callback = staticmethod(raising_function("torch.autograd.Variable._execution_engine.queue_callback"))
 
 
-def _refuse_operations_of_scripts() -> None:
-    """Let those operations raise that only scripts have, among them one that runs a backward pass."""
+def _disable_script_operations() -> None:
+    """Let the operations raise that only scripts have and that run a backward pass: `aten::grad`, `aten::backward`."""
     with contextlib.suppress(*ABSENT):
-        found = torch._C._jit_get_operation
+        original = torch._C._jit_get_operation
 
         def get_operation(name: str) -> Any:
-            return refusing(name)() if name in ("aten::grad", "aten::backward") else found(name)
+            """Return torch's operation of this name; raise `AutogradUsed` if it runs a backward pass."""
+            return raising_function(name)() if name in ("aten::grad", "aten::backward") else original(name)
 
         torch._C._jit_get_operation = get_operation  # type: ignore[assignment]
 
 
-def _formulas() -> Iterator[Any]:
-    """Yield every Python function of torch that computes a derivative, each Function's `backward` among them."""
+def _derivative_functions() -> Iterator[Any]:
+    """Yield every Python function of torch that computes a derivative, the `backward` of each `Function` included."""
     for name, module in list(sys.modules.items()):
         if name.startswith(MODULES):
             yield from (value for key, value in vars(module).items() if FORMULA.search(key))
@@ -146,7 +149,10 @@ def _subclasses(kind: Any) -> Iterator[Any]:
 
 
 def _remove_code(formulas: Iterable[Any]) -> None:
-    """Take the code out of functions, wherever they are referred to from, and out of those that they wrap."""
+    """Let functions, and the derivative functions that they wrap, raise `AutogradUsed`, by replacing their code.
+
+    The function objects stay the same, so whoever kept a reference to one gets no further.
+    """
     waiting, seen = list(formulas), set()
     while waiting:
         function = waiting.pop()
@@ -165,18 +171,21 @@ def _remove_code(formulas: Iterable[Any]) -> None:
 
 
 def _raise_removed(*_arguments: object, **_options: object) -> NoReturn:
-    from grader.child.no_autograd import refusing  # it runs among the globals of the function whose code it replaces
+    """Raise `AutogradUsed`: the code that `_remove_code` puts into a function, with the function's name for `ROAD`."""
+    # it runs among the globals of the function whose code it replaces
+    from grader.child.no_autograd import raising_function
 
-    refusing("ROAD")()
+    raising_function("ROAD")()
 
 
-def _leaf() -> torch.Tensor:
+def _gradient_leaf() -> torch.Tensor:
+    """Return a tensor of ones, shape (2,), that requires a gradient."""
     return torch.ones(2, requires_grad=True)
 
 
 ROADS: dict[str, Callable[[], object]] = {
-    "backward": lambda: torch.Tensor.backward((_leaf() * 2).sum()),  # type: ignore[no-untyped-call]
-    "autograd.grad": lambda: torch.autograd.grad((_leaf() * 2).sum(), _leaf()),
+    "backward": lambda: torch.Tensor.backward((_gradient_leaf() * 2).sum()),  # type: ignore[no-untyped-call]
+    "autograd.grad": lambda: torch.autograd.grad((_gradient_leaf() * 2).sum(), _gradient_leaf()),
     "torch.func": lambda: torch.func.grad(torch.sum)(torch.ones(2)),
     "forward mode": lambda: torch.func.jvp(torch.sum, (torch.ones(2),), (torch.ones(2),)),
     "an operation": lambda: torch.ops.aten.threshold_backward(torch.ones(2), torch.ones(2), 0),
@@ -185,7 +194,8 @@ ROADS: dict[str, Callable[[], object]] = {
 """What an honest learner tries; each must raise, in any torch."""
 
 
-def _is_closed(take: Callable[[], object]) -> bool:
+def _raises(take: Callable[[], object]) -> bool:
+    """Return whether a call raises, whatever the exception."""
     try:
         take()
     except Exception:  # by whatever means

@@ -28,12 +28,12 @@ class OutOfTime(BaseException):
 
 
 def time_of_job(time_limit: float) -> float:
-    """Return how many seconds a job may take in all: the calls after one that took too long have a little more."""
+    """Return how many seconds a job may take in all: the time limit, and a share for the calls after a timeout."""
     return time_limit * (1 + LATER)
 
 
 class Clock:
-    """Raises `OutOfTime` in learner code after so many seconds on a processor, or asleep, where there are timers.
+    """Raise `OutOfTime` in learner code after so many seconds on a processor, or asleep, where the system has timers.
 
     Time passes in ticks: while a machine stands still, or this process is stopped, it is one tick that passes.
 
@@ -43,35 +43,38 @@ class Clock:
     """
 
     def __init__(self, seconds: float, give_up: GiveUp | None = None) -> None:
+        """Start counting the time; the timer is armed when the context is entered."""
         self.left, self.tick, self.give_up, self.most_caught = seconds, math.inf, give_up, MOST_CAUGHT
         self._begin()
 
     def __enter__(self) -> Self:
+        """Install the handler and arm the timer for all of the time."""
         if hasattr(signal, "setitimer"):
             signal.signal(signal.SIGALRM, self._on_tick)
         self.allow(None)
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Disarm the timer."""
         _set_timer(0)
 
     def allow(self, seconds: float | None) -> None:
-        """Begin a part that may take so long, or all that is left."""
+        """Begin a part that may take this many seconds, at most what remains; `None` allows all that remains."""
         self.left -= self._used()
         self.part = max(self.left if seconds is None else min(seconds, self.left), 1e-6)
         self._begin()
-        self._wind()
+        self._arm_next_tick()
 
     def extend(self, seconds: float) -> None:
-        """Begin a last part of so many seconds, however little is left."""
+        """Begin a last part of this many seconds, however little time remains."""
         self.left = self._used() + seconds
         self.allow(None)
 
     def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call learner code.
+        """Call learner code and return its result; only code that is called this way is interrupted.
 
         Raises:
-            OutOfTime: it took too long.
+            OutOfTime: the time of the current part passed.
         """
         return work(*args, **kwargs)
 
@@ -80,24 +83,26 @@ class Clock:
         return self._used() >= self.left
 
     def _begin(self) -> None:
+        """Reset the measurement of the current part: no tick has passed and no exception was caught."""
         self.caught: list[OutOfTime] = []
         self.ticked, self.began, self.began_computing = 0.0, time.monotonic(), time.process_time()
 
     def _used(self) -> float:
-        """Return the seconds of this part so far on a processor, or all of them where it slept through nearly all."""
+        """Return the seconds that this part has used: processor time, or real time if it slept through nearly all."""
         computed = time.process_time() - self.began_computing
         passed = min(time.monotonic() - self.began, self.ticked + self.tick)
         return passed if computed < ASLEEP * passed else computed
 
-    def _wind(self) -> None:
-        """Have the next tick come soon, and at the end of the part at the latest."""
+    def _arm_next_tick(self) -> None:
+        """Arm the timer for the next tick, which comes at the end of the part at the latest."""
         left = self.part - self._used()
         self.tick = max(min(self.part / TICKS, left), SHORTEST) if left > 0 else AGAIN
         _set_timer(self.tick)
 
     def _on_tick(self, _number: int, frame: FrameType | None) -> None:
+        """Handle the timer's signal: arm the next tick, and raise `OutOfTime` in learner code whose time has passed."""
         self.ticked += self.tick
-        self._wind()
+        self._arm_next_tick()
         if self._used() < self.part or not _is_in_learner_code(frame):
             return
         self.caught.append(OutOfTime())
@@ -108,7 +113,7 @@ class Clock:
 
 
 def _is_in_learner_code(frame: FrameType | None) -> bool:
-    """Return whether `Clock.run` has called what runs there, and no handler has interrupted it since."""
+    """Return whether `Clock.run` called the code of this frame, and no signal handler has interrupted it since."""
     while frame is not None and frame.f_code is not Clock._on_tick.__code__:
         outside = frame.f_back
         if outside is not None and outside.f_code is Clock.run.__code__:
@@ -118,5 +123,6 @@ def _is_in_learner_code(frame: FrameType | None) -> bool:
 
 
 def _set_timer(seconds: float) -> None:
+    """Arm the timer of real time to send SIGALRM after so many seconds; 0 disarms it. Windows has no such timer."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -30,19 +30,21 @@ def error_facts(
     loading: bool = False,
     run: Callable[..., Any] = lambda work, *args: work(*args),
 ) -> dict[str, Any]:
-    """An exception as facts; its lines are those of the learner's source, outermost first.
+    """Return an exception as facts for the reply: kind, type, message, file and lines.
 
-    Where it comes from another file in the same folder, `file` names that one, and the lines are of it.
+    The lines are those of the learner's source in the traceback, outermost first. If the exception arose in another
+    file of the same folder, `file` names that file and the lines are of it; otherwise `file` is empty.
 
     Args:
-        loading: it came while the source was read and run, not from a call: the source may be no Python.
-        run: calls what learner code may have defined, which may never come to an end.
+        filename: the path of the learner's source.
+        loading: whether the exception arose while the source was compiled and run, and not in a call of the function.
+        run: calls code that the learner may have defined, such as `__str__`, under a time limit, as it may never end.
     """
     message = "(its message cannot be shown)"
     with suppress(BaseException):  # an exception whose __str__ raises
-        told = error.msg if isinstance(error, SyntaxError) else error
-        message = run(absence, error) if isinstance(error, ImportError) else run(str, told)
-    kind = next((KINDS[each] for each in KINDS if isinstance(error, each)), "raised")
+        described = error.msg if isinstance(error, SyntaxError) else error
+        message = run(absence, error) if isinstance(error, ImportError) else run(str, described)
+    kind = next((KINDS[type_] for type_ in KINDS if isinstance(error, type_)), "raised")
     if kind == "raised" and "can't allocate memory" in message:
         kind = "memory"
     elif kind == "raised" and loading and isinstance(error, SyntaxError):

@@ -26,11 +26,12 @@ Facts = dict[str, Any]
 
 
 def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Callable[..., Any] | None:
-    """Run the cells of a job; the function that it names, if they made one.
+    """Run the cells of a job and return the function that the job names; `None` if they do not define it.
 
     Args:
-        facts: what is found is entered here: `defined`, `failed`, `ignored`, `unusual` imports, and `stub` where
-            there is a function.
+        header: the job: `cells`, `filename`, `function`, `cell_limit` and `modules`.
+        facts: receives `defined`, `failed`, `ignored`, `unusual` imports, and `stub` where there is a function.
+        clock: limits each cell's time.
 
     Raises:
         BaseException: whatever a file raises (its cells have no limit of their own), or all of the time has passed.
@@ -39,7 +40,7 @@ def load_function(header: Mapping[str, Any], facts: Facts, clock: Clock) -> Call
     module, limit = types.ModuleType(header["function"]), header["cell_limit"]
     sys.modules[header["function"]] = module  # so that what learners pickle or annotate is found
     names = vars(module)
-    names.update(_of_notebook(), __file__=header["filename"])
+    names.update(_notebook_names(), __file__=header["filename"])
     if limit is not None:
         vars(os).update(_exit=sys.exit, abort=sys.exit)  # one cell does not end the others
     for number, before in enumerate(ipython_cells.line_offsets(header["cells"])):
@@ -70,31 +71,37 @@ def announce_imports(own: Mapping[str, str], facts: Facts) -> None:
 
 
 def _run_cell(
-    header: Mapping[str, Any], number: int, before: int, names: dict[str, Any], facts: Facts, clock: Clock
+    header: Mapping[str, Any], number: int, line_offset: int, names: dict[str, Any], facts: Facts, clock: Clock
 ) -> None:
-    """Run one cell; what it says of the function counts if it is this cell that makes it."""
+    """Run one cell; add its ignored lines, functions, unusual imports and whether the function is a stub to `facts`.
+
+    Args:
+        number: the cell's index.
+        line_offset: the number of lines in the cells before it.
+        names: the namespace that all cells share.
+    """
     cell, filename, function = header["cells"][number], header["filename"], header["function"]
-    parsed = ipython_cells.parse(cell, before, filename)
+    parsed = ipython_cells.parse(cell, line_offset, filename)
     facts["ignored"] += parsed.ignored
     facts["defined"] += [node.name for node in parsed.tree.body if isinstance(node, ast.FunctionDef)]
     facts["unusual"] += unusual_imports(cell, parsed.tree, header.get("modules", {}))
-    known = names.get(function)
+    former = names.get(function)
     try:
         clock.run(run_statements, parsed.tree, filename, names)
     finally:
-        if names.get(function) is not known:
-            made = {getattr(node, "name", ""): node for node in parsed.tree.body}
-            facts["stub"] = ipython_cells.is_stub(made.get(function))
+        if names.get(function) is not former:
+            definitions = {getattr(node, "name", ""): node for node in parsed.tree.body}
+            facts["stub"] = ipython_cells.is_stub(definitions.get(function))
 
 
 def run_text(text: str, filename: str, names: dict[str, Any]) -> None:
-    """Run a file of the submission that is imported."""
-    names.update({name: value for name, value in _of_notebook().items() if name not in names})
+    """Run the source of an imported file of the submission in the namespace `names`."""
+    names.update({name: value for name, value in _notebook_names().items() if name not in names})
     run_statements(ipython_cells.parse(text, 0, filename).tree, filename, names)
 
 
-def _of_notebook() -> dict[str, PassedOver]:
-    """Return the names that cells of a notebook find there already, each of which does nothing here."""
+def _notebook_names() -> dict[str, PassedOver]:
+    """Return stand-ins without effect for the names that a notebook's cells can use undefined, such as `display`."""
     return {name: PassedOver(owner) for name, owner in NOTEBOOK.items()}
 
 

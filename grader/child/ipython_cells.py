@@ -49,16 +49,20 @@ def lines(cell: str) -> list[str]:
 
 
 def parse(cell: str, before: int, filename: str = "") -> Parsed:
-    """Read one cell, below so many lines of other cells; magics, shell lines and help lines are passed over.
+    """Parse one cell as Python; magics, shell lines and help lines are left out and their numbers returned.
+
+    Args:
+        before: the number of lines in the cells before it, which is added to every line number.
 
     Raises:
-        SyntaxError: it is no Python, with the line numbered through all cells.
-        RecursionError: it is nested too deeply; so does MemoryError.
+        SyntaxError: the cell is not Python; the line is numbered through all cells.
+        RecursionError: the cell is nested too deeply; so does MemoryError.
     """
     return _parse(cell, before, filename, DEEPEST)
 
 
 def _parse(cell: str, before: int, filename: str, depth: int) -> Parsed:
+    """Parse one cell as `parse` does; the texts that `get_ipython()` would run are parsed to a depth of `depth`."""
     text, ignored, tries = _python_lines(cell), list[int](), 0
     while True:
         try:
@@ -72,7 +76,7 @@ def _parse(cell: str, before: int, filename: str, depth: int) -> Parsed:
             if not commands or tries > MOST_COMMANDS or tries * len(cell) > MOST_READ:
                 error.lineno = error.lineno and error.lineno + before
                 raise
-            statement = _statement_behind(text[commands[0] - 1])
+            statement = _code_after_magic(text[commands[0] - 1])
             if statement is not None:
                 text[commands[0] - 1] = statement
             else:
@@ -96,16 +100,17 @@ def _python_lines(cell: str) -> list[str]:
     return lines(command[0] if command else cell)
 
 
-def _statement_behind(line: str) -> str | None:
-    """Return the line without the magic that runs the rest of it: `w.g = ...` of `%time w.g = ...`, if it has one."""
-    found = RUN_LINE.fullmatch(line)
-    if found is None:
+def _code_after_magic(line: str) -> str | None:
+    """Return a line without the magic that runs the rest of it (`w.g = y` of `%time w.g = y`), `None` without such."""
+    magic_line = RUN_LINE.fullmatch(line)
+    if magic_line is None:
         return None
-    code = _without_options(found["magic"], found["line"])
-    return found["before"] + code if code.strip(" \t\\;") else None
+    code = _without_options(magic_line["magic"], magic_line["line"])
+    return magic_line["before"] + code if code.strip(" \t\\;") else None
 
 
 def _without_options(magic: str, line: str) -> str:
+    """Return what follows a magic without the magic's options, such as `-n 10` of `%timeit`."""
     return line.lstrip() if magic == "time" else OPTIONS.sub("", line, count=1)
 
 
@@ -130,10 +135,12 @@ def _command_lines(text: Sequence[str], number: int) -> list[int]:
 
 @dataclass
 class _ShellCalls(ast.NodeTransformer):
-    """Puts in the place of a call of `get_ipython()` what it would run; one that runs no Python does nothing.
+    """Replace each call of `get_ipython()` by the statements that it would run, or by `pass` if it runs no Python.
 
     Args:
-        ignored: the lines of what does nothing.
+        filename: of the learner's source.
+        depth: how many levels of texts in texts are still parsed.
+        ignored: receives the lines of the calls that are replaced by `pass`.
     """
 
     filename: str
@@ -141,37 +148,45 @@ class _ShellCalls(ast.NodeTransformer):
     ignored: list[int] = field(default_factory=list)
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
-        called = _shell_call(node.value)
-        if called is None:
+        """Replace a statement that is a call of `get_ipython()`."""
+        shell_call = _shell_call(node.value)
+        if shell_call is None:
             return node
-        return [*self._statements(*called, node)] or self._nothing(node)
+        return [*self._statements(*shell_call, node)] or self._replace_by_pass(node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        called = _shell_call(node.value)
-        if called is None:
+        """Replace an assignment of what `get_ipython()` runs: by one of the expression itself, or by `pass`."""
+        shell_call = _shell_call(node.value)
+        if shell_call is None:
             return node
-        made = [*self._statements(*called, node)]
-        if len(made) == 1 and isinstance(made[0], ast.Expr):
-            return ast.copy_location(ast.Assign(node.targets, made[0].value), node)
-        return self._nothing(node)
+        statements = [*self._statements(*shell_call, node)]
+        if len(statements) == 1 and isinstance(statements[0], ast.Expr):
+            return ast.copy_location(ast.Assign(node.targets, statements[0].value), node)
+        return self._replace_by_pass(node)
 
-    def _nothing(self, node: ast.stmt) -> ast.stmt:
+    def _replace_by_pass(self, node: ast.stmt) -> ast.stmt:
+        """Return `pass` in place of a statement, and add its line to `ignored`."""
         self.ignored.append(node.lineno)
         return ast.copy_location(ast.Pass(), node)
 
     def _statements(self, method: str, arguments: Sequence[str], node: ast.stmt) -> Iterator[ast.stmt]:
-        """Yield the statements that a call runs, each at its place.
+        """Yield the statements that a call runs, each with the call's line number.
+
+        Args:
+            method: of `get_ipython()`, such as `run_line_magic`.
+            arguments: the texts that the method is called with.
+            node: the statement with the call.
 
         Raises:
-            SyntaxError: what it runs is no Python.
+            SyntaxError: the call runs a text that is not Python.
         """
         match method, *arguments:
             case ["run_line_magic", magic, line] if magic in LINE_MAGICS:
                 code = _without_options(magic, f" {line}").strip()
             case ["run_cell_magic", magic, _, body] if magic in CELL_MAGICS:
                 code = body
-            case ["magic", line] if (found := RUN_LINE.fullmatch(f"%{line.lstrip('%')}")) is not None:
-                code = _without_options(found["magic"], found["line"]).strip()
+            case ["magic", line] if (magic_line := RUN_LINE.fullmatch(f"%{line.lstrip('%')}")) is not None:
+                code = _without_options(magic_line["magic"], magic_line["line"]).strip()
             case _:
                 return
         try:
@@ -188,7 +203,7 @@ class _ShellCalls(ast.NodeTransformer):
 
 
 def _shell_call(node: ast.expr) -> tuple[str, list[str]] | None:
-    """Return the method of `get_ipython()` that is called, and its arguments if all of them are texts."""
+    """Return the method of `get_ipython()` that an expression calls and its arguments, empty unless all are texts."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return None
     owner = node.func.value

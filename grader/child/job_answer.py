@@ -59,20 +59,21 @@ class Sent:
 
 
 def answer(header: Mapping[str, Any], inputs: Arrays, send: Send | None = None) -> Parts:
-    """The reply frame to one job, in parts.
-
-    Several jobs may be sent together; what they take and what they leave are among the same arrays.
+    """Run a job, or several that were sent together, and return the reply frame in parts.
 
     Args:
-        send: takes the reply where learner code never comes back, after which this process ends.
+        header: the job, or the jobs under `together`, which share the arrays.
+        inputs: the arrays that the arguments are made of.
+        send: sends the reply where learner code never returns, after which this process ends.
     """
     sent = Sent()
     if "together" in header:
-        return protocol.parts({"together": [_answered(job, inputs, sent) for job in header["together"]]}, sent.arrays)
-    return protocol.parts(_answered(header, inputs, sent, send), sent.arrays)
+        return protocol.parts({"together": [_job_facts(job, inputs, sent) for job in header["together"]]}, sent.arrays)
+    return protocol.parts(_job_facts(header, inputs, sent, send), sent.arrays)
 
 
-def _answered(header: Mapping[str, Any], inputs: Arrays, sent: Sent, send: Send | None = None) -> Facts:
+def _job_facts(header: Mapping[str, Any], inputs: Arrays, sent: Sent, send: Send | None = None) -> Facts:
+    """Run one job with its imports and captured output, and return its facts; its arrays are added to `sent`."""
     if header.get("tight_memory"):  # memory: holes between what was used before may not count as used
         give_back_at_once(LARGE)
     folder = header["filename"].rpartition("/")[0]
@@ -82,26 +83,27 @@ def _answered(header: Mapping[str, Any], inputs: Arrays, sent: Sent, send: Send 
 
 
 class _Job:
-    """One job under way: at any moment what is known already can be sent.
+    """Run one job; the facts of the calls made so far can be sent at any moment.
 
     Args:
-        header: which function to call, with which arguments.
+        header: the learner's cells, which function to call, and with which arguments.
         inputs: the arrays that the arguments are made of.
-        sent: takes the arrays of the reply.
+        sent: receives the arrays of the reply.
         printed: what the code prints.
-        send: takes the reply where learner code never comes back.
+        send: sends the reply where learner code never returns.
     """
 
     def __init__(
         self, header: Mapping[str, Any], inputs: Arrays, sent: Sent, printed: CappedText, send: Send | None
     ) -> None:
+        """Prepare the job without running anything."""
         self.header, self.inputs, self.sent, self.printed, self.send = header, inputs, sent, printed, send
         self.clock = Clock(header["time_limit"], None if send is None else self._give_up)
         self.known: Facts = {"calls": []}
         self.call: _Call | None = None
 
     def facts(self) -> Facts:
-        """Run the code, and report what it left in every call."""
+        """Run the code and all calls, and return the facts: the calls, the error that ended them, what was printed."""
         filename = self.header["filename"]
         with self.clock:
             try:
@@ -118,7 +120,7 @@ class _Job:
         return {**self.known, "printed": self.printed.text()}
 
     def _make_calls(self, function: Callable[..., Any]) -> None:
-        """Make the calls that are left; where one took too long, each that follows has a little time of its own."""
+        """Make the calls that have no facts yet; after a timeout, each has a small time limit of its own."""
         calls, filename = self.known["calls"], self.header["filename"]
         for call in self.header["calls"][len(calls) :]:
             if any(_is_timeout(earlier) for earlier in calls):
@@ -132,12 +134,12 @@ class _Job:
             self.known |= {} if _is_timeout(watched) else {"nudged": watched["nudged"]}
 
     def _give_up(self, error: OutOfTime) -> NoReturn:
-        """Report a call that catches every exception, make the others all the same, and end this process."""
+        """Record the timeout of a call that catches every exception, make the other calls, send the reply, and exit."""
         assert self.send is not None
-        calls, left = self.known["calls"], len(self.header["calls"])
+        calls, expected = self.known["calls"], len(self.header["calls"])
         if self.call is None:
             self.known["error"] = error_facts(error, self.header["filename"], loading=True)
-        elif len(calls) < left:
+        elif len(calls) < expected:
             stuck = self.call
             calls.append(stuck.facts(error_facts(error, self.header["filename"]), self.sent))
             self._make_calls(stuck.function)
@@ -150,15 +152,16 @@ def _is_timeout(facts: Facts) -> bool:
 
 
 class _Call:
-    """One call of the learner's function: its arguments, and what was seen of it.
+    """Call the learner's function once, and observe it.
 
     Args:
-        call: its arguments, and what is to be reported of it.
+        call: the arguments, and what is to be reported.
         inputs: the arrays that the arguments are made of.
-        filename: of the learner's file.
+        filename: of the learner's source.
     """
 
     def __init__(self, function: Callable[..., Any], call: Facts, inputs: Arrays, filename: str) -> None:
+        """Build the arguments, and copies of them to compare with after the call."""
         self.function, self.filename, self.returned = function, filename, None
         self.arguments = {name: _build(value, inputs) for name, value in call["arguments"]}
         self.given = {name: inputs[value["tensor"]] for name, value in call["arguments"] if "tensor" in value}
@@ -169,7 +172,7 @@ class _Call:
         self.watch = NudgeWatch({name: self.before[name] for name in given}) if call.get("nudges") else None
 
     def run(self, clock: Clock) -> Facts | None:
-        """Call the function; the exception that ended it, as facts."""
+        """Call the function; return the exception that it raised as facts, or `None`."""
         floating = (self.arguments[name].dtype for name in self.given if self.arguments[name].is_floating_point())
         torch.set_default_dtype(next(floating, torch.float32))  # so that `torch.zeros(...)` without one fits
         try:
@@ -182,11 +185,11 @@ class _Call:
         return None
 
     def facts(self, error: Facts | None, sent: Sent) -> Facts:
-        """Report what the call left, and how it ended.
+        """Return what the call returned, stored on its arguments and changed in them, and what it cost.
 
         Args:
-            error: the exception that ended it.
-            sent: takes the arrays.
+            error: the facts of the exception that it raised.
+            sent: receives the arrays.
         """
         arguments, from_huge = self.arguments, self.meter.from_huge
         facts: Facts = {} if error is None else {"error": error}

@@ -55,41 +55,46 @@ class AutogradUsed(Exception):
 
 
 def refuse(*_args: object, **_kwargs: object) -> NoReturn:
-    """Stand in for whatever differentiates; the road is told from the functions of torch that led here.
+    """Raise in place of an inner function of autograd, naming the public function of torch that called it.
 
     Raises:
         AutogradUsed: always.
     """
-    raise AutogradUsed(MESSAGE.format(_road(sys._getframe(1)) or "torch's autograd"))
+    raise AutogradUsed(MESSAGE.format(_called_function(sys._getframe(1)) or "torch's autograd"))
 
 
-def refusing(road: str) -> Callable[..., NoReturn]:
-    """Return a stand-in for what differentiates under this name."""
+def raising_function(road: str) -> Callable[..., NoReturn]:
+    """Return a function that raises `AutogradUsed` with a message that says `road` is switched off."""
 
     def refuse_by_name(*_args: object, **_kwargs: object) -> NoReturn:
+        """Raise `AutogradUsed`, whatever the arguments."""
         raise AutogradUsed(MESSAGE.format(road))
 
     return refuse_by_name
 
 
-def _refusing_operation(operation: str) -> Callable[..., NoReturn]:
-    """Return a kernel for a derivative such as `aten::tanh_backward`, which a function of torch may have called."""
+def _raising_kernel(operation: str) -> Callable[..., NoReturn]:
+    """Return a kernel that raises `AutogradUsed` in place of a derivative such as `aten::tanh_backward`.
+
+    The message names the public function of torch that called the operation, or the operation itself.
+    """
     name = f"torch.ops.{operation.replace('::', '.')}"
 
     def refuse_operation(*_args: object, **_kwargs: object) -> NoReturn:
-        raise AutogradUsed(MESSAGE.format(_road(sys._getframe(1), only_public=True) or name))
+        """Raise `AutogradUsed`, whatever the arguments."""
+        raise AutogradUsed(MESSAGE.format(_called_function(sys._getframe(1), only_public=True) or name))
 
     return refuse_operation
 
 
 def forbid() -> list[tuple[Any, str, Any]]:
-    """Let every entrance to reverse and forward mode raise `AutogradUsed`.
+    """Let every entry point to reverse and forward mode raise `AutogradUsed`.
 
     Returns:
-        Owner, name and former value of each entrance that did not raise before.
+        Owner, name and former value of each entry point that did not raise before.
     """
     changed = []
-    for owner, name, stand_in in _entrances():
+    for owner, name, stand_in in _autograd_entry_points():
         former = vars(owner)[name]
         if former is not stand_in:
             changed.append((owner, name, former))
@@ -98,8 +103,8 @@ def forbid() -> list[tuple[Any, str, Any]]:
 
 
 def refuse_operations(kernels: TorchKernels) -> None:
-    """Let every operation that is a derivative raise `AutogradUsed`, whatever it is called on."""
-    derivatives = {each: _refusing_operation(each) for each in operations() if OPERATION.search(each)}
+    """Register, for every operation that is a derivative and every dispatch key it has, a kernel that raises."""
+    derivatives = {name: _raising_kernel(name) for name in operations() if OPERATION.search(name)}
     for key in dispatch_keys():
         usual = key in USUAL_KEYS  # where a kernel for a wider key, such as an alias, does not reach in every version
         for operation in derivatives if usual else derivatives.keys() & registrations(key):
@@ -108,10 +113,10 @@ def refuse_operations(kernels: TorchKernels) -> None:
 
 @contextmanager
 def autograd_forbidden(texts: Sequence[str]) -> Iterator[None]:
-    """Within this context every entrance to reverse and forward mode raises `AutogradUsed`.
+    """Let every entry point to reverse and forward mode raise `AutogradUsed` within this context.
 
-    Operations that are derivatives do so too where a text names one: each of them would have to be replaced, which a
-    graded run does once for all.
+    Operations that are derivatives raise as well if a text mentions one: each of them has to be replaced, which takes
+    time, and which a graded run does once for all its jobs.
 
     Args:
         texts: the learner's sources.
@@ -130,22 +135,23 @@ def autograd_forbidden(texts: Sequence[str]) -> Iterator[None]:
 
 
 @cache
-def _entrances() -> list[tuple[Any, str, Callable[..., Any]]]:
-    """Owner, name and stand-in of each entrance that this torch has."""
+def _autograd_entry_points() -> list[tuple[Any, str, Callable[..., Any]]]:
+    """Return owner, name and raising replacement of each entry point to autograd that the installed torch has."""
     of_layers = [f"torch.nn.grad.{name}" for name in vars(torch.nn.grad) if name.endswith(("_input", "_weight"))]
-    stand_ins: dict[str, Callable[..., Any]] = {name: refusing(name) for name in (*FUNCTIONS, *of_layers)}
-    stand_ins |= {name: _making(refusing(name)) for name in TRANSFORMS}
+    stand_ins: dict[str, Callable[..., Any]] = {name: raising_function(name) for name in (*FUNCTIONS, *of_layers)}
+    stand_ins |= {name: _transform_of(raising_function(name)) for name in TRANSFORMS}
     stand_ins |= dict.fromkeys(INNER, refuse)
-    places = ((_owner(name.rpartition(".")[0]), name.rpartition(".")[2], made) for name, made in stand_ins.items())
+    places = ((_find_owner(name.rpartition(".")[0]), name.rpartition(".")[2], made) for name, made in stand_ins.items())
     return [(owner, name, made) for owner, name, made in places if owner is not None and name in vars(owner)]
 
 
-def _making(function: Callable[..., NoReturn]) -> Callable[..., Any]:
+def _transform_of(function: Callable[..., NoReturn]) -> Callable[..., Any]:
+    """Return a function that returns `function`, whatever it is called with: the replacement of a transform."""
     return lambda *_args, **_kwargs: function
 
 
-def _owner(name: str) -> Any:
-    """The module or class of this name, if there is one."""
+def _find_owner(name: str) -> Any:
+    """Return the module of this name, or the class `torch.Tensor`; `None` if the installed torch has no such module."""
     if name == "torch.Tensor":
         return torch.Tensor
     try:
@@ -154,8 +160,13 @@ def _owner(name: str) -> Any:
         return None
 
 
-def _road(frame: types.FrameType | None, *, only_public: bool = False) -> str:
-    """The function of torch that learner code called, as it is called in public where that is known."""
+def _called_function(frame: types.FrameType | None, *, only_public: bool = False) -> str:
+    """Return the name of the function of torch that learner code called, empty if there is none.
+
+    Args:
+        frame: the innermost frame; the frames of torch that lead to it are searched outwards.
+        only_public: whether a private name is left out; otherwise it is returned where no frame has a public one.
+    """
     names: list[tuple[str, bool]] = []
     while frame is not None and (module := str(frame.f_globals.get("__name__"))).partition(".")[0] == "torch":
         names.insert(0, public_name(module, frame.f_code.co_qualname))
@@ -165,7 +176,7 @@ def _road(frame: types.FrameType | None, *, only_public: bool = False) -> str:
 
 
 def public_name(module: str, qualname: str) -> tuple[str, bool]:
-    """The name of a function of torch for a reader, and whether it is a public one."""
+    """Return the name by which a reader knows a function of torch, and whether it is a public one."""
     parts = [part for part in qualname.partition(".<locals>")[0].split(".") if not part.startswith("__")]
     for private, public in PUBLIC.items():
         if f"{module}.".startswith(f"{private}.") and parts and hasattr(sys.modules[public], parts[0]):

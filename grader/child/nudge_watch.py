@@ -38,9 +38,10 @@ class SeenEnough(BaseException):
 
 
 class _Nudges:
-    """The nudges of one argument that were seen, and the numbers that were computed at each."""
+    """Collect the nudges of one argument that a call made, and the numbers that it computed at each."""
 
     def __init__(self, values: np.ndarray) -> None:
+        """Begin without any nudge of `values`, an array of any shape."""
         self.values = values.astype(complex).ravel()
         self.largest = float(np.abs(values).max(initial=0.0))
         self.unmoved: deque[complex] = deque(maxlen=MOST_NUMBERS)
@@ -48,14 +49,15 @@ class _Nudges:
         self.numbers: dict[Nudge, list[complex]] = {}
         self.current: Nudge | None = None
 
-    def look(self, array: np.ndarray) -> None:
-        """Note whether an array is the argument, as it is or nudged, or a number computed from that."""
+    def record(self, array: np.ndarray) -> None:
+        """Record what an array is: the argument, as given or nudged, or a number, computed at the latest nudge."""
         if array.size == 1:
-            self._note(complex(array.reshape(())))
+            self._record_number(complex(array.reshape(())))
         elif array.size == self.values.size >= FEWEST_ENTRIES:
-            _ = self._compare(array) or (array.ndim == 2 and self._compare(array.T))
+            _ = self._record_nudge(array) or (array.ndim == 2 and self._record_nudge(array.T))
 
-    def _note(self, number: complex) -> None:
+    def _record_number(self, number: complex) -> None:
+        """Record a number as computed at the current nudge, or at the argument as given, up to a limit for each."""
         if self.current is not None:
             at_nudge = self.numbers[self.current]
             if len(at_nudge) < MOST_NUMBERS:
@@ -63,8 +65,12 @@ class _Nudges:
         elif not self.numbers or len(self.unmoved) < MOST_NUMBERS:
             self.unmoved.append(number)
 
-    def _compare(self, array: np.ndarray) -> bool:
-        """Note at which nudge the code is, and return whether the array is the argument but for one entry at most."""
+    def _record_nudge(self, array: np.ndarray) -> bool:
+        """Return whether an array equals the argument in all entries but one at most; a nudge becomes the current one.
+
+        Args:
+            array: as many entries as the argument has.
+        """
         flat = array.ravel()
         steps = flat - self.values
         moved = np.flatnonzero((np.abs(steps.real) > ROUNDING * self.largest) | (steps.imag != 0))
@@ -83,14 +89,14 @@ class _Nudges:
         return True
 
     def measuring_steps(self, gradients: Collection[np.ndarray]) -> list[complex]:
-        """Return the steps, the smallest first, if one of the gradients consists of finite differences; else none."""
+        """Return the steps by size if one of the gradients consists of finite differences; otherwise an empty list."""
         steps: dict[int, list[complex]] = {}
         for entry, step in self.numbers:
             steps.setdefault(entry, []).append(step)
         same_size = [gradient.ravel() for gradient in gradients if gradient.size == self.values.size]
         if len(steps) < self.values.size or not same_size:
             return []
-        quotients = [self._quotients(entry, steps[entry]) for entry in range(self.values.size)]
+        quotients = [self._difference_quotients(entry, steps[entry]) for entry in range(self.values.size)]
         for gradient in same_size:
             tolerance = RTOL * float(np.abs(gradient).max())
             differences = zip(quotients, gradient, strict=True)
@@ -98,8 +104,8 @@ class _Nudges:
                 return sorted((step for _, step in self.numbers), key=abs)
         return []
 
-    def _quotients(self, entry: int, steps: list[complex]) -> np.ndarray:
-        """Return every difference quotient of the numbers that were computed with this entry nudged.
+    def _difference_quotients(self, entry: int, steps: list[complex]) -> np.ndarray:
+        """Return every difference quotient of the numbers that were computed with this entry nudged; shape: (n,).
 
         A number may be a difference itself, where results were subtracted before they were added up.
         """
@@ -114,30 +120,33 @@ class _Nudges:
 
 
 class NudgeWatch(TorchFunctionMode):
-    """A context that sees every array which goes into an operation of torch or numpy, or comes out of it."""
+    """Observe, within this context, every array that goes into an operation of torch or numpy, or comes out of it."""
 
     def __init__(self, arguments: Mapping[str, np.ndarray]) -> None:
+        """Prepare to watch for nudges of the floating-point arrays among `arguments`."""
         super().__init__()
         self.nudges = {name: _Nudges(values) for name, values in arguments.items() if values.dtype.kind == "f"}
         self.looks = 0
         self._plain = {name: getattr(np, name) for name in COPYING}
 
     def __enter__(self) -> NudgeWatch:
+        """Begin to observe: numpy's copying functions return arrays that are watched."""
         for name, function in self._plain.items():
-            setattr(np, name, partial(_copied, self, function))
+            setattr(np, name, partial(_call_and_watch, self, function))
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *raised: Any) -> None:
+        """Stop observing, and restore numpy's functions."""
         super().__exit__(*raised)  # type: ignore[no-untyped-call]
         vars(np).update(self._plain)
 
     def measuring_steps(self, stored: Mapping[str, Any], returned: Any) -> dict[str, list[complex]]:
-        """Return the steps with which each gradient was measured, the smallest first, by the name of its argument.
+        """Return the steps by which each measured gradient was measured, the least first, by the name of its argument.
 
         Args:
             stored: the `.g` of each argument after the call.
-            returned: what the call returned; it may be, or hold, the gradient of any argument.
+            returned: what the call returned; it may be, or contain, the gradient of any argument.
         """
         steps = {
             name: nudges.measuring_steps([*_arrays(stored.get(name)), *_arrays(returned)])
@@ -147,24 +156,25 @@ class NudgeWatch(TorchFunctionMode):
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        self.look((args, result))
+        self.record((args, result))
         return watched(result, self)
 
-    def look(self, value: Any) -> None:
-        """Look at every array in a value.
+    def record(self, value: Any) -> None:
+        """Record every array in a value, for each argument.
 
         Raises:
-            SeenEnough: more arrays were looked at than a measurement of these arguments takes.
+            SeenEnough: more arrays were recorded than a measurement of these arguments takes.
         """
         for array in _arrays(value):
             self.looks += 1
             for nudges in self.nudges.values():
-                nudges.look(array)
+                nudges.record(array)
         if self.looks > MOST_LOOKS:
             raise SeenEnough
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:
+    """Yield the floating-point and complex tensors, arrays and numpy numbers in a value as arrays, no large ones."""
     if isinstance(value, (tuple, list)):
         for item in value[:MOST_ITEMS]:
             yield from _arrays(item)
@@ -179,7 +189,7 @@ def _arrays(value: Any) -> Iterator[np.ndarray]:
 
 
 class _Watched(np.ndarray):
-    """An array that shows a watch what numpy does with it, and with whatever comes of it."""
+    """Show a watch what numpy does with this array, and with every array computed from it."""
 
     watch: NudgeWatch | None = None
 
@@ -187,7 +197,7 @@ class _Watched(np.ndarray):
         self.watch = getattr(made_from, "watch", None)
 
     def mean(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the mean, which numpy divides by the number of entries where nobody sees it."""
+        """Return the mean by `np.mean`, as the method's own division by the number of entries is not observed."""
         return self.__array_function__(np.mean, (), (self, *args), kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -198,12 +208,12 @@ class _Watched(np.ndarray):
         plain = [_plain(value) for value in args]
         result = func(*plain, **{name: _plain(value) for name, value in kwargs.items()})
         if self.watch is not None:
-            self.watch.look((*plain, result))
+            self.watch.record((*plain, result))
         return watched(result, self.watch)
 
 
 def watched(value: Any, watch: NudgeWatch | None) -> Any:
-    """Return arrays as ones that a watch sees the operations of, in a tuple too; anything else as it is."""
+    """Return an array, or each array in a tuple, as one whose operations the watch observes; other values unchanged."""
     if type(value) is tuple:
         return tuple(watched(item, watch) for item in value)
     if watch is None or type(value) is not np.ndarray:
@@ -219,7 +229,7 @@ def _plain(value: Any) -> Any:
     return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
 
 
-def _copied(watch: NudgeWatch, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Return what a function of numpy makes of a tensor, or of a watched array, as a watched array."""
+def _call_and_watch(watch: NudgeWatch, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a copying function of numpy; its copy of a tensor or of a watched array is watched as well."""
     result = function(*args, **kwargs)
     return watched(result, watch) if args and isinstance(args[0], (torch.Tensor, _Watched)) else result

@@ -9,20 +9,23 @@ import numpy as np
 import torch
 import torch.jit
 
-from .no_autograd import refusing
+from .no_autograd import raising_function
 
 
 def settle() -> None:
-    """What asks for threads, a compiler or a device does nothing from now on: a graded run can have none of them."""
+    """Replace the functions of torch that a graded run cannot have: threads, compilers, devices, measured gradients.
+
+    Those for threads, compilers and devices do nothing from then on; `gradcheck` raises `AutogradUsed`.
+    """
     torch.set_num_threads(1)
     for name in ("set_num_threads", "set_num_interop_threads", "use_deterministic_algorithms"):
-        setattr(torch, name, _ignoring())
+        setattr(torch, name, _function_without_effect())
     for device in (torch.cuda, torch.xpu, torch.mtia):  # there is none, and each would note down who asked for it
-        vars(device).update(manual_seed=_ignoring(), manual_seed_all=_ignoring())
-    vars(torch).update(compile=_leaving())
-    vars(torch.jit).update(script=_leaving(), trace=_leaving())
+        vars(device).update(manual_seed=_function_without_effect(), manual_seed_all=_function_without_effect())
+    vars(torch).update(compile=_identity_decorator())
+    vars(torch.jit).update(script=_identity_decorator(), trace=_identity_decorator())
     for name in ("gradcheck", "gradgradcheck"):
-        setattr(torch.autograd, name, refusing(f"torch.autograd.{name}"))
+        setattr(torch.autograd, name, raising_function(f"torch.autograd.{name}"))
 
 
 def reset() -> None:
@@ -33,15 +36,16 @@ def reset() -> None:
     np.seterr(all="warn")
 
 
-def _ignoring() -> Callable[..., None]:
-    """Return a function that does nothing: another one each time, as torch's compiler wants one name for each."""
+def _function_without_effect() -> Callable[..., None]:
+    """Return a function that does nothing: a new one for each call, as torch's compiler wants one name for each."""
     return lambda *_args, **_options: None
 
 
-def _leaving() -> Callable[..., Any]:
-    """Return what gives back a function as it is; also where it is a decorator with options."""
+def _identity_decorator() -> Callable[..., Any]:
+    """Return a decorator, usable with options too, that returns a function unchanged."""
 
     def leave(function: Any = None, *_args: object, **_options: object) -> Any:
+        """Return `function`, or, called with options alone, a decorator that returns its function."""
         return (lambda later: later) if function is None else function
 
     return leave

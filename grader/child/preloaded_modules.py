@@ -80,12 +80,13 @@ def load() -> None:
 
 
 def _leave_out_the_compiler() -> None:
-    """A few ordinary functions import torch's compiler on their first call: 100 MB, and sympy, which differentiates.
+    """Put stand-ins in place of torch's compiler, which a few ordinary functions import on their first call.
 
-    Without a compiler, sizes are numbers and never symbols, and there is nothing to be kept from compiling.
+    It takes 100 MB, and brings sympy, which differentiates. Without a compiler, sizes are numbers and never symbols,
+    and there is nothing to be kept from compiling.
     """
-    _stand_in("torch._dynamo", disable=lambda function, *_args, **_options: function, graph_break=lambda: None)
-    _stand_in(
+    _install_stand_in("torch._dynamo", disable=lambda function, *_args, **_options: function, graph_break=lambda: None)
+    _install_stand_in(
         "torch.fx.experimental.symbolic_shapes",
         sym_eq=operator.eq, sym_and=lambda *every: all(every), sym_or=lambda *some: any(some),
         definitely_false=operator.not_, has_hint=lambda _size: True, has_guarding_hint=lambda _size: True,
@@ -95,18 +96,21 @@ def _leave_out_the_compiler() -> None:
     vars(importlib.import_module("torch.testing._comparison"))["_HAS_DTENSOR"] = False
 
 
-def _stand_in(name: str, **names: Callable[..., object]) -> None:
-    """Put a module with these names in the place of one; each version of torch asks for some others as well."""
+def _install_stand_in(name: str, **names: Callable[..., object]) -> None:
+    """Register a module of this name with these functions, unless it is imported already.
+
+    Functions that another version of torch asks of it are made by `_size_function`.
+    """
     module = types.ModuleType(name)
-    module.__dict__.update(names, __getattr__=_answer)
+    module.__dict__.update(names, __getattr__=_size_function)
     sys.modules.setdefault(name, module)
 
 
-def _answer(name: str) -> Callable[..., object]:
-    """Return what a function of this name does where sizes are plain numbers: a hint is the size itself.
+def _size_function(name: str) -> Callable[..., object]:
+    """Return the function of this name about symbolic sizes, for plain numbers: a hint, say, is the size itself.
 
     Raises:
-        AttributeError: it is no question about a size.
+        AttributeError: the name is not that of a function about sizes.
     """
     if re.match(r"_?(is|has)_", name):
         return lambda *_sizes: False

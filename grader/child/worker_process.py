@@ -105,6 +105,15 @@ def _kill_strays() -> None:
 
 
 def _child(parent: int, job: int, result: int, confinement: Confinement | None, in_use: Memory) -> NoReturn:
+    """Answer one job in a forked process, and end it.
+
+    Args:
+        parent: the process id of the warm process, with which this one dies.
+        job: the descriptor of the file with the job's frame.
+        result: the descriptor that the reply is written to.
+        confinement: what the process may no longer do, if it is isolated.
+        in_use: the memory that the warm process uses; the job's limit comes on top of it.
+    """
     code = 1
     try:
         os.setsid()
@@ -125,7 +134,11 @@ def _child(parent: int, job: int, result: int, confinement: Confinement | None, 
 
 
 def serve_pipe(null: int) -> None:
-    """Answer jobs from stdin on what was stdout; what learner code prints cannot reach it."""
+    """Answer jobs from stdin on what was stdout, one after the other, until stdin is closed.
+
+    Args:
+        null: the descriptor of the null device, to which learner code prints.
+    """
     replies = os.fdopen(os.dup(1), "wb")
     jobs = os.fdopen(os.dup(0), "rb")
     _silence(null)
@@ -135,6 +148,7 @@ def serve_pipe(null: int) -> None:
     originals = [(owner, dict(vars(owner))) for owner in PATCHABLE]
 
     def send(parts: list[bytes | memoryview]) -> None:
+        """Write the parts of one reply to the pipe."""
         replies.writelines(parts)
         replies.flush()
 

@@ -125,7 +125,7 @@ class Import(_Record):
 
 
 class Nudged(_Record):
-    """The steps by which the entries of an argument were moved, where its gradient was seen to be measured."""
+    """Hold the least and the greatest step by which a call nudged an argument whose gradient it measured."""
 
     smallest: Step
     largest: Step

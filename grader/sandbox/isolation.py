@@ -56,11 +56,11 @@ class Machine:
 
     @property
     def strongest(self) -> Isolation:
-        """The best that can be had here."""
+        """Return the strongest isolation that this machine offers."""
         return next((name for name in STRENGTH if name not in self.lost), "none")
 
     def weaker(self, isolation: Isolation) -> list[Isolation]:
-        """The isolations that can be had here besides, the strongest first."""
+        """Return the isolations weaker than this one that the machine offers, the strongest first."""
         return [name for name in STRENGTH[STRENGTH.index(isolation) + 1 :] if name not in self.lost]
 
 

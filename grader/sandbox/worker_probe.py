@@ -24,7 +24,7 @@ NEXT = "`handgrad doctor` shows what works on this machine."
 
 
 class Versions(NamedTuple):
-    """What a worker runs learner code with."""
+    """Name the versions of Python, torch and numpy that a worker runs learner code with."""
 
     python: str
     torch: str
@@ -32,10 +32,10 @@ class Versions(NamedTuple):
 
 
 def probe(worker: Worker) -> None:
-    """Have a worker answer a job before the first submission.
+    """Check that a worker can answer a job, before the first submission is graded.
 
     Raises:
-        NoGradedRuns: it cannot, or its answer is wrong; says why.
+        NoGradedRuns: the worker gave no answer or a wrong one; the message gives the reason.
     """
     try:
         answer(worker)
@@ -44,15 +44,16 @@ def probe(worker: Worker) -> None:
 
 
 def answer(worker: Worker) -> Versions:
-    """Have a worker answer a job; what it ran it with.
+    """Let a worker answer a small job, and return the versions that it ran the job with.
 
     Raises:
-        InfrastructureError: it cannot, or its answer is wrong; says why.
+        InfrastructureError: the worker gave no answer or a wrong one; the message gives the reason.
     """
-    return _answered(worker.run(_job(), LIMIT))
+    return _checked_versions(worker.run(_probe_job(), LIMIT))
 
 
-def _job() -> bytes:
+def _probe_job() -> bytes:
+    """Return the frame of a job of one line whose result is known."""
     import numpy as np
 
     from grader.child import protocol
@@ -65,11 +66,11 @@ def _job() -> bytes:
     return protocol.pack(job, [np.array(NUMBERS, np.float32)])
 
 
-def _answered(reply: Reply) -> Versions:
-    """The versions that a right answer was computed with.
+def _checked_versions(reply: Reply) -> Versions:
+    """Check the reply to the small job, and return the versions that it printed.
 
     Raises:
-        InfrastructureError: there is none, or it is wrong.
+        InfrastructureError: there is no answer, or it is wrong.
     """
     from . import checked_reply
 

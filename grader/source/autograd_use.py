@@ -34,16 +34,19 @@ HARMLESS = frozenset(
 
 
 def autograd_use(texts: Sequence[str], function: str) -> tuple[int, str] | None:
-    """The line and the words of the first use of torch's differentiation in a function or in what it calls.
+    """Return the line and the text of the first use of torch's differentiation in a function or in what it calls.
 
     Args:
-        texts: the learner's cells, or the one text of a file; what is no Python is left aside.
+        texts: the learner's cells, or the one text of a file; a cell that is not Python is left out.
         function: the name of the graded function.
+
+    Returns:
+        The line, numbered through all cells from 1, and the expression; `None` if there is no such use.
     """
     if sum(map(len, texts)) > LONGEST_SOURCE or not any(map(WORDS.search, texts)):
         return None
     try:
-        file = _File.of(_tree(texts))
+        file = _File.of(_parse_cells(texts))
         uses = [use for part in file.reached_from(function) for use in file.uses(part)]
         first = min(uses, key=lambda use: (use.lineno, use.col_offset), default=None)
         return None if first is None else (first.lineno, _words(first))
@@ -51,8 +54,8 @@ def autograd_use(texts: Sequence[str], function: str) -> tuple[int, str] | None:
         return None
 
 
-def _tree(texts: Sequence[str]) -> ast.Module:
-    """The statements of all cells."""
+def _parse_cells(texts: Sequence[str]) -> ast.Module:
+    """Parse all cells and return their statements as one module; cells that are not Python are left out."""
     whole = ast.Module([], [])
     for text, before in zip(texts, ipython_cells.line_offsets(texts), strict=True):
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):

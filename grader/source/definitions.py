@@ -24,12 +24,12 @@ SEEMS = re.compile(
 
 @dataclass(frozen=True)
 class Definition:
-    """One place where a name is bound.
+    """Describe one place where a name is bound.
 
     Args:
-        cell: the number of the cell, from 0; a file is one cell.
-        statement: what binds it, with its lines counted in its cell; `None` where the cell cannot be parsed.
-        is_in_block: it stands in an `if`, say, so that it may never be run.
+        cell: the index of the cell, from 0; a file is one cell.
+        statement: the statement that binds it, with lines counted in its cell; `None` where the cell cannot be parsed.
+        is_in_block: whether it stands in a block, such as that of an `if`, and may never be run.
     """
 
     name: str
@@ -39,26 +39,26 @@ class Definition:
 
     @property
     def line(self) -> int:
-        """Its first line in its cell, from 1; 0 where that is not known."""
+        """Return the first line of the definition in its cell, decorators included, from 1; 0 where it is not known."""
         decorators = getattr(self.statement, "decorator_list", [])
         return min([each.lineno for each in (*decorators, self.statement) if each is not None], default=0)
 
     @property
     def is_import(self) -> bool:
-        """What is bound comes from another file."""
+        """Return whether the name is bound by an import."""
         return isinstance(self.statement, (ast.Import, ast.ImportFrom))
 
     @property
     def module(self) -> str:
-        """The module that it is imported from; empty if it is not."""
+        """Return the module that the name is imported from by a `from ... import`; empty if it is not."""
         return (self.statement.module or "") if isinstance(self.statement, ast.ImportFrom) else ""
 
 
 def definitions(texts: Sequence[str], names: Collection[str]) -> list[Definition]:
     """Return where any of these names is bound at the top level of a file or of cells, in their order.
 
-    That is a function, a class, an import, or an assignment of what may be a function: not of a number, a text or a
-    list. Blocks of `if`, `try`, `with` and loops are looked into; functions and classes are not.
+    Functions, classes, imports and assignments of what may be a function count: not of a number, a text or a list.
+    Blocks of `if`, `try`, `with` and loops are searched; the bodies of functions and classes are not.
     """
     found = list[Definition]()
     for number, text in enumerate(texts):
@@ -66,20 +66,20 @@ def definitions(texts: Sequence[str], names: Collection[str]) -> list[Definition
             continue
         tree = parsed(text)
         if tree is None:
-            found += [Definition(name, number) for name in _seemingly_defined(text) if name in names]
+            found += [Definition(name, number) for name in _apparent_names(text) if name in names]
         else:
             outside = set(map(id, tree.body))
             found += [
                 Definition(name, number, statement, id(statement) not in outside)
                 for statement in _statements(tree.body)
-                for name in _bound_by(statement)
+                for name in _bound_names(statement)
                 if name in names
             ]
     return found
 
 
 def parsed(text: str) -> ast.Module | None:
-    """Return a file or a cell as Python; `None` where it is none, or cannot be read."""
+    """Return a file or a cell as a module; `None` if it is not Python, is too long, or is nested too deeply."""
     try:
         return ipython_cells.parse(text, 0).tree if len(text) <= LONGEST else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -87,7 +87,7 @@ def parsed(text: str) -> ast.Module | None:
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements at top level, those in blocks included, in their order."""
+    """Yield the statements at top level and those in blocks, in the order of the text."""
     waiting = list(reversed(body))
     while waiting:
         statement = waiting.pop()
@@ -98,7 +98,8 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             waiting += [each for part in reversed(inner) for each in reversed(part)]
 
 
-def _bound_by(statement: ast.stmt) -> Iterator[str]:
+def _bound_names(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement binds to what may be a function."""
     if isinstance(statement, DEFINING):
         yield statement.name
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -111,13 +112,14 @@ def _bound_by(statement: ast.stmt) -> Iterator[str]:
         yield from [statement.target.id] if isinstance(statement.target, ast.Name) else []
 
 
-def _seemingly_defined(text: str) -> Iterator[str]:
+def _apparent_names(text: str) -> Iterator[str]:
+    """Yield the names that a text which cannot be parsed seems to define, by the beginnings of its lines."""
     for found in SEEMS.finditer(TEXTS.sub("", text)):
         yield found[found.lastgroup or 0]
 
 
 def without_docstring(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
-    """Return the statements of a function or a class without the text that heads them."""
+    """Return the statements of a function or a class without its docstring."""
     first = body[0] if body else None
     is_text = (
         isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
@@ -134,7 +136,7 @@ def dumped(node: ast.AST) -> str:
 
 
 def is_placeholder(statement: ast.stmt) -> bool:
-    """The statement is `...`, `pass`, `raise NotImplementedError`, or gives `...` to a name or back."""
+    """Return whether a statement is `...`, `pass`, a text, `raise NotImplementedError`, or assigns or returns `...`."""
     if isinstance(statement, ast.Raise):
         return any(getattr(node, "id", "") == "NotImplementedError" for node in ast.walk(statement))
     if isinstance(statement, ast.Pass):

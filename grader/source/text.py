@@ -95,7 +95,7 @@ class Source:
         return f" ({where}: {says})" if says else f" ({where})"
 
     def command(self, line: int) -> str:
-        """A line that only IPython reads, in words: `line 3 of cell 2 begins with %`.
+        """Describe a line that only IPython reads, such as `line 3 of cell 2 begins with %`.
 
         Args:
             line: numbered through all cells, from 1.
@@ -107,7 +107,7 @@ class Source:
         return f"line {line - self._starts[number]} of {where} {begins}"
 
     def lines_of(self, function: str) -> set[int]:
-        """The lines of every definition of a function, numbered through all cells."""
+        """Return the lines of every definition of a function, numbered through all cells from 1."""
         found = set[int]()
         for each in definitions(self.cells, {function}):
             if each.statement is not None:
@@ -127,7 +127,7 @@ class Source:
         return known[-1] if known else None
 
     def has_body(self, function: str, body: str) -> bool:
-        """The function was left with these statements, whatever comments stand among them; false for no body."""
+        """Return whether the last definition of a function has exactly the statements of `body`; false for no body."""
         wanted = [ast.dump(statement) for statement in ast.parse(body).body]
         made = [each.statement for each in definitions(self.cells, {function})] if wanted else []
         statements = without_docstring(getattr(made[-1], "body", [])) if made else []
@@ -154,12 +154,12 @@ def files_beside(folder: Path) -> dict[str, bytes]:
 
 
 def decode(content: bytes) -> str:
-    """Return source text, by the encoding that the file declares, UTF-8 without one.
+    """Decode the bytes of a source file, by the encoding that it declares, UTF-8 without one.
 
     Python reads no other file, so that a learner could not have run it either.
 
     Raises:
-        UnreadableSource: it is no such text.
+        UnreadableSource: the bytes are not text in that encoding; the message names the line and the byte.
     """
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
@@ -182,7 +182,7 @@ def decode(content: bytes) -> str:
 
 
 def _first_wrong_byte(content: bytes, error: UnicodeDecodeError) -> str:
-    """Return which byte is not of the encoding, and what an editor that saves in Latin-1 means by it."""
+    """Describe the first byte that is not in the encoding: its line, its value, and what it is in Latin-1."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return ZEROS
     before = content[: error.start].decode("utf-8", "replace")

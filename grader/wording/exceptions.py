@@ -23,7 +23,13 @@ DIFFERENTIATES = "it lets torch differentiate{}; write the gradient by hand"
 def diagnose_error(
     error: Raised, source: Source, trial: Trial | None = None, *, time_limit: float = 0, signature: str = ""
 ) -> Diagnosis:
-    """An exception in learner code, with the line it came from."""
+    """Return the diagnosis of an exception in learner code, with the line it came from.
+
+    Args:
+        trial: the trial whose call raised it; its shapes are named where the message speaks of shapes.
+        time_limit: of the call, in seconds.
+        signature: how the function is called, named where the exception arose outside of learner code.
+    """
     where = source.location(error.lines[-1], error.file) if error.lines else ""
     read = "file" if error.file or source.file else "cell"
     others = {
