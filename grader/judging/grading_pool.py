@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .grading import Grader
 
 TICK = 1.0
+PATIENCE = 2  # times as long as its jobs may take: of code that sleeps, a busy machine sees less time pass
 ATTEMPTS = 2
 MEMORY = 2 << 30  # bytes that judging may take beyond what a grading process has when it starts
 READING_MEMORY = 1 << 30  # bytes that reading a submission may take, likewise
@@ -381,7 +382,7 @@ class _Process:
 
     def is_frozen(self) -> bool:
         """It should have answered long ago, and neither computes nor waits its turn on a busy machine."""
-        if time.monotonic() <= self.heard + time_of_job(self.limit) + TICK:
+        if time.monotonic() <= self.heard + PATIENCE * time_of_job(self.limit) + TICK:
             return False
         processes = [self.process.pid, self.worker.pid if self.worker is not None else 0]
         return not any(state in AT_WORK for pid in processes for _, state in states_below(pid))
