@@ -509,7 +509,7 @@ class _Judge:
             return _packed(result)
         except MemoryError:
             says = "judging it takes more memory than there is for one exercise"
-            return _packed(exercise.unread_result(says, "failed"))
+            return _packed(exercise.unread_result(says))  # whose doing that is, nobody can know
         except Exception as error:  # one exercise never stops the rest
             return _packed(exercise.unread_result(f"{_grader_failed(error)}: run the same command again"))
 

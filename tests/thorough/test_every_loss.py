@@ -26,7 +26,7 @@ __all__ = ["hostile"]
     ("happen", "status", "says"),
     [
         (burn, "failed", "judging it took more than 1.5 seconds of processor time"),
-        (bloat, "failed", "judging it takes more memory than there is for one exercise"),
+        (bloat, "error", "judging it takes more memory than there is for one exercise"),
         (leave, "error", "the grading process was lost (it ended with 0)"),
         (stop, "error", "the grading process was lost (it did not answer any more)"),
         (freeze, "error", "the grading process was lost (it did not answer any more)"),
