@@ -336,6 +336,24 @@ def test_a_misconception_that_proves_nothing_is_found(root: Path, findings: Chec
     assert finding.says.endswith(says)
 
 
+def test_a_kink_that_no_trial_hits_is_found(root: Path, findings: Check):
+    declare(
+        root,
+        """
+from dataclasses import replace
+
+_inp = replace(relu_grad.inputs["inp"], exact=())
+relu_grad = replace(relu_grad, inputs={**relu_grad.inputs, "inp": _inp})
+""",
+    )
+    (finding,) = findings()
+    assert finding.file == SPEC
+    assert finding.says == (
+        "relu_grad: inp goes into clamp_min, and no trial has entries of it that are exactly 0 or equal: "
+        "say in its sampler which numbers they may be, exact=((-1.0, 0.0, 1.0),)."
+    )
+
+
 def test_zeros_that_pass_by_the_luck_of_one_run_are_found(root: Path, findings: Check):
     """The samplers of the audit's own run draw closed gates only; those of another run do not."""
     lucky = f"-1.0 if rng.bit_generator.seed_seq.entropy[0] == {SEED} else 1.0"

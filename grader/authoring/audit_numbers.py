@@ -15,17 +15,20 @@ from grader.exercise import Answer, Declaration, Exercise, Misconception, Routin
 from grader.judging.given_answer import is_right
 from grader.judging.grading import Grader
 from grader.reference.compare import agrees
+from grader.reference.kinks import KINKED
+from grader.reference.operation_recorder import trace_of
 from grader.reference.references import agrees_with_finite_differences, confirm, gradcheck, holds_in_one_like
 from grader.reference.single_thread import one_thread
 from grader.reference.subdifferential import subdifferentials
 from grader.reference.trial import IMPOSSIBLE, Trial
-from grader.sampling import Array
+from grader.sampling import Array, Sampler
 from grader.trial_sizes import EXACT_KIND
 from grader.wording.words import finding
 
 from .audit_words import check_spoken
 
 Rule = Callable[[Trial], np.ndarray]
+QUOTIENTS = frozenset("div true_divide divide reciprocal log log2 log10 sqrt rsqrt where masked_fill sign".split())
 
 
 def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
@@ -47,6 +50,7 @@ def _of_trials(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     rng = np.random.default_rng(grader.seed)
     confirm(exercise.function, trials[0], rng)
     yield from _references(exercise, trials, rng)
+    yield from _without_exact_entries(exercise.function, trials[0])
     others = Grader(grader.seed + 1).trials(exercise).judged
     for answer in exercise.function.answers:
         yield from check_spoken(exercise.function, answer, trials[0])
@@ -56,6 +60,23 @@ def _of_trials(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     usual = [trial for trial in trials if trial.setting.kind != EXACT_KIND]
     for misconception in exercise.function.misconceptions:
         yield from _misconception(exercise, misconception, usual)
+
+
+def _without_exact_entries(declaration: Declaration, trial: Trial) -> Iterator[str]:
+    """Yield inputs that a mask, a kink or a quotient is made of, and whose entries are never exactly 0 nor equal."""
+    if not isinstance(declaration, Exercise):
+        return
+    trace = trace_of(declaration, trial)
+    for name in declaration.forward_names:
+        argument = declaration.inputs[name]
+        if not isinstance(argument, Sampler) or not argument.differentiable or argument.exact:
+            continue
+        used = (trace.steps[step].name.strip("_") for step, _ in trace.uses(name))
+        if special := next((operation for operation in used if operation in KINKED | QUOTIENTS), ""):
+            yield (
+                f"{name} goes into {special}, and no trial has entries of it that are exactly 0 or equal: "
+                "say in its sampler which numbers they may be, exact=((-1.0, 0.0, 1.0),)."
+            )
 
 
 def _unknown_names(declaration: Declaration) -> Iterator[str]:
@@ -84,10 +105,8 @@ def _references(exercise: CourseExercise, trials: Sequence[Trial], rng: np.rando
                 yield f"its reference is not accepted in {trial.setting.kind}: correct reference or accepts."
         return
     for trial in trials:
-        if trial.metered or (trial.setting.kind == EXACT_KIND and subdifferentials(declaration, trial)):
-            continue  # at a kink a difference measures the kink
         consistent = partial(_consistent, declaration, thorough=trial is trials[0])
-        if not holds_in_one_like(declaration, trial, rng, consistent):
+        if not trial.metered and not holds_in_one_like(declaration, trial, rng, consistent):
             yield (
                 f"autograd, finite differences and gradcheck disagree in {trial.setting.kind}: "
                 "make forward differentiable where its samplers draw."
@@ -95,7 +114,12 @@ def _references(exercise: CourseExercise, trials: Sequence[Trial], rng: np.rando
 
 
 def _consistent(exercise: Exercise, trial: Trial, *, thorough: bool) -> bool:
-    """Of the Jacobian, what gradcheck looks at is all of it, or one product with it, chosen by chance."""
+    """Of the Jacobian, what gradcheck looks at is all of it, or one product with it, chosen by chance.
+
+    Where inputs lie on a kink, a difference measures the kink.
+    """
+    if trial.setting.kind == EXACT_KIND:
+        return bool(subdifferentials(exercise, trial)) or agrees_with_finite_differences(exercise, trial)
     differentiable = any(is_differentiable(exercise.inputs[name]) for name in exercise.forward_names)
     checked = not differentiable or gradcheck(exercise, trial, fast=not thorough)
     return checked and agrees_with_finite_differences(exercise, trial)
