@@ -163,11 +163,13 @@ def with_exact_entries(
     return changed
 
 
-def exact_entries(array: np.ndarray, numbers: tuple[float, ...], rng: np.random.Generator) -> np.ndarray:
+def exact_entries(
+    array: np.ndarray, numbers: tuple[float, ...], rng: np.random.Generator, *, zero_lines: bool = True
+) -> np.ndarray:
     """Return a copy in which about half of the entries are the nearest of these numbers.
 
     Along every axis the largest entry of some lines is there twice. If 0 is among the numbers, one entry is 0 in any
-    case, and so are a row and a column of a table that has others.
+    case, and so are, if `zero_lines`, a row and a column of a table that has others.
     """
     import numpy as np
 
@@ -185,7 +187,7 @@ def exact_entries(array: np.ndarray, numbers: tuple[float, ...], rng: np.random.
         return values
     zeros = np.zeros(values.shape, bool)
     zeros.flat[rng.integers(values.size)] = values.size > 1
-    for axis in {0, values.ndim - 1} if values.ndim > 1 else ():
+    for axis in {0, values.ndim - 1} if zero_lines and values.ndim > 1 else ():
         if values.shape[axis] > 2:
             zeros.swapaxes(0, axis)[rng.integers(values.shape[axis])] = True
     values[zeros] = 0
