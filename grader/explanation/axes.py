@@ -89,27 +89,31 @@ def changed(shapes: Shapes, sizes: Mapping[tuple[Place, ...], int]) -> dict[str,
 
 
 def other_sizes(axes: Sequence[Axis], rng: np.random.Generator, *, like_given: bool) -> dict[str, int]:
-    """A size of each axis by name, small and pairwise different where the code takes such.
+    """Return a size for each axis by name, small and pairwise different as far as the code takes such sizes.
 
     Args:
-        like_given: each has the divisors of the given one (an even one remains even), and is larger, if there is such.
+        like_given: whether to prefer sizes that are larger than the given one and keep its small divisors (even
+            remains even).
     """
     chosen = {axis.name: axis.size for axis in axes if not _free(axis)}
     for axis in sorted(filter(_free, axes), key=lambda axis: len(axis.others)):
         sizes = [n for n in (*axis.others, axis.size) if n > 1]
-        alike = [n for n in axis.others if n > axis.size and _has_divisors_of(axis.size, n)] if like_given else []
-        fresh = [n for n in alike or sizes if n not in chosen.values()] or alike or sizes
-        small = [n for n in fresh if n <= max(SMALL)] or fresh
-        chosen[axis.name] = min(fresh) if alike else int(rng.choice(small))
+        larger_multiples = (
+            [n for n in axis.others if n > axis.size and _keeps_divisors(axis.size, n)] if like_given else []
+        )
+        unused = [n for n in larger_multiples or sizes if n not in chosen.values()] or larger_multiples or sizes
+        small = [n for n in unused if n <= max(SMALL)] or unused
+        chosen[axis.name] = min(unused) if larger_multiples else int(rng.choice(small))
     return {axis.name: chosen[axis.name] for axis in axes}
 
 
-def _has_divisors_of(size: int, n: int) -> bool:
+def _keeps_divisors(size: int, n: int) -> bool:
+    """Return whether `n` is a multiple of the small divisors of `size`."""
     return n % _divisor(size) == 0
 
 
 def _divisor(size: int) -> int:
-    """What code is likely to divide a size by: the product of its small divisors, such as 6 of 18."""
+    """Return what code is likely to divide a size by: the product of its small divisors, such as 6 of 18."""
     return math.lcm(*(divisor for divisor in DIVISORS if size % divisor == 0))
 
 
@@ -176,7 +180,7 @@ def _larger(shapes: Shapes, group: tuple[Place, ...]) -> int:
 
 
 def _candidates(shapes: Shapes, group: tuple[Place, ...]) -> tuple[int, ...]:
-    """Sizes to try in place of a group's: small ones, the next larger one, multiples of it and of its divisors."""
+    """Return sizes to try for a group of axes: small ones, the next larger one, multiples of it and of its divisors."""
     size = shapes[group[0][0]][group[0][1]]
     alike = (n * _divisor(size) for n in (1, size // _divisor(size) + 1))
     return tuple(dict.fromkeys((1, *SMALL, _larger(shapes, group), *alike, 2 * size, 3 * size)))

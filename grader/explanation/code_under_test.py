@@ -37,8 +37,8 @@ class Call:
     wrt: tuple[str, ...]
 
     def copy(self) -> Call:
-        """The same call with tensors of its own, which lie in memory as these do."""
-        inputs = {name: _own(value) for name, value in self.inputs.items()}
+        """Return the same call with copies of its tensors, which have the same memory layout."""
+        inputs = {name: _private_copy(value) for name, value in self.inputs.items()}
         return replace(self, inputs=inputs, out_g=tuple(map(same_layout, self.out_g)))
 
 
@@ -80,21 +80,21 @@ class Code:
     upstream_name: str = UPSTREAM
     runs_forward: bool = False
 
-    def observe(self, call: Call, between: Call | None = None, *, elsewhere: bool = False) -> Report:
-        """What a call does, on copies of its arguments, whatever it raises.
+    def observe(self, call: Call, between: Call | None = None, *, at_other_sizes: bool = False) -> Report:
+        """Run a call on copies of its arguments; return its gradients and changed arguments, or the exception raised.
 
         Args:
-            between: another forward pass that is run before the backward pass of this one.
-            elsewhere: the sizes are not the given ones, where it may be of no use.
+            between: another call, whose forward pass is run between the forward and the backward pass of this one.
+            at_other_sizes: whether the sizes differ from the given ones, so that a wrong use is reported, not raised.
 
         Raises:
-            TypeError: it returns what no gradients can be read from.
+            WrongUse: the code cannot be called in this way, or returns what no gradients can be read from.
         """
         used = call.copy()
         try:
             report = self.run(used, between and between.copy())
         except Exception as error:
-            if isinstance(error, WrongUse) and not elsewhere:
+            if isinstance(error, WrongUse) and not at_other_sizes:
                 raise
             return Report(error=_said(error))
         pairs = [(name, call.inputs[name], value) for name, value in used.inputs.items()]
@@ -137,9 +137,12 @@ def from_numbers(gradients: Gradients) -> Code:
 
 
 def from_function(function: Any) -> Code:
-    """A `torch.autograd.Function` or a callable, whose own backward pass is run by torch.
+    """Return the code that runs a `torch.autograd.Function` or a callable, and its own backward pass by torch.
 
     What `backward` of a Function returns is judged as it is: torch would sum, stretch and cast it without a word.
+
+    Raises:
+        TypeError: `function` is neither.
     """
     is_class = is_function(function)
     if not is_class and not callable(function):
@@ -149,6 +152,7 @@ def from_function(function: Any) -> Code:
     context = ("ctx",) if is_class and function.setup_context is torch.autograd.Function.setup_context else ()
 
     def run(call: Call, between: Call | None) -> Report:
+        """Run forward and backward once; `between` is a call whose forward pass is run between the two."""
         returned: list[Any] = []
         apply = _watched(function, returned).apply if is_class else function
         check_signature(*taking, *context, *call.inputs)
@@ -161,14 +165,17 @@ def from_function(function: Any) -> Code:
 
 
 def is_function(value: Any) -> bool:
-    """It is a custom function, a class with a forward and a backward pass."""
+    """Return whether a value is a custom function, that is, a subclass of `torch.autograd.Function`."""
     return isinstance(value, type) and issubclass(value, torch.autograd.Function)
 
 
 def _run_forward(apply: Callable[..., Any], call: Call) -> tuple[torch.Tensor, ...]:
-    """The outputs of a function, with a graph behind them.
+    """Return the floating-point outputs of a function, with a graph behind them.
 
-    What works on its inputs in place (`ctx.mark_dirty`) is given the results of an operation, as a network would.
+    A function that works on its inputs in place (`ctx.mark_dirty`) gets results of an operation, as in a network.
+
+    Raises:
+        WrongUse: the outputs are not as many, or not of the shapes, as those of the forward pass.
     """
     for name, value in call.inputs.items():
         if is_floating(value):
@@ -181,7 +188,7 @@ def _run_forward(apply: Callable[..., Any], call: Call) -> tuple[torch.Tensor, .
             if LEAF not in str(error):
                 raise
             _restore(call, before)
-            outputs = outputs_of(apply(*map(_no_leaf, call.inputs.values())), "function")
+            outputs = outputs_of(apply(*map(_not_a_leaf, call.inputs.values())), "function")
     if len(outputs) != len(call.out_g):
         raise WrongUse(f"function returns {len(outputs)} floating-point outputs, and forward {len(call.out_g)}")
     for out, g in zip(outputs, call.out_g, strict=True):
@@ -191,19 +198,24 @@ def _run_forward(apply: Callable[..., Any], call: Call) -> tuple[torch.Tensor, .
 
 
 def _restore(call: Call, before: Call) -> None:
-    """Undo what was done to the inputs in place."""
+    """Copy the former values back into the inputs of a call that were changed in place."""
     with torch.no_grad():
         for name, value in call.inputs.items():
             if isinstance(value, torch.Tensor):
                 value.copy_(before.inputs[name])
 
 
-def _no_leaf(value: Any) -> Any:
+def _not_a_leaf(value: Any) -> Any:
+    """Return a copy that is not a leaf of the graph, for a tensor that requires a gradient; other values unchanged."""
     return value.clone() if is_floating(value) and value.requires_grad else value
 
 
 def _run_backward(call: Call, outputs: tuple[torch.Tensor, ...], returned: list[Any]) -> Report:
-    """What torch makes of the outputs; where the backward pass was watched, what that returned."""
+    """Run torch's backward pass through the outputs, and return the report.
+
+    Args:
+        returned: what the Function's own `backward` returned, if it is watched; its gradients are taken from there.
+    """
     pairs = [(out, g) for out, g in zip(outputs, call.out_g, strict=True) if out.requires_grad]
     leaves = [call.inputs[name] for name in call.wrt]
     found: tuple[Any, ...] = (None,) * len(leaves)
@@ -255,7 +267,8 @@ def check_signature(who: str, function: Callable[..., Any], *positional: str, na
         raise WrongUse(f"{who} is called with ({shown}), and does not take that: {error}") from None
 
 
-def _own(value: Any) -> Any:
+def _private_copy(value: Any) -> Any:
+    """Return a copy of an argument that the code under test may modify: of a tensor, with the same memory layout."""
     return same_layout(value) if isinstance(value, torch.Tensor) else value
 
 

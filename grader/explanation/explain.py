@@ -51,7 +51,7 @@ def explain(
     upstream: Any = None,
     seed: int | None = None,
 ) -> Explanation:
-    """Which gradients of a backward pass are wrong, and which mistake each one is.
+    """Judge the gradients of a backward pass, and find out which mistake each wrong one is.
 
     The right gradients are those of `forward` by torch in float64, confirmed by finite differences. What is judged runs
     in this process, with the given inputs and others like them, of other sizes too where it takes them. One of
@@ -82,33 +82,43 @@ def explain(
         usable = usable_forward(forward, given)
         ask = partial(Question, usable, given, np.random.default_rng(seed))
         if gradients is not None:
-            return _of_one_call(ask(from_numbers(gradients)), gradients, upstream)
-        return _of_code(ask(from_function(function) if backward is None else from_backward(usable, backward)))
+            return _explain_one_call(ask(from_numbers(gradients)), gradients, upstream)
+        return _explain_code(ask(from_function(function) if backward is None else from_backward(usable, backward)))
 
 
-def _of_code(question: Question) -> Explanation:
+def _explain_code(question: Question) -> Explanation:
+    """Explain the gradients of a backward pass or a function, which is run in trials like the given call."""
     code, given = question.code, question.given
     first = code.observe(question.call(given))
     returned = [name for name in floating(given) if name in first.gradients]
-    asked = tuple(name for name in floating(given) if name in (*marked(given), *returned)) or question.wrt
+    answers = tuple(name for name in floating(given) if name in (*marked(given), *returned)) or question.wrt
     axes = question.axes(runs=not first.error)
     notes = [refusal] if not first.error and (refusal := question.refusal(axes)) else []
-    if left_out := [name for name in floating(given) if name not in asked and not marked(given)]:
+    if left_out := [name for name in floating(given) if name not in answers and not marked(given)]:
         notes.append(f"{code.name} returns no gradient for {', '.join(left_out)}, so none is judged")
-    notes += [f"no gradient is judged of the tensors in {name}: {SEPARATE}" for name in _holding_tensors(given)]
+    notes += [f"no gradient is judged of the tensors in {name}: {SEPARATE}" for name in _inputs_with_tensors(given)]
 
     def judged(measured: bool) -> Explanation | None:
-        drawing = question.drawing(axes, asked, measured=measured)
+        """Draw the trials, run the code in them, and judge it by measured gradients or by torch's own."""
+        drawing = question.drawing(axes, answers, measured=measured)
         tried = drawing.trials(
-            question.rng, lambda one: bool(first.error) or not code.observe(one.call, elsewhere=True).error
+            question.rng, lambda one: bool(first.error) or not code.observe(one.call, at_other_sizes=True).error
         )
-        reports = [code.observe(one.call, elsewhere=not drawing.has_given_sizes(one)) for one in tried]
-        return _judged(question, drawing, tried, reports, notes)
+        reports = [code.observe(one.call, at_other_sizes=not drawing.has_given_sizes(one)) for one in tried]
+        return _explanation_of(question, drawing, tried, reports, notes)
 
-    return _first_way(question, judged)
+    return _by_torch_or_measured(question, judged)
 
 
-def _of_one_call(question: Question, gradients: Mapping[str, Any], upstream: Any) -> Explanation:
+def _explain_one_call(question: Question, gradients: Mapping[str, Any], upstream: Any) -> Explanation:
+    """Explain the gradients that one call gave.
+
+    Args:
+        upstream: the upstream gradient of that call, or a tuple of one for each output; may be `None` for one number.
+
+    Raises:
+        ValueError: a gradient is not that of a floating-point input, or `upstream` has another shape than the output.
+    """
     given = question.given
     if not gradients or any(name not in floating(given) for name in gradients):
         known = ", ".join(floating(given))
@@ -120,22 +130,27 @@ def _of_one_call(question: Question, gradients: Mapping[str, Any], upstream: Any
     if [getattr(g, "shape", None) for g in arrive] != [out.shape for out in outputs]:
         wanted = ", ".join(str(tuple(out.shape)) for out in outputs)
         raise ValueError(f"upstream must be the upstream gradient of that call, shaped like the output: {wanted}")
-    axes, asked = question.axes(), tuple(name for name in floating(given) if name in gradients)
+    axes, answers = question.axes(), tuple(name for name in floating(given) if name in gradients)
     out_g = joined(tuple(g.detach().double() for g in arrive)).numpy()
 
     def judged(measured: bool) -> Explanation | None:
-        drawing = question.drawing(axes, asked, measured=measured)
-        base = drawing.one(drawing.setting(GIVEN_KIND), question.rng)
+        """Judge the numbers of the one call by measured gradients or by torch's own."""
+        drawing = question.drawing(axes, answers, measured=measured)
+        base = drawing.trial_of(drawing.setting(GIVEN_KIND), question.rng)
         one = None if base is None else drawing.with_upstream(base, out_g, GIVEN_KIND)
-        return _judged(question, drawing, [one] if one else [], [Report(dict(gradients))], [ONE_CALL])
+        return _explanation_of(question, drawing, [one] if one else [], [Report(dict(gradients))], [ONE_CALL])
 
-    return _first_way(question, judged)
+    return _by_torch_or_measured(question, judged)
 
 
-def _first_way(question: Question, judged: Callable[[bool], Explanation | None]) -> Explanation:
-    """The verdicts by torch's own gradient, or else by what is measured.
+def _by_torch_or_measured(question: Question, judged: Callable[[bool], Explanation | None]) -> Explanation:
+    """Return the explanation by torch's own gradients, or by measured ones where those cannot be trusted.
 
-    Torch's own is none to judge by where there is none, and where it goes through somebody's own backward pass.
+    They cannot where there are none, where they go through somebody's own backward pass, and where finite differences
+    refute them.
+
+    Args:
+        judged: returns the explanation by measured gradients (`True`) or by torch's own; `None` if these are refuted.
     """
     explanation = None if question.own_backwards is None or question.own_backwards else judged(False)
     if explanation is None:
@@ -144,10 +159,19 @@ def _first_way(question: Question, judged: Callable[[bool], Explanation | None])
     return explanation
 
 
-def _judged(
+def _explanation_of(
     question: Question, drawing: Drawing, tried: list[Tried], reports: list[Report], notes: list[str]
 ) -> Explanation | None:
-    """The verdicts; `None` where the right gradients are not what finite differences of the forward pass say."""
+    """Judge all gradients in the trials; return `None` where finite differences refute torch's own gradients.
+
+    Args:
+        tried: the trials, of the same number as `reports`.
+        reports: what the code under test did in each.
+        notes: sentences that are added to the explanation.
+
+    Raises:
+        ValueError: no trial with the given inputs has a gradient that could be compared with.
+    """
     exercise, code = drawing.exercise, question.code
     if not any(one.trial.setting.kind in AS_GIVEN for one in tried):
         if not drawing.measured:
@@ -170,16 +194,16 @@ def _judged(
     if all(one.result.status == "passed" for one in judged.values()):
         judged |= {name: verdicts.judged_in_tie(name, index) for name, index in verdicts.broken_ties()}
     if drawing.measured and question.own_backwards and not code.runs_forward:
-        judged |= {name: _untrusted_one(name) for name in _like_own_backward(question, verdicts)}
+        judged |= {name: _untrusted(name) for name in _answers_like_own_backward(question, verdicts)}
     passed = [answer for answer in exercise.answers if judged[answer.name].result.status == "passed"]
-    first = [note for answer in passed for note in _right_as_given(question, drawing, answer, others)]
-    told = (*first, *notes, *_notes(question, drawing, verdicts))
-    explanation = Explanation(tuple(judged.values()), _about(exercise, verdicts.spoken_of.tried), told)
+    first = [note for answer in passed for note in _notes_on_other_inputs(question, drawing, answer, others)]
+    all_notes = (*first, *notes, *_notes(question, drawing, verdicts))
+    explanation = Explanation(tuple(judged.values()), _about(exercise, verdicts.shown_run.tried), all_notes)
     return function_checks.checked(explanation, code, counted) if code.runs_forward else explanation
 
 
-def _like_own_backward(question: Question, verdicts: Verdicts) -> Iterator[str]:
-    """The gradients that are not what a nudge says, and are what a backward pass inside the forward pass says.
+def _answers_like_own_backward(question: Question, verdicts: Verdicts) -> Iterator[str]:
+    """Yield the gradients that finite differences refute and a backward pass inside the forward pass confirms.
 
     One of the two is meant, and nobody can tell which.
     """
@@ -192,8 +216,12 @@ def _like_own_backward(question: Question, verdicts: Verdicts) -> Iterator[str]:
             yield answer.name
 
 
-def _right_as_given(question: Question, drawing: Drawing, answer: Answer, others: list[Run]) -> Iterator[str]:
-    """Where a gradient that is right as given is wrong: with other tables, or with sizes that nobody gave."""
+def _notes_on_other_inputs(question: Question, drawing: Drawing, answer: Answer, others: list[Run]) -> Iterator[str]:
+    """Yield a note for a gradient that is right as given, and wrong with other tables or other sizes.
+
+    Args:
+        others: the runs with sizes or tables that nobody gave.
+    """
     failing = [run for run in others if run.fails(answer)]
     if not failing:
         return
@@ -219,13 +247,13 @@ def _right_as_given(question: Question, drawing: Drawing, answer: Answer, others
 
 
 def _fails_alone(question: Question, drawing: Drawing, answer: Answer, axis: str, size: int) -> bool:
-    """It is wrong where one axis has another size and every other the given one."""
-    one = drawing.one(drawing.setting(ONE_AXIS_KIND, {**drawing.sizes, axis: size}), question.rng)
-    return one is not None and Run(one, question.code.observe(one.call, elsewhere=True)).fails(answer)
+    """Return whether a gradient is wrong where one axis has another size and every other axis the given one."""
+    one = drawing.trial_of(drawing.setting(ONE_AXIS_KIND, {**drawing.sizes, axis: size}), question.rng)
+    return one is not None and Run(one, question.code.observe(one.call, at_other_sizes=True)).fails(answer)
 
 
 def _notes(question: Question, drawing: Drawing, verdicts: Verdicts) -> Iterator[str]:
-    """What should be known of these verdicts."""
+    """Yield sentences on how the verdicts came about, and on the entries and inputs that they do not hold for."""
     if drawing.measured:
         yield MEASURED.format(why=_why_measured(question))
     if verdicts.untraced:
@@ -244,6 +272,7 @@ def _notes(question: Question, drawing: Drawing, verdicts: Verdicts) -> Iterator
 
 
 def _why_measured(question: Question) -> str:
+    """Return the reason, a clause, why the right gradients are measured and not taken from torch."""
     if question.own_backwards:
         return f"torch's own go through the backward pass of {listed(sorted(question.own_backwards))}"
     if question.leaves_torch:
@@ -253,17 +282,19 @@ def _why_measured(question: Question) -> str:
     return "torch's own are not what a nudge of its inputs says"
 
 
-def _holding_tensors(given: Mapping[str, Any]) -> list[str]:
-    """The inputs that are lists or dicts with floating-point tensors in them."""
+def _inputs_with_tensors(given: Mapping[str, Any]) -> list[str]:
+    """Return the names of the inputs that are lists or dicts with floating-point tensors in them."""
     return [name for name, value in given.items() if not isinstance(value, torch.Tensor) and _holds_tensor(value)]
 
 
 def _holds_tensor(value: Any) -> bool:
+    """Return whether a value is a floating-point tensor, or a list, tuple or dict with one at any depth."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     return is_floating(value) or any(map(_holds_tensor, inner))
 
 
-def _untrusted_one(name: str) -> Judged:
+def _untrusted(name: str) -> Judged:
+    """Return the verdict that a gradient cannot be judged, as torch and finite differences disagree on it."""
     return Judged(AnswerResult(name, "error", 0.0, 1.0, None, UNTRUSTED.format(name=name)))
 
 

@@ -54,11 +54,11 @@ class Explanation:
 
     @property
     def ok(self) -> bool:
-        """Every gradient was judged, and is right."""
+        """Return whether every gradient was judged and is right."""
         return bool(self.judged) and all(one.result.status == "passed" for one in self.judged)
 
     def __bool__(self) -> bool:
-        """So that `assert explain(...)` fails where a gradient is wrong, or was not judged."""
+        """Return whether every gradient was judged and is right, so that `assert explain(...)` fails otherwise."""
         return self.ok
 
     @property
@@ -71,10 +71,10 @@ class Explanation:
         )
 
     def assert_ok(self) -> None:
-        """For a test.
+        """Raise unless every gradient was judged and is right; for tests.
 
         Raises:
-            AssertionError: some gradient is wrong, or cannot be judged; with the text.
+            AssertionError: a gradient is wrong or cannot be judged; its message is the text of the explanation.
         """
         __tracebackhide__ = True
         if not self.ok:
@@ -82,7 +82,7 @@ class Explanation:
 
     @property
     def _summary(self) -> str:
-        """One line, which pytest shows of a failed test."""
+        """Return one line with the code of each gradient that is not right, which pytest shows of a failed test."""
         failed = (one.result for one in self.judged if one.result.status != "passed")
         return ", ".join(f"{result.name}: {result.code or 'not judged'}" for result in failed)
 

@@ -32,10 +32,14 @@ def is_floating(value: Any) -> bool:
 
 
 def outputs_of(result: Any, who: str = "forward") -> tuple[torch.Tensor, ...]:
-    """What a forward pass returns, those of its outputs that have a gradient.
+    """Return the floating-point outputs among those that a forward pass returned.
+
+    Args:
+        result: what it returned.
+        who: its name in messages.
 
     Raises:
-        TypeError: it is no tensor, and no tuple or list of tensors; or none of them is floating-point.
+        TypeError: the result is not a tensor, nor a tuple or list of tensors; none is floating-point; one is complex.
     """
     several = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     for one in several:
@@ -68,16 +72,18 @@ def exercise_of(
     forward: Callable[..., Any], inputs: Mapping[str, Any], axes: Mapping[str, Axes], answers: tuple[str, ...],
     upstream_name: str, *, measured: bool = False,
 ) -> Exercise:  # fmt: skip
-    """The forward pass as an exercise; several outputs become one long vector, and so do their upstream gradients.
+    """Return the forward pass as an exercise; several outputs, and their upstream gradients, become one long vector.
 
     Args:
         axes: the axis names of each tensor among the inputs.
         answers: the inputs whose gradients are judged.
         upstream_name: what the author of the code calls the upstream gradient.
-        measured: its gradient is to be measured, so torch keeps no graph of it, and nothing that it detaches is held.
+        measured: whether the gradient is to be measured, so that torch keeps no graph of the forward pass, and what it
+            detaches is not held constant.
     """
 
     def one_output(**given: Any) -> torch.Tensor:
+        """Run the forward pass, and return all its floating-point outputs as one tensor."""
         if measured:
             with torch.no_grad():
                 return joined(outputs_of(forward(**given)))
@@ -90,7 +96,7 @@ def exercise_of(
     names = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in inputs]
     one_output.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
     samplers: dict[str, Sampler | Marker] = {
-        name: _like(value, axes.get(name, ()), judged=name in answers) for name, value in inputs.items()
+        name: _sampler_like(value, axes.get(name, ()), judged=name in answers) for name, value in inputs.items()
     }
     free = next(name for name in ("out", "output", "result", "_out") if name not in inputs)
     markers = {free: output(), **({upstream_name: upstream()} if upstream_name not in inputs else {})}
@@ -129,16 +135,17 @@ def values_of(tensor: torch.Tensor) -> np.ndarray:
     return tensor.detach().cpu().numpy()
 
 
-def _like(value: Any, axes: Axes, *, judged: bool) -> Sampler:
-    """Draws the given value in the trials that are of it, and others like it in the rest.
+def _sampler_like(value: Any, axes: Axes, *, judged: bool) -> Sampler:
+    """Return a sampler that draws the given value in trials of the given inputs, and values like it in others.
 
     Args:
-        judged: its gradient is judged; what is not may be a table that has to be as it is.
+        judged: whether its gradient is judged; an input that is not may be a table that has to stay as it is.
     """
     if not isinstance(value, torch.Tensor):
         return _like_plain(value)
 
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> Any:
+        """Return the given values, or values redrawn like them, shaped `shape`."""
         values = values_of(value)
         kept = (
             setting.kind == GIVEN_KIND

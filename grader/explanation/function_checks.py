@@ -18,10 +18,10 @@ from .verdicts import SAME, Judged, Run, differ
 
 
 def checked(explanation: Explanation, code: Code, runs: Sequence[Run]) -> Explanation:
-    """The verdicts, with what else is wrong with a function put in place of `ok`, and notes on it.
+    """Return the explanation with the faults that only a function can have in place of `ok`, and notes on it.
 
     Args:
-        runs: with the given sizes, the given inputs first.
+        runs: those with the given sizes, the given inputs first.
     """
     found = {one.result.name: one for one in explanation.judged}
     call, whole = runs[0].tried.call, runs[0].report
@@ -35,7 +35,7 @@ def checked(explanation: Explanation, code: Code, runs: Sequence[Run]) -> Explan
 
 
 def _other_output(code: Code, runs: Sequence[Run]) -> Iterator[Judged]:
-    """The function computes another output than the forward pass that it is compared with."""
+    """Yield a failed verdict on `out` if the function computes another output than the forward pass."""
     for one, report in ((run.tried, run.report) for run in runs):
         if not report.outputs or one.trial.out is None:
             continue

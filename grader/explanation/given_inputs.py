@@ -19,11 +19,11 @@ ADVICE = ": give it the tensors that it works with as inputs, so that they can b
 
 
 def checked_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs by name, in order.
+    """Return the inputs by name, in order, after checking their kind.
 
     Raises:
-        TypeError: they are no dict of names, or hold tensors that cannot be worked with.
-        ValueError: none of them has a gradient.
+        TypeError: they are not a dict by name, or contain a tensor of a dtype or device that cannot be judged.
+        ValueError: none of them is a floating-point tensor.
     """
     if not isinstance(inputs, Mapping):
         raise TypeError(f"inputs must be a dict of the arguments of forward by name; it is {type(inputs).__name__}")
@@ -35,7 +35,7 @@ def checked_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
             and (value.is_floating_point() or value.is_complex())
             and value.dtype not in DTYPES
         ):
-            raise TypeError(_of_dtype(name, value))
+            raise TypeError(_dtype_refusal(name, value))
         if isinstance(value, torch.Tensor) and value.device.type != "cpu":
             raise TypeError(f"{name} is on {value.device}: explain takes tensors on the CPU, such as {name}.cpu()")
     if not floating(inputs):
@@ -44,15 +44,15 @@ def checked_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def usable_forward(forward: Callable[..., Any], inputs: Mapping[str, Any]) -> OwnForward:
-    """The forward pass, which can be run, in float64 too, leaves its inputs alone, and gives the same again.
+    """Return the forward pass in a form that takes float64 as well and leaves its inputs alone.
 
     Raises:
-        TypeError: it does not take these inputs, or returns no tensor.
-        ValueError: it cannot be run, gives nan, or another output when it is called again.
+        TypeError: it does not take these inputs, or does not return a tensor.
+        ValueError: it cannot be run, gives nan, or gives another output when it is called again.
     """
     check_signature("forward", forward, named=inputs)
     if is_function(getattr(forward, "__self__", None)):
-        forward = _by_place(forward)
+        forward = _called_by_position(forward)
     once, changed = _run(forward, inputs, "")
     usable = OwnForward(forward, forward, copies=bool(changed))
     double = {name: in_double(value) for name, value in inputs.items()}
@@ -73,17 +73,18 @@ def usable_forward(forward: Callable[..., Any], inputs: Mapping[str, Any]) -> Ow
     return usable
 
 
-def _by_place(apply: Callable[..., Any]) -> Callable[..., Any]:
-    """`apply` of a custom function, called with the inputs by name, which not every torch allows."""
+def _called_by_position(apply: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a forward pass that calls a Function's `apply` with its inputs by position, as torch may take no names."""
 
     def forward(**given: Any) -> Any:
+        """Call `apply` with the values of the inputs, in their order."""
         return apply(*given.values())
 
     return forward
 
 
-def _of_dtype(name: str, value: torch.Tensor) -> str:
-    """Why a tensor of this dtype cannot be judged, and what to give instead."""
+def _dtype_refusal(name: str, value: torch.Tensor) -> str:
+    """Return why a tensor of this dtype cannot be judged, and what to give instead."""
     kind = str(value.dtype).removeprefix("torch.")
     if value.is_complex():
         return (
@@ -95,7 +96,14 @@ def _of_dtype(name: str, value: torch.Tensor) -> str:
 
 
 def _run(forward: Callable[..., Any], inputs: Mapping[str, Any], where: str) -> tuple[torch.Tensor, str]:
-    """The output, and the name of an input that was changed."""
+    """Run the forward pass on copies of the inputs.
+
+    Returns:
+        The outputs joined into one tensor, and the name of an input that was changed in place, empty if none was.
+
+    Raises:
+        ValueError: it raises; `where` is added to the message.
+    """
     copies = {name: copied(value) for name, value in inputs.items()}
     try:
         with torch.no_grad():

@@ -14,7 +14,7 @@ LAYOUTS = {
 
 
 def same_layout(value: torch.Tensor) -> torch.Tensor:
-    """A copy with memory of its own and the same strides: what overlaps or is transposed does so in the copy."""
+    """Return a copy with memory of its own and the same strides: an overlapping or transposed tensor remains one."""
     if not value.numel() or value.layout != torch.strided:
         return value.detach().clone()
     extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True))
@@ -23,7 +23,10 @@ def same_layout(value: torch.Tensor) -> torch.Tensor:
 
 
 def laid_out(g: torch.Tensor, kind: str) -> torch.Tensor:
-    """An upstream gradient in the memory that a kind of trial wants; an expanded one has its first entry everywhere."""
+    """Return an upstream gradient with the memory layout of a kind of trial, its values unchanged.
+
+    An expanded one has its first entry everywhere. A kind without a layout of its own returns `g` itself.
+    """
     if kind == TRANSPOSED:
         order = tuple(reversed(range(g.dim())))
         return g.permute(order).contiguous().permute(order)
@@ -37,5 +40,5 @@ def laid_out(g: torch.Tensor, kind: str) -> torch.Tensor:
 
 
 def read_as_contiguous(g: torch.Tensor) -> torch.Tensor:
-    """What code sees that takes the memory from the first entry on for a contiguous tensor of this shape."""
+    """Return what code sees that reads the memory of `g` as if it were contiguous; shape: that of `g`."""
     return g.as_strided(g.shape, torch.empty(g.shape, device="meta").stride())

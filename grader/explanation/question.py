@@ -1,4 +1,4 @@
-"""What `explain` is asked: a forward pass, the inputs of one call, and the code under test."""
+"""What `explain` is answers: a forward pass, the inputs of one call, and the code under test."""
 
 from __future__ import annotations
 
@@ -77,21 +77,23 @@ class Question:
         where = f"where {name}.shape[{place}] is {first.refused}" + (f" ({error})" if error else "")
         return f"{self.code.name} was tried with {names} alone: it raises {where}, and forward does not"
 
-    def drawing(self, axes: list[Axis], asked: tuple[str, ...], *, measured: bool) -> Drawing:
-        """What trials are drawn from, with the gradients of `asked` to judge.
+    def drawing(self, axes: list[Axis], answers: tuple[str, ...], *, measured: bool) -> Drawing:
+        """Return what trials are drawn from.
 
         Args:
-            measured: the right gradients are measured, for torch's own are not the derivative of the forward pass.
+            axes: the axes of the inputs, whose sizes may vary between trials.
+            answers: the inputs whose gradients are judged.
+            measured: whether the right gradients are measured by finite differences and not taken from torch.
         """
         names = axes_of_inputs(axes, self.shapes)
-        exercise = exercise_of(self.forward, self.given, names, asked, self.code.upstream_name, measured=measured)
+        exercise = exercise_of(self.forward, self.given, names, answers, self.code.upstream_name, measured=measured)
         double = all(self.given[name].dtype == torch.float64 for name in floating(self.given))
         precision = "float64" if double else "float32"
         return Drawing(exercise, self.forward, self.given, axes, self.wrt, precision, measured)
 
     @cached_property
     def own_backwards(self) -> frozenset[str] | None:
-        """The custom functions that torch's gradient of the forward pass goes through; `None` where torch has none."""
+        """Return the custom functions that torch's gradient of forward goes through; `None` if torch has none."""
         leaves = {name: self._double[name].requires_grad_() for name in floating(self.given)}
         try:
             with torch.enable_grad():
@@ -104,20 +106,21 @@ class Question:
 
     @cached_property
     def leaves_torch(self) -> bool:
-        """The forward pass takes numbers out of tensors: what it makes of these torch cannot see."""
+        """Return whether the forward pass takes numbers out of tensors, whose further use torch cannot see."""
         return self.forward.leaves_torch(self._double)
 
     @property
     def _double(self) -> dict[str, Any]:
+        """Return copies of the given inputs, the floating-point ones in float64."""
         return {name: copied(in_double(value)) for name, value in self.given.items()}
 
     def _error_at(self, shapes: Shapes) -> str | None:
-        """What the code under test raises with inputs of other shapes; `None` where the forward pass raises."""
+        """Return what the code raises with inputs of other shapes, empty if nothing; `None` where forward raises."""
         try:
             call = self.call(self._resized(shapes))
         except Exception:
             return None
-        return self.code.observe(call, elsewhere=True).error
+        return self.code.observe(call, at_other_sizes=True).error
 
     def _outputs(self, inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
         with torch.no_grad():

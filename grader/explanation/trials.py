@@ -46,7 +46,7 @@ MOST_MEASURED, MOST_MEASURED_ELSEWHERE = 400, 100  # entries of a gradient that 
 
 @dataclass(frozen=True)
 class Tried:
-    """A trial, with the call of the code under test that belongs to it.
+    """Hold a trial, with the call of the code under test that belongs to it.
 
     Args:
         bounds: by answer, the largest scaled error that rounding in the code's own dtype may make.
@@ -61,14 +61,14 @@ class Tried:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What trials are drawn from.
+    """Draw trials of a backward pass: the given inputs and others like them.
 
     Args:
         forward: as its author wrote it; `exercise` has it with one output.
         given: the inputs of the caller.
         wrt: those that require a gradient in a call.
         precision: the dtype that the code under test works in, `"float32"` or `"float64"`.
-        measured: the right gradients are measured, for torch's own are not the derivative of the forward pass.
+        measured: whether the right gradients are measured by finite differences and not taken from torch.
     """
 
     exercise: Exercise
@@ -80,10 +80,13 @@ class Drawing:
     measured: bool = False
 
     def trials(self, rng: np.random.Generator, takes: Callable[[Tried], bool]) -> list[Tried]:
-        """The given inputs, others, other sizes, another and a large upstream gradient; the one to speak of first.
+        """Draw the trials: the given inputs, other values, other sizes, other and large upstream gradients.
 
         Args:
-            takes: the code under test does not raise in a trial of other sizes.
+            takes: whether the code under test does not raise in a trial of other sizes.
+
+        Returns:
+            Those that could be drawn, the one to explain findings by first.
         """
         kinds = [kind for kind in SAME_SIZES if kind != KEPT_KIND or self.tables]
         drawn = [self._first(rng, kind, lambda: self.sizes) for kind in kinds]
@@ -112,19 +115,20 @@ class Drawing:
 
     @property
     def tables(self) -> list[str]:
-        """The floating-point inputs whose gradients are not judged: they may have to be what they are."""
+        """Return the floating-point inputs whose gradients are not judged, and whose values may have to be as given."""
         asked = {answer.wrt for answer in self.exercise.answers}
         return [name for name in floating(self.given) if name not in asked]
 
     def has_given_sizes(self, tried: Tried) -> bool:
+        """Return whether every axis has its given size in a trial."""
         return dict(tried.trial.setting.sizes) == self.sizes
 
     def counts(self, tried: Tried) -> bool:
-        """What is wrong in it is a mistake: it has the given sizes, and tables as they are given."""
+        """Return whether a wrong gradient in this trial is a mistake: sizes, and tables if any, are the given ones."""
         as_given = tried.trial.setting.kind in (*AS_GIVEN, KEPT_KIND, LARGE_UPSTREAM_KIND)
         return self.has_given_sizes(tried) and (as_given or not self.tables)
 
-    def one(self, setting: Setting, rng: np.random.Generator) -> Tried | None:
+    def trial_of(self, setting: Setting, rng: np.random.Generator) -> Tried | None:
         """One trial; `None` where the forward pass raises, is not finite, or its gradient is mostly rounding."""
         try:
             return self.tried(exercise_trial(self.exercise, setting, rng))
@@ -132,28 +136,33 @@ class Drawing:
             return None
 
     def tried(self, trial: Trial) -> Tried | None:
-        """The trial with its call; `None` where no gradient can be judged in it."""
+        """Return a trial with its call, tolerances and allowed gradients; `None` where no gradient can be judged."""
         assert trial.out is not None
         assert trial.out_g is not None
         if not np.isfinite(trial.out.numpy()).all():
             return None
-        right, errors = self._measured(trial) if self.measured else (_arrays(trial.expected), {})
-        known = {name: _without_rounding(array, trial) for name, array in right.items()}
+        right, errors = self._measured_gradients(trial) if self.measured else (_arrays(trial.expected), {})
+        known = {name: _zero_if_rounding(array, trial) for name, array in right.items()}
         if any(array.size and not np.isfinite(array).any() for array in known.values()):
             return None
-        trial = replace(trial, expected={name: _finite(array) for name, array in known.items()}, memo={})
+        trial = replace(trial, expected={name: _zero_if_not_finite(array) for name, array in known.items()}, memo={})
         call = self._call(trial)
-        allowed = {answer.name: self._allowed(answer, trial, known[answer.name]) for answer in self.exercise.answers}
+        allowed = {
+            answer.name: self._allowed_gradient(answer, trial, known[answer.name]) for answer in self.exercise.answers
+        }
         bounds = {
-            answer.name: self._bound(answer, trial, call, allowed[answer.name], errors)
+            answer.name: self._tolerance(answer, trial, call, allowed[answer.name], errors)
             for answer in self.exercise.answers
         }
         return Tried(trial, call, bounds, allowed) if max(bounds.values()) <= DELICATE else None
 
-    def _measured(self, trial: Trial) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-        """The gradients by finite differences of the forward pass, and how far each may be off, as a scaled error.
+    def _measured_gradients(self, trial: Trial) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+        """Measure the gradients of a trial by finite differences of the forward pass.
 
-        Of a large one some entries are measured, and the others are nan.
+        Of a large gradient only some entries are measured, and the others are nan.
+
+        Returns:
+            By answer, the gradient, shaped like the input, and how far it may be off, as a scaled error.
         """
         found, errors = {}, {}
         most = MOST_MEASURED if trial.setting.kind in AS_GIVEN else MOST_MEASURED_ELSEWHERE
@@ -169,7 +178,12 @@ class Drawing:
             errors[answer.name] = float(np.nan_to_num(gaps).max(initial=0.0)) / largest
         return found, errors
 
-    def _allowed(self, answer: Answer, trial: Trial, known: np.ndarray) -> AllowedGradient:
+    def _allowed_gradient(self, answer: Answer, trial: Trial, known: np.ndarray) -> AllowedGradient:
+        """Return the gradients that count as right for an answer in a trial.
+
+        Args:
+            known: the right gradient at the input, shaped like it; nan where it is not known.
+        """
         if not self.measured:
             return replace(allowed_gradient(self.exercise, answer, trial), expected=known)
 
@@ -179,6 +193,7 @@ class Drawing:
         loss = partial(loss_of, self.exercise, trial, answer.wrt)
 
         def sample(move: Move) -> np.ndarray | None:
+            """Return the gradient, measured at the input moved by `move`; `None` if the move says no values."""
             if move.values is None:
                 return None
             beside = np.asarray(values + size * move.values(values.shape))
@@ -191,7 +206,10 @@ class Drawing:
         return self.tried(with_upstream(self.exercise, tried.trial, upstream, self.setting(kind)))
 
     def _with_other_upstream(self, given: Tried, kind: str, rng: np.random.Generator) -> Iterator[Tried]:
-        """The given inputs with another upstream gradient, where it lies in memory as this kind of trial wants."""
+        """Yield the given inputs with another upstream gradient, in the memory layout of this kind of trial.
+
+        Nothing is yielded if such a tensor is contiguous all the same, as one of a single entry is.
+        """
         assert given.trial.out is not None
         upstream = rng.standard_normal(tuple(given.trial.out.shape)).astype("float32")
         if kind == EXPANDED:
@@ -205,11 +223,11 @@ class Drawing:
         takes: Callable[[Tried], bool] = lambda one: True,
     ) -> Tried | None:  # fmt: skip
         """The first of a few drawn trials that the forward pass, and where asked the code under test, can take."""
-        drawn = (self.one(self.setting(kind, sizes()), rng) for _ in range(ATTEMPTS))
+        drawn = (self.trial_of(self.setting(kind, sizes()), rng) for _ in range(ATTEMPTS))
         return next((tried for tried in drawn if tried is not None and takes(tried)), None)
 
     def _call(self, trial: Trial) -> Call:
-        """The call in the caller's own dtype; the upstream gradient cut into one for each output."""
+        """Return the call of a trial in the caller's own dtype, with one upstream gradient for each output."""
         inputs, as_given = {}, trial.setting.kind in AS_GIVEN
         for name, value in self.given.items():
             array = trial.arguments.get(name)
@@ -224,16 +242,20 @@ class Drawing:
         whole = (piece.reshape(out.shape).to(out) for piece, out in zip(pieces, outputs, strict=True))
         return Call(inputs, tuple(laid_out(g, trial.setting.kind) for g in whole), self.wrt)
 
-    def _bound(
+    def _tolerance(
         self, answer: Answer, trial: Trial, call: Call, allowed: AllowedGradient, errors: Mapping[str, float]
     ) -> float:
-        """The tolerance of the dtype, or what the forward pass's own gradient needs in it."""
+        """Return the largest scaled error that counts as right: that of the dtype, or more where forward's own is off.
+
+        Args:
+            errors: by answer, the scaled error of the measured gradient; unused unless gradients are measured.
+        """
         expected = trial.expected[answer.name]
         assert expected is not None
         least = RTOL[self.precision] if expected.any() else ATOL_FOR_ZERO[self.precision]
         if self.measured:
             return max(least, ROUNDING * errors[answer.name])
-        own = _finite(autograd_answer(self.exercise, answer, call.inputs, joined(call.out_g)))
+        own = _zero_if_not_finite(autograd_answer(self.exercise, answer, call.inputs, joined(call.out_g)))
         if ROUNDING * scaled_error(own, expected) > least:  # in its own dtype it may be on the other side of a kink
             compared = allowed.compare(own, least)
             own = np.where(compared.convention | compared.unjudged, expected, own)
@@ -241,23 +263,25 @@ class Drawing:
 
 
 def confirmed(exercise: Exercise, answer: Answer, trial: Trial, rng: np.random.Generator, *, held: bool) -> bool:
-    """Finite differences of the forward pass along random directions do not speak against its own gradient.
+    """Return whether finite differences of the forward pass along random directions agree with a trial's gradient.
 
-    Where they do, the input may lie on a kink: then the gradient beside it must be the right one there. A symmetric
-    matrix is moved as one. Beside an input, forward may be undefined: that is nothing against it.
+    Where they do not, the input may lie on a kink: then the gradient at a nearby input has to agree there. A symmetric
+    matrix stays symmetric. A nearby input at which forward is undefined is passed over.
 
     Args:
-        held: what the forward pass detaches is a constant.
+        held: whether what the forward pass detaches is held constant.
     """
     values, right = trial.inputs[answer.wrt].numpy(), trial.expected[answer.name]
     assert right is not None
     scale = float(np.abs(values).max(initial=0.0)) or 1.0
 
     def random_direction() -> np.ndarray:
+        """Return a random direction, shaped and scaled like the input, symmetric if the input is."""
         direction = np.asarray(scale * rng.standard_normal(values.shape))
         return (direction + direction.swapaxes(-1, -2)) / 2 if is_symmetric(values) else direction
 
     def loss(moved: np.ndarray) -> float:
+        """Return the loss with the input replaced by `moved`."""
         if held:
             return loss_of(exercise, trial, answer.wrt, moved)
         with torch.no_grad():
@@ -269,9 +293,10 @@ def confirmed(exercise: Exercise, answer: Answer, trial: Trial, rng: np.random.G
     terms = float((trial.out * trial.out_g).abs().sum())
 
     def agrees(start: np.ndarray, gradient: np.ndarray) -> bool:
+        """Return whether no random direction at `start` refutes the gradient, an array of the same shape."""
         size = float(np.linalg.norm(gradient) * scale)
         return not any(
-            all(_refutes(loss, start, gradient, direction, step, size, terms) for step in STEPS)
+            all(_contradicts(loss, start, gradient, direction, step, size, terms) for step in STEPS)
             for direction in (random_direction() for _ in range(DIRECTIONS))
         )
 
@@ -290,7 +315,7 @@ def confirmed(exercise: Exercise, answer: Answer, trial: Trial, rng: np.random.G
     return False
 
 
-def _refutes(
+def _contradicts(
     loss: Callable[[np.ndarray], float],
     start: np.ndarray,
     gradient: np.ndarray,
@@ -299,7 +324,14 @@ def _refutes(
     size: float,
     terms: float,
 ) -> bool:
-    """The loss moves along a direction by something else than the gradient says, and than rounding in its terms."""
+    """Return whether the loss changes along a direction by more than the gradient and rounding account for.
+
+    Args:
+        start: the input; `gradient` and `direction` have its shape.
+        step: in multiples of `direction`.
+        size: the norm of the gradient times the scale of the input, in proportion to which a deviation is judged.
+        terms: the sum of the absolute terms of the loss, whose rounding is allowed for.
+    """
     try:
         there, here = (loss(np.asarray(start + s * direction)) for s in (step, -step))
     except IMPOSSIBLE:
@@ -308,13 +340,16 @@ def _refutes(
     return abs((there - here) / (2 * step) - float((gradient * direction).sum())) > AGREEMENT * size + rounding
 
 
-def _finite(array: np.ndarray) -> np.ndarray:
-    """Zeros where an entry is not finite."""
+def _zero_if_not_finite(array: np.ndarray) -> np.ndarray:
+    """Return an array with zeros in place of entries that are not finite."""
     return np.where(np.isfinite(array), array, 0.0)
 
 
 def clearness(one: Tried) -> tuple[bool, bool]:
-    """What findings speak of best comes first: sizes that tell the axes apart, and few entries."""
+    """Return a sort key that puts trials first which findings can be explained by.
+
+    That is, first those whose sizes tell the axes apart, and among them those with few entries.
+    """
     sizes = list(one.trial.setting.sizes.values())
     sizes += [sum(g.numel() for g in one.call.out_g)] if len(one.call.out_g) > 1 else []  # that of the joined output
     entries = sum(value.values.size for value in one.trial.arguments.values() if isinstance(value, Array))
@@ -322,11 +357,12 @@ def clearness(one: Tried) -> tuple[bool, bool]:
 
 
 def _arrays(expected: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray]:
+    """Return the arrays that are not `None`, by name."""
     return {name: array for name, array in expected.items() if array is not None}
 
 
-def _without_rounding(array: np.ndarray, trial: Trial) -> np.ndarray:
-    """Zeros for a gradient that is nothing but rounding."""
+def _zero_if_rounding(array: np.ndarray, trial: Trial) -> np.ndarray:
+    """Return zeros for a gradient that is nothing but rounding, and any other unchanged."""
     assert trial.out_g is not None
     least = NEXT_TO_NOTHING * max(1.0, float(np.abs(trial.out_g.numpy()).max(initial=0.0)))
     nothing = float(np.abs(array).max(initial=0.0)) <= least

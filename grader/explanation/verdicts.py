@@ -40,7 +40,7 @@ NEEDS_NONE = "if it needs no gradient, give the inputs that do requires_grad=Tru
 
 @dataclass(frozen=True)
 class Judged:
-    """One gradient.
+    """Hold the verdict on one gradient.
 
     Args:
         result: the verdict, as the course records it.
@@ -55,7 +55,7 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One trial, and what the code under test did in it."""
+    """Compare what the code under test did in one trial with what is right."""
 
     tried: Tried
     report: Report
@@ -65,9 +65,10 @@ class Run:
         return self.tried.trial
 
     def array(self, answer: Answer) -> np.ndarray | None:
-        """The answer, float64; zeros for `None` and where nothing can be judged.
+        """Return the answer as float64; zeros for `None`, and at the entries that cannot be judged.
 
-        `None` where it is no array of finite numbers.
+        Returns:
+            `None` if the answer is not a real tensor with finite entries.
         """
         value = self.report.gradients.get(answer.name)
         if value is None and answer.name in self.report.gradients:
@@ -80,7 +81,7 @@ class Run:
         return found if np.isfinite(found).all() else None
 
     def unjudged(self, answer: Answer) -> np.ndarray:
-        """The entries for which there is no gradient to compare with; a mask."""
+        """Return a mask of the entries for which there is no gradient to compare with; shaped like the input."""
         return np.asarray(~np.isfinite(self.tried.allowed[answer.name].expected))
 
     def right(self, answer: Answer) -> np.ndarray:
@@ -89,27 +90,27 @@ class Run:
         return right
 
     def is_wrong(self, answer: Answer) -> bool:
-        """Its numbers can be compared, and are further off than rounding and another choice at a kink explain."""
+        """Return whether an answer's numbers are off by more than rounding or another choice at a kink explains."""
         array = self.array(answer)
         if array is None or array.shape != self.right(answer).shape:
             return array is not None
         return bool(self.compared(answer).wrong.any())
 
     def with_torchs_choices(self, answer: Answer) -> np.ndarray | None:
-        """The answer with torch's own choice wherever another one is right, too: what is left over is the mistake."""
+        """Return the answer with torch's choice at each kink where it made another right one; `None` if no array."""
         array = self.array(answer)
         if array is None or array.shape != self.right(answer).shape:
             return array
         return np.where(self.compared(answer).convention, self.right(answer), array)
 
     def with_conventions(self, answer: Answer) -> np.ndarray:
-        """The right gradient with the choices of the answer at kinks."""
+        """Return the right gradient with the answer's choices at kinks."""
         array = self.array(answer)
         assert array is not None
         return np.where(self.compared(answer).convention, array, self.right(answer))
 
     def compared(self, answer: Answer) -> Comparison:
-        """The answer, an array of the right shape, compared with what is right."""
+        """Return the comparison of the answer, an array of the right shape, with the gradients that count as right."""
         array = self.array(answer)
         assert array is not None
         return self.trial.remember(  # type: ignore[no-any-return]
@@ -118,24 +119,24 @@ class Run:
         )
 
     def fails(self, answer: Answer) -> bool:
-        """The answer is wrong, or there is none."""
+        """Return whether the answer is wrong, or there is none."""
         return bool(self.report.error) or self.array(answer) is None or self.is_wrong(answer)
 
     @property
     def layout(self) -> str:
-        """How its upstream gradient lies in memory, where it is not contiguous."""
+        """Return a phrase on the memory layout of the run's upstream gradient; empty where it is contiguous."""
         return LAYOUTS.get(self.trial.setting.kind, "")
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Judges what the code under test did in every trial.
+    """Judge what the code under test did in every trial.
 
     Args:
         runs: those that count, with the given sizes.
-        others: those with sizes or tables that nobody gave, which help to tell a mistake.
+        others: those with sizes or tables that nobody gave, which help to identify a mistake.
         twice: what two equal calls did.
-        measured: the right gradients are measured, and torch's own say nothing.
+        measured: whether the right gradients are measured, so that torch's own say nothing.
     """
 
     exercise: Exercise
@@ -146,10 +147,10 @@ class Verdicts:
     measured: bool = False
 
     def judged(self, answer: Answer) -> Judged:
-        """The first check that fails."""
+        """Return the verdict on an answer: the first check that it fails, or that it is right."""
         diagnosis = self._structure(answer) or self._shape(answer) or self._use(answer)
         if diagnosis is None and not any(run.is_wrong(answer) for run in self.runs):
-            return self._failed(answer, found) if (found := self._raised_by_layout) else _right(answer)
+            return self._failed(answer, found) if (found := self._raised_by_layout) else _passed(answer)
         diagnosis = (
             diagnosis
             or self._layout(answer)
@@ -160,20 +161,21 @@ class Verdicts:
         return self._failed(answer, diagnosis)
 
     def _failed(self, answer: Answer, diagnosis: Diagnosis) -> Judged:
+        """Return the verdict that an answer fails with a diagnosis, with the place of the mistake and its evidence."""
         place = self._place(answer) if diagnosis.mistake else ""
         evidence = self._evidence(answer, diagnosis.mistake)
         result = AnswerResult(answer.name, "failed", 0.0, 1.0, diagnosis.code, diagnosis.says, evidence)
         return Judged(result, place, diagnosis.mistake)
 
     @cached_property
-    def spoken_of(self) -> Run:
-        """The run that findings speak of."""
+    def shown_run(self) -> Run:
+        """Return the run whose shapes and values the findings name."""
         wrong = any(run.is_wrong(answer) for run in self.runs for answer in self.exercise.answers)
-        return self._of_mistakes[0] if wrong else self.runs[0]
+        return self._informative_runs[0] if wrong else self.runs[0]
 
     @cached_property
-    def _of_mistakes(self) -> list[Run]:
-        """What tells mistakes: runs with a plain upstream gradient, those first in which most answers are wrong."""
+    def _informative_runs(self) -> list[Run]:
+        """Return the runs to find mistakes in: contiguous upstream, those with most wrong answers first."""
         plain = [run for run in (*self.runs, *self.others) if not run.layout and not run.report.error]
         wrong = {id(run): sum(run.is_wrong(answer) for answer in self.exercise.answers) for run in plain}
         return sorted(plain or self.runs, key=lambda run: (-wrong.get(id(run), 0), clearness(run.tried)))
@@ -186,12 +188,13 @@ class Verdicts:
 
     @property
     def branches(self) -> bool:
-        """A mistake was looked for, and the forward pass does not take the same lines in every trial."""
-        return bool(self._mistakes) and len({self._way(run) for run in self._of_mistakes}) > 1
+        """Return whether a mistake was looked for, and forward runs other lines in some trials than in others."""
+        return bool(self._mistakes) and len({self._way(run) for run in self._informative_runs}) > 1
 
     # --- before any number is compared -------------------------------------------------------------------------------
 
     def _structure(self, answer: Answer) -> Diagnosis | None:
+        """Diagnose code that raises or returns no gradient, `None` for one that is not 0, or no tensor."""
         for run in self.runs:
             if run.report.error and run.layout:
                 continue  # said if it is all that is wrong
@@ -207,7 +210,7 @@ class Verdicts:
         return None
 
     def _shape(self, answer: Answer) -> Diagnosis | None:
-        """The shape, then the dtype, then finite."""
+        """Diagnose a wrong shape, then a wrong dtype, then entries that are not finite."""
         for run in self.runs:
             value, owner = run.report.gradients.get(answer.name), run.tried.call.inputs[answer.name]
             if value is None:
@@ -243,7 +246,7 @@ class Verdicts:
 
     @cached_property
     def _raised_by_layout(self) -> Diagnosis | None:
-        """It takes no upstream gradient that is not contiguous."""
+        """Diagnose code that raises for an upstream gradient that is not contiguous; `None` if it does not."""
         run = next((run for run in self.runs if run.layout and run.report.error), None)
         if run is None:
             return None
@@ -252,7 +255,7 @@ class Verdicts:
         return Diagnosis("error", says)
 
     def _layout(self, answer: Answer) -> Diagnosis | None:
-        """It is wrong for upstream gradients that are not contiguous, and for no other."""
+        """Diagnose an answer that is wrong only for upstream gradients that are not contiguous."""
         wrong = [run for run in self.runs if run.is_wrong(answer)]
         if not wrong or not all(run.layout for run in wrong):
             return None
@@ -262,7 +265,7 @@ class Verdicts:
         return Diagnosis("wrong-operand" if read else "unknown", f"{first}, and it is wrong where {g} is {where}")
 
     def _kink(self, answer: Answer) -> Diagnosis | None:
-        """It is wrong at kinks and in ties only: more than any choice there may be."""
+        """Diagnose an answer that is wrong only at kinks and ties, where it is none of the choices that are right."""
         wrong = [run for run in self.runs if run.is_wrong(answer)]
         compared = [run.compared(answer) for run in wrong]
         if any((one.wrong & ~one.kinks).any() for one in compared):
@@ -280,8 +283,11 @@ class Verdicts:
         return Diagnosis("wrong-local", says)
 
     def broken_ties(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Where equal entries of different inputs have shares that do not add up: each answer, with one such entry."""
-        answers, told = self.exercise.answers, set[str]()
+        """Yield the answers whose shares at equal entries of different inputs do not add up, with the index of one.
+
+        Each answer is yielded once.
+        """
+        answers, reported = self.exercise.answers, set[str]()
         for run in self.runs if len(answers) > 1 and not self.measured else ():
             if not any(run.compared(answer).convention.any() for answer in answers):
                 continue
@@ -293,17 +299,17 @@ class Verdicts:
             wrong[order] = found.wrong & found.kinks
             pieces = np.split(wrong, np.cumsum([math.prod(shape) for shape in shapes])[:-1])
             for answer, shape, piece in zip(answers, shapes, pieces, strict=True):
-                if piece.any() and answer.name not in told:
-                    told.add(answer.name)
+                if piece.any() and answer.name not in reported:
+                    reported.add(answer.name)
                     yield answer.name, tuple(map(int, np.unravel_index(int(piece.argmax()), shape)))
 
     def judged_in_tie(self, name: str, index: tuple[int, ...]) -> Judged:
-        """An answer whose share at an entry does not add up with those of the equal entries."""
+        """Return the verdict on an answer whose share at `index` does not add up with those of the equal entries."""
         value = float(self.runs[0].trial.inputs[name][index])
         return self._failed(Answer(name, name), Diagnosis("wrong-local", SHARES.format(at=_entry(name, index, value))))
 
     def _is_misread(self, answer: Answer, run: Run) -> bool:
-        """It is the gradient for what the memory of the upstream gradient holds, read as a contiguous tensor."""
+        """Return whether an answer is the gradient for an upstream gradient whose memory is read as contiguous."""
         array, out_g = run.array(answer), run.trial.out_g
         assert out_g is not None
         read = joined(tuple(map(read_as_contiguous, run.tried.call.out_g))).double().reshape(out_g.shape)
@@ -314,7 +320,7 @@ class Verdicts:
         return array is not None and scaled_error(array, other) <= max(MISREAD, run.tried.bounds[answer.name])
 
     def _right_for(self, answer: Answer, trial: Trial) -> np.ndarray:
-        """The right gradient of another trial."""
+        """Return the right gradient in another trial, by torch or measured; shaped like the input."""
         if not self.measured:
             return autograd_answer(self.exercise, answer, trial.inputs, trial.out_g)
         values = trial.inputs[answer.wrt].numpy()
@@ -322,16 +328,19 @@ class Verdicts:
 
     @cached_property
     def _mistakes(self) -> dict[str, tuple[Trial, Mistake]]:
-        """By answer, what its numbers give away where the forward pass goes one way, and the first of these trials."""
-        every = self._of_mistakes
+        """Return the mistake in each wrong answer, with the first trial that it was looked for in.
+
+        Trials are grouped by the lines that the forward pass runs in them; a mistake is looked for within one group.
+        """
+        every = self._informative_runs
         plain = [run for run in self.runs if run in every]
         waiting = [answer for answer in self.exercise.answers if any(run.is_wrong(answer) for run in plain)]
         found: dict[str, tuple[Trial, Mistake]] = {}
         while waiting:
             way = next(self._way(run) for run in every if any(run.is_wrong(answer) for answer in waiting))
             runs = [run for run in every if self._way(run) == way]
-            told = [answer for answer in waiting if any(run.is_wrong(answer) for run in runs)]
-            pairs = {answer.name: list(_pairs(runs, answer)) for answer in told}
+            diagnosable = [answer for answer in waiting if any(run.is_wrong(answer) for run in runs)]
+            pairs = {answer.name: list(_trials_with_answer(runs, answer)) for answer in diagnosable}
             try:
                 mistakes = find_mistakes(self.exercise, runs[0].trial, pairs)
             except IMPOSSIBLE:  # what forward does cannot be done again step by step
@@ -339,7 +348,7 @@ class Verdicts:
             if len(every) == 1:
                 mistakes = {name: _factor(runs[0], name, mistake) or mistake for name, mistake in mistakes.items()}
             found |= {name: (runs[0].trial, mistake) for name, mistake in mistakes.items()}
-            waiting = [answer for answer in waiting if answer not in told]
+            waiting = [answer for answer in waiting if answer not in diagnosable]
         return found
 
     def _way(self, run: Run) -> frozenset[object] | None:
@@ -360,9 +369,9 @@ class Verdicts:
         return "; ".join(dict.fromkeys(found))
 
     def _stale(self, answer: Answer) -> Diagnosis | None:
-        """Wherever it is wrong, it is right for an input of another call."""
+        """Diagnose an answer that, wherever it is wrong, is right for an input of another call."""
         wrong = (run for run in self.runs if run.is_wrong(answer) and not run.layout)
-        old = {next(self._of_another_call(answer, run), "") for run in wrong}
+        old = {next(self._inputs_of_another_call(answer, run), "") for run in wrong}
         name = old.pop()
         return (
             Diagnosis("not-repeatable", f"it is computed with the {name} of an earlier call")
@@ -370,11 +379,14 @@ class Verdicts:
             else None
         )
 
-    def _of_another_call(self, answer: Answer, run: Run) -> Iterator[str]:
+    def _inputs_of_another_call(self, answer: Answer, run: Run) -> Iterator[str]:
+        """Yield the inputs with whose values of another run the answer would be right."""
         array, right = run.array(answer), run.right(answer)
         assert array is not None
         for name, value in () if self.measured else run.trial.inputs.items():
-            others = (run.trial.inputs[name] for run in self._of_mistakes) if isinstance(value, torch.Tensor) else ()
+            others = (
+                (run.trial.inputs[name] for run in self._informative_runs) if isinstance(value, torch.Tensor) else ()
+            )
             for other in others:
                 if other.shape == value.shape and not torch.equal(other, value):
                     mixed = {**run.trial.inputs, name: other}
@@ -383,7 +395,8 @@ class Verdicts:
                         yield name
 
     def _evidence(self, answer: Answer, mistake: Mistake | None) -> str:
-        run = next((run for run in (*self._of_mistakes, *self.runs) if run.is_wrong(answer)), None)
+        """Return a sentence on what a nudge of the worst entry does to the loss; empty where none can be measured."""
+        run = next((run for run in (*self._informative_runs, *self.runs) if run.is_wrong(answer)), None)
         if run is None:
             return ""
         array = run.with_torchs_choices(answer)
@@ -395,10 +408,12 @@ class Verdicts:
 
 
 def _entry(name: str, place: tuple[int, ...], value: float) -> str:
+    """Return an entry of an input with its value, such as `x[0,1] = 0.5`, for a message."""
     return f"{name}[{','.join(map(str, place))}] = {value:.3g}" if place else f"{name} = {value:.3g}"
 
 
-def _right(answer: Answer) -> Judged:
+def _passed(answer: Answer) -> Judged:
+    """Return the verdict that an answer is right."""
     return Judged(AnswerResult(answer.name, "passed", 1.0, 1.0))
 
 
@@ -410,15 +425,15 @@ def _factor(run: Run, name: str, found: Mistake) -> Mistake | None:
     return None if factor is None else Mistake("wrong-factor", (Fact("factor-number", {"factor": spelt(factor)}),))
 
 
-def _pairs(runs: Sequence[Run], answer: Answer) -> Iterator[tuple[Trial, np.ndarray]]:
-    """Each trial with the answer in it."""
+def _trials_with_answer(runs: Sequence[Run], answer: Answer) -> Iterator[tuple[Trial, np.ndarray]]:
+    """Yield each trial in which the answer is an array, with that array, shaped like the input."""
     for run in runs:
         if (array := run.with_torchs_choices(answer)) is not None:
             yield run.trial, array
 
 
 def differ(value: Any, other: Any) -> bool:
-    """Two gradients of equal calls are not the same but for rounding."""
+    """Return whether two gradients of equal calls differ by more than rounding; `None` differs from a tensor."""
     if not isinstance(value, torch.Tensor) or not isinstance(other, torch.Tensor):
         return (value is None) != (other is None)
     arrays = [one.detach().numpy() for one in (value, other)]
