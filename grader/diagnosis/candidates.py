@@ -244,9 +244,10 @@ class Problem:
         return self.first.remember(("changes", self.answer.name), self._changes)  # type: ignore[no-any-return]
 
     def single_edits(self) -> list[Candidate]:
-        """Single edits of the way back, the likeliest first, as many as are looked at in pairs."""
+        """Return the single edits of the backward pass, the likeliest first, as many as are combined in pairs."""
 
         def single() -> list[Candidate]:
+            """Compute the list, which is cached for the exercise."""
             every = (one for one in (*self.plain(), *self.rarer()) if one.is_single)
             back = (one for one in every if one.edits[0].operator.kind in WAY_BACK)
             return sorted(back, key=lambda one: -COUNTS.get(one.edits[0].operator.name, 0))[:MOST_CHANGES]
@@ -254,6 +255,11 @@ class Problem:
         return self.remembered("single edits", single)
 
     def _changes(self) -> tuple[list[Candidate], np.ndarray]:
+        """Compute what each single edit of the backward pass changes in the first trial.
+
+        Returns:
+            The edits, without those that change the same, and their changes; shape: (edits, entries of the answer).
+        """
         right, found = self.end(self.first).right, dict[bytes, tuple[Candidate, np.ndarray]]()
         for one in self.single_edits():
             try:
@@ -440,14 +446,19 @@ def _operands(trace: Trace, step: Step, relevant: set[str]) -> Iterator[At]:
 
 
 def _edits_at(at: At, operators: Iterable[Operator], spot: Spot | None = None) -> Iterator[Edit]:
-    """Every edit that these operators can make at a spot of which one step is seen."""
+    """Yield every edit that these operators can make at one place.
+
+    Args:
+        at: the place in the trace: a step, and an operand if the edit is of one.
+        spot: which steps of a loop the edit is made at; by default every iteration.
+    """
     spot = spot or Spot(at.step.line)
-    steps, told = spot.steps(at.trace), {"step": step_name(at.step)}
+    steps, fields = spot.steps(at.trace), {"step": step_name(at.step)}
     if len(at.trace.turns[spot.line]) > 1:
-        told["step"] = f"`{operations.spelt(at.step)}`"  # of all its numbers
-        told["turn"] = TURNS_OF_LOOP[spot.turns] if spot.line == at.step.line else str(spot.line[0])
-        if told["turn"] == "carried":
-            told["step"] = f"`{at.step.label}`"
+        fields["step"] = f"`{operations.spelt(at.step)}`"  # of all its numbers
+        fields["turn"] = TURNS_OF_LOOP[spot.turns] if spot.line == at.step.line else str(spot.line[0])
+        if fields["turn"] == "carried":
+            fields["step"] = f"`{at.step.label}`"
     for operator in operators:
         try:
             every = operator.each(at) if operator.when(at) else ()
@@ -456,9 +467,9 @@ def _edits_at(at: At, operators: Iterable[Operator], spot: Spot | None = None) -
             continue
         position = at.position if operator.kind is Kind.OPERAND else None
         here, where = replace(spot, position=position), tuple((i, position) for i in steps)
-        for chosen, spoken in choices:
-            spoken = _in_every_turn(at.trace, spoken) if "turn" in told else spoken
-            yield Edit(operator, here, chosen, {**told, **spoken}, where)
+        for chosen, chosen_fields in choices:
+            chosen_fields = _in_every_turn(at.trace, chosen_fields) if "turn" in fields else chosen_fields
+            yield Edit(operator, here, chosen, {**fields, **chosen_fields}, where)
 
 
 def _in_every_turn(trace: Trace, told: Parameters) -> Parameters:

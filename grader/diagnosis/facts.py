@@ -166,8 +166,8 @@ def mixed_with_prior(answer: Answer, given: Given) -> Mistake | None:
 
 
 def passes_where(answer: Answer, given: Given) -> Mistake | None:
-    """Where an answer is right in some trials, and something tells these from the others."""
-    right, wrong = _apart(_telling(given))
+    """Return the mistake of an answer that is right in some trials only, if their settings tell which; else `None`."""
+    right, wrong = _apart(_informative(given))
     if not right or not wrong:
         return None
     kinds = [{trial.setting.kind for trial in trials} for trials in (right, wrong)]
@@ -188,8 +188,8 @@ def passes_where(answer: Answer, given: Given) -> Mistake | None:
     return None
 
 
-def _telling(given: Given) -> Given:
-    """The trials in which a right answer tells something: zeros come easily."""
+def _informative(given: Given) -> Given:
+    """Return the samples whose right answer is not all zero, as many mistakes give zeros too; all if none is left."""
     return [one for one in given if np.any(one.right)] or given
 
 
@@ -199,8 +199,8 @@ def _apart(given: Given) -> tuple[list[Trial], list[Trial]]:
 
 
 def wrong_with(given: Given) -> Mistake | None:
-    """What the functions have that an answer is wrong for, and those that it is right for have not."""
-    name, parts = told_by(*_apart(_telling(given)))
+    """Return the mistake of an answer that is wrong exactly for functions with a certain part; else `None`."""
+    name, parts = told_by(*_apart(_informative(given)))
     spelled = " or ".join(f"`{part}`" for part in parts)
     return fact("wrong-local", "wrong-with", name=name, parts=spelled) if parts else None
 
@@ -244,7 +244,10 @@ def another_mask(answer: Answer, given: Given, closed: Iterable[Sequence[np.ndar
 
 
 def _entry(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[str, Any]:
-    """One entry of the variable with its value; of a Jacobian or a value, one of its own entries."""
+    """Return the name, index and value of an entry of the variable, as message fields.
+
+    For a Jacobian or a value, whose entries are its own, the name and the value are empty.
+    """
     if answer.kind != "gradient":
         return {"name": "", "place": list(place), "value": ""}
     value = float(trial.inputs[answer.wrt][place])
@@ -252,10 +255,10 @@ def _entry(answer: Answer, trial: Trial, place: tuple[int, ...]) -> dict[str, An
 
 
 def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistake:
-    """Right in every other trial, and wrong in one with exact zeros and equal entries.
+    """Return the mistake of an answer that is wrong only in a trial with exact zeros and equal entries.
 
     Args:
-        wrong: where; a mask shaped like the answer.
+        wrong: a mask of the wrong entries, shaped like the answer.
     """
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
     code = "wrong-local" if answer.wrt else "unknown"
@@ -264,7 +267,7 @@ def wrong_where_exact(answer: Answer, trial: Trial, wrong: np.ndarray) -> Mistak
 
 
 def by_upstream(end: End, given: Given) -> Mistake | None:
-    """What the answer makes of the upstream gradient, seen where only that has changed."""
+    """Return the mistake in the use of the upstream gradient, seen in trials that differ in it alone; else `None`."""
     upstream_name = end.upstream_name or "1"
     for one, other in itertools.combinations(given, 2):
         g, other_g = one.trial.out_g, other.trial.out_g
@@ -343,20 +346,20 @@ def _axes(names: Sequence[str], shape: Sequence[int]) -> list[list[Any]]:
 
 
 def unknown(given: Given) -> Mistake:
-    """How many entries are wrong, and by how much; whether it is right in every batch of one and nowhere else."""
+    """Return the facts of an unknown mistake: wrong entries, error, and whether only batches of one are right."""
     _, array, right = next(one for one in given if not one.agrees)
     error = scaled_error(array, right)
     wrong = round(share_wrong(array, right) * array.size)
-    told_apart = _telling(given)
-    alone = {one.agrees for one in told_apart} == {True, False} and all(
-        one.agrees == (one.trial.setting.kind == ONE_KIND) for one in told_apart
+    informative = _informative(given)
+    alone = {one.agrees for one in informative} == {True, False} and all(
+        one.agrees == (one.trial.setting.kind == ONE_KIND) for one in informative
     )
     told = {"wrong": wrong, "entries": array.size, "error": f"{error:.2g}" if error < 100 else f"{error:.0f}"}
     return fact("unknown", "unknown", **told, alone=alone)
 
 
 def plain(answer: Answer, given: Given) -> Mistake:
-    """Return what needs no search: another shape, or how many entries are wrong and by how much."""
+    """Return the facts that need no search: a wrong shape, or how many entries are wrong and by how much."""
     misshapen = next((one for one in given if not one.has_shape), None)
     if misshapen is not None:
         return wrong_shape(answer, misshapen)

@@ -65,19 +65,24 @@ def _moves_copies(at: At) -> bool:
 
 
 def _sources(at: At) -> torch.Tensor:
-    """Return for each entry of the value which entry of the operand it is, worked out once for a step; shape: (n,)."""
+    """Return for each entry of the value the flat index of its entry in the operand; shape: (n,). Cached for a step."""
     kept, key = at.trace.memo, ("sources", at.step.index, at.where)
     if key not in kept:
         ones = torch.eye(at.y.numel(), dtype=at.y.dtype)
         kept[key] = torch.stack([at.back(one.view(at.y.shape)).flatten().argmax() for one in ones])
-    found: torch.Tensor = kept[key]
-    return found
+    sources: torch.Tensor = kept[key]
+    return sources
 
 
 def _one_write(name: str, order: Callable[[torch.Tensor], torch.Tensor]) -> Operator:
-    """Each entry of the gradient, or each that is not 0, is written to the place it belongs to, over what was there."""
+    """Return the operator of writing entries of the gradient where they belong, over what was written before.
+
+    Args:
+        order: sorts the flat indices of the entries, shape (k,); the last of several writes to one place stays.
+    """
 
     def rule(at: At, zeros: bool) -> torch.Tensor:
+        """Return the gradient of the operand, shaped like it; with `zeros`, upstream zeros are written as well."""
         sources = _sources(at)
         written, g = torch.zeros(at.x.numel(), dtype=at.g.dtype).numpy(), at.g.flatten()
         taken = torch.isin(at.y, at.x).flatten()  # the others are zeros that were put around

@@ -117,10 +117,10 @@ class Search:
                 return facts.fact("imprecise", "error-too-large")
             if all(one.array.ndim == one.right.ndim for one in self._given):
                 return facts.fact("unknown", "not-accepted")
-        return self._derived()
+        return self._undeclared()
 
-    def _derived(self) -> Mistake:
-        """The mistake, found without the exercise's help."""
+    def _undeclared(self) -> Mistake:
+        """Return the mistake, searched for without those that the exercise declares; the facts if none is found."""
         answer, given = self.problem.answer, self._given
         routine = isinstance(self.problem.exercise, Routine)  # a gradient may be 1 because its upstream is forgotten
         if facts.same_shapes(given) and (typed_in := facts.constant(given, trivial=routine)):
@@ -146,7 +146,7 @@ class Search:
             or self._spread_out()
             or self._with_factor()
             or self._mixed_in()
-            or self._of_two()
+            or self._two_edits()
         )
         if found is None and misshapen is not None:
             return facts.wrong_shape(answer, misshapen)
@@ -169,7 +169,11 @@ class Search:
         return any(np.abs(one.array).max(initial=0) > ZERO * np.abs(one.right).max(initial=0) for one in self._given)
 
     def _compute(self, candidate: Candidate, trial: Trial) -> np.ndarray:
-        """What a candidate gives in a trial; raises one of `IMPOSSIBLE`, also where the budget is spent."""
+        """Return what a candidate computes in a trial, at the expense of the budget.
+
+        Raises:
+            One of `IMPOSSIBLE`: the candidate cannot be computed there, or the budget is spent.
+        """
         if (candidate, id(trial)) in self.tried:
             self.budget.allows(LOOKED_AT_AGAIN)
         else:
@@ -179,17 +183,24 @@ class Search:
                 raise ValueError("nothing more is tried")
         return self.problem.compute(candidate, trial)
 
-    def _listed(self, what: str, candidates: Callable[[], list[Candidate]]) -> list[Candidate]:
-        """List candidates; it costs every file the same, also where another one has listed them before."""
-        if what not in self.listed:
+    def _paid_list(self, kind: str, candidates: Callable[[], list[Candidate]]) -> list[Candidate]:
+        """Return the candidates of one kind; the budget pays for the list, also where it is cached.
+
+        So a diagnosis does not depend on which files were searched before.
+
+        Args:
+            kind: the kind, which is paid for once.
+            candidates: makes the list, or returns the cached one.
+        """
+        if kind not in self.listed:
             if self.budget.is_spent:
                 return []
-            self.listed.add(what)
+            self.listed.add(kind)
             self.budget.allows(LISTED * len(candidates()))
         return candidates()
 
     def _cost(self, candidate: Candidate) -> int:
-        """How many steps a candidate takes in a trial: back from the first one that is wrong, or forwards and back."""
+        """Return how many steps a candidate takes: backwards from its first edit, or forwards and back."""
         if any(edit.operator.kind in (Kind.FORWARD, Kind.INPUTS) for edit in candidate.edits):
             recorded = sum(edit.operator.kind is Kind.INPUTS for edit in candidate.edits)
             return 2 * self._steps + RECORDED * recorded
@@ -199,8 +210,12 @@ class Search:
 
     @cached_property
     def _changes(self) -> tuple[list[Candidate], np.ndarray]:
-        """What edits of the way back change; it costs every file the same, also where another one has asked before."""
-        single = self._listed("single edits", self.problem.single_edits)
+        """Return what single edits of the backward pass change, at the expense of the budget, also where it is cached.
+
+        Returns:
+            The edits and their changes in the first trial; shape: (edits, entries of the answer).
+        """
+        single = self._paid_list("single edits", self.problem.single_edits)
         cost = sum(self._cost(one) + OF_A_CANDIDATE for one in single)
         return self.problem.changes() if single and self.budget.allows(cost) else ([], np.empty((0, 0)))
 
@@ -220,7 +235,8 @@ class Search:
 
     @property
     def _plain(self) -> list[Candidate]:
-        plain = self._listed("plain", self.problem.plain)
+        """Return the likely candidates; of an answer that is 0 everywhere, those that can give zeros."""
+        plain = self._paid_list("plain", self.problem.plain)
         return plain if self._has_numbers else [one for one in plain if self._may_leave_nothing(one)]
 
     def _may_leave_nothing(self, candidate: Candidate) -> bool:
@@ -237,7 +253,8 @@ class Search:
 
     @property
     def _rarer(self) -> list[Candidate]:
-        return self._listed("rarer", self.problem.rarer) if self._has_numbers else []
+        """Return the less likely candidates; none for an answer that is 0 everywhere."""
+        return self._paid_list("rarer", self.problem.rarer) if self._has_numbers else []
 
     @property
     def _end(self) -> Any:
@@ -405,13 +422,13 @@ class Search:
                 return Mistake(one.code, (Fact("mixed-in", mixed),), one.edits[0].at)
         return None
 
-    def _of_two(self) -> Mistake | None:
-        """A slip on one path only, or two slips at different places."""
+    def _two_edits(self) -> Mistake | None:
+        """Return a mistake of two edits at different places, or of one edit on one path only; else `None`."""
         if not self.problem.has_graph or not self.problem.wrt or not self._has_numbers:
             return None
         if self.budget.is_spent:
             return None
-        found = self._named(self._listed("on one path", self.problem.on_one_path)) or self._named(self._apart())
+        found = self._named(self._paid_list("on one path", self.problem.on_one_path)) or self._named(self._apart())
         return found or (None if self.budget.is_spent else self._named(self.problem.pairs()))
 
     def together_with(self, known: Iterable[Candidate]) -> Mistake | None:
@@ -453,10 +470,10 @@ class Search:
         return made, max((step for step, _ in problem.trace(problem.first).uses(problem.wrt)), default=-1)
 
     def shareable(self) -> Iterator[Candidate]:
-        """Edits of the traced pass that give the learner's numbers, and say no less than what is said of it alone."""
+        """Yield the edits that explain this answer, may explain others, and are as likely as its own explanation."""
         alone = self._first(self._plain)
         lists = {"plain": self.problem.plain, "rarer": self.problem.rarer}
-        for one in itertools.chain.from_iterable(self._listed(what, make) for what, make in lists.items()):
+        for one in itertools.chain.from_iterable(self._paid_list(kind, make) for kind, make in lists.items()):
             if self.budget.is_spent:
                 return
             shared = bool(one.edits) and all(edit.operator.kind in SHARED for edit in one.edits)
@@ -488,9 +505,9 @@ def _part(candidate: Candidate) -> dict[str, Any]:
 
 
 def find_mistakes(exercise: Declaration, first: Trial, wrong: Mapping[str, Sequence[Pair]]) -> dict[str, Mistake]:
-    """Which mistake each wrong answer of a function is; one cause for several, where there is one.
+    """Return the mistake in each wrong answer of a function; one cause for several answers, where there is one.
 
-    Trials with exact entries tell nothing: at a kink a right answer is not the reference, and beside one a mistake may
+    Trials with exact entries are left out: at a kink a right answer is not the reference, and beside one a mistake may
     divide by 0.
 
     Args:
@@ -526,7 +543,7 @@ def find_mistakes(exercise: Declaration, first: Trial, wrong: Mapping[str, Seque
 
 
 def plain_facts(exercise: Declaration, wrong: Mapping[str, Sequence[Pair]]) -> dict[str, Mistake]:
-    """Return what is true of each wrong answer without a search: another shape, or which entries are off and how far.
+    """Return the facts of each wrong answer that need no search: a wrong shape, or how many entries are off.
 
     Args:
         wrong: by answer, each trial with the learner's array in it.

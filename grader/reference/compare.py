@@ -33,7 +33,14 @@ def agrees(array: np.ndarray, reference: np.ndarray, precision: str = "float32")
 
 
 def wrong_entries(array: np.ndarray, reference: np.ndarray, precision: str = "float32") -> np.ndarray:
-    """Return where an array is further off than `agrees` allows; a mask, of arrays of one shape."""
+    """Return where an array is further off than `agrees` allows.
+
+    Args:
+        array: of the same shape as `reference`.
+
+    Returns:
+        A mask of that shape.
+    """
     right = _double(reference)
     scale = float(np.abs(right).max(initial=0.0))
     bound = RTOL[precision] * scale if scale > 0 else ATOL_FOR_ZERO[precision]

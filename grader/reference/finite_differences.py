@@ -31,17 +31,17 @@ def gradient(f: Callable[[np.ndarray], float], values: np.ndarray, step: float =
 def at(
     f: Callable[[np.ndarray], float], values: np.ndarray, entries: Iterable[tuple[int, ...]], step: float
 ) -> np.ndarray:
-    """d f / d values by central differences at some entries, nan at the others; shaped like `values`."""
-    found = np.full(values.shape, np.nan)
+    """Return d f / d values by central differences at the given indices, nan elsewhere; shape: that of `values`."""
+    slopes = np.full(values.shape, np.nan)
     for index in entries:
-        found[index] = (f(nudged(values, index, step)) - f(nudged(values, index, -step))) / (2 * step)
-    return found
+        slopes[index] = (f(nudged(values, index, step)) - f(nudged(values, index, -step))) / (2 * step)
+    return slopes
 
 
 def measured(
     f: Callable[[np.ndarray], float], values: np.ndarray, entries: Iterable[tuple[int, ...]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """d f / d values where nothing but `f` itself is known of it, with how far each entry may be off.
+    """Measure d f / d values, and how far each entry may be off, by central differences alone.
 
     Differences over a wide and over narrow steps, each taken twice to cancel the cubic term: a smooth function has the
     best numbers with the wide one, also where it rounds to float32 inside; beside a kink the narrow ones are right.
@@ -53,7 +53,7 @@ def measured(
     Returns:
         The gradient and its error, both shaped like `values`.
     """
-    found, error = np.full(values.shape, np.nan), np.full(values.shape, np.nan)
+    slopes, error = np.full(values.shape, np.nan), np.full(values.shape, np.nan)
     scale = float(np.abs(values).max(initial=0.0)) or 1.0
     for index in entries:
         size = max(abs(float(values[index])), SMALLEST * scale)
@@ -62,17 +62,20 @@ def measured(
             slope = _without_cubic_term(f, values, index, step * size)
             gap = abs(slope - before)
             if not gap >= error[index]:
-                found[index], error[index] = slope, gap
+                slopes[index], error[index] = slope, gap
             if gap <= GOOD * abs(slope):
                 break
             before = slope
-    return found, error
+    return slopes, error
 
 
 def _without_cubic_term(
     f: Callable[[np.ndarray], float], values: np.ndarray, index: tuple[int, ...], step: float
 ) -> float:
+    """Return d f / d values[index] by central differences over two steps, combined so that the cubic term cancels."""
+
     def slope(step: float) -> float:
+        """Return the central difference of `f` over twice the step, divided by it."""
         return (f(nudged(values, index, step)) - f(nudged(values, index, -step))) / (2 * step)
 
     return (4 * slope(step / 2) - slope(step)) / 3

@@ -56,7 +56,7 @@ def along(step: Step, axis: int | tuple[int, ...]) -> Step:
 
 
 def spelt(step: Step) -> str:
-    """An operation as a learner spells it: mean, ** 2, clamp lo, hi."""
+    """Return an operation as a learner spells it, such as `mean`, `** 2` or `clamp lo, hi`; cached on the step."""
     kept = vars(step)  # as `cached_property` does: every edit at a step speaks of it
     if "spelt" not in kept:
         kept["spelt"] = _spelt(step)
@@ -64,6 +64,7 @@ def spelt(step: Step) -> str:
 
 
 def _spelt(step: Step) -> str:
+    """Return an operation as a learner spells it, with its constants unless they are shapes or axes."""
     constants = list(step.constants.values())
     text = step.label
     if constants and step.name not in RESHAPES | REDUCTIONS | ALONG_AN_AXIS:

@@ -46,7 +46,7 @@ EXACT_DRAWS = 3
 
 
 def make_trials(declaration: Declaration, rng: np.random.Generator) -> list[Trial]:
-    """The trials of one graded run: sizes, inputs and upstream gradients drawn from `rng`.
+    """Draw the trials of one graded run: sizes, inputs and upstream gradients.
 
     Raises:
         SpecError: the forward pass cannot be run or differentiated.
@@ -156,7 +156,7 @@ def _without_gradient(trial: Trial, argument: str, chosen: tuple[str, ...], left
 
 
 def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Generator, *, metered: bool = False) -> Trial:
-    """One trial; redrawn a few times if rounding alone could spoil a right answer."""
+    """Draw one trial; it is drawn again a few times if rounding alone could spoil a right answer."""
     if isinstance(declaration, Routine):
         return _routine_trial(declaration, setting, rng)
     if setting.kind == EXACT_KIND and (exact := exact_trial(declaration, setting, rng)) is not None:
@@ -171,8 +171,11 @@ def make_trial(declaration: Declaration, setting: Setting, rng: np.random.Genera
 def exact_trial(declaration: Declaration, setting: Setting, rng: np.random.Generator) -> Trial | None:
     """Return a trial with exact zeros, ties and repeated entries, in as many arrays as the right answer allows.
 
-    It must be finite there. Of an exercise it may be a matter of convention; of a routine it may not, so a nudge must
-    not change it. `None` where no array can be so.
+    The right answer must be finite there. For a routine, it must also be unchanged when the inputs are moved slightly;
+    for an exercise it may be one of several conventions at a kink.
+
+    Returns:
+        The trial; `None` where no array can have such entries.
     """
     named = {name: sampler.exact_in(setting) for name, sampler in declaration.samplers.items()}
     numbers = {name: exact for name, exact in named.items() if exact}
@@ -181,42 +184,47 @@ def exact_trial(declaration: Declaration, setting: Setting, rng: np.random.Gener
         return None
     for _ in range(EXACT_DRAWS):
         drawn = draw(declaration.samplers, rng, setting)
-        found = _with_exact(declaration, setting, numbers, drawn, rng)
-        if found is None:
+        result = _trial_with_exact(declaration, setting, numbers, drawn, rng)
+        if result is None:
             chosen: dict[str, tuple[float, ...]] = dict.fromkeys(numbers, ())
-            found = _with_exact(declaration, setting, chosen, drawn, rng)
+            result = _trial_with_exact(declaration, setting, chosen, drawn, rng)
             for name, exact in numbers.items():
-                if (trial := _with_exact(declaration, setting, {**chosen, name: exact}, drawn, rng)) is not None:
-                    chosen[name], found = exact, trial
-        if found is not None and (isinstance(declaration, Routine) or right_in_single_precision(declaration, found)):
-            return found
+                if (trial := _trial_with_exact(declaration, setting, {**chosen, name: exact}, drawn, rng)) is not None:
+                    chosen[name], result = exact, trial
+        if result is not None and (isinstance(declaration, Routine) or right_in_single_precision(declaration, result)):
+            return result
     return None
 
 
-def _with_exact(
+def _trial_with_exact(
     declaration: Declaration,
     setting: Setting,
     numbers: Mapping[str, tuple[float, ...]],
     drawn: Mapping[str, Any],
     rng: np.random.Generator,
 ) -> Trial | None:
-    """The trial with exact entries in these arrays; `None` where the right answer is not defined."""
+    """Return a trial with exact entries in some arrays; `None` where its right answer is not defined.
+
+    Args:
+        numbers: by array, the exact values that its entries may get besides zeros and ties.
+        drawn: all sampled arguments by name.
+    """
     exact = with_exact_entries(drawn, numbers, rng)
     try:
         if isinstance(declaration, Routine):
             trial = _trial_of_routine(declaration, setting, exact)
-            nudged = {name: _beside(value, rng) if name in numbers else value for name, value in exact.items()}
-            beside = _trial_of_routine(declaration, setting, nudged).expected
-            sound = all(scaled_error(array, beside[name]) <= AGREEMENT for name, array in trial.expected.items())  # type: ignore[arg-type]
-            return trial if sound else None
-        trial = _trial_of(declaration, setting, exact, rng)
+            moved = {name: _slightly_moved(value, rng) if name in numbers else value for name, value in exact.items()}
+            beside = _trial_of_routine(declaration, setting, moved).expected
+            is_unchanged = all(scaled_error(array, beside[name]) <= AGREEMENT for name, array in trial.expected.items())  # type: ignore[arg-type]
+            return trial if is_unchanged else None
+        trial = _trial_from(declaration, setting, exact, rng)
         return trial if all(array is None or np.isfinite(array).all() for array in trial.expected.values()) else None
     except SpecError:
         return None
 
 
-def _beside(value: Array, rng: np.random.Generator) -> Array:
-    """The same array, every entry nudged."""
+def _slightly_moved(value: Array, rng: np.random.Generator) -> Array:
+    """Return an array with every entry moved up or down by a tiny step."""
     return replace(value, values=value.values + NEAR * rng.choice([-1.0, 1.0], value.values.shape))
 
 
@@ -229,23 +237,23 @@ def holds_in_one_like(
 
 
 def confirm(declaration: Declaration, trial: Trial, rng: np.random.Generator) -> None:
-    """Measure the references of a trial by finite differences.
+    """Check that a trial's right answers agree with finite differences of the forward pass; a routine has none.
 
     Raises:
-        SpecError: the autograd gradient of the forward pass disagrees, and so it does in others like it.
+        SpecError: they disagree in this trial and in others like it.
     """
     if isinstance(declaration, Routine):
         return
     if holds_in_one_like(declaration, trial, rng, lambda drawn: agrees_with_finite_differences(declaration, drawn)):
         return
-    nudged = (finite_difference_answer(declaration, answer, trial) for answer in derivative_answers(declaration))
-    if not all(np.isfinite(array).all() for array in nudged):
+    measured = (finite_difference_answer(declaration, answer, trial) for answer in derivative_answers(declaration))
+    if not all(np.isfinite(array).all() for array in measured):
         raise SpecError("forward is nan or infinite somewhere: draw its inputs from where it is defined")
     raise SpecError("autograd and finite differences of forward disagree")
 
 
 def agrees_with_finite_differences(exercise: Exercise, trial: Trial) -> bool:
-    """Finite differences of `forward` agree with the autograd gradient of every answer."""
+    """Return whether finite differences of `forward` agree with the autograd gradient of every answer."""
     for answer in derivative_answers(exercise):
         exact = autograd_answer(exercise, answer, trial.inputs, trial.out_g)
         if scaled_error(finite_difference_answer(exercise, answer, trial), exact) > AGREEMENT:
@@ -254,15 +262,15 @@ def agrees_with_finite_differences(exercise: Exercise, trial: Trial) -> bool:
 
 
 def derivative_answers(exercise: Exercise) -> list[Answer]:
-    """The answers that are gradients or Jacobians, and not the loss itself."""
+    """Return the answers that are gradients or Jacobians, leaving out the loss."""
     return [answer for answer in exercise.answers if answer.kind != "value"]
 
 
 def right_in_single_precision(exercise: Exercise, trial: Trial) -> bool:
-    """In single precision, in which the learner works, torch itself comes to the same gradients.
+    """Return whether torch itself computes the same gradients in single precision, in which the learner works.
 
     A gradient that is a small difference of large numbers is mostly rounding. With more than a few entries, the largest
-    is none.
+    is not, so only small gradients are checked.
     """
     rights = [(answer, trial.expected[answer.name]) for answer in exercise.answers if answer.kind == "gradient"]
     small = [(answer, right) for answer, right in rights if right is not None and right.size <= FEW]
@@ -279,20 +287,21 @@ def right_in_single_precision(exercise: Exercise, trial: Trial) -> bool:
 
 
 def rounding(exercise: Exercise, answer: Answer, trial: Trial) -> float:
-    """How far a right gradient in single precision may be from the reference, as a scaled error.
+    """Return how far a right gradient in single precision may be from the reference, as a scaled error.
 
-    Some times as far as torch's own is: a variance of two nearly equal numbers, say, loses so many digits that no right
-    answer has them.
+    It is several times the error of torch's own: a variance of two nearly equal numbers, say, loses so many digits that
+    no right answer has them.
     """
 
     def worst() -> float:
+        """Return the bound by the largest error of torch's own gradient at inputs that differ in their last digits."""
         right, rng = trial.expected[answer.name], torch.Generator().manual_seed(0)
         assert right is not None
         errors = []
         for _ in range(ROUNDED):
             inputs = {name: _nudged(value, rng) for name, value in trial.inputs.items()}
-            found = autograd_answer(exercise, answer, inputs, _single(trial.out_g))
-            errors.append(scaled_error(found + carried_gradient(answer, trial.arguments), right))
+            gradient = autograd_answer(exercise, answer, inputs, _single(trial.out_g))
+            errors.append(scaled_error(gradient + carried_gradient(answer, trial.arguments), right))
         return TIMES * max(errors)
 
     return float(trial.remember(("rounding", answer.name), worst))
@@ -312,7 +321,7 @@ def _single(value: Any) -> Any:
 
 
 def carried_gradient(answer: Answer, arguments: Mapping[str, Any]) -> np.ndarray:
-    """The `.g` that the argument already carries, zero where there is none."""
+    """Return the `.g` that an answer's argument already carries and the answer is added to; a zero if it has none."""
     prior = arguments[answer.wrt].g if answer.stored else None
     return np.zeros(()) if prior is None else prior
 
@@ -371,14 +380,14 @@ def _forward_held(exercise: Exercise, trial: Trial, changed: Mapping[str, torch.
 
 
 def exercise_trial(exercise: Exercise, setting: Setting, rng: np.random.Generator, *, metered: bool = False) -> Trial:
-    """One trial as it is drawn, not confirmed by finite differences."""
-    return _trial_of(exercise, setting, draw(exercise.samplers, rng, setting), rng, metered=metered)
+    """Draw one trial of an exercise, which is not yet confirmed by finite differences."""
+    return _trial_from(exercise, setting, draw(exercise.samplers, rng, setting), rng, metered=metered)
 
 
-def _trial_of(
+def _trial_from(
     exercise: Exercise, setting: Setting, sampled: Mapping[str, Any], rng: np.random.Generator, *, metered: bool = False
 ) -> Trial:
-    """The trial with these values of the arguments that are sampled."""
+    """Return the trial with these sampled arguments; its upstream gradient is drawn from `rng`."""
     inputs = {name: _as_double(sampled[name]) for name in exercise.forward_names}
     out = _run_forward(exercise, inputs)
     if isinstance(exercise.forward, InSteps):
@@ -411,7 +420,10 @@ def _output_axes(exercise: Exercise, shape: tuple[int, ...], setting: Setting) -
 
 
 def _upstream(exercise: Exercise, setting: Setting, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """Random normal, in one trial far larger: a backward pass is linear in its upstream gradient."""
+    """Draw an upstream gradient from a normal distribution, in one kind of trial far larger; shape: `shape`, float32.
+
+    A backward pass is linear in its upstream gradient, which the larger one tests. Without one it is all ones.
+    """
     if not exercise.gives_upstream:
         return np.ones(shape, "float32")
     scale = LARGE_UPSTREAM if setting.kind == LARGE_UPSTREAM_KIND else 1.0
@@ -439,7 +451,13 @@ def right_answer(
     out_g: torch.Tensor,
     out: torch.Tensor,
 ) -> np.ndarray | None:
-    """The right array of one answer, in the precision of `inputs`; `None` where nothing may be stored."""
+    """Return the right array of one answer, in the precision of `inputs`; `None` where nothing may be stored.
+
+    Args:
+        arguments: what the learner's function is called with, by name.
+        inputs: the inputs of the forward pass, by name.
+        out: the output of the forward pass, of the shape of `out_g`.
+    """
     if answer.kind == "value":
         return out.numpy()
     asked = requested_gradients(arguments)
@@ -457,12 +475,18 @@ def _as_double(value: Any) -> Any:
 
 
 def _routine_trial(routine: Routine, setting: Setting, rng: np.random.Generator) -> Trial:
+    """Draw one trial of a routine."""
     return _trial_of_routine(
         routine, setting, {name: sampler.sample(rng, setting) for name, sampler in routine.samplers.items()}
     )
 
 
 def _trial_of_routine(routine: Routine, setting: Setting, arguments: Mapping[str, Any]) -> Trial:
+    """Return the trial of a routine with these arguments and the answers of its reference.
+
+    Raises:
+        SpecError: the reference raises.
+    """
     inputs = grouped({name: as_python(value) for name, value in arguments.items()})
     try:
         right = routine.reference(**inputs)

@@ -17,7 +17,7 @@ from .trial import Trial
 
 
 def with_some_repeated(declaration: Declaration, trials: Sequence[Trial]) -> list[Trial]:
-    """Every trial, the last of them twice in a row, and then the largest again, which has the same sizes.
+    """Return every trial, then the last of them again, then the largest again, which has the same sizes.
 
     What depends on an earlier call gives another answer in one of these, or a wrong one in the last trial. What a test
     answers may depend on chance or on the order: all of its trials are there again from last to first, and once more.
