@@ -215,11 +215,12 @@ def _shell_call(node: ast.expr) -> tuple[str, list[str]] | None:
 
 
 def is_stub(node: ast.stmt | None) -> bool:
-    """The function's body does nothing: a docstring, `...`, `pass` or `raise NotImplementedError`."""
+    """Return whether a function's body does nothing: a docstring, `...`, `pass` or `raise NotImplementedError`."""
     return isinstance(node, ast.FunctionDef) and all(_does_nothing(statement) for statement in node.body)
 
 
 def _does_nothing(statement: ast.stmt) -> bool:
+    """Return whether a statement is `pass`, a constant or `raise NotImplementedError`."""
     if isinstance(statement, ast.Raise):
         return any(getattr(node, "id", "") == "NotImplementedError" for node in ast.walk(statement))
     return isinstance(statement, ast.Pass) or (

@@ -148,6 +148,7 @@ class _Job:
 
 
 def _is_timeout(facts: Facts) -> bool:
+    """Return whether the facts of a call say that it took too long."""
     return "error" in facts and facts["error"]["kind"] == "timeout"
 
 

@@ -155,6 +155,7 @@ class NudgeWatch(TorchFunctionMode):
         return {name: measuring for name, measuring in steps.items() if measuring}
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation of torch, record the arrays in its arguments and result, and watch the result."""
         result = func(*args, **(kwargs or {}))
         self.record((args, result))
         return watched(result, self)
@@ -194,6 +195,7 @@ class _Watched(np.ndarray):
     watch: NudgeWatch | None = None
 
     def __array_finalize__(self, made_from: Any) -> None:
+        """Take over the watch of the array that this one was made from."""
         self.watch = getattr(made_from, "watch", None)
 
     def mean(self, *args: Any, **kwargs: Any) -> Any:
@@ -201,10 +203,12 @@ class _Watched(np.ndarray):
         return self.__array_function__(np.mean, (), (self, *args), kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Run a ufunc of numpy as `__array_function__` does."""
         result = self.__array_function__(getattr(ufunc, method), (), inputs, kwargs)
         return kwargs["out"][0] if "out" in kwargs else result
 
     def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+        """Run a function of numpy, record the arrays in its arguments and result, and watch the result."""
         plain = [_plain(value) for value in args]
         result = func(*plain, **{name: _plain(value) for name, value in kwargs.items()})
         if self.watch is not None:

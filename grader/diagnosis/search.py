@@ -106,7 +106,7 @@ class Search:
     listed: set[str] = field(default_factory=set)
 
     def mistake(self) -> Mistake:
-        """The likeliest mistake that gives the learner's numbers; the facts, where none does."""
+        """Return the likeliest mistake that gives the learner's numbers; the facts if none does."""
         exercise = self.problem.exercise
         if not self.pairs:
             return facts.fact("unknown", "nothing-to-compare")

@@ -268,7 +268,7 @@ def check_signature(who: str, function: Callable[..., Any], *positional: str, na
 
 
 def _private_copy(value: Any) -> Any:
-    """Return a copy of an argument that the code under test may modify: of a tensor, with the same memory layout."""
+    """Return a copy of a tensor with the same memory layout, which the code may modify; other values unchanged."""
     return same_layout(value) if isinstance(value, torch.Tensor) else value
 
 

@@ -129,7 +129,7 @@ class Drawing:
         return self.has_given_sizes(tried) and (as_given or not self.tables)
 
     def trial_of(self, setting: Setting, rng: np.random.Generator) -> Tried | None:
-        """One trial; `None` where the forward pass raises, is not finite, or its gradient is mostly rounding."""
+        """Draw one trial; `None` where forward raises or is not finite, or its gradient is mostly rounding."""
         try:
             return self.tried(exercise_trial(self.exercise, setting, rng))
         except (SpecError, RuntimeError, ValueError, IndexError, TypeError):
@@ -222,7 +222,12 @@ class Drawing:
         self, rng: np.random.Generator, kind: str, sizes: Callable[[], Mapping[str, int]],
         takes: Callable[[Tried], bool] = lambda one: True,
     ) -> Tried | None:  # fmt: skip
-        """The first of a few drawn trials that the forward pass, and where asked the code under test, can take."""
+        """Return the first of a few drawn trials that forward takes and `takes` accepts; `None` if there is none.
+
+        Args:
+            sizes: draws the size of each axis.
+            takes: whether the code under test takes a trial.
+        """
         drawn = (self.trial_of(self.setting(kind, sizes()), rng) for _ in range(ATTEMPTS))
         return next((tried for tried in drawn if tried is not None and takes(tried)), None)
 

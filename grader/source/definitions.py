@@ -128,7 +128,7 @@ def without_docstring(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
 
 
 def dumped(node: ast.AST) -> str:
-    """A statement in a form that can be compared; empty where it cannot be written, as with a number of 5000 digits."""
+    """Return a statement as comparable text; empty where it cannot be written, as with a number of 5000 digits."""
     try:
         return ast.dump(node)
     except (ValueError, RecursionError):
