@@ -69,7 +69,7 @@ def remove() -> None:
     no_autograd.forbid()
     _disable_compiled_entries()
     preloaded_modules.ban()
-    if still_open := [road for road, take in ROADS.items() if not _raises(take)]:
+    if still_open := [road for road, call in ROADS.items() if not _raises(call)]:
         raise InfrastructureError(
             f"torch {torch.__version__} can still differentiate here ({', '.join(still_open)}), "
             "and a graded run forbids it: install another torch, and report this one."
@@ -194,10 +194,10 @@ ROADS: dict[str, Callable[[], object]] = {
 """What an honest learner tries; each must raise, in any torch."""
 
 
-def _raises(take: Callable[[], object]) -> bool:
+def _raises(call: Callable[[], object]) -> bool:
     """Return whether a call raises, whatever the exception."""
     try:
-        take()
+        call()
     except Exception:  # by whatever means
         return True
     return False

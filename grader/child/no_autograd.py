@@ -63,12 +63,12 @@ def refuse(*_args: object, **_kwargs: object) -> NoReturn:
     raise AutogradUsed(MESSAGE.format(_called_function(sys._getframe(1)) or "torch's autograd"))
 
 
-def raising_function(road: str) -> Callable[..., NoReturn]:
-    """Return a function that raises `AutogradUsed` with a message that says `road` is switched off."""
+def raising_function(name: str) -> Callable[..., NoReturn]:
+    """Return a function that raises `AutogradUsed` with a message that says that `name` is switched off."""
 
     def refuse_by_name(*_args: object, **_kwargs: object) -> NoReturn:
         """Raise `AutogradUsed`, whatever the arguments."""
-        raise AutogradUsed(MESSAGE.format(road))
+        raise AutogradUsed(MESSAGE.format(name))
 
     return refuse_by_name
 
