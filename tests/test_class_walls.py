@@ -302,7 +302,7 @@ def test_a_file_that_cannot_be_opened_is_no_file_that_is_not_there(
     assert all("Input/output error" in failure.message for failure in summary.errors)
 
 
-@pytest.mark.parametrize("where", ["_of_zip", "_zip_entries", "_as_tree", "_open_zipped", "_virtual"])
+@pytest.mark.parametrize("where", ["_read_zip", "_zip_entries", "_build_tree", "_open_zip_member", "_archive_folder"])
 def test_a_fault_of_ours_in_an_archive_is_no_damage_of_the_archive(
     course: Course, school: Path, quick: None, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

@@ -31,15 +31,16 @@ BESIDE_EXERCISES = frozenset({"solutions", "tests", "grader"})  # what a copy of
 
 
 class FileLost(Exception):
-    """A file that may hold an answer cannot be read, which is not the student's doing; says which, and why."""
+    """Report a file that may contain an answer but cannot be read, which is no fault of the student's."""
 
 
 @dataclass(frozen=True)
 class UnreadFile:
-    """A file that is there but was not read.
+    """Describe a file that exists but was not read.
 
     Args:
-        status: `failed` where that is the student's doing, `error` where it is not.
+        status: `failed` if that is the student's doing, `error` if it is not.
+        why: the reason, as a clause.
     """
 
     status: Status
@@ -51,15 +52,15 @@ Content = bytes | tuple[str, ...] | UnreadFile  # of a file, of the code cells o
 
 @dataclass(frozen=True)
 class Candidate:
-    """A file that may be somebody's answer to an exercise.
+    """Describe a file that may be a student's answer to an exercise.
 
     Args:
-        above: the folders above the course's own, or all of them where it lies in none of these.
-        order: how far it is from where it belongs; 0 in its unit's folder.
-        copy: which copy its name says it is.
-        is_exact: it has the name that the course gave it.
-        content: what it holds, where that is known already.
-        is_by_content: its name says nothing of the exercise; it is an exported notebook that defines the function.
+        above: the folders above those of the course, or all of them if the file lies in none of the course's.
+        order: how far the file is from where it belongs; 0 in its unit's folder.
+        copy: the number of the copy, by its name; 0 for the original.
+        is_exact: whether it has the name that the course gave it.
+        content: its content, if it has been read already.
+        is_by_content: whether it is an exported notebook that defines the function, under a name that does not match.
     """
 
     found: Found
@@ -72,18 +73,18 @@ class Candidate:
     is_by_content: bool = False
 
     def read(self) -> Content:
-        """What it holds."""
+        """Return the content of the file, reading it unless that was done before."""
         return read_content(self.found) if self.content is None else self.content
 
     @property
     def newest_first(self) -> tuple[object, ...]:
-        """Sorts the newest to the front; of two as new, the one that lies where it belongs."""
+        """Return a sort key that puts the newest file first, and of two as new the one nearer to where it belongs."""
         return -self.found.file.modified, -self.copy, self.order, len(self.above), not self.is_exact, self.found.path
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is graded for an exercise, and what is to be said of the choice."""
+    """Hold the file that is graded for an exercise, its content, and the notes on the choice."""
 
     candidate: Candidate
     content: Content
@@ -91,7 +92,11 @@ class Chosen:
 
 
 def read_content(found: Found, limit: int = SIZE_LIMIT) -> bytes | UnreadFile:
-    """The bytes of a file, if it can and may be read."""
+    """Return the bytes of a file, or why it was not read.
+
+    Args:
+        limit: the size in bytes up to which it is read.
+    """
     if found.file.why_unread:
         return UnreadFile("failed", f"the file was not read: {found.file.why_unread}")
     try:
@@ -107,11 +112,11 @@ def read_content(found: Found, limit: int = SIZE_LIMIT) -> bytes | UnreadFile:
     return content
 
 
-def expected_content(found: Found, limit: int = SIZE_LIMIT) -> bytes | UnreadFile:
-    """The bytes of a file that nobody can know the use of without reading it.
+def required_content(found: Found, limit: int = SIZE_LIMIT) -> bytes | UnreadFile:
+    """Return the bytes of a file whose use cannot be told without reading it, or why the student's file was not read.
 
     Raises:
-        FileLost: it cannot be read, which is not the student's doing.
+        FileLost: it cannot be read, which is no fault of the student's.
     """
     content = read_content(found, limit)
     if isinstance(content, UnreadFile) and content.status == "error":
@@ -120,50 +125,65 @@ def expected_content(found: Found, limit: int = SIZE_LIMIT) -> bytes | UnreadFil
 
 
 def candidates(names: ExerciseNames, found: Iterable[Found], notes: list[str]) -> tuple[list[Candidate], list[Found]]:
-    """The files that may be answers, and all others."""
+    """Return the files that may be answers, and all other files.
+
+    Args:
+        notes: the list to which a note on each ignored file is appended.
+
+    Raises:
+        FileLost: a file whose use cannot be told without reading it cannot be read.
+    """
     files = list(found)
-    courses = {at[: at.index("exercises")] for at in (each.folders for each in files) if "exercises" in at}
+    roots = {
+        folders[: folders.index("exercises")] for folders in (file.folders for file in files) if "exercises" in folders
+    }
     answers, others, notebooks = list[Candidate](), list[Found](), 0
-    for each in files:
-        notebooks += _is_notebook(each)
-        if _is_notebook(each) and notebooks > MOST_NOTEBOOKS:
-            notes.append(f"{each.path} was ignored: there are more than {MOST_NOTEBOOKS} notebooks")
+    for file in files:
+        notebooks += _is_notebook(file)
+        if _is_notebook(file) and notebooks > MOST_NOTEBOOKS:
+            notes.append(f"{file.path} was ignored: there are more than {MOST_NOTEBOOKS} notebooks")
             continue
-        if any(each.folders[: len(at)] == at and _next(each.folders, at) in BESIDE_EXERCISES for at in courses):
+        if any(
+            file.folders[: len(folders)] == folders and _folder_below(file.folders, folders) in BESIDE_EXERCISES
+            for folders in roots
+        ):
             continue
-        with naming(each):
-            own = list(_of_file(names, each, notes))
-        answers += own
-        others += [] if own or _is_notebook(each) else [each]
-    return [*answers, *_by_content(names, others)], others
+        with naming(file):
+            file_answers = list(_from_file(names, file, notes))
+        answers += file_answers
+        others += [] if file_answers or _is_notebook(file) else [file]
+    return [*answers, *_from_exported_notebooks(names, others)], others
 
 
 def _is_notebook(found: Found) -> bool:
+    """Return whether a file is a notebook, by its name."""
     return found.file.name.lower().endswith(".ipynb")
 
 
-def _next(folders: tuple[str, ...], at: tuple[str, ...]) -> str:
-    return folders[len(at)] if len(folders) > len(at) else ""
+def _folder_below(folders: tuple[str, ...], folder: tuple[str, ...]) -> str:
+    """Return the first folder of a path below the folder `at`; empty if it lies in that folder itself."""
+    return folders[len(folder)] if len(folders) > len(folder) else ""
 
 
-def _of_file(names: ExerciseNames, found: Found, notes: list[str]) -> Iterator[Candidate]:
+def _from_file(names: ExerciseNames, found: Found, notes: list[str]) -> Iterator[Candidate]:
+    """Yield the answers that a file may be: one by its name, or those that a notebook defines."""
     unit = names.unit_of(found.folders[-1]) if found.folders else ""
     above = found.folders[:-1] if unit else found.folders
     above = above[:-1] if above and above[-1] == "exercises" else above
     if _is_notebook(found):
-        yield from _of_notebook(names, found, above, notes)
-    elif (named := names.find(found.file.name, unit)) is not None:
-        at_home = unit == named.exercise.unit or len(above) < len(found.folders) or not above
-        order = 0 if unit == named.exercise.unit else 1 if at_home else 2
-        yield Candidate(found, named.exercise, above, order, named.copy, named.is_exact)
+        yield from _from_notebook(names, found, above, notes)
+    elif (match := names.find(found.file.name, unit)) is not None:
+        at_home = unit == match.exercise.unit or len(above) < len(found.folders) or not above
+        order = 0 if unit == match.exercise.unit else 1 if at_home else 2
+        yield Candidate(found, match.exercise, above, order, match.copy, match.is_exact)
 
 
-def _by_content(names: ExerciseNames, others: Sequence[Found]) -> Iterator[Candidate]:
-    """Yield the exercises that exported notebooks define; the same files may be imported."""
-    python = [each for each in others if each.file.name.lower().endswith(".py") and names.is_wanted(each.folders)]
+def _from_exported_notebooks(names: ExerciseNames, others: Sequence[Found]) -> Iterator[Candidate]:
+    """Yield the answers that Python files define which were exported from a notebook; each may be imported as well."""
+    python = [file for file in others if file.file.name.lower().endswith(".py") and names.is_wanted(file.folders)]
     for found in python[:MOST_OTHERS]:
         with naming(found):
-            content = expected_content(found)
+            content = required_content(found)
             if isinstance(content, UnreadFile):
                 continue
             try:
@@ -175,8 +195,9 @@ def _by_content(names: ExerciseNames, others: Sequence[Found]) -> Iterator[Candi
                 yield Candidate(found, exercise, found.folders, 4, 0, False, content, is_by_content=True)
 
 
-def _of_notebook(names: ExerciseNames, found: Found, above: tuple[str, ...], notes: list[str]) -> Iterator[Candidate]:
-    data = expected_content(found, LARGEST_NOTEBOOK)
+def _from_notebook(names: ExerciseNames, found: Found, above: tuple[str, ...], notes: list[str]) -> Iterator[Candidate]:
+    """Yield the answers that the cells of a notebook define, or note why the notebook was ignored."""
+    data = required_content(found, LARGEST_NOTEBOOK)
     if isinstance(data, UnreadFile):
         notes.append(f"{found.path} was ignored: {data.why}")
         return
@@ -185,71 +206,89 @@ def _of_notebook(names: ExerciseNames, found: Found, above: tuple[str, ...], not
     except UnreadableNotebook as error:
         notes.append(f"{found.path} was ignored: {error}")
         return
-    own = defined(names.course, cells)
-    for name in own:
+    ids = defined(names.course, cells)
+    for name in ids:
         yield Candidate(found, names.course.find(name), above, 3, content=cells)
-    if not own:
+    if not ids:
         notes.append(f"{found.path} was ignored: no cell of it defines a function of an exercise")
 
 
 def choose(answers: Sequence[Candidate]) -> Mapping[str, Chosen]:
-    """What is graded for each exercise, by id."""
+    """Return the file that is graded for each exercise, by the exercise's id."""
     by_exercise: dict[str, list[Candidate]] = {}
-    named = {each.exercise.id for each in answers if not each.is_by_content}
-    for each in answers:
-        if not each.is_by_content or each.exercise.id not in named:
-            by_exercise.setdefault(each.exercise.id, []).append(each)
-    return {name: _choice(sorted(own, key=lambda one: one.newest_first)) for name, own in by_exercise.items()}
+    ids_by_name = {candidate.exercise.id for candidate in answers if not candidate.is_by_content}
+    for candidate in answers:
+        if not candidate.is_by_content or candidate.exercise.id not in ids_by_name:
+            by_exercise.setdefault(candidate.exercise.id, []).append(candidate)
+    return {
+        name: _choose_newest(sorted(exercise_candidates, key=lambda candidate: candidate.newest_first))
+        for name, exercise_candidates in by_exercise.items()
+    }
 
 
-def _choice(newest_first: Sequence[Candidate]) -> Chosen:
-    compared = [(each, _read(each)) for each in newest_first[:MOST_COMPARED]]
-    ranked = sorted(compared, key=lambda one: _worth(*one) if len(compared) > 1 else 0)
+def _choose_newest(newest_first: Sequence[Candidate]) -> Chosen:
+    """Return the newest of the candidates for an exercise that are an answer, with notes on all others."""
+    compared = [(candidate, _read(candidate)) for candidate in newest_first[:MOST_COMPARED]]
+    ranked = sorted(compared, key=lambda pair: _rank(*pair) if len(compared) > 1 else 0)
     chosen, content = ranked[0]
     notes = [] if chosen.is_exact else [f"{chosen.found.path} was taken for {chosen.exercise.name}"]
-    notes += _copied_stubs(chosen, content)
-    others = [(each, other) for each, other in ranked[1:] if other != content]
-    for each, other in others:
-        notes.append(f"{each.found.path} was not graded: {_why(chosen, content, other, each)}")
+    notes += _copied_stub_notes(chosen, content)
+    others = [(candidate, other) for candidate, other in ranked[1:] if other != content]
+    for candidate, other in others:
+        notes.append(f"{candidate.found.path} was not graded: {_why_not_graded(chosen, content, other, candidate)}")
     if len(newest_first) > MOST_COMPARED:
         notes.append(f"{len(newest_first) - MOST_COMPARED} more files for {chosen.exercise.name} were not looked at")
     return Chosen(chosen, content, tuple(notes))
 
 
 def _read(candidate: Candidate) -> Content:
+    """Return the content of a candidate; an error names its file."""
     with naming(candidate.found):
         return candidate.read()
 
 
-def _worth(candidate: Candidate, content: Content) -> int:
-    """An answer comes before one that is imported, then a stub that nobody touched, then what cannot be read."""
+def _rank(candidate: Candidate, content: Content) -> int:
+    """Return the order in which a file is preferred, the lowest first.
+
+    Returns:
+        -1 for a file that is lost, since it may be the answer; 0 for an answer; 1 for a function that is only imported;
+        2 for an untouched stub; 3 for a file that the student made unreadable.
+    """
     if isinstance(content, UnreadFile):
         return 3 if content.status == "failed" else -1  # which of them is the answer, nobody can know
     exercise = candidate.exercise
     if _is_untouched(exercise, content):
         return 2
-    return int(isinstance(content, tuple) and all(each.is_import for each in definitions(content, {exercise.id})))
+    return int(
+        isinstance(content, tuple) and all(definition.is_import for definition in definitions(content, {exercise.id}))
+    )
 
 
-def _why(chosen: Candidate, content: Content, other: Content, each: Candidate) -> str:
+def _why_not_graded(chosen: Candidate, content: Content, other: Content, other_candidate: Candidate) -> str:
+    """Return why a candidate was not graded in place of the chosen one.
+
+    Args:
+        content: the content of the chosen file.
+        other: the content of the candidate.
+    """
     if isinstance(content, UnreadFile) and content.status == "error":
         return f"{chosen.found.path} cannot be read"
-    if _worth(each, other) > _worth(chosen, content):
-        return WORSE[_worth(each, other)]
-    when = "is newer" if chosen.found.file.modified > each.found.file.modified else "was graded in its place"
+    if _rank(other_candidate, other) > _rank(chosen, content):
+        return WORSE[_rank(other_candidate, other)]
+    when = "is newer" if chosen.found.file.modified > other_candidate.found.file.modified else "was graded in its place"
     return f"{chosen.found.path} {when}"
 
 
 def _is_untouched(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> bool:
-    """It answers nothing: as the stub gives it, a sheet without an answer, or a file without the function."""
+    """Return whether a file answers nothing: it is as the stub, a sheet without an answer, or without the function."""
     try:
         if exercise.is_quiz:
             return not _has_answers(exercise, content)
         texts = (decode(content),) if isinstance(content, bytes) else content
     except (ReadError, UnreadableSource):
         return False
-    if found := definitions(texts, {exercise.id}):
-        if any(each.statement is None for each in found):
+    if statements := definitions(texts, {exercise.id}):
+        if any(definition.statement is None for definition in statements):
             lines = {line.strip() for text in texts for line in text.splitlines()}
             return {line.strip() for line in placeholders(exercise)} <= lines
         return is_untouched(exercise, texts)
@@ -257,7 +296,7 @@ def _is_untouched(exercise: CourseExercise, content: bytes | tuple[str, ...]) ->
 
 
 def _has_answers(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> bool:
-    """A sheet, or what the cells of a notebook assign, answers a question.
+    """Return whether a quiz's sheet, or what the cells of a notebook assign, answers any question.
 
     Raises:
         ReadError: it cannot be read.
@@ -268,8 +307,8 @@ def _has_answers(exercise: CourseExercise, content: bytes | tuple[str, ...]) -> 
     return sheet is not None and bool(sheet.answers)
 
 
-def _copied_stubs(chosen: Candidate, content: Content) -> tuple[str, ...]:
-    """What is said of stubs that stand below the answer."""
+def _copied_stub_notes(chosen: Candidate, content: Content) -> tuple[str, ...]:
+    """Return the notes on stubs that stand below the answer in the chosen file."""
     if chosen.exercise.is_quiz or isinstance(content, UnreadFile):
         return ()
     try:

@@ -68,7 +68,7 @@ class Grading:
 
 
 def never(nothing: Sequence[Nothing]) -> bool:
-    """Enter no points for whoever handed in nothing that could be graded."""
+    """Answer no to the question whether students who handed in nothing gradable get 0 points."""
     return False
 
 
@@ -88,7 +88,7 @@ def grade_folder(
 def grade_class(
     course: Course, found: HandIns, out: Path, grading: Grading, report: Report | None = None, ask: Ask = never
 ) -> Summary:
-    """Grade every hand-in into `out/<student>.json` and `out/grades.csv`.
+    """Grade every hand-in into `out/<student>.json` and `out/grades.csv`, and return the counts of the class.
 
     Args:
         report: called in this thread: at the start, and whenever a submission is done.
@@ -104,20 +104,20 @@ def grade_class(
     started = time.monotonic()
     if grading.workers < 1:
         raise UsageError(f"{grading.workers} workers cannot grade anything: ask for one or more.")
-    chosen, others = _wanted(found, grading.students)
+    chosen, others = _select_students(found, grading.students)
     names = ExerciseNames(course, grading.exercises or course.exercises)
-    pace = _Pace(len(chosen), report)
+    pace = _ProgressCounter(len(chosen), report)
     with open_results_folder(names, out, isolated=grading.isolation != "none") as results:
-        for one in others:
-            results.keep(one.key)
+        for hand_in in others:
+            results.keep(hand_in.key)
         try:
             pending = _pending(results, chosen, grading, pace)
             if pending:
                 _write_results(results, pending, grading, pace)
             if results.empty and ask(by_student(results.empty)):
-                _enter_nothing(results, grading)
+                _write_zeros(results, grading)
             if not others:
-                results.put_away_strangers()
+                results.remove_absent_students()
         except NoGradedRuns:  # nothing was read: what there is of an earlier run stays as it is
             with contextlib.suppress(OSError):
                 out.rmdir()
@@ -129,27 +129,34 @@ def grade_class(
         return results.summary(found, pace.graded, pace.reused, time.monotonic() - started)
 
 
-def _wanted(found: HandIns, students: frozenset[str]) -> tuple[list[HandIn], list[HandIn]]:
-    """The hand-ins that are graded, and the others.
+def _select_students(found: HandIns, students: frozenset[str]) -> tuple[list[HandIn], list[HandIn]]:
+    """Return the hand-ins of the students who are graded, and the others.
+
+    Args:
+        students: the names, keys or other names of those to grade; everybody if empty.
 
     Raises:
         UsageError: nobody has one of these names.
     """
     if not students:
         return list(found.each), []
-    known = {name: one for one in found.each for name in (*one.known_as, one.key, one.student)}
+    known = {name: hand_in for hand_in in found.each for name in (*hand_in.known_as, hand_in.key, hand_in.student)}
     if unknown := sorted(students - known.keys()):
         raise UsageError(f"Nobody is called {unknown[0]!r}: the first of them is {found.each[0].student!r}.")
     keys = {known[name].key for name in students}
-    return [one for one in found.each if one.key in keys], [one for one in found.each if one.key not in keys]
+    return [hand_in for hand_in in found.each if hand_in.key in keys], [
+        hand_in for hand_in in found.each if hand_in.key not in keys
+    ]
 
 
-def _pending(results: ResultsFolder, chosen: Sequence[HandIn], grading: Grading, pace: _Pace) -> list[HandIn]:
-    """The hand-ins whose result is not there yet."""
+def _pending(
+    results: ResultsFolder, chosen: Sequence[HandIn], grading: Grading, pace: _ProgressCounter
+) -> list[HandIn]:
+    """Return the hand-ins that must be graded; count the others, whose stored result is from the same content."""
     stored = list[HandIn]()
-    for one in chosen:
+    for hand_in in chosen:
         with contextlib.suppress(Exception):  # a result that cannot be read is made again
-            stored += [one] if results.has_result(one, grading.seed) else []
+            stored += [hand_in] if results.has_result(hand_in, grading.seed) else []
     if not stored:
         return list(chosen)
     reused = set[str]()
@@ -159,38 +166,42 @@ def _pending(results: ResultsFolder, chosen: Sequence[HandIn], grading: Grading,
                 if read is not None and read.facts and results.reuse(read.key, SubmissionFacts.from_json(read.facts)):
                     reused.add(read.key.key)
                     pace.count_reused()
-    return [one for one in chosen if one.key not in reused]
+    return [hand_in for hand_in in chosen if hand_in.key not in reused]
 
 
 def _reader(results: ResultsFolder, *, keeps_parts: bool = False) -> SubmissionReader:
+    """Return what reads the submissions of this class."""
     wanted = tuple(exercise.id for exercise in results.names.wanted)
     return SubmissionReader(wanted, results.digest, keeps_parts)
 
 
-def _write_results(results: ResultsFolder, pending: Sequence[HandIn], grading: Grading, pace: _Pace) -> None:
-    """Write each result when it is graded; the CSV is never much older than a second, nor most of the work."""
+def _write_results(results: ResultsFolder, pending: Sequence[HandIn], grading: Grading, pace: _ProgressCounter) -> None:
+    """Grade the hand-ins and write each result when it is there; update the CSV about once a second."""
     publish_at = time.monotonic() + TICK
-    with contextlib.closing(_grade(results, pending, grading)) as graded:
-        for each in graded:
-            if each is not None:
+    with contextlib.closing(_grade_pending(results, pending, grading)) as graded:
+        for outcome in graded:
+            if outcome is not None:
                 try:
-                    is_graded = _enter(results, *each)
+                    is_graded = _write_outcome(results, *outcome)
                 except ResultsFolderLost:  # nobody's result can be written any more
                     raise
                 except Exception as error:  # the end of this one alone
                     is_graded = True
-                    _enter_failure(results, *each, error)
+                    _write_failure(results, *outcome, error)
                 with contextlib.suppress(Exception):  # how far it is
                     (pace.count_graded if is_graded else pace.count_done)()
             if (now := time.monotonic()) >= publish_at:
                 with contextlib.suppress(Exception):  # open in a spreadsheet, perhaps: the last one counts
                     results.publish()
-                took = time.monotonic() - now
-                publish_at = now + max(TICK, took / PUBLISHING)
+                seconds = time.monotonic() - now
+                publish_at = now + max(TICK, seconds / PUBLISHING)
 
 
-def _enter(results: ResultsFolder, graded: Graded, made_in: Grading) -> bool:
-    """Write what became of one submission; `False` where there is nothing to grade.
+def _write_outcome(results: ResultsFolder, graded: Graded, made_in: Grading) -> bool:
+    """Write the result of one submission.
+
+    Returns:
+        Whether it was graded; false if it contains nothing to grade.
 
     Raises:
         ResultsFolderLost: nobody's result can be written any more.
@@ -198,14 +209,14 @@ def _enter(results: ResultsFolder, graded: Graded, made_in: Grading) -> bool:
     hand_in: HandIn = graded.key
     facts = None if graded.facts is None else SubmissionFacts.from_json(graded.facts)
     if facts is not None and facts.nothing:
-        results.set_aside(hand_in, facts)
+        results.record_empty(hand_in, facts)
         return False
     results.write(hand_in.key, course_result(results.names, hand_in, graded, facts, made_in))
     return True
 
 
-def _enter_failure(results: ResultsFolder, graded: Graded, made_in: Grading, error: Exception) -> None:
-    """Write a record that says why there is no other; where that fails too, the table alone says so.
+def _write_failure(results: ResultsFolder, graded: Graded, made_in: Grading, error: Exception) -> None:
+    """Write a record that says why the submission has no other; if that fails too, only a line in the table.
 
     Raises:
         ResultsFolderLost: nobody's result can be written any more.
@@ -218,11 +229,11 @@ def _enter_failure(results: ResultsFolder, graded: Graded, made_in: Grading, err
     except ResultsFolderLost:
         raise
     except Exception:
-        results.leave_out(hand_in, why)
+        results.add_failure(hand_in, why)
 
 
-class _Pace:
-    """Counts and reports, and knows how fast it is."""
+class _ProgressCounter:
+    """Count the submissions that are done, and report the count and the rate."""
 
     def __init__(self, total: int, report: Report | None) -> None:
         self.total, self.report = total, report or (lambda progress: None)
@@ -232,28 +243,31 @@ class _Pace:
             self.report(Progress(0, total))
 
     def count_reused(self) -> None:
-        """One more was graded by an earlier run."""
+        """Count a submission whose stored result is reused."""
         self.reused += 1
         self.count_done()
 
     def count_done(self) -> None:
-        """One more needs nothing done."""
+        """Count a submission that contains nothing to grade, or has its result already."""
         self.done += 1
         self.report(Progress(self.done, self.total))
 
     def count_graded(self) -> None:
-        """One more has been graded."""
+        """Count a submission that was graded now."""
         now = time.monotonic()
         self.done, self.graded, self.first = self.done + 1, self.graded + 1, self.first or now
         rate = (self.graded - 1) / (now - self.first) if now > self.first else 0.0
         self.report(Progress(self.done, self.total, rate))
 
 
-def _grade(
+def _grade_pending(
     results: ResultsFolder, pending: Sequence[HandIn], grading: Grading
 ) -> Generator[tuple[Graded, Grading] | None]:
-    """What each submission came to when it is graded, under its hand-in, and how it was graded; `None` when a second
-    has brought none. All processes have ended afterwards.
+    """Grade these hand-ins, here or on a cluster; all processes have ended when the generator is closed.
+
+    Returns:
+        The outcome of each submission, when it is there, and how it was graded, with the seed; `None` now and then if
+        no outcome is there.
     """
     names = results.names
     with contextlib.ExitStack() as stack:
@@ -273,23 +287,25 @@ def _grade(
             pool.probe()
             made_in = replace(grading, seed=pool.seed)
             graded = pool.grade(zip(pending, pending, strict=True))
-        for each in graded:
-            yield None if each is None else (each, made_in)
+        for outcome in graded:
+            yield None if outcome is None else (outcome, made_in)
 
 
 def course_result(
     names: ExerciseNames, hand_in: HandIn, graded: Graded, facts: SubmissionFacts | None, made_in: Grading
 ) -> CourseResult:
-    """What a submission came to: the exercises that were handed in, in teaching order.
+    """Return the result of a submission: the exercises that were handed in, in teaching order.
 
     Args:
-        facts: what was read of it; `None` where it could not be read: then nobody knows what was handed in.
-        made_in: with its seed.
+        facts: the facts of the submission; `None` if it could not be read, so that every exercise counts as handed in.
+        made_in: how it was graded, with the seed.
     """
     by_id = {result.id: result for result in graded.results}
-    handed_in = [each for each in names.wanted if facts is None or each.id in facts.exercises]
-    exercises = tuple(by_id.get(each.id) or _unread(each, facts, graded.failure) for each in handed_in)
-    flags = tuple(f"{each.id}: {flag}" for each in exercises for flag in each.flags)
+    exercises_handed_in = [exercise for exercise in names.wanted if facts is None or exercise.id in facts.exercises]
+    exercises = tuple(
+        by_id.get(exercise.id) or _ungraded_result(exercise, facts, graded.failure) for exercise in exercises_handed_in
+    )
+    flags = tuple(f"{exercise.id}: {flag}" for exercise in exercises for flag in exercise.flags)
     notes = (*([facts.nothing] if facts.nothing else ()), *facts.notes) if facts is not None else hand_in.notes
     return CourseResult(
         names.course.config.course, hand_in.student, exercises, made_in.seed or 0, made_in.isolation,
@@ -297,8 +313,12 @@ def course_result(
     )  # fmt: skip
 
 
-def _enter_nothing(results: ResultsFolder, grading: Grading) -> None:
-    """Give 0 points to whoever handed in nothing that could be graded."""
+def _write_zeros(results: ResultsFolder, grading: Grading) -> None:
+    """Give 0 points to every student whose hand-in contains nothing to grade.
+
+    Raises:
+        ResultsFolderLost: nobody's result can be written any more.
+    """
     while results.empty:
         hand_in, facts = results.empty.pop()
         graded = Graded(hand_in, [])
@@ -307,13 +327,13 @@ def _enter_nothing(results: ResultsFolder, grading: Grading) -> None:
         except ResultsFolderLost:
             raise
         except Exception as error:
-            results.leave_out(hand_in, f"the record could not be made ({describe_error(error)[:LONGEST]})")
+            results.add_failure(hand_in, f"the record could not be made ({describe_error(error)[:LONGEST]})")
         else:
             results.zeroed.append((hand_in, facts))
 
 
-def _unread(exercise: CourseExercise, facts: SubmissionFacts | None, failure: str) -> ExerciseResult:
-    """What there is to say of an exercise that was not judged."""
+def _ungraded_result(exercise: CourseExercise, facts: SubmissionFacts | None, failure: str) -> ExerciseResult:
+    """Return the result of an exercise that was not judged, with the reason from the facts, or else `failure`."""
     if facts is not None and exercise.id in facts.unread:
         content = facts.unread[exercise.id]
         return exercise.unread_result(content.why, content.status)

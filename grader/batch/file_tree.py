@@ -46,16 +46,16 @@ NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getatt
 
 
 class UnreadableArchiveError(Exception):
-    """An archive that is not read; says why, after "it"."""
+    """Report an archive that is not read; the message is a predicate whose subject is the archive ("is damaged")."""
 
 
 @dataclass(frozen=True)
 class File:
-    """One file.
+    """Describe one file of a hand-in, which is opened only when it is read.
 
     Args:
-        modified: seconds since 1970, whole ones; 0 where nothing is known.
-        why_unread: what it is that must not be opened, such as a link; empty for a plain file.
+        modified: the time of its last change, in whole seconds since 1970; 0 if it is not known.
+        why_unread: why it must not be opened, such as that it is a link; empty for a plain file.
         opened: opens it for reading.
     """
 
@@ -66,26 +66,27 @@ class File:
 
     @property
     def is_archive(self) -> bool:
+        """Return whether the file may be unpacked, judged by its name."""
         return self.name.lower().endswith(ARCHIVES) and not self.why_unread
 
     def read(self, limit: int) -> bytes:
-        """Its bytes, at most `limit` and one more.
+        """Return the first `limit + 1` bytes of the file, so that a longer result shows that it exceeds `limit`.
 
         Raises:
             OSError: it cannot be read.
             UnreadableArchiveError: it lies in an archive that is damaged.
         """
-        with self.opened() as stream, _of_chosen_bytes("is damaged"):
+        with self.opened() as stream, _archive_errors("is damaged"):
             return stream.read(limit + 1)
 
 
 @dataclass(frozen=True)
 class Folder:
-    """One folder, which is listed when it is asked for.
+    """Describe one folder of a hand-in, which is listed only when its entries are asked for.
 
     Args:
-        path: where it lies on disk; `None` inside an archive.
-        listed: lists it.
+        path: its path on disk; `None` inside an archive.
+        listed: lists its entries.
     """
 
     name: str
@@ -93,39 +94,39 @@ class Folder:
     listed: Callable[[], Iterable[File | Folder]] = field(default=tuple, repr=False, compare=False)
 
     def entries(self) -> list[File | Folder]:
-        """What it holds, by name, without what systems and tools leave behind.
+        """Return its files and folders, sorted by name, without those that systems and tools leave behind.
 
         Raises:
             OSError: it cannot be listed.
         """
         return [entry for entry in self.all_entries() if not is_housekeeping(entry.name)]
 
-    def all_entries(self, most: int | None = None) -> list[File | Folder]:
-        """What it holds, by name.
+    def all_entries(self, max_entries: int | None = None) -> list[File | Folder]:
+        """Return its files and folders, sorted by name.
 
         Args:
-            most: how many entries are looked at; all of them, if left out.
+            max_entries: how many entries are read, in the order of the file system; all of them if left out.
 
         Raises:
             OSError: it cannot be listed.
         """
-        return sorted(islice(self.listed(), most), key=attrgetter("name"))
+        return sorted(islice(self.listed(), max_entries), key=attrgetter("name"))
 
 
 _Entries: TypeAlias = "dict[str, File | Exception | _Entries]"
 
 
 class Room:
-    """How many more bytes may be unpacked of one submission."""
+    """Count how many more bytes may be unpacked from the archives of one submission."""
 
     def __init__(self, left: int = MOST_UNPACKED) -> None:
         self.left = left
 
     def take(self, size: int) -> None:
-        """Use so many bytes of it.
+        """Subtract `size` bytes from those that may still be unpacked.
 
         Raises:
-            UnreadableArchiveError: there are not so many left.
+            UnreadableArchiveError: fewer are left.
         """
         if size > self.left:
             raise UnreadableArchiveError(
@@ -136,25 +137,25 @@ class Room:
 
 
 def is_housekeeping(name: str) -> bool:
-    """A file or folder that nobody hands in: hidden ones, and what systems and tools leave behind."""
+    """Return whether a name is that of a hidden file, or of one that systems and tools leave behind."""
     return (name.startswith(".") and not name.startswith("..")) or name in HOUSEKEEPING
 
 
 def open_tree(path: Path) -> Folder:
-    """A folder on disk, or an archive there.
+    """Return a folder on disk, or an archive there as a folder.
 
     Raises:
-        UsageError: it is neither, or cannot be read.
+        UsageError: the path is neither, or cannot be read.
     """
     if path.is_dir():
-        return Folder(path.name or path.resolve().name, path, partial(_scan, path))
+        return Folder(path.name or path.resolve().name, path, partial(_folder_entries, path))
     try:
         if not path.name.lower().endswith(ARCHIVES):
             path.open("rb").close()
             raise UsageError(f"{path} is neither a folder nor one of {', '.join(ARCHIVES)}: name one that is.")
         if path.name.lower().endswith(".zip"):
-            return _as_tree(path.name, _zip_entries(_class_zip(path), partial(_open_in_class_zip, path)), None)
-        return _as_tree(path.name, _tar_entries(_class_tar(path), partial(_open_in_class_tar, path)), None)
+            return _build_tree(path.name, _zip_entries(_class_zip(path), partial(_open_in_class_zip, path)), None)
+        return _build_tree(path.name, _tar_entries(_class_tar(path), partial(_open_in_class_tar, path)), None)
     except UsageError:
         raise
     except Exception as error:  # whatever a module for archives makes of bytes that somebody chose
@@ -165,10 +166,10 @@ def open_tree(path: Path) -> Folder:
 
 
 def unpacked(file: File, room: Room | None = None) -> Folder:
-    """An archive inside a hand-in as a folder, within limits.
+    """Return an archive inside a hand-in as a folder, within the limits of this module.
 
     Args:
-        room: what is left for all archives of the hand-in together.
+        room: how much may still be unpacked from all archives of the hand-in together; it is reduced.
 
     Raises:
         OSError: it cannot be read.
@@ -180,17 +181,24 @@ def unpacked(file: File, room: Room | None = None) -> Folder:
     room = Room() if room is None else room
     room.take(len(data))
     if not file.name.lower().endswith(".zip"):
-        return _of_tar(file.name, data, room)
+        return _read_tar(file.name, data, room)
     if data.count(ENTRY_MARK) > MOST_ENTRIES:  # before anything is made of each
         raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files")
-    with _of_chosen_bytes():
+    with _archive_errors():
         archive = zipfile.ZipFile(io.BytesIO(data))
-    return _of_zip(file.name, archive, room)
+    return _read_zip(file.name, archive, room)
 
 
 @contextmanager
-def _of_chosen_bytes(says: str = "is damaged, or no archive") -> Iterator[None]:
-    """Call a module for archives with bytes that somebody chose: whatever it raises but for a fault of the machine."""
+def _archive_errors(fault: str = "is damaged, or no archive") -> Iterator[None]:
+    """Convert what a module for archives raises on untrusted bytes; errors of the machine pass unchanged.
+
+    Args:
+        fault: the predicate that the message begins with.
+
+    Raises:
+        UnreadableArchiveError: the block raised anything but `MemoryError` or an `OSError` with an error number.
+    """
     try:
         yield
     except (UnreadableArchiveError, MemoryError):
@@ -198,94 +206,112 @@ def _of_chosen_bytes(says: str = "is damaged, or no archive") -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise UnreadableArchiveError(f"{says} ({type(error).__name__})") from error
+        raise UnreadableArchiveError(f"{fault} ({type(error).__name__})") from error
 
 
 def single_file(path: Path) -> File:
-    """A file on disk, which may be a link that its owner named.
+    """Return a file on disk that the user named; a link is followed.
 
     Raises:
-        OSError: it is not there.
+        OSError: it does not exist.
     """
-    found = path.stat()
-    return File(path.name, int(found.st_mtime), _why_unread(found.st_mode), partial(_open_named, path))
+    status = path.stat()
+    return File(path.name, int(status.st_mtime), _why_unread(status.st_mode), partial(_open_named, path))
 
 
 def _open_named(path: Path) -> IO[bytes]:
+    """Open a file that the user named; a link is followed."""
     return path.open("rb")
 
 
-def _scan(path: Path) -> Iterator[File | Folder]:
+def _folder_entries(path: Path) -> Iterator[File | Folder]:
+    """Yield the files and folders of a folder on disk; an entry that cannot be looked at raises when it is listed."""
     with os.scandir(path) as entries:
         for entry in entries:
             try:
-                found = _entry_on_disk(path / entry.name, entry)
+                result = _entry_on_disk(path / entry.name, entry)
             except Exception as error:  # of one entry, not of its folder
-                found = unlistable(entry.name, error)
-            yield found
+                result = unlistable(entry.name, error)
+            yield result
 
 
-def _entry_on_disk(place: Path, entry: os.DirEntry[str]) -> File | Folder:
+def _entry_on_disk(path: Path, entry: os.DirEntry[str]) -> File | Folder:
+    """Return an entry of a folder on disk as a file or a folder; a link is a file that is not read."""
     if entry.is_dir(follow_symlinks=False):
-        return Folder(entry.name, place, partial(_scan, place))
-    found = entry.stat(follow_symlinks=False)
-    return File(entry.name, int(found.st_mtime), _why_unread(found.st_mode), partial(_open_on_disk, place))
+        return Folder(entry.name, path, partial(_folder_entries, path))
+    status = entry.stat(follow_symlinks=False)
+    return File(entry.name, int(status.st_mtime), _why_unread(status.st_mode), partial(_open_on_disk, path))
 
 
 def unlistable(name: str, error: Exception) -> Folder:
-    """A folder in the place of something that could not be looked at: who looks into it is told why."""
-    return Folder(name, None, partial(_raise, error))
+    """Return a folder in the place of an entry that could not be looked at; listing it raises `error`."""
+    return Folder(name, None, partial(_raise_when_listed, error))
 
 
-def _raise(error: Exception) -> Iterable[File | Folder]:
+def _raise_when_listed(error: Exception) -> Iterable[File | Folder]:
+    """Raise `error` in place of the entries of a folder."""
     raise error
 
 
 def _open_on_disk(path: Path) -> IO[bytes]:
-    """Open a file of a submission, and nothing that has become a link since."""
+    """Open a file of a submission, but not if it has become a link since it was listed."""
     return os.fdopen(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb")
 
 
 def _why_unread(mode: int) -> str:
+    """Return why a file of this mode must not be opened; empty for a plain file."""
     if stat.S_ISLNK(mode):
         return "it is a link; ask for the file itself"
     return "" if stat.S_ISREG(mode) else "it is no file, but a pipe or a device; ask for the file itself"
 
 
-def _of_zip(name: str, archive: zipfile.ZipFile, room: Room) -> Folder:
+def _read_zip(name: str, archive: zipfile.ZipFile, room: Room) -> Folder:
+    """Return the files of a zip as a folder called `name`.
+
+    Raises:
+        UnreadableArchiveError: it unpacks to more than the limit or than `room`, which is reduced.
+    """
     size = sum(entry.file_size for entry in archive.infolist() if not entry.is_dir())
     if size > LARGEST_ARCHIVE:
         raise UnreadableArchiveError(f"unpacks to more than {LARGEST_ARCHIVE >> 20} MiB")
     room.take(size)  # a zip gives no more than it says
-    return _as_tree(name, _zip_entries(archive, partial(_open_zipped, archive)), MOST_ENTRIES)
+    return _build_tree(name, _zip_entries(archive, partial(_open_zip_member, archive)), MOST_ENTRIES)
 
 
 _Open: TypeAlias = Callable[[int], IO[bytes]]  # by number in the archive
 
 
 def _zip_entries(archive: zipfile.ZipFile, opened: _Open) -> Iterator[tuple[str, Callable[[], File]]]:
-    """The names of its files, and what makes each."""
+    """Yield the path of each file in a zip, with a function that makes its `File`.
+
+    Args:
+        opened: opens a file by its number in the archive.
+    """
     for number, entry in enumerate(archive.infolist()):
         if not entry.is_dir():
-            yield entry.filename, partial(_zipped, entry, partial(opened, number))
+            yield entry.filename, partial(_zip_file, entry, partial(opened, number))
 
 
-def _open_zipped(archive: zipfile.ZipFile, number: int) -> IO[bytes]:
-    with _of_chosen_bytes("is damaged"):
+def _open_zip_member(archive: zipfile.ZipFile, number: int) -> IO[bytes]:
+    """Open a file of a zip by its number."""
+    with _archive_errors("is damaged"):
         return archive.open(archive.infolist()[number])
 
 
 @lru_cache(1)
 def _class_zip(path: Path) -> zipfile.ZipFile:
+    """Open the zip of a whole class; it is kept open for later calls."""
     with path.open("rb") as file:
-        return zipfile.ZipFile(_Positioned(file))
+        return zipfile.ZipFile(_OwnPositionReader(file))
 
 
 def _open_in_class_zip(path: Path, number: int) -> IO[bytes]:
-    return _open_zipped(_class_zip(path), number)
+    """Open a file in the zip of a class by its number."""
+    return _open_zip_member(_class_zip(path), number)
 
 
-def _zipped(entry: zipfile.ZipInfo, opened: Callable[[], IO[bytes]]) -> File:
+def _zip_file(entry: zipfile.ZipInfo, opened: Callable[[], IO[bytes]]) -> File:
+    """Return the `File` of an entry of a zip, without a name; links, encrypted and oddly packed files are not read."""
     why = ""
     if entry.flag_bits & ENCRYPTED:
         why = "it is encrypted; ask for it without a password"
@@ -293,54 +319,65 @@ def _zipped(entry: zipfile.ZipInfo, opened: Callable[[], IO[bytes]]) -> File:
         why = "it is a link; ask for the file itself"
     elif entry.compress_type not in PACKED_PLAINLY:
         why = "it is packed in an unusual way; ask for a plain .zip"
-    return File("", _seconds(entry.date_time), why, opened)
+    return File("", _zip_time(entry.date_time), why, opened)
 
 
-def _seconds(date_time: tuple[int, ...]) -> int:
-    """A zip's own time, which has no time zone, as seconds; only such are ever compared."""
+def _zip_time(date_time: tuple[int, ...]) -> int:
+    """Return a zip's time, which has no time zone, in seconds since 1970 as if it were UTC; 0 if it is invalid."""
     try:
         return calendar.timegm((*date_time, 0, 0, 0))
     except (ValueError, OverflowError):
         return 0
 
 
-def _of_tar(name: str, data: bytes, room: Room) -> Folder:
+def _read_tar(name: str, data: bytes, room: Room) -> Folder:
+    """Return the files of a tar, compressed by gzip or not, as a folder called `name`.
+
+    Raises:
+        UnreadableArchiveError: it is damaged, or beyond the limits or `room`, which is reduced.
+    """
     if not name.lower().endswith(".tar"):
         pieces = bytearray()
-        with _of_chosen_bytes(), gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        with _archive_errors(), gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
             while piece := stream.read(PIECE):
                 pieces += piece
                 if len(pieces) > LARGEST_ARCHIVE:
                     raise UnreadableArchiveError(f"unpacks to more than {LARGEST_ARCHIVE >> 20} MiB")
                 room.take(len(piece))
         data = bytes(pieces)
-    with _of_chosen_bytes():
+    with _archive_errors():
         archive = tarfile.TarFile(fileobj=io.BytesIO(data))
         if sum(1 for _ in islice(archive, MOST_ENTRIES + 1)) > MOST_ENTRIES:
             raise UnreadableArchiveError(f"holds more than {MOST_ENTRIES} files")
-    return _as_tree(name, _tar_entries(archive, partial(_open_tarred, archive)), MOST_ENTRIES)
+    return _build_tree(name, _tar_entries(archive, partial(_open_tar_member, archive)), MOST_ENTRIES)
 
 
 def _tar_entries(archive: tarfile.TarFile, opened: _Open) -> Iterator[tuple[str, Callable[[], File]]]:
-    """The names of its files, and what makes each."""
+    """Yield the path of each file in a tar, with a function that makes its `File`.
+
+    Args:
+        opened: opens a file by its number in the archive.
+    """
     for number, member in enumerate(archive.getmembers()):
         if not member.isdir():
-            yield member.name, partial(_tarred, member, partial(opened, number))
+            yield member.name, partial(_tar_file, member, partial(opened, number))
 
 
-def _tarred(member: tarfile.TarInfo, opened: Callable[[], IO[bytes]]) -> File:
+def _tar_file(member: tarfile.TarInfo, opened: Callable[[], IO[bytes]]) -> File:
+    """Return the `File` of a member of a tar, without a name; anything but a plain file is not read."""
     why = "" if member.isreg() and not member.issparse() else "it is no plain file; ask for the file itself"
     return File("", int(member.mtime), why, opened)
 
 
-def _open_tarred(archive: tarfile.TarFile, number: int) -> IO[bytes]:
-    with _of_chosen_bytes("is damaged"):
+def _open_tar_member(archive: tarfile.TarFile, number: int) -> IO[bytes]:
+    """Open a file of a tar by its number."""
+    with _archive_errors("is damaged"):
         return archive.extractfile(archive.getmembers()[number]) or io.BytesIO()
 
 
 @lru_cache(1)
 def _class_tar(path: Path) -> tarfile.TarFile:
-    """A class in one tar; one that is packed is unpacked into a file that has no name."""
+    """Open the tar of a whole class, for this and later calls; a compressed one is unpacked into a temporary file."""
     with path.open("rb") as packed, ExitStack() as stack:
         file: IO[bytes] = packed
         if not path.name.lower().endswith(".tar"):
@@ -351,22 +388,24 @@ def _class_tar(path: Path) -> tarfile.TarFile:
                     if size > LARGEST_CLASS_TAR:
                         raise UnreadableArchiveError(f"unpacks to more than {LARGEST_CLASS_TAR >> 20} MiB")
             file.flush()
-        archive = tarfile.TarFile(fileobj=_Positioned(file))
+        archive = tarfile.TarFile(fileobj=_OwnPositionReader(file))
     archive.getmembers()  # so that whoever is forked from this process need not look for them
     return archive
 
 
 def _open_in_class_tar(path: Path, number: int) -> IO[bytes]:
-    return _open_tarred(_class_tar(path), number)
+    """Open a file in the tar of a class by its number."""
+    return _open_tar_member(_class_tar(path), number)
 
 
-class _Positioned(io.RawIOBase):
-    """An open file that is read from a place of its own: processes forked from this one share the descriptor alone."""
+class _OwnPositionReader(io.RawIOBase):
+    """Read an open file from a position of its own, so that forked processes can share the descriptor."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.descriptor, self.at, self.size = os.dup(file.fileno()), 0, os.fstat(file.fileno()).st_size
 
     def close(self) -> None:
+        """Close this reader's duplicate of the descriptor; the file it was made from stays open."""
         if not self.closed:
             os.close(self.descriptor)
         super().close()
@@ -384,32 +423,41 @@ class _Positioned(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer).cast("B")
         if hasattr(os, "pread"):
-            found = os.pread(self.descriptor, len(view), self.at)
+            data = os.pread(self.descriptor, len(view), self.at)
         else:
             os.lseek(self.descriptor, self.at, os.SEEK_SET)
-            found = os.read(self.descriptor, len(view))
-        view[: len(found)] = found
-        self.at += len(found)
-        return len(found)
+            data = os.read(self.descriptor, len(view))
+        view[: len(data)] = data
+        self.at += len(data)
+        return len(data)
 
 
-def _as_tree(name: str, found: Iterable[tuple[str, Callable[[], File]]], most: int | None) -> Folder:
-    """The folders that the names of an archive's files speak of; a name that leads out of it is taken for none.
+def _build_tree(name: str, files: Iterable[tuple[str, Callable[[], File]]], max_files: int | None) -> Folder:
+    """Return the folder tree that the paths of an archive's files describe.
 
-    Whatever is raised at a file is raised again by what lies at the top above it, where a class has its students.
+    A file whose path leads out of the archive becomes one at the top that is not read. What is raised at a file is
+    raised again when the top-level entry above it is listed, because in a class that entry is one student.
+
+    Args:
+        files: the path of each file, with a function that makes its `File`.
+        max_files: how many files the archive may hold; any number if `None`.
+
+    Raises:
+        UnreadableArchiveError: it holds more.
     """
     root: _Entries = {}
-    for count, (path, make) in enumerate(found, 1):
-        if most is not None and count > most:
-            raise UnreadableArchiveError(f"holds more than {most} files")
+    for count, (path, make) in enumerate(files, 1):
+        if max_files is not None and count > max_files:
+            raise UnreadableArchiveError(f"holds more than {max_files} files")
         try:
-            _put(root, path, make())
+            _add_file(root, path, make())
         except Exception as error:
             root[path.partition("/")[0]] = error
-    return _virtual(name, root)
+    return _archive_folder(name, root)
 
 
-def _put(root: _Entries, path: str, file: File) -> None:
+def _add_file(root: _Entries, path: str, file: File) -> None:
+    """Add a file to the nested folders of `root`; of two with one path the newer stays."""
     parts = PurePosixPath(path.replace("\\", "/")).parts
     leads_out = not parts or parts[0].startswith("/") or ".." in parts or ":" in parts[0]
     if leads_out or len(parts) > DEEPEST or len(path) > LONGEST_PATH:
@@ -425,20 +473,22 @@ def _put(root: _Entries, path: str, file: File) -> None:
             return
         assert not isinstance(inner, File)
         here = inner
-    before = here.get(parts[-1])
-    if before is None or (isinstance(before, File) and before.modified <= file.modified):
+    existing = here.get(parts[-1])
+    if existing is None or (isinstance(existing, File) and existing.modified <= file.modified):
         here[parts[-1]] = File(parts[-1], file.modified, file.why_unread, file.opened)
 
 
-def _virtual(name: str, entries: _Entries) -> Folder:
-    return Folder(name, None, partial(_listed, entries))
+def _archive_folder(name: str, entries: _Entries) -> Folder:
+    """Return nested entries of an archive as a folder."""
+    return Folder(name, None, partial(_list_archive_folder, entries))
 
 
-def _listed(entries: _Entries) -> Iterator[File | Folder]:
+def _list_archive_folder(entries: _Entries) -> Iterator[File | Folder]:
+    """Yield the files and folders of nested entries; in the place of an error, a folder that raises it when listed."""
     for key, entry in entries.items():
         if isinstance(entry, File):
             yield entry
         elif isinstance(entry, Exception):
             yield unlistable(key, entry)
         else:
-            yield _virtual(key.rstrip("/"), entry)
+            yield _archive_folder(key.rstrip("/"), entry)

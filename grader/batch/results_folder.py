@@ -37,21 +37,21 @@ Empty = tuple[HandIn, SubmissionFacts]
 
 
 class ResultsFolderLost(InfrastructureError):
-    """Nothing can be written to the results folder any more, whosever it is."""
+    """Report that no student's result can be written to the results folder any more."""
 
 
 @dataclass(frozen=True)
 class ResultsFolder:
-    """A results folder while a class is graded into it; no record is held longer than it takes to enter it.
+    """Hold the results folder of a class during one run; each record is dropped as soon as it is counted.
 
     Args:
-        names: the course, and what of it is graded.
-        digest: a hash of the course as it grades.
-        opened: tells this folder from another one that takes its place.
-        table: what was counted so far.
-        empty: the hand-ins that hold nothing that could be graded, and have no points.
-        zeroed: those of them that have 0 points, by this run or an earlier one.
-        removed: files of results that were put away, because their students are no longer there.
+        names: the course, and which of its exercises are graded.
+        digest: a hash of everything about the course that a result depends on.
+        opened: the device and inode of the folder, which tell whether another one has taken its place.
+        table: the grades of the students so far.
+        removed: the names of the files that were moved to `removed/`, because their students are no longer there.
+        empty: the hand-ins that contain nothing to grade, and have no points.
+        zeroed: the hand-ins that contain nothing to grade and got 0 points, in this run or an earlier one.
     """
 
     names: ExerciseNames
@@ -65,14 +65,18 @@ class ResultsFolder:
     _files: set[str] = field(default_factory=set)  # of the students of this class
 
     def has_result(self, hand_in: HandIn, seed: int | None) -> bool:
-        """There is a stored result, without errors, and from this seed if there is one."""
+        """Return whether a student has a stored result without errors, and with this seed unless it is `None`."""
         with suppress(Exception):  # none, or none that can be read: it is made again
             record = self._stored(hand_in.key)
             return seed in (None, record["seed"]) and not failures_in(record)
         return False
 
     def reuse(self, hand_in: HandIn, facts: SubmissionFacts) -> bool:
-        """Take over the stored result, if it was made from the same content."""
+        """Count the stored result of a student if it was made from the same content.
+
+        Returns:
+            Whether it was; if not, the hand-in must be graded.
+        """
         with suppress(Exception):  # none, or none that can be read: it is made again
             record = self._stored(hand_in.key)
             if record["made_from"] == facts.made_from:
@@ -82,55 +86,60 @@ class ResultsFolder:
         return False
 
     def keep(self, name: str) -> None:
-        """Take over the stored result of a student who is not graded in this run, if there is one."""
+        """Count the stored result of a student who is not graded in this run, if there is one."""
         with suppress(Exception):  # none, or none that can be read
             self.table.count(name, self._stored(name))
 
     def write(self, name: str, result: CourseResult) -> None:
-        """Write the result of one student.
+        """Write and count the result of one student.
 
         Raises:
             ResultsFolderLost: no result can be written any more.
             OSError: this one cannot be written.
         """
-        self._expect_folder()
+        self._check_folder()
         path, data = self._file(name), dumps(result).encode()
         try:
             write_atomically(path, data)
         except OSError as error:
-            if not self._can_hold(data):
+            if not self._can_write(data):
                 raise ResultsFolderLost(_cannot_be_written(path, error)) from error
             raise
         self.table.count(name, result.record)
 
-    def leave_out(self, hand_in: HandIn, why: str) -> None:
-        """A student whose result cannot be written: there is a line in the table, and nothing else of it."""
+    def add_failure(self, hand_in: HandIn, why: str) -> None:
+        """Add a line to the table for a student whose result cannot be written.
+
+        Args:
+            why: the reason, a sentence.
+        """
         self.table.fail(hand_in.key, hand_in.student, why)
 
-    def set_aside(self, hand_in: HandIn, facts: SubmissionFacts) -> None:
-        """A hand-in that holds nothing to grade: it has no points, and an earlier result of the student's is gone."""
+    def record_empty(self, hand_in: HandIn, facts: SubmissionFacts) -> None:
+        """Record that a hand-in contains nothing to grade, as a blank line; move an earlier result to `removed/`."""
         if (path := self._file(hand_in.key)).is_file():
-            self._put_away(path)
+            self._move_to_removed(path)
         self.table.leave_blank(hand_in.key, hand_in.student, f"not graded: {facts.nothing}")
         self.empty.append((hand_in, facts))
 
-    def put_away_strangers(self) -> None:
-        """Take the results of students who are no longer there out of the way of the report."""
+    def remove_absent_students(self) -> None:
+        """Move the records of students who are no longer in the class to `removed/`, out of the class report."""
         for path in sorted(self.out.glob("*.json")):
             if path.name not in self._files and path.is_file() and _is_record(path):
-                self._put_away(path)
+                self._move_to_removed(path)
 
     def _file(self, name: str) -> Path:
+        """Return the path of a student's record, and note that this student is in the class."""
         path = result_file(self.out, name)
         self._files.add(path.name)
         return path
 
-    def _expect_folder(self) -> None:
-        """Make sure that the folder is the one that was opened, and locked.
+    def _check_folder(self) -> None:
+        """Check that the folder is still the one that was opened and locked.
 
         Raises:
             ResultsFolderLost: it was moved, or another one is in its place.
-            OSError: that cannot be found out now.
+            OSError: the folder cannot be examined.
         """
         with suppress(FileNotFoundError, NotADirectoryError):
             if _identity(self.out) == self.opened:
@@ -140,14 +149,19 @@ class ResultsFolder:
             "run the same command again."
         )
 
-    def _can_hold(self, data: bytes) -> bool:
-        """Another file of these bytes can be written there."""
+    def _can_write(self, data: bytes) -> bool:
+        """Return whether a new file with this content can be written in the folder."""
         with suppress(OSError), tempfile.TemporaryFile(dir=self.out) as file:
             file.write(data)
             return True
         return False
 
-    def _put_away(self, path: Path) -> None:
+    def _move_to_removed(self, path: Path) -> None:
+        """Move a record to `removed/` and list it.
+
+        Raises:
+            InfrastructureError: it cannot be moved.
+        """
         try:
             (self.out / REMOVED).mkdir(exist_ok=True)
             path.replace(self.out / REMOVED / path.name)
@@ -156,25 +170,34 @@ class ResultsFolder:
         self.removed.append(path.name)
 
     def publish(self, absent: Sequence[str] = ()) -> None:
-        """Write `grades.csv`; `absent` are students without a hand-in.
+        """Write `grades.csv`.
+
+        Args:
+            absent: the names of students without a hand-in.
 
         Raises:
-            InfrastructureError: it cannot be written, or the folder is gone.
+            InfrastructureError: it cannot be written, or the folder was moved.
         """
-        self._expect_folder()
+        self._check_folder()
         path = self.out / GRADES_FILE
         try:
             write_atomically(path, self.table.text(absent).encode("utf-8-sig", "backslashreplace"))
         except OSError as error:
             raise InfrastructureError(_cannot_be_written(path, error)) from error
 
-    def summary(self, found: HandIns, graded: int, reused: int, seconds: float) -> Summary:
-        """What the class came to; as long as anybody who handed in nothing has no points, these are told of."""
+    def summary(self, hand_ins: HandIns, graded: int, reused: int, seconds: float) -> Summary:
+        """Return the counts of the class, with the hand-ins that contain nothing to grade.
+
+        Args:
+            graded: how many submissions this run graded.
+            reused: how many results it took from an earlier run.
+            seconds: how long the run took.
+        """
         nothing, entered = by_student(self.empty or self.zeroed), not self.empty and bool(self.zeroed)
-        return self.table.summary(found, graded, reused, seconds, nothing, self.removed, entered=entered)
+        return self.table.summary(hand_ins, graded, reused, seconds, nothing, self.removed, entered=entered)
 
     def _stored(self, name: str) -> dict[str, Any]:
-        """The record of a student.
+        """Return the stored record of a student.
 
         Raises:
             OSError, ValueError, KeyError, TypeError: there is none that can be read.
@@ -186,12 +209,12 @@ class ResultsFolder:
 
 
 def by_student(empty: Sequence[Empty]) -> list[Nothing]:
-    """The hand-ins that hold nothing that could be graded, by student."""
-    return sorted((Nothing(hand_in.student, facts.nothing) for hand_in, facts in empty), key=lambda one: one.student)
+    """Return the students whose hand-ins contain nothing to grade, sorted by name."""
+    return sorted((Nothing(hand_in.student, facts.nothing) for hand_in, facts in empty), key=lambda row: row.student)
 
 
 def result_file(out: Path, name: str) -> Path:
-    """The file of a student's result, another one for each student.
+    """Return the path of a student's record; no two students share one.
 
     It is `<student>.json`; a name that is none for a file, or has the form of a changed one, is changed, and told from
     all others by a hash.
@@ -206,6 +229,7 @@ def result_file(out: Path, name: str) -> Path:
 
 
 def _is_file_name(name: str) -> bool:
+    """Return whether the operating system can encode a name as that of a file."""
     with suppress(UnicodeEncodeError):
         os.fsencode(name)
         return True
@@ -214,7 +238,7 @@ def _is_file_name(name: str) -> bool:
 
 @contextmanager
 def open_results_folder(names: ExerciseNames, out: Path, *, isolated: bool) -> Iterator[ResultsFolder]:
-    """Open or make a results folder, for this run alone.
+    """Open or create a results folder, locked for this run.
 
     Args:
         names: the course, and what of it is graded.
@@ -226,7 +250,7 @@ def open_results_folder(names: ExerciseNames, out: Path, *, isolated: bool) -> I
     with ExitStack() as stack:
         try:
             out.mkdir(parents=True, exist_ok=True)
-            opened = stack.enter_context(_locked(out))
+            opened = stack.enter_context(_lock(out))
             tempfile.TemporaryFile(dir=out).close()
             remove_unfinished(out)
         except OSError as error:
@@ -235,10 +259,14 @@ def open_results_folder(names: ExerciseNames, out: Path, *, isolated: bool) -> I
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[tuple[int, int]]:
-    """Keep other runs out of a folder, where that can be done; the lock of a run that is killed goes with it.
+def _lock(folder: Path) -> Iterator[tuple[int, int]]:
+    """Lock a folder against other runs, where the file system can; the lock ends with the process.
 
-    What tells this folder from others is known inside.
+    Returns:
+        The device and inode of the folder.
+
+    Raises:
+        UsageError: another run has locked it.
     """
     if sys.platform == "win32":
         yield _identity(folder)
@@ -251,33 +279,41 @@ def _locked(folder: Path) -> Iterator[tuple[int, int]]:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                says = f"Another run is grading into {folder}: wait for it, or name another folder with --out."
-                raise UsageError(says) from None
+                reason = f"Another run is grading into {folder}: wait for it, or name another folder with --out."
+                raise UsageError(reason) from None
         yield _identity(handle)
     finally:
         os.close(handle)
 
 
 def _identity(folder: Path | int) -> tuple[int, int]:
-    """What tells a folder from every other one, wherever it is moved."""
-    found = os.stat(folder)
-    return found.st_dev, found.st_ino
+    """Return the device and inode of a folder, which stay the same when it is moved."""
+    status = os.stat(folder)
+    return status.st_dev, status.st_ino
 
 
 def course_digest(names: ExerciseNames, isolated: bool) -> str:
-    """A hash of the course as it grades: configuration, solutions/, what is graded, the grader's version, isolation."""
+    """Return a hash of all that results depend on: configuration, solutions/, graded exercises, version, isolation."""
     course, kinds = names.course, {".py", ".yaml", ".json"}
     paths = sorted(p for p in course.solutions.rglob("*") if p.suffix in kinds and "__pycache__" not in p.parts)
     sources = [(path.relative_to(course.solutions).as_posix(), path.read_bytes()) for path in paths]
-    known = (__version__, isolated, course.config.model_dump_json(), [one.id for one in names.wanted], sources)
+    known = (
+        __version__,
+        isolated,
+        course.config.model_dump_json(),
+        [e.id for e in names.wanted],
+        sources,
+    )
     return hashlib.sha256(repr(known).encode()).hexdigest()
 
 
 def _is_record(path: Path) -> bool:
+    """Return whether a file begins like a record of handgrad."""
     with path.open("rb") as file:
         return file.read(len(OURS)) == OURS
 
 
 def _cannot_be_written(path: Path, error: OSError) -> str:
+    """Return the message that a file cannot be written, and what to do."""
     why = error.strerror or error
     return f"{path} cannot be written ({why}): close it or make room, and run the same command again."

@@ -52,12 +52,12 @@ AT_WORK = frozenset("RD")  # on a processor, waiting for one, or for a disk
 
 @dataclass(frozen=True)
 class Part:
-    """What somebody handed in for one exercise.
+    """Hold a student's answer file for one exercise.
 
     Args:
-        exercise: its id.
+        exercise: the exercise's id.
         content: the bytes of its file, or the texts of a notebook's code cells.
-        beside: the files in the same folder, which it may import.
+        beside: the files in the same folder, by name, which the answer may import.
     """
 
     exercise: str
@@ -67,11 +67,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read of one submission.
+    """Hold what a `Read` function read of one submission.
 
     Args:
-        parts: what there is to judge.
-        facts: what its record needs besides, as JSON values.
+        parts: the answers to judge.
+        facts: what else its record needs, as JSON values.
     """
 
     parts: tuple[Part, ...] = ()
@@ -79,13 +79,13 @@ class Reading:
 
 
 class Graded(NamedTuple):
-    """One submission that is done.
+    """Hold the outcome of one submission.
 
     Args:
-        key: what it was handed over under.
-        results: one for each of its parts, in their order; fewer where `failure` says why.
-        facts: what was read of it besides; `None` where nothing was.
-        failure: why it could not be read, or not be judged to its end; empty if it was.
+        key: the key under which the caller submitted it.
+        results: one for each of its parts, in their order; fewer if `failure` is set.
+        facts: `Reading.facts` of the submission; `None` if it could not be read.
+        failure: why it could not be read, or not be judged completely; empty if it was.
     """
 
     key: Any
@@ -98,17 +98,17 @@ Read = Callable[[Course, Any], Reading]  # in another process: it is handed over
 
 
 def parts_as_given(course: Course, parts: Iterable[Part]) -> Reading:
-    """Read a submission whose parts somebody else has read."""
+    """Return a reading with these parts and no facts, for a caller that has read the submission itself."""
     return Reading(tuple(parts))
 
 
 @dataclass(eq=False)
 class _Task:
-    """One submission that is read and graded by one process.
+    """Track one submission that is read and graded by one process.
 
     Args:
-        left: the exercises whose results are still to come; `None` until it has been read.
-        verdicts: on the exercise that comes next, without its mistakes; `None` until they are there.
+        left: the ids of the exercises whose results are still to come; `None` until the submission has been read.
+        verdicts: the verdicts on the first exercise in `left`, without mistakes; `None` until they are received.
     """
 
     key: Any
@@ -122,10 +122,11 @@ class _Task:
 
     @property
     def is_done(self) -> bool:
+        """Return whether the submission failed, or has a result for each of its exercises."""
         return bool(self.failure) or (self.left is not None and not self.left)
 
     def add(self, result: ExerciseResult) -> None:
-        """Keep the result of the next exercise."""
+        """Append the result of the current exercise and go on to the next."""
         assert self.left
         self.left.popleft()
         self.results.append(result)
@@ -133,15 +134,16 @@ class _Task:
 
     @property
     def graded(self) -> Graded:
+        """Return the outcome of the submission."""
         return Graded(self.key, self.results, self.facts, self.failure)
 
 
 class ReadingPool(Closing):
-    """Processes that read submissions for somebody who must not be lost with one; they judge nothing.
+    """Read submissions in other processes, so that a crash while reading costs one submission; judge nothing.
 
     Args:
-        course: whose exercises are looked for.
-        processes: how many there are; each is started when there is something to read for it.
+        course: the course whose exercises are looked for.
+        processes: how many processes there are; each is started when there is a submission for it to read.
         read: reads one submission.
     """
 
@@ -150,34 +152,44 @@ class ReadingPool(Closing):
         self._running: list[_Process] = []
 
     def close(self) -> None:
-        """Run nothing more, whatever is running now."""
+        """End all processes, including those at work."""
         running, self._running = self._running, []
         _close_all(running)
 
     def read(self, submissions: Iterable[tuple[Any, Any]]) -> Iterator[Graded | None]:
-        """What was read of each submission, under its key, when it is there; `None` where a second brought none."""
-        waiting, again, refusals = iter(submissions), deque[_Task](), 0
+        """Yield the outcome of each submission as soon as it is read.
+
+        Args:
+            submissions: pairs of a key, which identifies the outcome, and the submission, which is passed to `read`.
+
+        Returns:
+            The outcomes, in the order in which they finish; `None` whenever `TICK` seconds pass without one.
+
+        Raises:
+            InfrastructureError: no process can be started.
+        """
+        waiting, queue, refusals = iter(submissions), deque[_Task](), 0
         while True:
             try:
                 self._start_missing()
             except Exception as error:  # no memory, or no more processes: those there are go on
                 refusals += 1
                 if not self._running and refusals >= ATTEMPTS:
-                    says = f"No grading process can be started ({describe_error(error)[:LONGEST_REASON]})"
-                    raise InfrastructureError(f"{says}: make room for more processes or memory.") from error
+                    reason = f"No grading process can be started ({describe_error(error)[:LONGEST_REASON]})"
+                    raise InfrastructureError(f"{reason}: make room for more processes or memory.") from error
             else:
                 refusals = 0
             for process in [process for process in self._running if process.task is None]:
                 while process.task is None:
-                    if not again and (following := next(waiting, None)) is not None:
-                        again.append(_Task(*following))
-                    if not again:
+                    if not queue and (next_submission := next(waiting, None)) is not None:
+                        queue.append(_Task(*next_submission))
+                    if not queue:
                         break
-                    task = again.popleft()
+                    task = queue.popleft()
                     try:
                         process.take(task)
                     except Exception as error:  # whatever it is about this submission, the others go on
-                        process.task, task.failure = None, _grader_failed(error)
+                        process.task, task.failure = None, _grader_fault(error)
                         yield task.graded
             busy = [(process, process.task) for process in self._running if process.task is not None]
             if not busy and (self._running or not self.processes):
@@ -186,97 +198,107 @@ class ReadingPool(Closing):
             done = list[Graded]()
             for process, task in busy:
                 try:
-                    done += self._advance(process, task, process.connection in ready, again)
+                    done += self._process_message(process, task, process.connection in ready, queue)
                 except Exception as error:
-                    self._give_up(process, task, again)
-                    done.append(Graded(task.key, task.results, task.facts, _grader_failed(error)))
+                    self._give_up(process, task, queue)
+                    done.append(Graded(task.key, task.results, task.facts, _grader_fault(error)))
             yield from done or (None,)
 
     def _start_missing(self) -> None:
+        """Start processes until there are as many as were asked for."""
         while len(self._running) < self.processes:
             self._running.append(self._new_process())
 
     def _new_process(self) -> _Process:
+        """Start a process that reads submissions."""
         return _Process(self.course, self._read_one)
 
-    def _replace(self, process: _Process) -> int | None:
-        """End a process, whose place another one will take; the exit code that it ended itself with, if it did."""
+    def _close_process(self, process: _Process) -> int | None:
+        """End a process and take it out of the pool, where a new one will take its place.
+
+        Returns:
+            The exit code of a process that had ended by itself; `None` if it had not, or could not be closed.
+        """
         if process in self._running:
             self._running.remove(process)
         with contextlib.suppress(Exception):  # it is nobody's any more, and the class goes on
             return process.close()
         return None
 
-    def _give_up(self, process: _Process, task: _Task, again: deque[_Task]) -> None:
-        """End a submission, whatever it was at, and the process that had it."""
-        if task in again:
-            again.remove(task)
+    def _give_up(self, process: _Process, task: _Task, queue: deque[_Task]) -> None:
+        """Close the process of a submission that cannot be continued, and take the submission out of `queue`."""
+        if task in queue:
+            queue.remove(task)
         process.task = None
         if process in self._running:
-            self._replace(process)
+            self._close_process(process)
 
-    def _advance(self, process: _Process, task: _Task, is_ready: bool, again: deque[_Task]) -> list[Graded]:
-        """Hear what a process has to say of its submission; one that another process must end goes to `again`.
+    def _process_message(self, process: _Process, task: _Task, is_ready: bool, queue: deque[_Task]) -> list[Graded]:
+        """Take in one message of a process about its submission, or notice that the process was lost.
+
+        Args:
+            is_ready: whether the process has sent a message, or ended.
+            queue: the submissions to hand out next; this one is appended if another process must continue it.
 
         Returns:
-            The submission, if it is done.
+            The outcome of the submission as the only entry, if it is done; otherwise an empty list.
         """
         if not is_ready and not process.is_frozen():
             return []
         message = process.receive() if is_ready else None
         if message is None or "failure" in message:
-            self._lose(process, task, None if message is None else message["failure"])
+            self._handle_loss(process, task, None if message is None else message["failure"])
         elif "exercises" in message:
             if task.left is None:  # else it was read once more, because the process before was lost
                 task.left, task.facts = deque(message["exercises"]), message["facts"]
         elif not message["is_final"]:
             task.verdicts = exercise_from_json(message)
         else:
-            self._enter(process, task, exercise_from_json(message))
+            self._accept_result(process, task, exercise_from_json(message))
         if task.is_done:
             process.task = None
             return [task.graded]
         if process not in self._running:
-            again.append(task)
+            queue.append(task)
         return []
 
-    def _enter(self, process: _Process, task: _Task, result: ExerciseResult) -> None:
-        """Keep the result of the next exercise; where it could not be judged, a fresh process may do better."""
+    def _accept_result(self, process: _Process, task: _Task, result: ExerciseResult) -> None:
+        """Store the result of the current exercise; after an error, close the process and allow a second attempt."""
         if result.status == "error":
-            self._replace(process)
+            self._close_process(process)
             task.attempts += 1
-            result = _with_verdicts(task, result, result.answers[0].message)
+            result = _sent_verdicts_or(task, result, result.answers[0].message)
         if result.status != "error" or task.attempts == ATTEMPTS:
             task.add(result)
 
-    def _lose(self, process: _Process, task: _Task, failure: str | None) -> None:
-        """Note that a process was lost, or failed; after a second attempt its submission, or its exercise, says so.
+    def _handle_loss(self, process: _Process, task: _Task, failure: str | None) -> None:
+        """Close a process that was lost or failed; at the second loss, record a failure of its submission or exercise.
 
         Args:
-            failure: why it failed; `None` where it was lost.
+            failure: the failure that the process reported; `None` if the process was lost.
         """
-        code = self._replace(process)
-        is_over = failure is None and code == -getattr(signal, "SIGPROF", 0)
+        code = self._close_process(process)
+        is_timeout = failure is None and code == -getattr(signal, "SIGPROF", 0)
         task.attempts += 1
         if task.left is None or failure is not None:
-            if is_over or task.attempts == ATTEMPTS:  # more time would be spent as well
-                task.failure = failure or _why_not_read(is_over, code)
+            if is_timeout or task.attempts == ATTEMPTS:  # more time would be spent as well
+                task.failure = failure or _why_not_read(is_timeout, code)
             return
-        why, status = _why_not_judged(is_over, code, self.course.policy.time_limit)
-        result = _with_verdicts(task, self.course.find(task.left[0]).unread_result(why, status), why)
+        why, status = _why_not_judged(is_timeout, code, self.course.policy.time_limit)
+        result = _sent_verdicts_or(task, self.course.find(task.left[0]).unread_result(why, status), why)
         if result.status != "error" or task.attempts == ATTEMPTS:
             task.add(result)
 
 
 class GradingPool(ReadingPool):
-    """Grading processes that are used as one.
+    """Read, run and judge submissions in several processes.
 
     Args:
-        course: whose declarations are graded by.
-        isolation: what learner code is kept in.
-        processes: how many there are; their workers start now, beside the import of torch.
-        seed: where every trial comes from; drawn afresh if not given.
-        read: reads one submission; without it, a submission is its parts.
+        course: the course whose exercises are graded.
+        isolation: how learner code is isolated.
+        processes: how many processes there are; their workers start at once, while torch is imported here.
+        seed: the seed of every trial; drawn at random if not given.
+        read: reads one submission; without it, a submission is an iterable of its parts.
     """
 
     def __init__(
@@ -295,16 +317,16 @@ class GradingPool(ReadingPool):
             raise
 
     def close(self) -> None:
-        """Run nothing more, whatever is running now."""
+        """End all processes and workers, including those at work."""
         running, warm = self._running, self._warm
         self._running, self._warm = [], []
         _close_all([*running, *warm])
 
     def probe(self) -> None:
-        """Have a worker answer a small job, before anything is read.
+        """Check that a worker can answer a small job, before anything is read.
 
         Raises:
-            NoGradedRuns: it cannot; says why.
+            NoGradedRuns: it cannot; the message gives the reason.
         """
         if self._warm:
             probe(self._warm[-1])
@@ -313,26 +335,32 @@ class GradingPool(ReadingPool):
                 probe(worker)
 
     def prepare(self, exercises: Iterable[CourseExercise]) -> None:
-        """Make the references of these exercises, once for all processes; those that lack some are replaced."""
+        """Compute the references of these exercises once, for all processes to inherit; end processes without them."""
         if self.grader.prepare(exercises, isolated=self.isolation != "none"):
             super().close()
 
     def grade(self, submissions: Iterable[tuple[Any, Any]]) -> Iterator[Graded | None]:
-        """What each submission came to, under its key, when it is there; `None` where a second brought none."""
+        """Yield the outcome of each submission as soon as it is graded; see `ReadingPool.read`."""
         return self.read(submissions)
 
     def _new_process(self) -> _Process:
+        """Start a process that reads and judges, with a worker that was started ahead if there is one."""
         worker = self._warm.pop() if self._warm else None
         try:
-            return _Process(self.course, self._read_one, _Judging(self.isolation, self.grader, worker))
+            return _Process(self.course, self._read_one, _JudgingSetup(self.isolation, self.grader, worker))
         except BaseException:
             if worker is not None:  # nobody else would end it
                 worker.close()
             raise
 
 
-class _Judging(NamedTuple):
-    """What a process judges with; it starts a worker of its own if it is given none, and imports torch for a seed."""
+class _JudgingSetup(NamedTuple):
+    """Hold what a process needs for judging.
+
+    Args:
+        grader: the grader to inherit; or a seed, from which the process makes its own, importing torch.
+        worker: the worker to run learner code in; `None` if the process is to start one.
+    """
 
     isolation: Isolation
     grader: Grader | int
@@ -340,20 +368,20 @@ class _Judging(NamedTuple):
 
 
 class _Process:
-    """One reading or grading process as the coordinator sees it.
+    """Start, feed and end one reading or grading process, on the coordinator's side.
 
     Args:
-        judging: what it judges with; a process that only reads has nothing.
+        judging: what it judges with; `None` for a process that only reads.
     """
 
-    def __init__(self, course: Course, read: Read, judging: _Judging | None = None) -> None:
+    def __init__(self, course: Course, read: Read, judging: _JudgingSetup | None = None) -> None:
         forks = sys.platform == "linux"
         context: Any = multiprocessing.get_context("fork" if forks else "spawn")
         self.task: _Task | None = None
         self.worker, self.limit, self.heard = judging and judging.worker, course.policy.time_limit, 0.0
         if not forks:  # what is declared cannot be sent, only inherited
             course = replace(course, _specs={})
-            judging = judging and _Judging(judging.isolation, judging.grader.seed, None)  # type: ignore[union-attr]
+            judging = judging and _JudgingSetup(judging.isolation, judging.grader.seed, None)  # type: ignore[union-attr]
         self.connection, theirs = context.Pipe()
         try:
             self.process = context.Process(target=_serve, args=(theirs, course, read, judging), daemon=True)
@@ -365,14 +393,14 @@ class _Process:
             theirs.close()
 
     def take(self, task: _Task) -> None:
-        """Hand over a submission, and how many of its results are there."""
+        """Send a submission to the process, with the number of its exercises that already have a result."""
         self.task, self.heard = task, time.monotonic()
         message = pickle.dumps((task.submission, len(task.results)))
         with contextlib.suppress(OSError):  # it has ended: that is seen when it should answer
             self.connection.send_bytes(message)
 
     def receive(self) -> dict[str, Any] | None:
-        """The next message; `None` where it has ended."""
+        """Wait for the next message and return it; `None` if the process has ended."""
         self.heard = time.monotonic()
         try:
             message: dict[str, Any] = json.loads(self.connection.recv_bytes())
@@ -381,14 +409,14 @@ class _Process:
         return message
 
     def is_frozen(self) -> bool:
-        """It should have answered long ago, and neither computes nor waits its turn on a busy machine."""
+        """Return whether an answer is overdue although neither the process nor its worker is running or runnable."""
         if time.monotonic() <= self.heard + PATIENCE * time_of_job(self.limit) + TICK:
             return False
         processes = [self.process.pid, self.worker.pid if self.worker is not None else 0]
         return not any(state in AT_WORK for pid in processes for _, state in states_below(pid))
 
     def close(self) -> int | None:
-        """End the process and its worker; the exit code that it ended itself with, `None` where it had not ended."""
+        """End the process and its worker; return the exit code of a process that had ended by itself, else `None`."""
         with ExitStack() as stack:
             if self.worker is not None:
                 stack.callback(self.worker.close)
@@ -400,43 +428,54 @@ class _Process:
         return code
 
 
-def _close_all(closed: Sequence[_Process | Worker]) -> None:
-    """Close each of them, whatever becomes of the others."""
+def _close_all(processes: Sequence[_Process | Worker]) -> None:
+    """Close each of these, even if closing another one raises."""
     with ExitStack() as stack:
-        for each in closed:
-            stack.callback(each.close)
+        for running in processes:
+            stack.callback(running.close)
 
 
-def _with_verdicts(task: _Task, result: ExerciseResult, why: str) -> ExerciseResult:
-    """The verdicts that were there before the process was lost, if there are any."""
+def _sent_verdicts_or(task: _Task, result: ExerciseResult, why: str) -> ExerciseResult:
+    """Return the verdicts sent before the process was lost, with `why` no mistakes were looked for; else `result`."""
     return result if task.verdicts is None else without_mistakes(task.verdicts, why)
 
 
-def _why_not_read(is_over: bool, code: int | None) -> str:
-    if is_over:
+def _why_not_read(is_timeout: bool, code: int | None) -> str:
+    """Return why a submission could not be read.
+
+    Args:
+        is_timeout: whether the process used up its processor time.
+        code: the exit code of the process; `None` if it did not end by itself.
+    """
+    if is_timeout:
         return f"reading it took more than {READING_TIME:g} seconds of processor time: see what was handed in"
-    return f"the process that read it was lost ({_end(code)})"
+    return f"the process that read it was lost ({_exit_phrase(code)})"
 
 
-def _why_not_judged(is_over: bool, code: int | None, limit: float) -> tuple[str, Status]:
-    """Why an exercise was not judged, and what that makes of it."""
-    if is_over:
+def _why_not_judged(is_timeout: bool, code: int | None, limit: float) -> tuple[str, Status]:
+    """Return why an exercise was not judged, and the status that it gets; see `_why_not_read` for the arguments.
+
+    Args:
+        limit: the processor time of one exercise, in seconds.
+    """
+    if is_timeout:
         return f"judging it took more than {limit:g} seconds of processor time", "failed"
-    return f"the grading process was lost ({_end(code)}): run the same command again", "error"
+    return f"the grading process was lost ({_exit_phrase(code)}): run the same command again", "error"
 
 
-def _end(code: int | None) -> str:
+def _exit_phrase(code: int | None) -> str:
+    """Return how a process ended, as a clause."""
     return "it did not answer any more" if code is None else f"it ended with {code}"
 
 
-def _grader_failed(error: BaseException) -> str:
-    """What became of a submission, and at which file, if that is known."""
+def _grader_fault(error: BaseException) -> str:
+    """Return the sentence that reports a fault of the grader, with the file that it arose at if that is known."""
     at = "".join(f" at {note}" for note in getattr(error, "__notes__", ())[:1])
     return f"the grader failed{at} ({describe_error(error)[:LONGEST_REASON]})"
 
 
-def _serve(connection: Connection, course: Course, read: Read, judging: _Judging | None) -> None:
-    """Read and judge what comes over a connection, until it is closed."""
+def _serve(connection: Connection, course: Course, read: Read, judging: _JudgingSetup | None) -> None:
+    """Read and judge each submission that arrives over a connection, until it is closed; the main loop of a process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator ends this process
     for name in ("SIGTERM", "SIGHUP"):  # which the coordinator hears in a way of its own
         if hasattr(signal, name):
@@ -458,74 +497,80 @@ def _serve(connection: Connection, course: Course, read: Read, judging: _Judging
             except MemoryError:
                 _send(connection, {"failure": "reading it takes more memory than there is for one submission"})
             except Exception as error:  # one submission never stops the rest
-                _send(connection, {"failure": _grader_failed(error)})
+                _send(connection, {"failure": _grader_fault(error)})
 
 
 def _read(course: Course, read: Read, submission: Any) -> Reading:
-    """Read a submission, within the budget for that."""
-    with _budget(READING_TIME), _room(READING_MEMORY):
+    """Read a submission within `READING_TIME` and `READING_MEMORY`."""
+    with _time_limit(READING_TIME), _memory_limit(READING_MEMORY):
         return read(course, submission)
 
 
 def _send(connection: Connection, message: dict[str, Any]) -> None:
+    """Send a message as JSON."""
     connection.send_bytes(json.dumps(message).encode())
 
 
 class _Judge:
-    """Judges exercises in a grading process, and says what they came to."""
+    """Judge exercises in a grading process and send their results to the coordinator."""
 
-    def __init__(self, course: Course, connection: Connection, judging: _Judging, stack: ExitStack) -> None:
+    def __init__(self, course: Course, connection: Connection, judging: _JudgingSetup, stack: ExitStack) -> None:
         self.course, self.connection, self.isolation, self.stack = course, connection, judging.isolation, stack
         self.grader = new_grader(judging.grader) if isinstance(judging.grader, int) else judging.grader
         self.worker = judging.worker
 
     def judge(self, parts: Iterable[Part]) -> None:
-        """Judge the parts of a submission, and send each result."""
+        """Judge the parts of a submission, in one combined job if that succeeds, and send a result for each."""
         submission = [(self.course.find(part.exercise), part.content, part.beside) for part in parts]
         limit = self.course.policy.time_limit
-        settled: dict[str, ExerciseResult] = {}
-        with _budget(limit), contextlib.suppress(Exception):  # whatever it is, each exercise alone may do better
+        known_results: dict[str, ExerciseResult] = {}
+        with _time_limit(limit), contextlib.suppress(Exception):  # whatever it is, each exercise alone may do better
             self.worker = self.worker or self.stack.enter_context(start_worker(self.isolation))
             together = self.grader.together(submission, self.worker)
-            settled = dict(together.settled(together.run()))
+            known_results = dict(together.settled(together.run()))
         for exercise, content, beside in submission:
-            with _budget(limit):
-                message = self._judged(settled, exercise, content, beside)
+            with _time_limit(limit):
+                message = self._judge_part(known_results, exercise, content, beside)
             self.connection.send_bytes(message)
 
-    def _judged(
+    def _judge_part(
         self,
-        settled: dict[str, ExerciseResult],
+        known_results: dict[str, ExerciseResult],
         exercise: CourseExercise,
         content: bytes | tuple[str, ...],
         beside: Files,
     ) -> bytes:
-        """The message with an exercise's result."""
+        """Judge one exercise, unless its result is in `known_results`, and return the message with its result.
+
+        Args:
+            known_results: the results of the combined job, by exercise id.
+        """
         try:
             self.worker = self.worker or self.stack.enter_context(start_worker(self.isolation))
-            result = settled.get(exercise.id) or self.grader.grade(
+            result = known_results.get(exercise.id) or self.grader.grade(
                 exercise, content, self.worker, beside=beside, on_verdicts=self._send_verdicts
             )
-            return _packed(result)
+            return _encoded_result(result)
         except MemoryError:
-            says = "judging it takes more memory than there is for one exercise"
-            return _packed(exercise.unread_result(says))  # whose doing that is, nobody can know
+            reason = "judging it takes more memory than there is for one exercise"
+            return _encoded_result(exercise.unread_result(reason))  # whose doing that is, nobody can know
         except Exception as error:  # one exercise never stops the rest
-            return _packed(exercise.unread_result(f"{_grader_failed(error)}: run the same command again"))
+            return _encoded_result(exercise.unread_result(f"{_grader_fault(error)}: run the same command again"))
 
     def _send_verdicts(self, result: ExerciseResult) -> None:
-        """Send the verdicts before mistakes are looked for, which may take this process."""
-        self.connection.send_bytes(_packed(result, is_final=False))
+        """Send the verdicts before mistakes are looked for, because that may cost this process its life."""
+        self.connection.send_bytes(_encoded_result(result, is_final=False))
 
 
-def _packed(result: ExerciseResult, *, is_final: bool = True) -> bytes:
+def _encoded_result(result: ExerciseResult, *, is_final: bool = True) -> bytes:
+    """Return a result as the bytes of a message; `is_final` is false for verdicts whose mistakes are not yet known."""
     record = {**result.record, "printed": result.printed, "notes": result.notes, "is_final": is_final}
     return json.dumps(record).encode()
 
 
 @contextlib.contextmanager
-def _budget(seconds: float) -> Iterator[None]:
-    """End this process if it computes for so long; what its worker's children take is not its own."""
+def _time_limit(seconds: float) -> Iterator[None]:
+    """End this process if it uses `seconds` of processor time inside the block; its worker's time does not count."""
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -538,25 +583,29 @@ def _budget(seconds: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _room(size: int) -> Iterator[None]:
-    """Let this process take only so many bytes more than it has, and then as many as before."""
-    before = _limit_memory(size)
+def _memory_limit(size: int) -> Iterator[None]:
+    """Limit this process to `size` bytes more than it uses now, inside the block."""
+    previous_limits = _limit_memory(size)
     try:
         yield
     finally:
-        if before is not None and sys.platform == "linux":
+        if previous_limits is not None and sys.platform == "linux":
             import resource
 
-            resource.setrlimit(resource.RLIMIT_AS, before)
+            resource.setrlimit(resource.RLIMIT_AS, previous_limits)
 
 
 def _limit_memory(size: int) -> tuple[int, int] | None:
-    """Let this process take only so many bytes more than it has; the limits that it had before."""
+    """Limit this process to `size` bytes more than it uses now; return the limits before, `None` off Linux.
+
+    Returns:
+        The previous soft and hard limit of the address space, in bytes.
+    """
     if sys.platform != "linux":
         return None
     import resource
 
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    most, hard = Memory.in_use().addresses + size, before[1]
-    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-    return before
+    previous_limits = resource.getrlimit(resource.RLIMIT_AS)
+    soft, hard = Memory.in_use().addresses + size, previous_limits[1]
+    resource.setrlimit(resource.RLIMIT_AS, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+    return previous_limits

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from .pytest_folders import QUIZ, exercises_folder, holds_course, is_taken, named_path
+from .pytest_folders import QUIZ, exercises_folder, holds_course, is_exercise_file, named_path
 from .pytest_items import AnswerItem, ExerciseFile, Report, Sitting
 from .pytest_screen import fold_units, missing_stub, summarise
 
@@ -23,15 +23,17 @@ SITTINGS = pytest.StashKey[dict[Path, Sitting]]()
 
 
 def _sitting(config: pytest.Config, root: Path) -> Sitting:
+    """Return this run's state of the course in `root`, which is created at the first call."""
     return config.stash.setdefault(SITTINGS, {}).setdefault(root, Sitting(root))
 
 
 def _sittings(config: pytest.Config) -> list[Sitting]:
+    """Return this run's state of each course that it has met."""
     return list(config.stash.get(SITTINGS, {}).values())
 
 
 def check_arguments(config: pytest.Config) -> int | None:
-    """Check what was asked for before pytest does.
+    """Check pytest's command-line arguments against the course, before pytest looks at them.
 
     Returns:
         the exit code where it cannot be had, after one sentence that says why; `None` where pytest can go on.
@@ -43,11 +45,11 @@ def check_arguments(config: pytest.Config) -> int | None:
             path = named_path(config, argument)
             folder = exercises_folder(path)
             if folder is not None and holds_course(config, folder.parent):
-                _open(config, folder.parent, argument)
+                _open_course(config, folder.parent, argument)
             elif folder is None and holds_course(config, path):
-                _expect(_sitting(config, path), path, argument)
+                _check_argument(_sitting(config, path), path, argument)
             elif folder is None and not os.path.exists(path):
-                _expect_no_id(config, argument)
+                _reject_id(config, argument)
     except HandgradError as error:
         pytest_unconfigure(config)  # pytest does not: it never began
         print(f"handgrad: {error}", file=sys.stderr)
@@ -55,10 +57,16 @@ def check_arguments(config: pytest.Config) -> int | None:
     return None
 
 
-def _open(config: pytest.Config, root: Path, argument: str) -> None:
-    """Start the worker, open the course, and see whether it has what the argument names.
+def _open_course(config: pytest.Config, root: Path, argument: str) -> None:
+    """Start the worker in advance, and check that the course has what `argument` names.
 
-    A quiz alone needs no worker.
+    A quiz alone needs no worker, nor do `--collect-only` and a controller of pytest-xdist.
+
+    Args:
+        root: the folder of the course.
+
+    Raises:
+        UsageError: the course does not have it.
     """
     sitting = _sitting(config, root)
     path = named_path(config, argument)
@@ -67,28 +75,41 @@ def _open(config: pytest.Config, root: Path, argument: str) -> None:
         from grader.sandbox.worker import start_worker
 
         sitting.worker = start_worker("none")
-    _expect(sitting, path, argument)
+    _check_argument(sitting, path, argument)
 
 
-def _expect(sitting: Sitting, path: Path, argument: str) -> None:
+def _check_argument(sitting: Sitting, path: Path, argument: str) -> None:
+    """Check that the course has the exercise, unit or answer that a command-line argument names.
+
+    Args:
+        path: the path in the argument, resolved.
+        argument: the argument as it was typed, perhaps with `::` and an answer.
+
+    Raises:
+        UsageError: it does not; the message says what to name instead.
+    """
     from grader.errors import UsageError
 
-    asked = [e for e in sitting.course.exercises if path == e.path or path in e.path.parents]
-    if not asked and not path.exists():
+    exercises = [e for e in sitting.course.exercises if path == e.path or path in e.path.parents]
+    if not exercises and not path.exists():
         raise UsageError(missing_stub(sitting.course.find(argument)))
-    if not asked and is_taken(str(path)):
+    if not exercises and is_exercise_file(str(path)):
         raise UsageError(f"{path.name} in {path.parent.name} is no exercise of this course. See them: handgrad list")
-    for exercise in asked:
+    for exercise in exercises:
         names = exercise.answer_names
-        wanted = argument.split("::")[1] if "::" in argument else names[0]
+        answer_name = argument.split("::")[1] if "::" in argument else names[0]
         if path == exercise.path and not path.exists():
             raise UsageError(missing_stub(exercise))
-        if wanted not in names:
-            raise UsageError(f"{exercise.file} has no answer {wanted!r}; it has {', '.join(names)}.")
+        if answer_name not in names:
+            raise UsageError(f"{exercise.file} has no answer {answer_name!r}; it has {', '.join(names)}.")
 
 
-def _expect_no_id(config: pytest.Config, argument: str) -> None:
-    """pytest takes paths: where somebody names an exercise or a unit, say which path that is."""
+def _reject_id(config: pytest.Config, argument: str) -> None:
+    """Raise an error if the argument is the id of an exercise or unit of the course around it: pytest takes paths.
+
+    Raises:
+        UsageError: it is; the message gives the path to name.
+    """
     from grader.errors import UsageError
 
     here = config.invocation_params.dir
@@ -101,7 +122,7 @@ def _expect_no_id(config: pytest.Config, argument: str) -> None:
 
 
 def collectors(parent: pytest.Collector, file_path: Path) -> list[ExerciseFile]:
-    """Return the collector of an exercise's or a quiz's file; none for a file that is no exercise, which is noted.
+    """Return the collector of an exercise's or a quiz's file; none for any other file, which is noted as a stray.
 
     Raises:
         CollectError: the course cannot be read; once in a run.
@@ -124,10 +145,10 @@ def collectors(parent: pytest.Collector, file_path: Path) -> list[ExerciseFile]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add items for exercise files that are missing, and put all exercises in teaching order."""
+    """Add items for exercise files that are missing, and sort all exercises into teaching order."""
     for sitting in _sittings(config):
         if not sitting.is_broken:
-            items += _missing(session, config, sitting)
+            items += _items_for_missing_files(session, config, sitting)
     places = [i for i, item in enumerate(items) if isinstance(item, AnswerItem)]
     ordered = sorted((items[i] for i in places), key=_teaching_order)
     for place, item in zip(places, ordered, strict=True):
@@ -135,21 +156,22 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 
 def _teaching_order(item: pytest.Item) -> tuple[str, int]:
+    """Return the sort key of an item: its course, and the place of its exercise there."""
     assert isinstance(item, AnswerItem)
     return str(item.parent.sitting.root), item.parent.sitting.course.exercises.index(item.parent.exercise)
 
 
-def _missing(session: pytest.Session, config: pytest.Config, sitting: Sitting) -> Iterator[pytest.Item]:
-    """Answers whose file is not there, or is no file, below the folders asked for."""
+def _items_for_missing_files(session: pytest.Session, config: pytest.Config, sitting: Sitting) -> Iterator[pytest.Item]:
+    """Yield the items of each exercise below the requested folders whose file does not exist, or is no regular file."""
     folders = [named_path(config, argument) for argument in config.args if "::" not in argument]
     for exercise in sitting.course.exercises:
-        asked_for = any(folder == exercise.path or folder in exercise.path.parents for folder in folders)
-        if asked_for and not exercise.path.is_file():
+        is_selected = any(folder == exercise.path or folder in exercise.path.parents for folder in folders)
+        if is_selected and not exercise.path.is_file():
             yield from ExerciseFile.of(session, sitting, exercise).collect()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Fold the lines of what is to do, drop plugins of no use here, and tell which files will be checked."""
+    """Fold the lines of untouched units, unregister unused plugins, and note which files this run will check."""
     _drop_plugins(session)
     if not hasattr(session.config, "workerinput"):  # a process of pytest-xdist is given files one by one
         for file in dict.fromkeys(item.parent for item in session.items if isinstance(item, AnswerItem)):
@@ -158,7 +180,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _drop_plugins(session: pytest.Session) -> None:
-    """Where only exercises run, hypothesis's plugin would import all of it at the end, and no log record is made."""
+    """Unregister pytest's logging and hypothesis plugins if only exercises run, which use neither.
+
+    The hypothesis plugin would import all of hypothesis at the end of the run.
+    """
     config = session.config
     if not session.items or not all(isinstance(item, AnswerItem) for item in session.items):
         return
@@ -170,9 +195,12 @@ def _drop_plugins(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
-    """Take pytest-timeout's limit as one of learner code, which has a clock of its own.
+    """Pass pytest-timeout's limit on to learner code, and keep the plugin from setting a timer of its own.
 
-    Its signal would find the grader at work, and count the import of torch as the first answer's.
+    Its signal would interrupt the grader, and its time would count the import of torch as the first answer's.
+
+    Returns:
+        True for an answer, which ends the hook; `None` for any other item.
     """
     if not isinstance(item, AnswerItem):
         return None
@@ -182,7 +210,7 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Attach the result, so that it also travels from an xdist worker to the controller."""
+    """Attach the result of the exercise to the report, which also carries it from an xdist worker to the controller."""
     report = yield
     if isinstance(item, AnswerItem) and call.when == "call" and "result" in vars(item.parent):
         from .progress import is_attempted
@@ -204,23 +232,23 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_report_teststatus(report: Any) -> Any:
-    """TODO is a status of its own: not a pass, and not yet a failure."""
-    found = getattr(report, "handgrad", {})
-    if found.get("status") != "todo":
+    """Return the status TODO, which is neither a pass nor a failure, for an answer that is not begun; else `None`."""
+    outcome = getattr(report, "handgrad", {})
+    if outcome.get("status") != "todo":
         return None
-    if found.get("counted"):  # in its unit's line
+    if outcome.get("counted"):  # in its unit's line
         return "todo", "", ("TODO", {})
     return "todo", "T", ("TODO", {"yellow": True})
 
 
 class Recorder:
-    """Collects results in the process that reports, and words there what arrived from an xdist worker as text."""
+    """Collect results in the process that reports, and word those that arrive from an xdist worker as text."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
 
-    def _count_todo(self) -> None:
-        """What is skipped as it is to do is no failure, but the exit code is 1, and `-x` stops at it."""
+    def _count_as_failure(self) -> None:
+        """Count an answer that is not begun as a failed test, for the exit code, `-x` and `--maxfail`."""
         session: Any = self.config.pluginmanager.get_plugin("session")
         session.testsfailed += 1
         if 0 < (self.config.option.maxfail or 0) <= session.testsfailed:
@@ -228,28 +256,29 @@ class Recorder:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
+        """Store the result that a report carries in the state of its course."""
         from grader.results import exercise_from_json
 
-        if found := getattr(report, "handgrad", None):
-            sitting = _sitting(self.config, Path(found["root"]))
-            result = replace(exercise_from_json(found["exercise"]), made_from=found["made_from"])
+        if outcome := getattr(report, "handgrad", None):
+            sitting = _sitting(self.config, Path(outcome["root"]))
+            result = replace(exercise_from_json(outcome["exercise"]), made_from=outcome["made_from"])
             sitting.seen[result.id] = result
-            if found["status"] == "todo":
-                self._count_todo()
+            if outcome["status"] == "todo":
+                self._count_as_failure()
             if isinstance(report.longrepr, str):
-                answer = next(answer for answer in result.answers if answer.name == found["answer"])
+                answer = next(answer for answer in result.answers if answer.name == outcome["answer"])
                 report.longrepr = Report(sitting, sitting.course.find(result.id), answer)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Record results, in the process that reports; pytest calls this when it registers the plugin."""
+    """Register the recorder of results in the process that reports; pytest calls this when it registers the plugin."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder(config), "handgrad-recorder")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """An error of the grader itself is exit code 3; by now a report as JUnit XML is written."""
+    """Exit with 3 if the grader itself failed; complete the JUnit XML report, which is written by now."""
     results = [result for sitting in _sittings(session.config) for result in sitting.seen.values()]
     if any(result.status == "error" for result in results):
         session.exitstatus = 3
@@ -260,12 +289,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
-    """A progress bar for each unit touched, and the next thing to do."""
+    """Print a progress bar for each unit of the run, and what to do next."""
     for sitting in _sittings(config):
         if sitting.seen or sitting.strays:
             summarise(terminalreporter, exitstatus, sitting)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    """Close each course that the run has opened, and end its worker."""
     for sitting in _sittings(config):
         sitting.close()

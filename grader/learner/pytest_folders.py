@@ -19,7 +19,7 @@ IN_PLACE = tuple(re.compile(rf"^{key}\b", re.MULTILINE) for key in ("course", "u
 
 
 def is_course(folder: Path) -> bool:
-    """Return whether a folder holds a `course.yaml` of handgrad's, with mistakes or without.
+    """Return whether a folder contains a `course.yaml` of handgrad, valid or not.
 
     That is a mapping with `course` and `units`, a list of mappings with `exercises`. Where the file is not valid YAML,
     lines that begin with these keys decide: its author is to be told which line is wrong, a stranger is not.
@@ -38,6 +38,7 @@ def is_course(folder: Path) -> bool:
 
 
 def _is_course_text(text: str) -> bool:
+    """Return whether the text of a `course.yaml` is a course of handgrad; see `is_course`."""
     import yaml  # takes longer than everything else here
 
     try:
@@ -47,29 +48,29 @@ def _is_course_text(text: str) -> bool:
         return all(line.search(text) for line in IN_PLACE)
     top = _mapping(document)
     units = top.get("units")
-    listed = units.value if isinstance(units, yaml.SequenceNode) else []
-    return "course" in top and any("exercises" in _mapping(unit) for unit in listed)
+    unit_nodes = units.value if isinstance(units, yaml.SequenceNode) else []
+    return "course" in top and any("exercises" in _mapping(unit) for unit in unit_nodes)
 
 
 def _mapping(node: Any) -> dict[Any, Any]:
-    """The values of a YAML mapping by their keys; nothing where a node is something else."""
+    """Return the values of a YAML mapping node by their keys; empty for any other node."""
     is_mapping = getattr(node, "id", "") == "mapping"
     return {key.value: value for key, value in node.value if key.id == "scalar"} if is_mapping else {}
 
 
-def is_taken(path: str) -> bool:
-    """Return whether a path is that of an exercise or a quiz in some unit's folder: `exercises/<unit>/<file>`."""
+def is_exercise_file(path: str) -> bool:
+    """Return whether a path has the form `exercises/<unit>/<file>`, the file a Python file or a quiz."""
     parts = path.rsplit(os.sep, 3)
     return len(parts) == 4 and parts[1] == EXERCISES and (parts[3].endswith(".py") or parts[3] == QUIZ)
 
 
 def named_path(config: pytest.Config, argument: str) -> Path:
-    """Return the path that an argument of pytest's names, links followed."""
+    """Return the path in a command-line argument of pytest, resolved, without the part from `::` on."""
     return Path(os.path.realpath(config.invocation_params.dir / argument.split("::")[0]))
 
 
 def exercises_folder(path: Path) -> Path | None:
-    """Return the folder of exercises that a path lies in: `exercises/`, with numbered units in it."""
+    """Return the closest `exercises/` folder with numbered units that a path is or lies in; `None` if there is none."""
     for folder in (path, *path.parents):
         if folder.name == EXERCISES and any(folder.glob("[0-9][0-9]_*")):
             return folder
@@ -77,7 +78,7 @@ def exercises_folder(path: Path) -> Path | None:
 
 
 def holds_course(config: pytest.Config, folder: Path) -> bool:
-    """Return whether a folder holds a course, looking once in a run."""
+    """Return whether a folder contains a course; cached for the run, see `is_course`."""
     known = config.stash.setdefault(COURSES, {})
     if folder not in known:
         known[folder] = is_course(folder)

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from .pytest_folders import COURSE, STATE, exercises_folder, holds_course, is_taken, named_path
+from .pytest_folders import COURSE, STATE, exercises_folder, holds_course, is_exercise_file, named_path
 
 
 def course_plugin(config: pytest.Config) -> ModuleType:
-    """Import the plugin that checks exercises, have pytest call its hooks from now on, and return it."""
+    """Return the plugin that checks exercises, imported and registered with pytest."""
     from . import pytest_course
 
     if not config.pluginmanager.is_registered(pytest_course):
@@ -29,15 +29,22 @@ def course_plugin(config: pytest.Config) -> ModuleType:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Have what was asked for checked before pytest does, if any of it belongs to a course."""
-    if config.option.help or config.option.version or not any(_asked_for(config)):
+    """Check the command-line arguments before pytest does, if any of them belongs to a course.
+
+    Returns:
+        The exit code if an argument cannot be used; else `None`, and pytest goes on.
+    """
+    if config.option.help or config.option.version or not any(_belong_to_course(config)):
         return None
     code: int | None = course_plugin(config).check_arguments(config)
     return code
 
 
-def _asked_for(config: pytest.Config) -> Iterator[bool]:
-    """Whether each argument lies in a course's exercises, is a course, or is no path but is typed in a course."""
+def _belong_to_course(config: pytest.Config) -> Iterator[bool]:
+    """Yield for each command-line argument whether it belongs to a course.
+
+    It does if it lies in a course's exercises, is a course, or does not exist and was typed inside a course.
+    """
     for argument in config.args:
         path = named_path(config, argument)
         if (folder := exercises_folder(path)) is not None:
@@ -51,22 +58,22 @@ def _asked_for(config: pytest.Config) -> Iterator[bool]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[None, Any, Any]:
-    """Take a course's exercise files out of the hands of every other collector: they are never imported here."""
+    """Collect a course's exercise files in place of every other collector, so that they are never imported here."""
     collected = yield
-    if is_taken(str(file_path)) and holds_course(parent.config, file_path.parent.parent.parent):
+    if is_exercise_file(str(file_path)) and holds_course(parent.config, file_path.parent.parent.parent):
         return course_plugin(parent.config).collectors(parent, file_path)
     return collected
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_from_serializable(config: pytest.Config, data: dict[str, Any]) -> None:
-    """Get ready for the report on an answer that a process of pytest-xdist found where this one did not look."""
+    """Register the course plugin, if it is not, before a report on an answer arrives from an xdist worker."""
     if "handgrad" in data:
         course_plugin(config)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Say what is amiss in a folder that has been a course: the learner's progress is there."""
+    """Return a warning for each folder that keeps a learner's progress but has lost its `course.yaml`."""
     folders = {exercises_folder(named_path(config, argument)) for argument in config.args}
     roots = sorted(folder.parent for folder in folders if folder is not None)
     lost = [root for root in roots if os.path.isdir(root / STATE) and not holds_course(config, root)]

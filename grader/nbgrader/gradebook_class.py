@@ -12,7 +12,7 @@ from typing import Any
 from grader.batch.exercise_names import ExerciseNames
 from grader.batch.hand_in import HandIn
 from grader.batch.results_folder import result_file
-from grader.batch.submissions import SubmissionFacts, SubmissionReader, kept_submission
+from grader.batch.submissions import SubmissionFacts, SubmissionReader, submission_from_facts
 from grader.errors import InfrastructureError
 from grader.judging.grading_pool import ReadingPool
 from grader.judging.verdicts import not_handed_in
@@ -80,7 +80,7 @@ def _write_class(names: ExerciseNames, url: str, hand_ins: Sequence[HandIn], out
                 failed[one.student] = read.failure
                 continue
             try:
-                submission = kept_submission(one, SubmissionFacts.from_json(read.facts))
+                submission = submission_from_facts(one, SubmissionFacts.from_json(read.facts))
                 record = json.loads(result_file(out, one.key).read_bytes())
                 writer.write_student(one.student, one.path, submission, _whole_units(names, record))
                 entered.add(one.student)

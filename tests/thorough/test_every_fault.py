@@ -13,8 +13,9 @@ BEFORE = ("course.py", "course_file.py", "trial_sizes.py", "sandbox/", "commands
 # What a class is known by, or what puts its table together: there is no record that could be that of one student.
 OF_THE_CLASS = frozenset(
     (
-        "batch/file_tree.py:Folder.all_entries", "batch/file_tree.py:_scan", "batch/hand_ins.py:_are_most",
-        "batch/hand_ins.py:_Finder._looks", "batch/hand_ins.py:_Finder._entries", "batch/exercise_names.py:",
+        "batch/file_tree.py:Folder.all_entries", "batch/file_tree.py:_folder_entries",
+        "batch/hand_ins.py:_are_most", "batch/hand_ins.py:_LayoutFinder._infos",
+        "batch/hand_ins.py:_LayoutFinder._entries", "batch/exercise_names.py:",
         "atomic_files.py:whole_file",
     )
 )  # fmt: skip
