@@ -37,7 +37,7 @@ def below(process: psutil.Process) -> float:
 
 def repeating(course: Course, contents: Iterable[bytes]) -> Callable[[bytes, bytes], bytes]:
     """What a worker runs that knows the verdicts on these files, and grades nothing."""
-    from grader.cluster.wire import packed_results, unpack_batch
+    from grader.cluster.wire import pack_results, unpack_batch
     from grader.judging.grading import Grader
     from grader.sandbox.worker import start_worker
 
@@ -46,7 +46,7 @@ def repeating(course: Course, contents: Iterable[bytes]) -> Callable[[bytes, byt
         known = {content: grader.grade(course.find("lin_grad"), content, worker) for content in contents}
 
     def grade_batch(_setting: bytes, batch: bytes) -> bytes:
-        return packed_results([[known[part.content] for part in parts] for parts in unpack_batch(batch)], 1.0)
+        return pack_results([[known[part.content] for part in parts] for parts in unpack_batch(batch)], 1.0)
 
     return grade_batch
 

@@ -24,7 +24,7 @@ from .commands.nbgrader import app as nbgrader_app
 from .commands.quiz import quiz
 from .commands.review import review
 from .commands.train import train
-from .errors import KEPT, HandgradError, InfrastructureError, UsageError, unforeseen
+from .errors import KEPT, HandgradError, InfrastructureError, UsageError, fault_report
 from .safe_text import one_line
 
 if TYPE_CHECKING:
@@ -35,8 +35,12 @@ if TYPE_CHECKING:
 PLAIN = "--plain"
 
 
-class _Ended(Exception):
-    """A command was ended by an end of input that it did not ask for."""
+class _EndOfInputError(Exception):
+    """Carry an `EOFError` of a command past click, which would treat it as Ctrl-D.
+
+    Args:
+        cause: the error.
+    """
 
     def __init__(self, cause: EOFError) -> None:
         super().__init__(str(cause))
@@ -44,14 +48,14 @@ class _Ended(Exception):
 
 
 class _Commands(TyperGroup):
-    """The commands, whose exceptions reach `main`."""
+    """Hold the commands; what they raise reaches `main`."""
 
     def invoke(self, context: Any) -> Any:
-        """Run the command; click would take an `EOFError` for Ctrl-D."""
+        """Run the command, replacing an `EOFError` by one that click does not treat as Ctrl-D."""
         try:
             return super().invoke(context)
         except EOFError as error:
-            raise _Ended(error) from error
+            raise _EndOfInputError(error) from error
 
 
 app = typer.Typer(
@@ -86,7 +90,7 @@ Format = Annotated[Literal["text", "json"], typer.Option("--format", help="Text 
 
 
 def main() -> None:
-    """Run the command; every problem is one sentence and an exit code, and 3 is that of a problem of ours."""
+    """Run the command; report every problem in one sentence, with an exit code that is 3 for a fault of ours."""
     arguments = sys.argv[1:]
     if PLAIN in arguments:  # wherever it stands
         arguments = [PLAIN, *(each for each in arguments if each != PLAIN)]
@@ -94,8 +98,8 @@ def main() -> None:
         app(arguments, prog_name="handgrad")
     except HandgradError as error:
         _fail(str(error), error.exit_code)
-    except _Ended as error:  # by what click would end with exit code 1, as if somebody had given up
-        _fail(one_line(unforeseen(error.cause)), 3)
+    except _EndOfInputError as error:  # by what click would end with exit code 1, as if somebody had given up
+        _fail(one_line(fault_report(error.cause)), 3)
     except BrokenPipeError:  # whoever read what is printed has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -103,7 +107,7 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"{where}{error.strerror or error}: put that right and run the command again. {KEPT}", 3)
     except Exception as error:
-        _fail(one_line(unforeseen(error)), 3)
+        _fail(one_line(fault_report(error)), 3)
 
 
 def _fail(message: str, code: int) -> None:

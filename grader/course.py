@@ -37,10 +37,11 @@ PACKAGE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class CourseExercise:
-    """One exercise of a course: its place, its points, and (loaded on first use) its declaration.
+    """Describe one exercise of a course: its place, its points, and its declaration, which is loaded at first use.
 
     Args:
-        is_quiz: it is the quiz of its unit, an answer sheet; if not, a function to write.
+        stretch: whether it is optional.
+        is_quiz: whether it is the quiz of its unit, answered in a sheet; if not, it is a function to write.
     """
 
     id: str
@@ -52,30 +53,32 @@ class CourseExercise:
 
     @property
     def name(self) -> str:
-        """The name of its file."""
+        """Return the name of its file."""
         return QUIZ_FILE if self.is_quiz else f"{self.id}.py"
 
     @property
     def file(self) -> str:
-        """The learner's file, relative to the course folder, with forward slashes."""
+        """Return the path of the learner's file, relative to the course folder, with forward slashes."""
         return f"exercises/{self.unit}/{self.name}"
 
     @cached_property
     def path(self) -> Path:
+        """Return the path of the learner's file."""
         return self.course.root / self.file
 
     @property
     def solution(self) -> Path:
+        """Return the path of its solution."""
         return self.course.solutions / self.unit / self.name
 
     @property
     def quiz_keys(self) -> Path:
-        """The file of a quiz's computed answers, if it needs any."""
+        """Return the path of the file with a quiz's computed answers, which exists if it needs any."""
         return self.solution.with_name(KEYS_FILE)
 
     @cached_property
     def given_statements(self) -> frozenset[str]:
-        """What its stub gives, at top level and in its function, as `ast.dump` shows it; nothing for a quiz."""
+        """Return the statements of its stub, also those in its function, as `ast.dump` shows them; none for a quiz."""
         try:
             text = "" if self.is_quiz else self.solution.read_text(encoding="utf-8")
             body = ast.parse(MARKED.sub(r"\1...", text)).body
@@ -85,20 +88,24 @@ class CourseExercise:
         return frozenset(map(ast.dump, chain(body, *inside)))
 
     def with_time_limit(self, seconds: float) -> CourseExercise:
-        """Return the same exercise under another time limit."""
+        """Return a copy of the exercise with another time limit, in seconds."""
         config = self.course.config
         policy = config.policy.model_copy(update={"time_limit": seconds})
         course = replace(self.course, config=config.model_copy(update={"policy": policy}))
         return replace(self, course=course)
 
     def unread_result(self, why: str, status: Status = "error") -> ExerciseResult:
-        """The result for a file that was not even read: no points, and why."""
+        """Return the result of a file that was not read: no points for any answer, and why."""
         points = self.points_of_answer
         answers = tuple(AnswerResult(name, status, 0.0, points, "error", why) for name in self.answer_names)
         return ExerciseResult(self.id, self.unit, answers, max_score=self.points)
 
     def quiz_result(self, content: bytes | Sequence[str] | None) -> ExerciseResult:
-        """The result of a quiz: by its answer sheet, or by the cells of a notebook; `None` where there is neither."""
+        """Return the result of a quiz.
+
+        Args:
+            content: the bytes of the answer sheet, or the texts of a notebook's cells; `None` if there is neither.
+        """
         from .quiz.sheet_grading import grade
 
         answers = grade(self.quiz, self.id, self.file, content, self.points_of_answer)
@@ -106,15 +113,15 @@ class CourseExercise:
 
     @property
     def signature(self) -> str:
-        """How a function to write is called: `lin_grad(inp, out, w, b)`."""
+        """Return how a function to write is called: `lin_grad(inp, out, w, b)`."""
         return f"{self.id}({', '.join(self.function.argument_names)})"
 
     @cached_property
     def answer_names(self) -> tuple[str, ...]:
-        """What it asks for; the names alone of a quiz's questions, as long as that will do.
+        """Return the names of its answers; those of a quiz are read without the questions, if possible.
 
         Raises:
-            SpecError: what declares it cannot be read.
+            SpecError: its declaration cannot be read.
         """
         if self.is_quiz:
             with suppress(OSError, UnicodeDecodeError, ReadError):  # what is wrong with it, its declaration tells
@@ -123,25 +130,25 @@ class CourseExercise:
 
     @cached_property
     def points_of_answer(self) -> float:
-        """What each of its answers is worth.
+        """Return the points that each of its answers is worth.
 
         Raises:
-            SpecError: what declares it cannot be read.
+            SpecError: its declaration cannot be read.
         """
         return part(self.points, len(self.answer_names))
 
     @cached_property
     def declaration(self) -> Declaration | Quiz:
-        """The record in the unit's `spec.py`; the questions in its `quiz.yaml`.
+        """Return its declaration in the unit's `spec.py`, or the questions in its `quiz.yaml`.
 
         Raises:
-            SpecError: what declares it cannot be read.
+            SpecError: its declaration cannot be read.
         """
         return self.quiz if self.is_quiz else self.function
 
     @cached_property
     def quiz(self) -> Quiz:
-        """The questions of a quiz.
+        """Return the questions of a quiz.
 
         Raises:
             SpecError: they cannot be read, or this is a function to write.
@@ -154,17 +161,17 @@ class CourseExercise:
 
     @cached_property
     def function(self) -> Declaration:
-        """The declaration of a function to write.
+        """Return the declaration of a function to write.
 
         Raises:
             SpecError: the spec cannot be read, or does not declare this exercise.
         """
-        found = self.course.declarations(self.unit).get(self.id)
-        if found is None:
+        declaration = self.course.declarations(self.unit).get(self.id)
+        if declaration is None:
             listed, spec = self.course.root / COURSE_FILE, self.course.spec(self.unit)
-            says = f"{spec} declares no exercise {self.id!r}: declare it there, or correct its id here."
-            raise SpecError(f"{listed}, line {line_of_name(listed, self.id)}: {says}")
-        return found
+            message = f"{spec} declares no exercise {self.id!r}: declare it there, or correct its id here."
+            raise SpecError(f"{listed}, line {line_of_name(listed, self.id)}: {message}")
+        return declaration
 
 
 @dataclass(frozen=True)

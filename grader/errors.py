@@ -47,12 +47,12 @@ class InfrastructureError(HandgradError):
 
 
 def file_error(message: str, error: OSError) -> HandgradError:
-    """The error that a file or a folder which somebody named cannot be used: wrong usage, or a fault of the machine."""
+    """Return the error for a file that cannot be used: wrong usage if another name could help, else a fault."""
     return UsageError(message) if error.errno in MISNAMED else InfrastructureError(message)
 
 
 class NoGradedRuns(InfrastructureError):
-    """Learner code cannot be run here as graded runs do: found out before anything is read."""
+    """Report that learner code cannot be run here as graded runs are, before any submission is read."""
 
 
 class ProtocolError(InfrastructureError):
@@ -86,25 +86,25 @@ class ExpressionError(HandgradError):
 
 
 def describe_error(error: BaseException) -> str:
-    """What an exception says: any but ours with its type, and a syntax error without its line."""
+    """Return an exception's message, with its type unless it is one of ours, and without a syntax error's line."""
     if isinstance(error, HandgradError):
         return str(error).rstrip(".")
-    says = str(error.msg if isinstance(error, SyntaxError) else error)
-    return f"{type(error).__name__}: {says}" if says else type(error).__name__
+    message = str(error.msg if isinstance(error, SyntaxError) else error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
-def unforeseen(error: BaseException) -> str:
-    """The sentence on an exception that nobody foresaw: what it was, and where to report it."""
+def fault_report(error: BaseException) -> str:
+    """Return the report on an unforeseen exception: what it is, where it arose, and where to send the report."""
     trace, where = error.__traceback__, ""
     while trace is not None:  # the last place in this package
         path = Path(trace.tb_frame.f_code.co_filename)
         if PACKAGE in path.parents:
             where = f" in {path.relative_to(PACKAGE.parent).as_posix()}, line {trace.tb_lineno}"
         trace = trace.tb_next
-    says = f"{describe_error(error)[:LONGEST_REASON]}{where}"
+    fault = f"{describe_error(error)[:LONGEST_REASON]}{where}"
     if isinstance(error, MemoryError):
-        return f"there is not enough memory ({says}). {KEPT}"
+        return f"there is not enough memory ({fault}). {KEPT}"
     return (
-        f"{says}. That is a mistake in handgrad and not yours: send this line to its maintainers (CONTRIBUTING.md, "
+        f"{fault}. That is a mistake in handgrad and not yours: send this line to its maintainers (CONTRIBUTING.md, "
         f"Report a fault). {KEPT}"
     )

@@ -13,10 +13,12 @@ SHOWN = 3
 
 @lru_cache(1 << 12)
 def exact(points: float) -> Fraction:
-    """Return the number that a finite float was rounded from.
+    """Return the number that a float was rounded from: a short decimal as it is, else the simplest fraction.
 
-    That is the decimal that it is written as, if that is short; or else the fraction with the smallest denominator
-    among all numbers that round to it: 0.3333333333333333 is a third.
+    Of all fractions that round to the float, the simplest has the smallest denominator: 0.3333333333333333 is a third.
+
+    Raises:
+        ValueError, OverflowError: the float is not finite.
     """
     decimal = Fraction(repr(float(points)))
     if 10**MOST_DECIMALS % decimal.denominator == 0:
@@ -30,7 +32,7 @@ def exact(points: float) -> Fraction:
 
 
 def _simplest(low: Fraction, high: Fraction) -> Fraction:
-    """Return the fraction with the smallest denominator between two positive ones."""
+    """Return the fraction with the smallest denominator between two positive fractions, bounds included."""
     whole = math.ceil(low)
     if whole <= high:
         return Fraction(whole)
@@ -38,20 +40,20 @@ def _simplest(low: Fraction, high: Fraction) -> Fraction:
 
 
 def total(points: Iterable[float]) -> float:
-    """Add points exactly, and round the sum once; where a record holds what is not finite, the sum is not."""
-    listed = list(points)
+    """Return the exact sum of points, rounded once to a float; a float sum if some are not finite."""
+    all_points = list(points)
     try:
-        return float(sum(map(exact, listed)))
+        return float(sum(map(exact, all_points)))
     except (ValueError, OverflowError):
-        return sum(listed)
+        return sum(all_points)
 
 
 def part(points: float, answers: int, share: float = 1.0) -> float:
-    """Return what one of several equal answers is worth, or such a share of that, rounded once."""
+    """Return the points of one of `answers` equal answers, times `share`, computed exactly and rounded once."""
     return float(exact(points) / answers * exact(share))
 
 
 def shown(points: float) -> str:
-    """Return points as people read them: 3 decimals, or as many digits where it is less than a tenth."""
+    """Return points as text for people: 3 decimals, or 3 significant digits if less than a tenth."""
     rounded = round(points, SHOWN) if abs(points) >= 0.1 else float(f"{points:.{SHOWN}g}")
     return f"{rounded:.12g}"

@@ -67,15 +67,15 @@ class AnswerResult:
 
 @dataclass(frozen=True)
 class ExerciseResult:
-    """The verdicts on one exercise; what follows from them is worked out once, however many students share it.
+    """Hold the verdicts on one exercise; what follows from them is computed once, however many students share it.
 
     Args:
         printed: what the learner's code printed.
-        notes: what of it was passed over, and where.
+        notes: what of the code was passed over, and where.
         flags: what a person should look at, though no points were lost for it.
-        made_from: the hash of the file's bytes that were graded, where a learner's progress is kept.
-        max_score: what the exercise is worth; what its answers are worth together, if left out. It is not their sum
-            to the last digit: a third of a point is no float.
+        made_from: the hash of the file's bytes that were graded, if a learner's progress is kept.
+        max_score: what the exercise is worth; if left out, what its answers are worth together. Their rounded points
+            may differ from it in the last digits.
     """
 
     id: str
@@ -93,26 +93,26 @@ class ExerciseResult:
             object.__setattr__(self, "max_score", listed)
 
     def of(self, content: bytes | None) -> ExerciseResult:
-        """The same verdict, as one on these bytes of a file."""
+        """Return the same result with the hash of these bytes of a file."""
         return replace(self, made_from=content_hash(content))
 
     @cached_property
     def status(self) -> Status:
-        """The gravest status among the answers: error, failed, todo, passed."""
-        found = {answer.status for answer in self.answers}
+        """Return the gravest status among the answers: error, failed, todo, passed."""
+        statuses = {answer.status for answer in self.answers}
         order: tuple[Status, ...] = ("error", "failed", "todo")
-        return next((status for status in order if status in found), "passed")
+        return next((status for status in order if status in statuses), "passed")
 
     @cached_property
     def score(self) -> float:
-        """The points of its answers, added exactly: all of them are all of the exercise's."""
+        """Return the exact sum of the points of its answers; `max_score` if all are right."""
         if all(answer.score == answer.max_score for answer in self.answers):
             return self.max_score
         return total(answer.score for answer in self.answers)
 
     @cached_property
     def record(self) -> dict[str, Any]:
-        """This exercise as plain JSON values, not to be changed."""
+        """Return this exercise as plain JSON values, which must not be changed."""
         return {
             "id": self.id,
             "unit": self.unit,
@@ -125,20 +125,20 @@ class ExerciseResult:
 
     @cached_property
     def line(self) -> str:
-        """This exercise as one line of JSON text."""
+        """Return this exercise as one line of JSON text."""
         return _line(self.record)
 
 
 @dataclass(frozen=True)
 class CourseResult:
-    """Everything known of one student's submission.
+    """Hold everything known of one student's submission.
 
     Args:
-        seed: where every trial came from; with it a graded run can be repeated exactly.
-        isolation: what learner code was kept in.
-        made_from: a hash of what was graded, and by what; `None` where nobody will ask.
+        seed: the seed of every trial; with it a graded run can be repeated exactly.
+        isolation: how learner code was isolated.
+        made_from: a hash of all that the result depends on except the seed; `None` if it is not needed.
         notes: what an instructor should know of the submission.
-        possible: the points of what was asked for, by unit; where it is empty, that is what `exercises` holds.
+        possible: the points of the exercises that were asked for, by unit; if empty, those of `exercises` count.
     """
 
     course: str
@@ -152,15 +152,17 @@ class CourseResult:
 
     @property
     def score(self) -> float:
+        """Return the points of the submission."""
         return total(exercise.score for exercise in self.exercises)
 
     @property
     def max_score(self) -> float:
+        """Return the points of all exercises that were asked for."""
         return total(self.possible.values()) or total(exercise.max_score for exercise in self.exercises)
 
     @cached_property
     def units(self) -> list[dict[str, Any]]:
-        """The points of each unit that was asked for."""
+        """Return the points reached and possible in each unit that was asked for, as JSON values."""
         return [
             {
                 "id": unit,
@@ -172,7 +174,7 @@ class CourseResult:
 
     @cached_property
     def record(self) -> dict[str, Any]:
-        """This submission as plain JSON values, not to be changed; `result.schema.json` describes it."""
+        """Return this submission as plain JSON values, not to be changed, as `result.schema.json` describes them."""
         return {
             "schema": SCHEMA,
             "course": self.course,
@@ -189,12 +191,12 @@ class CourseResult:
 
 
 def content_hash(content: bytes | None) -> str:
-    """SHA-256 of a file's bytes; empty where there is no file."""
+    """Return the SHA-256 of a file's bytes; empty if there is no file."""
     return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
 def exit_code(exercises: Sequence[ExerciseResult]) -> int:
-    """0 all passed, 1 something is not yet right, 3 the grader itself failed."""
+    """Return 0 if all exercises passed, 1 if some did not, 3 if the grader itself failed at one."""
     statuses = {exercise.status for exercise in exercises}
     if "error" in statuses:
         return 3
@@ -202,17 +204,19 @@ def exit_code(exercises: Sequence[ExerciseResult]) -> int:
 
 
 def dumps(result: CourseResult) -> str:
-    """The record as JSON text, one line for each exercise."""
+    """Return the record of a submission as JSON text, with one line for each exercise."""
     head = {name: value for name, value in result.record.items() if name not in {"exercises", "notes"}}
     exercises = ",\n  ".join(exercise.line for exercise in result.exercises)
     return f'{_line(head)[:-1]},\n "exercises": [\n  {exercises}\n ],\n "notes": {_line(result.notes)}}}\n'
 
 
 def _line(value: Any) -> str:
+    """Return a value as one line of JSON text."""
     return escaped(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def _answer_json(answer: AnswerResult) -> dict[str, Any]:
+    """Return an answer as JSON values; the mistake is left out if there is none."""
     return {
         "name": answer.name,
         "status": answer.status,
@@ -228,9 +232,9 @@ def _answer_json(answer: AnswerResult) -> dict[str, Any]:
 
 
 def exercise_from_json(record: Mapping[str, Any]) -> ExerciseResult:
-    """Read one exercise of a record back (as xdist workers and saved progress hand it over)."""
+    """Return the result in one exercise's record, as it is stored or sent by another process."""
     answers = tuple(AnswerResult(**{**answer, "hints": tuple(answer["hints"])}) for answer in record["answers"])
     notes, flags = (tuple(record.get(name, ())) for name in ("notes", "flags"))
-    worth = float(record.get("max_score", 0.0))
+    max_score = float(record.get("max_score", 0.0))
     printed = record.get("printed", "")
-    return ExerciseResult(record["id"], record["unit"], answers, printed, notes, flags, max_score=worth)
+    return ExerciseResult(record["id"], record["unit"], answers, printed, notes, flags, max_score=max_score)

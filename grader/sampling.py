@@ -70,19 +70,19 @@ class Dtype:
 
 @dataclass(frozen=True)
 class Sampler:
-    """Draws one argument.
+    """Draw one argument.
 
     Args:
-        spec: the axes of an array argument, or several alternatives that have their turns; empty for anything else.
+        spec: the axes of an array argument, or several alternatives that take turns; empty for anything else.
         draw: `(rng, setting, shape) -> value`.
-        differentiable: gradients with respect to this argument exist.
-        carries_g: the argument may already have a `.g`, to be added to.
-        chosen: the argument is a set, of some of these names, that asks for their gradients only.
+        differentiable: whether gradients with respect to this argument exist.
+        carries_g: whether the argument may already have a `.g`, to be added to.
+        chosen: the names from which a set argument asks for gradients.
         turns: how many values it goes through, trial by trial.
-        withheld: the forward pass takes it, the learner's function does not.
-        sizes: the sizes that an axis may have, where not every one will do; a batch of one is always tried.
-        exact: the numbers that many entries have exactly in one of the trials, or as many tuples of them as it has
-            turns; none where every entry must be drawn.
+        withheld: whether only the forward pass takes it, and the learner's function does not.
+        sizes: the sizes that an axis may have, if not every one will do; a batch of one is always tried.
+        exact: the levels at which many entries lie exactly in one of the trials, one tuple for each of its turns; none
+            if every entry must be drawn.
     """
 
     spec: str
@@ -101,7 +101,7 @@ class Sampler:
                 raise SpecError(f"{axis!r} is no axis: write names, numbers or ..., with blanks between them")
 
     def sample(self, rng: np.random.Generator, setting: Setting) -> Any:
-        """One value: an `Array` for array arguments, else what `draw` returns."""
+        """Draw one value: an `Array` for array arguments, else what `draw` returns."""
         if not self.spec:
             return self.draw(rng, setting, ())
         axes = _axes_in(self.spec, setting)
@@ -109,24 +109,25 @@ class Sampler:
         return Array(self.draw(rng, setting, shape), axes, self._prior(rng, setting, shape))
 
     def exact_in(self, setting: Setting) -> tuple[float, ...]:
-        """Return the numbers that entries may have exactly in a trial."""
+        """Return the levels at which entries may lie exactly in a trial."""
         return self.exact[setting.turn % len(self.exact)] if self.exact else ()
 
     @property
     def least_trials(self) -> int:
-        """How many trials it takes until every value had its turn."""
+        """Return how many trials it takes until every value had its turn."""
         turns = max(self.turns, len(alternatives(self.spec)))
         return turns if turns <= 2 else turns + len(SPECIAL_TURNS)
 
     def _prior(self, rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray | None:
+        """Return the `.g` that the argument already has in a trial; `None` if it has none."""
         return _normal(rng, setting, shape) if self.carries_g and setting.index != 1 else None
 
 
 def draw(samplers: Mapping[str, Sampler], rng: np.random.Generator, setting: Setting) -> dict[str, Any]:
-    """One value of each argument.
+    """Draw one value of each argument, by name.
 
-    In the first trial every argument that may carry a `.g` does, in the second none, then one after the other: so each
-    is there without each other one, and whoever asks one of them about all is found out.
+    In the first trial every argument that may carry a `.g` does, in the second none, and then one after the other, so
+    that code that looks at only one of them to know about all is found out.
     """
     drawn = {name: sampler.sample(rng, setting) for name, sampler in samplers.items()}
     carrying = [name for name, sampler in samplers.items() if sampler.carries_g]
@@ -139,26 +140,29 @@ def draw(samplers: Mapping[str, Sampler], rng: np.random.Generator, setting: Set
 def with_exact_entries(
     drawn: Mapping[str, Any], numbers: Mapping[str, tuple[float, ...]], rng: np.random.Generator
 ) -> dict[str, Any]:
-    """Return the same arguments, in which some arrays hold exact zeros, ties and repeated entries.
+    """Return the same arguments with exact zeros, ties and repeated entries in some arrays.
 
-    Where arrays have as many entries, some of these are the same numbers in the same places.
+    Arrays with the same number of entries get some equal entries in the same places.
 
     Args:
-        drawn: a value of every argument.
-        numbers: of each array that is to be so, what its entries may be exactly; it has nothing but ties without any.
+        drawn: a value of every argument, by name.
+        numbers: for each array to change, by name, the levels that its entries may have; with no levels, it gets only
+            ties.
     """
     import numpy as np
 
-    planted: dict[int, np.ndarray] = {}
+    changed_by_size: dict[int, np.ndarray] = {}
     changed = dict(drawn)
-    for name, exact in numbers.items():
-        values = exact_entries(drawn[name].values, exact, rng)
-        if values.size in planted and exact:
-            others = planted[values.size].reshape(values.shape)
-            in_range = rng.permutation(np.flatnonzero((min(exact) <= others) & (others <= max(exact))))
-            alike = in_range[: math.ceil(SHARE_ALIKE * in_range.size)]
-            values.flat[alike] = others.flat[alike]
-        planted[values.size] = values
+    for name, levels in numbers.items():
+        values = exact_entries(drawn[name].values, levels, rng)
+        if values.size in changed_by_size and levels:
+            earlier_values = changed_by_size[values.size].reshape(values.shape)
+            in_range = rng.permutation(
+                np.flatnonzero((min(levels) <= earlier_values) & (earlier_values <= max(levels)))
+            )
+            shared_places = in_range[: math.ceil(SHARE_ALIKE * in_range.size)]
+            values.flat[shared_places] = earlier_values.flat[shared_places]
+        changed_by_size[values.size] = values
         changed[name] = replace(drawn[name], values=values)
     return changed
 
@@ -166,10 +170,12 @@ def with_exact_entries(
 def exact_entries(
     array: np.ndarray, numbers: tuple[float, ...], rng: np.random.Generator, *, zero_lines: bool = True
 ) -> np.ndarray:
-    """Return a copy in which about half of the entries are the nearest of these numbers.
+    """Return a copy with about half of the entries rounded to the nearest of `numbers`, and with ties along each axis.
 
-    Along every axis the largest entry of some lines is there twice. If 0 is among the numbers, one entry is 0 in any
-    case, and so are, if `zero_lines`, a row and a column of a table that has others.
+    If 0 is among the numbers, at least one entry is 0.
+
+    Args:
+        zero_lines: whether a whole row and a whole column become 0 as well, in an array with more than two of them.
     """
     import numpy as np
 
@@ -208,7 +214,7 @@ class Marker:
 
 
 def output(spec: str = "") -> Marker:
-    """The forward pass's output, carrying the upstream gradient in `.g`.
+    """Mark an argument as the forward pass's output, carrying the upstream gradient in `.g`.
 
     Args:
         spec: its axes, for an output with an axis that is none of its inputs' (`"2 bs m"`).
@@ -217,19 +223,22 @@ def output(spec: str = "") -> Marker:
 
 
 def upstream() -> Marker:
-    """The upstream gradient itself, as an argument shaped like the forward pass's output."""
+    """Mark an argument as the upstream gradient itself, shaped like the forward pass's output."""
     return Marker("upstream")
 
 
 def step(spec: str) -> Marker:
-    """The value of the forward pass's step of this name (see `exercise.InSteps`); shape: `spec`."""
+    """Mark an argument as the value of the forward pass's step of this name (see `exercise.InSteps`); shape: `spec`."""
     return Marker("step", spec)
 
 
 def normal(spec: str, dtype: str = "float32", scale: float = 1.0) -> Sampler:
-    """Normal entries around 0, `scale` their standard deviation, with all the digits of `dtype`; shape: `spec`.
+    """Sample normal entries around 0 with all the digits of `dtype`; shape: `spec`.
 
-    (To float64 entries with few digits a step can be added and subtracted again without a trace.)
+    To float64 entries with few digits a step could be added and subtracted again without a trace.
+
+    Args:
+        scale: the standard deviation.
     """
 
     def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
@@ -239,7 +248,7 @@ def normal(spec: str, dtype: str = "float32", scale: float = 1.0) -> Sampler:
 
 
 def weights(spec: str) -> Sampler:
-    """Normal entries with the variance 1 / rows, so that a product with them stays of size 1; shape: `spec`."""
+    """Sample normal entries with the variance 1 / rows, so that a product with them stays of size 1; shape: `spec`."""
 
     def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
         return (rng.standard_normal(shape) / math.sqrt(shape[0])).astype("float32")
@@ -248,7 +257,7 @@ def weights(spec: str) -> Sampler:
 
 
 def uniform(spec: str, low: float, high: float) -> Sampler:
-    """Entries spread evenly between `low` and `high`; shape: `spec`."""
+    """Sample entries spread evenly between `low` and `high`; shape: `spec`."""
 
     def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(low, high, shape).astype("float32")
@@ -258,45 +267,45 @@ def uniform(spec: str, low: float, high: float) -> Sampler:
 
 
 def positive(spec: str) -> Sampler:
-    """Entries between 0.5 and 2.5, for logarithms and quotients; shape: `spec`."""
+    """Sample entries between 0.5 and 2.5, for logarithms and quotients; shape: `spec`."""
     return uniform(spec, 0.5, 2.5)
 
 
 def away_from(kinks: float | tuple[float, ...], spec: str, gap: float = 0.05) -> Sampler:
-    """As many entries in each of the pieces that the rising `kinks` cut the line into; shape: `spec`.
+    """Sample as many entries in each of the pieces that the rising `kinks` cut the line into; shape: `spec`.
 
-    None is nearer to a kink than `gap`, so two kinks must lie more than twice as far apart. Of the outer pieces one
-    reaches far and one does not, in turn: the mean of the entries is no kink.
+    No entry is nearer to a kink than `gap`, so two kinks must lie more than twice as far apart. In each trial one of
+    the outer pieces reaches far and the other does not, so that the mean of the entries is no kink.
     """
-    at = kinks if isinstance(kinks, tuple) else (kinks,)
+    kink_places = kinks if isinstance(kinks, tuple) else (kinks,)
 
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray:
         near, far = (gap + scale * rng.exponential(0.8, shape) for scale in REACHES)
         reach = (near, far) if setting.index % 2 else (far, near)
-        between = [rng.uniform(low + gap, high - gap, shape) for low, high in itertools.pairwise(at)]
-        pieces = [at[0] - reach[0], *between, at[-1] + reach[1]]
+        between = [rng.uniform(low + gap, high - gap, shape) for low, high in itertools.pairwise(kink_places)]
+        pieces = [kink_places[0] - reach[0], *between, kink_places[-1] + reach[1]]
         entries: np.ndarray = pieces[0].astype("float32")
         turns = _in_turn(rng, len(pieces), shape)
         for i, piece in enumerate(pieces):
             entries[turns == i] = piece[turns == i]
         return entries
 
-    zero = () if any(abs(kink) < gap for kink in at) else (0.0,)
-    return Sampler(spec, draw, differentiable=True, exact=((*at, *zero),))
+    zero = () if any(abs(kink) < gap for kink in kink_places) else (0.0,)
+    return Sampler(spec, draw, differentiable=True, exact=((*kink_places, *zero),))
 
 
 def signs(spec: str) -> Sampler:
-    """As many entries 1 as -1, the labels of two classes; shape: `spec`."""
+    """Sample as many entries 1 as -1, the labels of two classes; shape: `spec`."""
     return Sampler(spec, lambda rng, _, shape: (2 * _in_turn(rng, 2, shape) - 1).astype("float32"))
 
 
 def mask(spec: str) -> Sampler:
-    """As many entries 1 as 0; shape: `spec`."""
+    """Sample as many entries 1 as 0; shape: `spec`."""
     return Sampler(spec, lambda rng, _, shape: _in_turn(rng, 2, shape).astype("float32"))
 
 
 def spaced(spec: str, gap: float = 0.05) -> Sampler:
-    """Entries around 0 in a random order, no two of them nearer than `gap`, but for exact ties; shape: `spec`."""
+    """Sample entries around 0 in a random order, no two nearer than `gap` except for exact ties; shape: `spec`."""
 
     def draw(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
         count = math.prod(shape)
@@ -307,10 +316,10 @@ def spaced(spec: str, gap: float = 0.05) -> Sampler:
 
 
 def indices(spec: str, axis: str) -> Sampler:
-    """Places along the named axis, int64, of three or more the last one among them; shape: `spec`.
+    """Sample int64 places along the named axis, of three or more with the last place among them; shape: `spec`.
 
-    The first one is there again in the end. Of four or more, it is there three times or another one is there twice,
-    trial by trial; of six or more, both.
+    The first entry is repeated at the end. Of four or more, it is there three times or another one twice, trial by
+    trial; of six or more, both.
     """
 
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> np.ndarray:
@@ -329,28 +338,28 @@ def indices(spec: str, axis: str) -> Sampler:
 
 
 def shape(spec: str) -> Sampler:
-    """A shape, as a tuple: the one that an array argument with this spec has."""
+    """Sample a shape, as a tuple: the one that an array argument with this spec has."""
     turns = len(alternatives(spec))
     return Sampler("", lambda _rng, setting, _: shape_of(_axes_in(spec, setting), setting.sizes), turns=turns)
 
 
 def withheld(sampler: Sampler) -> Sampler:
-    """What the forward pass takes and the learner's function does not."""
+    """Return the sampler as one that the forward pass takes and the learner's function does not."""
     return replace(sampler, withheld=True)
 
 
 def sized(sampler: Sampler, **sizes: tuple[int, ...]) -> Sampler:
-    """The same array, some of whose axes have one of these sizes only."""
+    """Return the sampler with some axes restricted to these sizes."""
     return replace(sampler, sizes=sizes)
 
 
 def accumulating(sampler: Sampler) -> Sampler:
-    """The same array, with a `.g` already there in some trials and none in others."""
+    """Return the sampler with a `.g` already there in some trials and none in others."""
     return replace(sampler, carries_g=True)
 
 
 def taking_turns(*samplers: Sampler) -> Sampler:
-    """An array drawn by each of these samplers in turn; they have one spec."""
+    """Sample an array from each of these samplers in turn; they have one spec."""
 
     def draw(rng: np.random.Generator, setting: Setting, shape: tuple[int, ...]) -> Any:
         return samplers[setting.turn % len(samplers)].draw(rng, setting, shape)
@@ -360,12 +369,12 @@ def taking_turns(*samplers: Sampler) -> Sampler:
 
 
 def tried(turns: int, sampler: Sampler) -> Sampler:
-    """The same draws, so many times: for short arrays that may miss a case."""
+    """Return the sampler with this many turns, for short arrays that may miss a case."""
     return replace(sampler, turns=turns)
 
 
 def number(low: float, high: float) -> Sampler:
-    """A Python float between `low` and `high`, one that float32 holds exactly."""
+    """Sample a Python float between `low` and `high` that float32 holds exactly."""
 
     def draw(rng: np.random.Generator, _setting: Setting, _shape: tuple[int, ...]) -> float:
         return float(rng.uniform(low, high, ()).astype("float32"))
@@ -374,14 +383,17 @@ def number(low: float, high: float) -> Sampler:
 
 
 def each_of(*values: Any) -> Sampler:
-    """Each of these values in turn; there are enough trials for all of them."""
+    """Sample each of these values in turn; there are enough trials for all of them."""
     return Sampler("", lambda _rng, setting, _shape: values[setting.turn % len(values)], turns=len(values))
 
 
 def backward_passes(*given: BackwardPass) -> Sampler:
-    """Each of these once, in an order that the seed decides, for the argument of a learner's test.
+    """Sample each of these backward passes once, in an order that the seed decides, as a learner's test's argument.
 
     The last one is called first: let it be wrong whatever it is called with.
+
+    Raises:
+        SpecError: there are more than a test is called with.
     """
     if len(given) > MOST_PASSES:
         raise SpecError(f"a test is called with {MOST_PASSES} backward passes at most, probes among them")
@@ -389,7 +401,7 @@ def backward_passes(*given: BackwardPass) -> Sampler:
 
 
 def wanted(names: str) -> Sampler:
-    """A set of argument names: all of them first, then each alone."""
+    """Sample a set of argument names: all of them first, then each alone."""
     every = tuple(names.split())
 
     def draw(rng: np.random.Generator, setting: Setting, _shape: tuple[int, ...]) -> frozenset[str]:
@@ -401,16 +413,17 @@ def wanted(names: str) -> Sampler:
 
 
 def _normal(rng: np.random.Generator, _: Setting, shape: tuple[int, ...]) -> np.ndarray:
+    """Return standard normal float32 entries; shape: `shape`."""
     return rng.standard_normal(shape).astype("float32")
 
 
 def _in_turn(rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> np.ndarray:
-    """The numbers below `count`, each as often as the others, in random places; shape: `shape`."""
+    """Return the numbers below `count`, each as often as the others, in random places; shape: `shape`."""
     places = rng.permutation(math.prod(shape)) + rng.integers(count)
     return (places % count).reshape(shape)
 
 
 def _axes_in(spec: str, setting: Setting) -> Axes:
-    """The axes that an array of this spec has in a trial."""
+    """Return the axes that an array of this spec has in a trial."""
     specs = alternatives(spec)
     return expand_any(specs[setting.turn % len(specs)], setting.rank)

@@ -32,11 +32,11 @@ SPECIAL_TURNS = {ONE_INDEX: 0, 3: 1, 4: 0}
 
 @dataclass(frozen=True)
 class Setting:
-    """The sizes of one trial: its place in the series, its axis sizes, and the rank of `...`.
+    """Hold the sizes of one trial: its place in the series, its axis sizes, and the rank of `...`.
 
     Args:
         index: 0 for the first trial.
-        kind: a phrase a learner reads, such as `"a batch of one"`.
+        kind: a phrase that a learner reads, such as `"a batch of one"`.
         sizes: the size of each named axis.
         rank: how many axes `...` stands for.
     """
@@ -48,7 +48,7 @@ class Setting:
 
     @property
     def is_special(self) -> bool:
-        """What is special about it is its sizes, its upstream gradient or its exact entries, never its options."""
+        """Return whether the trial has special sizes, a special upstream gradient or exact entries."""
         return self.index in SPECIAL_TURNS or self.kind in (LARGER_KIND, ONE_KIND, EXACT_KIND)
 
     @property
@@ -102,7 +102,7 @@ def second_batch_of_one(
 def exact_setting(
     specs: tuple[str, ...], index: int, rng: np.random.Generator, allowed: Allowed = MappingProxyType({})
 ) -> Setting:
-    """Return the setting of a trial in which arrays hold exact zeros, ties and repeated entries."""
+    """Return the setting of the trial in which arrays have exact zeros, ties and repeated entries."""
     axes = _axes(specs)
     free = EXACT_SIZES.get(len(axes), MANY_EXACT_SIZES)
     return Setting(index, EXACT_KIND, _different(axes, rng, allowed, free))

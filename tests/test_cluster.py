@@ -26,7 +26,7 @@ Results = list[list[ExerciseResult]]
 
 @pytest.fixture(scope="module")
 def setting(course: Course) -> bytes:
-    return wire.packed_setting(wire.Setting(course, SEED, "none", (NAME, "quiz_04_linear")))
+    return wire.pack_setting(wire.Setting(course, SEED, "none", (NAME, "quiz_04_linear")))
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +60,8 @@ def lines(results: Results) -> list[list[str]]:
 def test_a_setting_arrives_as_it_was(course: Course, tmp_path: Path) -> None:
     stricter = with_policy(course, time_limit=3.5)
     sent = wire.Setting(stricter, SEED, "kernel", (NAME,))
-    data = wire.packed_setting(sent)
-    assert data == wire.packed_setting(sent) != wire.packed_setting(replace(sent, seed=8))
+    data = wire.pack_setting(sent)
+    assert data == wire.pack_setting(sent) != wire.pack_setting(replace(sent, seed=8))
     found = wire.unpack_setting(data, tmp_path)
     assert (found.seed, found.isolation, found.exercises) == (SEED, "kernel", (NAME,))
     assert found.course.config == stricter.config
@@ -69,7 +69,7 @@ def test_a_setting_arrives_as_it_was(course: Course, tmp_path: Path) -> None:
 
 
 def test_a_batch_arrives_as_it_was(batch: list[list[Part]]) -> None:
-    assert wire.unpack_batch(wire.packed_batch(batch)) == batch
+    assert wire.unpack_batch(wire.pack_batch(batch)) == batch
 
 
 def test_a_service_that_was_killed_says_so(setting: bytes, batch: Any) -> None:
@@ -77,14 +77,14 @@ def test_a_service_that_was_killed_says_so(setting: bytes, batch: Any) -> None:
     service.popen.kill()
     service.popen.wait()
     with pytest.raises(InfrastructureError, match="was lost"):
-        service.grade(wire.packed_batch(batch))
+        service.grade(wire.pack_batch(batch))
 
 
 def test_a_service_refuses_what_another_version_wrote(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "__version__", "0.0.1")
-    service = Service(wire.packed_setting(wire.Setting(course, SEED, "none", ())), 1)
+    service = Service(wire.pack_setting(wire.Setting(course, SEED, "none", ())), 1)
     with pytest.raises(InfrastructureError, match=r"and the class is graded with 0\.0\.1"):
-        service.grade(wire.packed_batch([]))
+        service.grade(wire.pack_batch([]))
 
 
 def packed(record: dict[str, Any], printed: object = "", notes: object = ()) -> bytes:
@@ -143,7 +143,7 @@ def test_an_error_beyond_every_number_is_refused(course: Course, graded: Results
         wire.unpack_results(data, course, [[Part(NAME, b"")]])
 
 
-@pytest.mark.parametrize("data", [b"", b"nonsense", packed({}), wire.packed_batch([])])
+@pytest.mark.parametrize("data", [b"", b"nonsense", packed({}), wire.pack_batch([])])
 def test_a_reply_that_is_none_is_refused(data: bytes, course: Course) -> None:
     with pytest.raises(ProtocolError):
         wire.unpack_results(data, course, [[Part(NAME, b"")]])
@@ -200,7 +200,7 @@ def pool_of(course: Course, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tu
 
 @pytest.fixture
 def honest(graded: Results) -> Callable[[list[list[Part]]], bytes]:
-    return lambda batch: wire.packed_results([graded[0]] * len(batch), 0.025 * len(batch))
+    return lambda batch: wire.pack_results([graded[0]] * len(batch), 0.025 * len(batch))
 
 
 def fails(batch: list[list[Part]]) -> bytes:
@@ -215,7 +215,7 @@ def finished(pool: ClusterPool, submissions: int) -> dict[int, list[ExerciseResu
 
 @pytest.mark.parametrize(
     "wrong",
-    [fails, lambda batch: b"", lambda batch: wire.packed_results([], 0.1)],
+    [fails, lambda batch: b"", lambda batch: wire.pack_results([], 0.1)],
     ids=["fails", "nonsense", "nothing"],
 )
 def test_what_a_worker_cannot_do_another_one_does(wrong: Any, pool_of: Any, honest: Any, graded: Results) -> None:

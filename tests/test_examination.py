@@ -218,7 +218,7 @@ def test_an_error_in_part_of_the_right_ones_costs_their_share(grade: Grade) -> N
 def test_a_test_passes_where_a_submission_shares_one_child(course: Course, grader: Grader, worker: Worker) -> None:
     texts = [(name, next(e.source for e in PAGES[f"15_clinic/{name}"] if not e.expected)) for name in TESTS]
     sharing = grader.together([(course.find(name), text.encode(), {}) for name, text in texts], worker)
-    together = sharing.settled(sharing.run())
+    together = sharing.results_of(sharing.run())
     assert {name: (result.status, result.notes) for name, result in together.items()} == dict.fromkeys(
         TESTS, ("passed", ())
     )

@@ -180,7 +180,7 @@ def test_one_exercise_cannot_spoil_another(course: Course, worker: Worker) -> No
     grader = Grader(1)
     spoils, right = (course.find("relu_grad"), SPOILS.encode(), {}), (course.find(NAME), solution(course, NAME), {})
     sharing = grader.together([spoils, right], worker)
-    together = sharing.settled(sharing.run())
+    together = sharing.results_of(sharing.run())
     assert NAME not in together
     assert grader.grade(*right[:2], worker).status == "passed"
 
@@ -191,6 +191,6 @@ def test_what_is_all_right_takes_one_child(course: Course, worker: Worker, monke
     monkeypatch.setattr(type(worker), "run", lambda self, *job: jobs.append(job) or run(self, *job))
     submission = [(course.find(name), solution(course, name), {}) for name in names]
     sharing = Grader(1).together(submission, worker)
-    passed = sharing.settled(sharing.run())
+    passed = sharing.results_of(sharing.run())
     assert [passed[name].status for name in names] == ["passed"] * 3
     assert len(jobs) == 1

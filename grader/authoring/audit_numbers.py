@@ -42,14 +42,15 @@ def check_numbers(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
     if unknown:
         return
     with one_thread():  # threads for a few numbers cost more than they bring
-        yield from _of_trials(exercise, grader)
+        yield from _trial_problems(exercise, grader)
 
 
-def _of_trials(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
+def _trial_problems(exercise: CourseExercise, grader: Grader) -> Iterator[str]:
+    """Yield what is wrong with an exercise's trials: references, wrong answers that pass, and misconceptions."""
     trials = grader.trials(exercise).judged
     rng = np.random.default_rng(grader.seed)
     confirm(exercise.function, trials[0], rng)
-    yield from _references(exercise, trials, rng)
+    yield from _reference_problems(exercise, trials, rng)
     yield from _without_exact_entries(exercise.function, trials[0])
     others = Grader(grader.seed + 1).trials(exercise).judged
     for answer in exercise.function.answers:
@@ -96,8 +97,8 @@ def _named(misconception: Misconception) -> str:
     return f"the misconception {misconception.code} about {misconception.answer}"
 
 
-def _references(exercise: CourseExercise, trials: Sequence[Trial], rng: np.random.Generator) -> Iterator[str]:
-    """Autograd, finite differences and gradcheck agree; a routine accepts its own reference."""
+def _reference_problems(exercise: CourseExercise, trials: Sequence[Trial], rng: np.random.Generator) -> Iterator[str]:
+    """Yield where autograd, finite differences and gradcheck disagree, or a routine rejects its own reference."""
     declaration = exercise.function
     if isinstance(declaration, Routine):
         for trial, answer in itertools.product(trials, declaration.answers):

@@ -19,7 +19,7 @@ from grader.source.text import Source, UnreadableSource, decode
 from .exercise_names import ExerciseNames
 from .file_tree import UnreadableArchiveError
 from .notebook_code import LARGEST as LARGEST_NOTEBOOK
-from .notebook_code import UnreadableNotebook, code_cells, defined
+from .notebook_code import UnreadableNotebook, code_cells, exercises_defined
 from .walk import Found, naming
 
 SIZE_LIMIT = 1 << 20
@@ -190,7 +190,7 @@ def _from_exported_notebooks(names: ExerciseNames, others: Sequence[Found]) -> I
                 text = decode(content)
             except UnreadableSource:
                 continue
-            for name in defined(names.course, [text]) if EXPORTED.search(text) else ():
+            for name in exercises_defined(names.course, [text]) if EXPORTED.search(text) else ():
                 exercise = names.course.find(name)
                 yield Candidate(found, exercise, found.folders, 4, 0, False, content, is_by_content=True)
 
@@ -206,7 +206,7 @@ def _from_notebook(names: ExerciseNames, found: Found, above: tuple[str, ...], n
     except UnreadableNotebook as error:
         notes.append(f"{found.path} was ignored: {error}")
         return
-    ids = defined(names.course, cells)
+    ids = exercises_defined(names.course, cells)
     for name in ids:
         yield Candidate(found, names.course.find(name), above, 3, content=cells)
     if not ids:

@@ -278,7 +278,7 @@ def _grade_pending(
             stack.callback(cluster.close)
             cluster.prepare(names.wanted)
             made_in = replace(grading, seed=cluster.seed)
-            graded: Iterable[Graded | None] = cluster.grade_read(reading.read(zip(pending, pending, strict=True)))
+            graded: Iterable[Graded | None] = cluster.grade_readings(reading.read(zip(pending, pending, strict=True)))
         else:
             processes = min(grading.workers, len(pending))
             pool = GradingPool(names.course, grading.isolation, processes, grading.seed, _reader(results))

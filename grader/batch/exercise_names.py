@@ -37,7 +37,7 @@ class Named:
 
 @dataclass(frozen=True)
 class ExerciseNames:
-    """The names of a course's files and folders.
+    """Find the exercise or unit that a file's or folder's name means.
 
     Args:
         wanted: the exercises that are graded.
@@ -48,11 +48,12 @@ class ExerciseNames:
 
     @cached_property
     def wanted_ids(self) -> frozenset[str]:
+        """Return the ids of the exercises that are graded."""
         return frozenset(exercise.id for exercise in self.wanted)
 
     @cached_property
     def points(self) -> dict[str, float]:
-        """The points of what is graded, by unit."""
+        """Return the points of the exercises that are graded, by unit."""
         units = dict.fromkeys(exercise.unit for exercise in self.wanted)
         return {unit: total(each.points for each in self.wanted if each.unit == unit) for unit in units}
 

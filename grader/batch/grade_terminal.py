@@ -41,13 +41,18 @@ ASKS = "Enter 0 points for them? Otherwise they have none, and the table is blan
 def grade_with_progress(
     course: Course, found: HandIns, out: Path, grading: Grading, *, yes: bool, as_json: bool
 ) -> int:
-    """Grade a class, show how it goes, and ask before anybody gets 0 points for what could not be graded.
+    """Grade a class, show the progress, and ask before giving 0 points to students who handed in nothing gradable.
 
     Args:
-        yes: do not ask, and enter them.
+        yes: give them without asking.
+        as_json: print the summary as JSON.
 
     Returns:
-        The exit code: 3 if grading failed somewhere, 1 if somebody has no points for want of anything to grade, else 0.
+        The exit code: 3 if something could not be graded, 1 if a student has no points for want of anything to grade,
+        else 0.
+
+    Raises:
+        KeyboardInterrupt: the run was stopped; all finished results are written.
     """
     asked: list[Nothing] = []
 
@@ -56,7 +61,7 @@ def grade_with_progress(
         return yes or _confirmed(nothing, found, as_json)
 
     try:
-        with _ended_by_signals(), showing_progress(sys.stderr.isatty()) as report:
+        with _signals_as_interrupt(), showing_progress(sys.stderr.isatty()) as report:
             summary = grade_class(course, found, out, grading, report, ask)
     except KeyboardInterrupt:
         print("handgrad: stopped. What was finished is kept; the same command goes on.", file=sys.stderr)
@@ -71,12 +76,12 @@ def grade_with_progress(
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM, and a terminal that is closed, end a class as Ctrl-C does: what was finished is in the table."""
+def _signals_as_interrupt() -> Iterator[None]:
+    """Raise `KeyboardInterrupt` at SIGTERM and SIGHUP inside the block, so that results are written as after Ctrl-C."""
     before = {}
     if threading.current_thread() is threading.main_thread():  # nobody else may set handlers
         numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-        before = {each: signal.getsignal(each) for each in numbers if signal.getsignal(each) == signal.SIG_DFL}
+        before = {number: signal.getsignal(number) for number in numbers if signal.getsignal(number) == signal.SIG_DFL}
     for number in before:
         signal.signal(number, signal.default_int_handler)
     try:
@@ -158,6 +163,7 @@ def _nothing_lines(nothing: Sequence[Nothing], total: int) -> list[str]:
 
 
 def _print(course: Course, summary: Summary, out: Path) -> None:
+    """Print the counts of a class."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     reused = f", {summary.reused} unchanged and kept" if summary.reused else ""
     kind = f" Taken for {summary.kind}." if summary.kind != PLAIN_KIND else ""
@@ -174,7 +180,7 @@ def _print(course: Course, summary: Summary, out: Path) -> None:
 
 
 def _failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
-    """A line for each student and reason, however many exercises have it."""
+    """Yield one line for each student and reason, with the exercises that could not be graded for it."""
     exercises = dict[tuple[str, str], list[str]]()
     for failure in failures:
         exercises.setdefault((failure.student, failure.message), []).append(failure.exercise)

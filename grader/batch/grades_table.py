@@ -30,7 +30,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Failure:
-    """An exercise that could not be graded, through no fault of the student; all of them, where none is named."""
+    """Describe why an exercise could not be graded, through no fault of the student; all exercises if none is named."""
 
     student: str
     exercise: str
@@ -107,14 +107,14 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class GradesTable:
-    """A class as far as it is counted.
+    """Collect the rows of `grades.csv` and the counts of a class while it is graded.
 
     Args:
-        names: the course, and what of it is graded.
-        rows: by what tells the student apart.
-        mistakes: how many students met a code in an exercise.
+        names: the course, and which of its exercises are graded.
+        rows: the rows by the student's key.
+        mistakes: how many students made each mistake, by exercise and code.
         earned: the points of each unit, one for each student who handed in something of it.
-        noted: notes on the first hand-ins that have some.
+        noted: the notes on the first hand-ins that have some, by student.
         counts: how many hand-ins have notes.
     """
 
@@ -127,7 +127,7 @@ class GradesTable:
     counts: Counter[str] = field(default_factory=Counter)
 
     def count(self, name: str, record: Mapping[str, Any]) -> None:
-        """Keep what the CSV and the summary need, from the record alone: a stored one and a new one give the same."""
+        """Add the row of a student and count the mistakes, from the record alone, whether it is new or stored."""
         mistakes, failures, units = _mistakes(record), failures_in(record), _units(record)
         notes = tuple(map(str, record["notes"]))
         row = _Row(float(record["score"]), _line(self._cells(record, mistakes, units)))
@@ -165,11 +165,17 @@ class GradesTable:
         return "".join([head, *lines, *(self._blank(name, "nothing was handed in") for name in absent)])
 
     def leave_blank(self, name: str, student: str, note: str) -> None:
-        """Somebody who has no points, not even 0."""
+        """Add a row without points, not even 0, for a student."""
         self.rows[name] = _Row(None, self._blank(student, note))
 
-    def fail(self, name: str, student: str, why: str) -> None:
-        """Somebody who has no record, through no fault of theirs."""
+    def add_failure(self, name: str, student: str, why: str) -> None:
+        """Add a row without points for a student without a record, through no fault of the student.
+
+        Args:
+            name: the student's key.
+            student: the student's name in the table.
+            why: the reason, a sentence.
+        """
         self.leave_blank(name, student, f"not graded: {why}")
         self.failures.append(Failure(student, "", why))
 
@@ -218,7 +224,7 @@ class GradesTable:
 
     @cached_property
     def max_score(self) -> float:
-        """The points of what is graded."""
+        """Return the points of all exercises that are graded."""
         return total(exercise.points for exercise in self.names.wanted)
 
     def _most_frequent(self, exercise: str) -> tuple[Mistake, ...]:
@@ -227,7 +233,7 @@ class GradesTable:
 
 
 def _units(record: Mapping[str, Any]) -> dict[str, float]:
-    """The points of each unit that something was handed in of."""
+    """Return the points that a record has in each unit of which something was handed in."""
     units: dict[str, list[float]] = {}
     for exercise in record["exercises"]:
         units.setdefault(exercise["unit"], []).append(exercise["score"])

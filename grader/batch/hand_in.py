@@ -104,6 +104,7 @@ def _as_folder(entry: Entry) -> Folder:
 
 
 def folder_of(name: str, files: Sequence[File]) -> Folder:
+    """Return a folder with these files, which is not on disk."""
     return Folder(name, None, partial(tuple, files))
 
 

@@ -24,10 +24,10 @@ SHOWN, LONGEST_WORD, NEW_LINE = 20, 6, "\n"  # the longest is a character as JSO
 
 
 class UnreadableNotebook(ValueError):
-    """A file that is no notebook, or one that cannot be read.
+    """Report a file that is not a notebook, or that cannot be read.
 
     Args:
-        what: what it is.
+        what: what it is instead, or what is wrong with it.
         next_step: what to do.
     """
 
@@ -37,39 +37,39 @@ class UnreadableNotebook(ValueError):
 
 
 def code_cells(data: bytes) -> tuple[str, ...]:
-    """The texts of its code cells, of a notebook of any version.
+    """Return the texts of a notebook's code cells; the notebook may be of any version.
 
     Raises:
-        UnreadableNotebook: it is no notebook.
+        UnreadableNotebook: the file is not a notebook.
     """
     listed = lists_of_cells(read_notebook(data))
     if not listed:
         raise UnreadableNotebook("it has no list of cells", DOWNLOAD)
-    cells = [cell for each in listed for cell in each if _get(cell, "cell_type") == "code"]
+    cells = [cell for cells_of_sheet in listed for cell in cells_of_sheet if _get(cell, "cell_type") == "code"]
     return tuple(text_of(_get(cell, "source") or _get(cell, "input")) for cell in cells[:MOST_CELLS])
 
 
 def read_notebook(data: bytes) -> Any:
-    """Return the JSON document that a notebook file is, whatever it holds.
+    """Return the JSON document of a notebook file; its structure is not checked.
 
     Raises:
-        UnreadableNotebook: it is none, or has more parts than any notebook.
+        UnreadableNotebook: it is not JSON, or has more lists and maps than any notebook.
     """
     if data.count(b"[") + data.count(b"{") > MOST_PARTS:
         raise UnreadableNotebook("it has too many parts")
-    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    text = data.decode("utf-16" if wide else "utf-8-sig", "replace")
+    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = data.decode("utf-16" if is_utf16 else "utf-8-sig", "replace")
     if not text.strip(" \t\r\n\0"):
         raise UnreadableNotebook("it is empty")
     start = data.lstrip(codecs.BOM_UTF8 + b" \t\r\n")
-    if other := next((name for begins, name in OTHERS.items() if start.startswith(begins)), ""):
-        raise UnreadableNotebook(f"it is {other}", DOWNLOAD)
+    if other_format := next((name for begins, name in OTHERS.items() if start.startswith(begins)), ""):
+        raise UnreadableNotebook(f"it is {other_format}", DOWNLOAD)
     try:
         return json.loads(text)
     except RecursionError as error:
         raise UnreadableNotebook("it is nested too deeply") from error
     except json.JSONDecodeError as error:
-        if not start.startswith((b"{", b"[")) and not wide:
+        if not start.startswith((b"{", b"[")) and not is_utf16:
             begins = " ".join(text.split())[:SHOWN]
             raise UnreadableNotebook(f"it begins with {begins!r}", DOWNLOAD) from error
         end = text.rstrip()
@@ -93,18 +93,18 @@ def text_of(source: object) -> str:
     return "".join(part for part in parts if isinstance(part, str)).encode("utf-8", "replace").decode()
 
 
-def defined(course: Course, texts: Sequence[str]) -> list[str]:
-    """The exercises that a file or cells define, by id.
+def exercises_defined(course: Course, texts: Sequence[str]) -> list[str]:
+    """Return the ids of the exercises that a file or cells define, in the course's order.
 
-    What is imported from a file that is named after an exercise is that file's.
+    A function that is imported from the file named after its exercise does not count: that file defines it.
     """
     known = {exercise.id for exercise in course.exercises}
-    named = {each.name for each in definitions(texts, known) if not _is_from_its_file(each)}
-    return [exercise.id for exercise in course.exercises if exercise.id in named]
+    names = {definition.name for definition in definitions(texts, known) if not _is_from_its_file(definition)}
+    return [exercise.id for exercise in course.exercises if exercise.id in names]
 
 
 def _is_from_its_file(definition: Definition) -> bool:
-    """`from lin_grad import lin_grad`, or `import lin_grad`."""
+    """Return whether a definition is `from lin_grad import lin_grad`, or `import lin_grad`."""
     return definition.is_import and definition.name == (definition.module or definition.name).rpartition(".")[2]
 
 

@@ -22,7 +22,7 @@ from .submissions import SubmissionFacts, SubmissionReader
 
 
 def grade_one(course: Course, path: Path, out: Path, grading: Grading, *, yes: bool) -> int:
-    """Grade what one student handed in, a folder, an archive or a file, into the record `out`.
+    """Grade what one student handed in, a folder, an archive or a file, and write the record to `out`.
 
     Args:
         yes: where there is nothing to grade, write a record with 0 points that says why.
@@ -48,7 +48,7 @@ def grade_one(course: Course, path: Path, out: Path, grading: Grading, *, yes: b
             return 1
         if facts is not None:
             pool.prepare(course.find(name) for name in facts.exercises)
-            graded = next(found for found in pool.grade([(hand_in, hand_in)]) if found is not None)
+            graded = next(outcome for outcome in pool.grade([(hand_in, hand_in)]) if outcome is not None)
             grading = replace(grading, seed=pool.seed)
     result = course_result(names, hand_in, graded, facts, grading)
     _write(out, result)
@@ -56,13 +56,18 @@ def grade_one(course: Course, path: Path, out: Path, grading: Grading, *, yes: b
 
 
 def _read(course: Course, hand_in: HandIn, reader: Read) -> tuple[Graded, SubmissionFacts | None]:
-    """What was read of a submission, in a process that can be lost; no facts where it cannot be read."""
+    """Read a submission in a process of its own; return the outcome, and its facts, `None` if it cannot be read."""
     with ReadingPool(course, 1, reader) as pool:
-        read = next(found for found in pool.read([(hand_in, hand_in)]) if found is not None)
+        read = next(outcome for outcome in pool.read([(hand_in, hand_in)]) if outcome is not None)
     return read, None if read.facts is None else SubmissionFacts.from_json(read.facts)
 
 
 def _write(out: Path, result: CourseResult) -> None:
+    """Write a record.
+
+    Raises:
+        InfrastructureError: it cannot be written.
+    """
     try:
         write_atomically(out, dumps(result).encode())
     except OSError as error:

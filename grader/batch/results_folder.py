@@ -113,7 +113,7 @@ class ResultsFolder:
         Args:
             why: the reason, a sentence.
         """
-        self.table.fail(hand_in.key, hand_in.student, why)
+        self.table.add_failure(hand_in.key, hand_in.student, why)
 
     def record_empty(self, hand_in: HandIn, facts: SubmissionFacts) -> None:
         """Record that a hand-in contains nothing to grade, as a blank line; move an earlier result to `removed/`."""

@@ -79,31 +79,33 @@ def read_roster(path: Path) -> Roster:
     return Roster(students, _numbers((_folded(name), number) for name, number in named), _numbers(named))
 
 
-def by_roster(found: HandIns, roster: Roster) -> HandIns:
-    """The same hand-ins, each under the name that the roster has for its student."""
+def by_roster(hand_ins: HandIns, roster: Roster) -> HandIns:
+    """Return the same hand-ins, each under its student's name on the roster; those of one student are joined."""
     of: dict[int, HandIn] = {}
     unlisted, spelled = [], set[int]()
-    for one in sorted(found.each, key=lambda one: one.key not in roster.spelled):
-        number, is_spelled = roster.find(one), one.key in roster.spelled
+    for hand_in in sorted(hand_ins.each, key=lambda hand_in: hand_in.key not in roster.spelled):
+        number, is_spelled = roster.find(hand_in), hand_in.key in roster.spelled
         if number is not None and is_spelled:
             spelled.add(number)
         if number is None or (number in spelled and not is_spelled):  # who has that very name keeps it
-            unlisted.append(one)
+            unlisted.append(hand_in)
         elif number in of:
-            both = of[number].together(one)
-            of[number] = replace(both, notes=(*both.notes, f"{displayable(one.key)} was taken for the same student"))
+            both = of[number].together(hand_in)
+            of[number] = replace(
+                both, notes=(*both.notes, f"{displayable(hand_in.key)} was taken for the same student")
+            )
         else:
-            of[number] = replace(one, key=roster.students[number])
-    taken, others = {one.key for one in of.values()}, list[HandIn]()
-    for one in unlisted:
-        key = one.key
+            of[number] = replace(hand_in, key=roster.students[number])
+    taken, others = {hand_in.key for hand_in in of.values()}, list[HandIn]()
+    for hand_in in unlisted:
+        key = hand_in.key
         while key in taken:
             key = f"{key} (not on the roster)"
         taken.add(key)
-        others.append(replace(one, key=key))
-    each = sorted([*of.values(), *others], key=lambda one: one.key)
+        others.append(replace(hand_in, key=key))
+    each = sorted([*of.values(), *others], key=lambda hand_in: hand_in.key)
     absent = tuple(displayable(name) for number, name in enumerate(roster.students) if number not in of)
-    return replace(found, each=tuple(each), absent=absent, unlisted=tuple(one.student for one in others))
+    return replace(hand_ins, each=tuple(each), absent=absent, unlisted=tuple(hand_in.student for hand_in in others))
 
 
 def _numbers(named: Iterable[tuple[str, int]]) -> dict[str, frozenset[int]]:

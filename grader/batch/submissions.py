@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.cluster.wire import packed_submission, unpacked_submission
+from grader.cluster.wire import pack_submission, unpack_submission
 from grader.course import Course, CourseExercise
 from grader.judging.grading_pool import Part, Reading
 
@@ -77,7 +77,7 @@ class SubmissionFacts:
         made_from: a hash of everything that a result depends on, except the seed.
         notes: see `Submission`.
         nothing: see `Submission`.
-        parts: the answers to judge, if the reader keeps them; see `wire.packed_submission`.
+        parts: the answers to judge, if the reader keeps them; see `wire.pack_submission`.
     """
 
     exercises: tuple[str, ...]
@@ -124,7 +124,7 @@ class SubmissionReader:
             "made_from": made_from(self.digest, submission),
             "notes": submission.notes,
             "nothing": submission.nothing,
-            "parts": packed_submission(parts) if self.keeps_parts else None,
+            "parts": pack_submission(parts) if self.keeps_parts else None,
         }
         return Reading(parts, facts)
 
@@ -132,7 +132,7 @@ class SubmissionReader:
 def submission_from_facts(hand_in: HandIn, facts: SubmissionFacts) -> Submission:
     """Return the submission that another process has read, from its facts; files to import are left in its parts."""
     files: dict[str, Content] = dict(facts.unread)
-    files |= {part.exercise: part.content for part in unpacked_submission(facts.parts or {"parts": [], "contents": []})}
+    files |= {part.exercise: part.content for part in unpack_submission(facts.parts or {"parts": [], "contents": []})}
     return Submission(hand_in.key, {name: files[name] for name in facts.exercises}, facts.notes, nothing=facts.nothing)
 
 

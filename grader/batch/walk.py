@@ -15,10 +15,10 @@ CLONE = ".git"
 
 @dataclass(frozen=True)
 class Found:
-    """A file of a hand-in.
+    """Hold a file of a hand-in and where it lies.
 
     Args:
-        folders: where it lies, from the hand-in down; an archive is a folder.
+        folders: the folders from the hand-in down to the file; an archive counts as a folder.
     """
 
     folders: tuple[str, ...]
@@ -26,16 +26,16 @@ class Found:
 
     @property
     def path(self) -> str:
-        """How it is called in a message."""
+        """Return the path of the file in a form that is safe to show."""
         return displayable("/".join((*self.folders, self.file.name)))
 
 
 @dataclass
 class Walk:
-    """Goes through a hand-in, within limits.
+    """Walk through the files of a hand-in, within limits.
 
     Args:
-        notes: what was not looked into, and why; there after the walk.
+        notes: what was not looked into, and why; complete after the walk.
     """
 
     notes: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Walk:
     _is_full: bool = False
 
     def files(self, folders: tuple[Folder, ...]) -> Iterator[Found]:
-        """Its files, by name.
+        """Yield the files of the folders, and of the archives in them, sorted by name.
 
         Raises:
             OSError: a folder or a file on disk cannot be read.
@@ -54,6 +54,13 @@ class Walk:
             yield from self._below(folder, (), 0, is_clone=False)
 
     def _below(self, folder: Folder, at: tuple[str, ...], archives: int, *, is_clone: bool) -> Iterator[Found]:
+        """Yield the files below a folder.
+
+        Args:
+            at: the folders from the hand-in down to this one.
+            archives: how many archives this folder is nested in.
+            is_clone: whether it lies in a clone of a git repository, where the times of files mean nothing.
+        """
         listed = list(folder.listed())
         is_clone = is_clone or any(entry.name == CLONE for entry in listed)
         for entry in replace(folder, listed=lambda: listed).entries():
@@ -76,6 +83,7 @@ class Walk:
                 yield found
 
     def _inside(self, found: Found, archives: int) -> Iterator[Found]:
+        """Yield the files in an archive, or note why it was ignored."""
         self._archives += 1
         if archives >= MOST_NESTED or self._archives > MOST_ARCHIVES:
             self._ignore(found, f"there are more than {MOST_ARCHIVES} archives, or one in another in another")
@@ -89,12 +97,13 @@ class Walk:
         yield from self._below(folder, (*found.folders, found.file.name), archives + 1, is_clone=False)
 
     def _ignore(self, found: Found, why: str) -> None:
+        """Note that a file was ignored."""
         self.notes.append(f"{found.path} was ignored: {why}")
 
 
 @contextmanager
 def naming(found: Found) -> Iterator[None]:
-    """Note on whatever is raised that it was at this file."""
+    """Add the file's path, as a note, to an exception that is raised in the block."""
     try:
         yield
     except Exception as error:
@@ -104,5 +113,5 @@ def naming(found: Found) -> Iterator[None]:
 
 
 def is_unread_archive(name: str) -> bool:
-    """It is an archive of a kind that is not read."""
+    """Return whether a file is, by its name, an archive of a kind that is not read."""
     return name.lower().endswith(UNREAD_ARCHIVES)

@@ -29,7 +29,7 @@ from grader.results import LARGEST_SEED, ExerciseResult
 from grader.sandbox.isolation import Isolation, Machine, choose
 from grader.sandbox.warm_process import Closing
 
-from .wire import Setting, packed_batch, packed_setting, setting_name, unpack_results, unpacked_submission
+from .wire import Setting, pack_batch, pack_setting, setting_name, unpack_results, unpack_submission
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -178,10 +178,10 @@ class _Batch:
 
 
 class ClusterPool(Closing):
-    """The workers of a cluster, used as a `GradingPool` is.
+    """Grade submissions with the workers of a cluster, in the way of a `GradingPool`.
 
     Args:
-        seed: where every trial comes from.
+        seed: the seed of every trial.
     """
 
     def __init__(self, client: Client, course: Course, isolation: Isolation, seed: int) -> None:
@@ -195,33 +195,33 @@ class ClusterPool(Closing):
         self.names = (f"handgrad-{uuid.uuid4().hex}-{count}" for count in itertools.count())
 
     def close(self) -> None:
-        """Ask for nothing more."""
+        """Cancel the batches that are being graded, and submit no more."""
         if self.running:
             self.client.cancel(list(self.running), force=True)
         self.running = {}
         self.setting = None
 
     def prepare(self, exercises: Iterable[CourseExercise]) -> None:
-        """Have each worker make the references of these exercises, once, before its first batch."""
+        """Have each worker compute the references of these exercises once, before its first batch."""
         from . import dask_worker
 
         wanted = tuple(exercise.id for exercise in exercises)
-        data = packed_setting(Setting(self.course, self.seed, self.isolation, wanted))
+        data = pack_setting(Setting(self.course, self.seed, self.isolation, wanted))
         self.setting = self.client.submit(dask_worker.same, data, key=f"handgrad-setting-{setting_name(data)}")
 
     def grade(self, submissions: Iterable[Submitted]) -> Iterator[tuple[Any, list[ExerciseResult]] | None]:
-        """Each submission's results when they are there; `None` where a second brought none. As `GradingPool.grade`.
+        """Yield each submission's key and results as soon as it is graded; `None` whenever a second passes without one.
 
         Raises:
-            InfrastructureError: every worker there is fails again and again.
+            InfrastructureError: every worker that is there has failed too often.
         """
-        waiting, told = iter(submissions), False
+        waiting, was_told = iter(submissions), False
         while True:
             with scheduler_at_hand():
                 workers = self.client.nthreads()
-            if not workers and not told:
+            if not workers and not was_told:
                 print("handgrad: the cluster has no workers now; waiting for one.", file=sys.stderr, flush=True)
-            told = not workers
+            was_told = not workers
             able = {address: threads for address, threads in workers.items() if self.failures[address] < ATTEMPTS}
             if workers and not able:
                 raise InfrastructureError(f"No worker of the cluster can grade: {self.why}. {KEPT}")
@@ -237,10 +237,14 @@ class ClusterPool(Closing):
             if not done:
                 yield None
 
-    def grade_read(self, submissions: Iterable[Graded | None]) -> Iterator[Graded | None]:
-        """What submissions come to that were read here, and have their parts among their facts; see `grade`."""
-        for found in self.grade(_with_parts(read) for read in submissions if read is not None):
-            yield None if found is None else found[0]._replace(results=found[1])
+    def grade_readings(self, submissions: Iterable[Graded | None]) -> Iterator[Graded | None]:
+        """Yield the outcome of each submission that was read on this machine; see `grade`.
+
+        Args:
+            submissions: the outcomes of reading, whose facts include the parts to judge; `None` is skipped.
+        """
+        for outcome in self.grade(_with_parts(read) for read in submissions if read is not None):
+            yield None if outcome is None else outcome[0]._replace(results=outcome[1])
 
     def _done(self) -> Iterable[Future]:
         """What has ended within a second; it takes no longer than it must."""
@@ -265,20 +269,22 @@ class ClusterPool(Closing):
                 self.again.remove(batch)
                 return batch
         pace = self.pace.get(address)
-        most = FIRST_BATCH * able[address] if pace is None else min(int(BATCH_SECONDS / pace) + 1, MOST_SUBMISSIONS)
-        found, size = list[Submitted](), 0
+        max_submissions = (
+            FIRST_BATCH * able[address] if pace is None else min(int(BATCH_SECONDS / pace) + 1, MOST_SUBMISSIONS)
+        )
+        submissions, size = list[Submitted](), 0
         for key, parts in waiting:
-            found.append((key, parts))
+            submissions.append((key, parts))
             size += sum(len(piece) for part in parts for piece in (*_pieces(part.content), *part.beside.values()))
-            if len(found) >= most or size >= MOST_BYTES:
+            if len(submissions) >= max_submissions or size >= MOST_BYTES:
                 break
-        return _Batch(found) if found else None
+        return _Batch(submissions) if submissions else None
 
     def _submit(self, batch: _Batch, address: str) -> None:
         from . import dask_worker
 
         batch.address = address
-        data = packed_batch([parts for _, parts in batch.submitted])
+        data = pack_batch([parts for _, parts in batch.submitted])
         here = {"key": next(self.names), "workers": [address], "allow_other_workers": True}
         self.running[self.client.submit(dask_worker.grade_batch, self.setting, data, **here)] = batch
 
@@ -306,16 +312,16 @@ class ClusterPool(Closing):
             self.again.extend(batch.halves())
             return
         [(key, parts)] = batch.submitted
-        says = f"no worker could grade it ({self.why}): run the same command again"
-        yield key, [self.course.find(part.exercise).unread_result(says) for part in parts]
+        reason = f"no worker could grade it ({self.why}): run the same command again"
+        yield key, [self.course.find(part.exercise).unread_result(reason) for part in parts]
 
 
 def _with_parts(read: Graded) -> tuple[Graded, Sequence[Part]]:
-    """What was read of a submission, and what there is to judge of it: nothing, where it could not be read."""
+    """Return a reading, and its parts to judge taken out of its facts; no parts if it could not be read."""
     if read.facts is None:
         return read, ()
     try:
-        return read._replace(facts={**read.facts, "parts": None}), unpacked_submission(read.facts["parts"])
+        return read._replace(facts={**read.facts, "parts": None}), unpack_submission(read.facts["parts"])
     except Exception as error:
         return read._replace(facts=None, failure=f"what was read of it is lost ({describe_error(error)[:200]})"), ()
 

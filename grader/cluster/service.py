@@ -23,7 +23,7 @@ from grader.judging.grading_pool import TICK, GradingPool
 from grader.results import ExerciseResult
 from grader.sandbox.warm_process import readable
 
-from .wire import packed_results, unpack_batch, unpack_setting
+from .wire import pack_results, unpack_batch, unpack_setting
 
 HEAD = struct.Struct("<cQ")
 BEAT, ANSWER, REFUSAL = b"b", b"a", b"r"
@@ -35,7 +35,7 @@ class Service:
     """A grading service, as a thread of the process that started it sees it; batches have their turns.
 
     Args:
-        setting: what is graded by; see `wire.packed_setting`.
+        setting: what is graded by; see `wire.pack_setting`.
         processes: how many grading processes it has.
     """
 
@@ -49,7 +49,7 @@ class Service:
         self.setting, self.is_set = setting, False
 
     def grade(self, batch: bytes) -> bytes:
-        """The verdicts on a batch; see `wire.packed_batch` and `wire.packed_results`.
+        """The verdicts on a batch; see `wire.pack_batch` and `wire.pack_results`.
 
         Raises:
             InfrastructureError: the service is lost, or cannot grade with this setting; says why.
@@ -92,7 +92,7 @@ class Service:
 
 
 def main() -> None:
-    """Serve what comes over stdin, in an empty folder, with so many processes, until whoever asks is gone."""
+    """Serve the grading requests on stdin in an empty folder, with so many processes, until the requester ends."""
     folder, processes = Path(sys.argv[1]), int(sys.argv[2])
     channel = _Channel(os.dup(0), os.dup(1), os.getppid())
     os.dup2(2, 1)  # what is printed here is no answer
@@ -150,19 +150,19 @@ class _Channel:
 
 
 def _grade(pool: GradingPool, channel: _Channel) -> bytes:
-    """The verdicts on the next batch, with a sign of life every second."""
+    """Grade the next batch, with a sign of life every second, and return its results as bytes."""
     batch, started = unpack_batch(channel.receive()), time.monotonic()
     results: list[list[ExerciseResult]] = [[] for _ in batch]
     beat = started
-    for found in pool.grade(enumerate(batch)):
-        if found is not None:
-            if found.failure:
-                raise InfrastructureError(found.failure)
-            results[found.key] = found.results
+    for outcome in pool.grade(enumerate(batch)):
+        if outcome is not None:
+            if outcome.failure:
+                raise InfrastructureError(outcome.failure)
+            results[outcome.key] = outcome.results
         if time.monotonic() > beat + TICK:
             beat = time.monotonic()
             channel.beat()
-    return packed_results(results, time.monotonic() - started)
+    return pack_results(results, time.monotonic() - started)
 
 
 def _send(to: int, kind: bytes, message: bytes) -> None:

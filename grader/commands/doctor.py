@@ -21,13 +21,13 @@ def doctor() -> None:
     from grader.sandbox.isolation import machine
 
     found = machine()
-    outcome, works = _graded_runs(found)
-    print("\n".join(f"{name:<12}{says}" for name, says in (*_layers(found), *outcome)))
+    outcome, works = _graded_run_lines(found)
+    print("\n".join(f"{name:<12}{says}" for name, says in (*_isolation_lines(found), *outcome)))
     raise typer.Exit(0 if works else 3)
 
 
-def _layers(found: Machine) -> Lines:
-    """What the machine offers to keep learner code in."""
+def _isolation_lines(found: Machine) -> Lines:
+    """Return a line for each means of isolation, and whether this machine offers it."""
     return [
         ("bubblewrap", found.no_box or "usable: no network, no files, no other processes"),
         ("landlock", f"version {found.landlock}" if found.landlock else "not offered by this kernel"),
@@ -36,22 +36,27 @@ def _layers(found: Machine) -> Lines:
     ]
 
 
-def _graded_runs(found: Machine) -> tuple[Lines, bool]:
-    """What graded runs use, and whether the one that `grade` chooses was tried and works."""
+def _graded_run_lines(found: Machine) -> tuple[Lines, bool]:
+    """Return lines on what graded runs use, and whether a trial run in the isolation that `grade` chooses works."""
     from grader.sandbox.isolation import weakness
 
     chosen = found.strongest
     if chosen == "none":
         lines = [("graded runs", "refused without --isolation none"), ("missing", found.missing)]
-        return [*_installed(), *lines], False
-    tried = _tried(chosen)
-    if isinstance(tried, str):
-        weaker = next((name for name in found.weaker(chosen) if not isinstance(_tried(name), str)), None)
+        return [*_installed_lines(), *lines], False
+    outcome = _try_graded_run(chosen)
+    if isinstance(outcome, str):
+        weaker = next((name for name in found.weaker(chosen) if not isinstance(_try_graded_run(name), str)), None)
         works = [("", f"a trial run works with: --isolation {weaker}")] if weaker else []
-        return [*_installed(), ("graded runs", f"do not work in isolation {chosen}"), ("why", tried), *works], False
+        return [
+            *_installed_lines(),
+            ("graded runs", f"do not work in isolation {chosen}"),
+            ("why", outcome),
+            *works,
+        ], False
     lines = [
-        ("python", f"{tried.python} ({sys.executable})"),
-        *((name, getattr(tried, name)) for name in LIBRARIES),
+        ("python", f"{outcome.python} ({sys.executable})"),
+        *((name, getattr(outcome, name)) for name in LIBRARIES),
         ("graded runs", f"isolated: {chosen}"),
         *([("", says)] if (says := weakness(chosen, found)) else []),
         ("tried", "a graded run gave the right answer"),
@@ -59,8 +64,8 @@ def _graded_runs(found: Machine) -> tuple[Lines, bool]:
     return lines, True
 
 
-def _tried(isolation: Isolation) -> Versions | str:
-    """What a graded run was answered with in this isolation, or why it was not."""
+def _try_graded_run(isolation: Isolation) -> Versions | str:
+    """Run a trial job in this isolation; return the versions that it reports, or why it failed."""
     from grader.errors import InfrastructureError
     from grader.sandbox.worker import start_worker
     from grader.sandbox.worker_probe import answer
@@ -72,8 +77,8 @@ def _tried(isolation: Isolation) -> Versions | str:
         return str(error)
 
 
-def _installed() -> Lines:
-    """Python and the libraries, as they are installed."""
+def _installed_lines() -> Lines:
+    """Return lines on the installed versions of Python and the libraries."""
     lines = [("python", f"{sys.version.split()[0]} ({sys.executable})")]
     for name in LIBRARIES:
         try:

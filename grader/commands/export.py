@@ -63,7 +63,7 @@ def export(
     course = class_course(Path.cwd())
     with without_garbage_collection():  # nothing is thrown away before the end
         records, unread = _records(results)
-        records = [_of_units(course, record, unit) for record in records] if unit else records
+        records = [_restrict_to_units(course, record, unit) for record in records] if unit else records
         sheet = None if fill is None else _content(fill)
         wanted = Wanted(out_of, sheet, column, *_surroundings(course, to, records))
         if to == "feedback":
@@ -94,8 +94,8 @@ def _records(results: Path) -> tuple[list[StudentResults], list[str]]:
     return records, unread
 
 
-def _of_units(course: Course, record: StudentResults, units: Collection[str]) -> StudentResults:
-    """The record of these units alone, and the points that there are in them.
+def _restrict_to_units(course: Course, record: StudentResults, units: Collection[str]) -> StudentResults:
+    """Return the record with only the exercises of these units, and with the points that are to be had there.
 
     Raises:
         UsageError: the course has no such unit.
@@ -104,8 +104,8 @@ def _of_units(course: Course, record: StudentResults, units: Collection[str]) ->
     if unknown := next((unit for unit in units if unit not in known), None):
         raise UsageError(f"There is no unit {unknown!r}. Units: {', '.join(sorted(known))}.")
     kept = tuple(exercise for exercise in record.exercises if exercise.unit in units)
-    most = total(each.points for each in course.exercises if each.unit in units)
-    return replace(record, exercises=kept, max_score=most)
+    max_score = total(each.points for each in course.exercises if each.unit in units)
+    return replace(record, exercises=kept, max_score=max_score)
 
 
 def _content(path: Path) -> bytes:

@@ -65,7 +65,7 @@ def each(export_one: ForOne) -> Exporter:
         files: dict[str, bytes] = {}
         taken: set[str] = set()
         for record in records:
-            student = _file_name(record.student, taken)
+            student = _unique_file_name(record.student, taken)
             for name, content in export_one(course, record, wanted).items():
                 files[f"{student}.{name}"] = content
         return Exported(files)
@@ -73,8 +73,8 @@ def each(export_one: ForOne) -> Exporter:
     return export
 
 
-def _file_name(student: str, taken: set[str]) -> str:
-    """A name that any file system has, whatever characters the student's has; another one for each student."""
+def _unique_file_name(student: str, taken: set[str]) -> str:
+    """Return a name for a student's file that any file system accepts and nobody else has; it is added to `taken`."""
     safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in student).strip(".")[:LONGEST_STUDENT]
     safe = safe.encode()[:LONGEST_NAME].decode("utf-8", "ignore") or "_"
     name, number = safe, 2

@@ -60,30 +60,32 @@ def feedback(course: Course, record: StudentResults, wanted: Wanted) -> dict[str
 
 
 def summary(course: Course, record: StudentResults) -> list[str]:
-    """The points in all, and by unit where there are several."""
-    got = number(score(record)) if is_graded(record) else None
+    """Return the HTML of the points in all, and by unit if there are several."""
+    points_text = number(score(record)) if is_graded(record) else None
     rows: list[tuple[str, str]] = []
     for unit in course.config.units:
-        inside = [exercise for exercise in record.exercises if exercise.unit == unit.id]
-        if any(result.status != "todo" for result in inside):
-            most = total(exercise.points for exercise in course.exercises if exercise.unit == unit.id)
-            rows.append((escape(unit.title), _points(inside, most)))
-    return summary_html(got, number(max_score(record)), rows if len(rows) > 1 else [])
+        unit_results = [exercise for exercise in record.exercises if exercise.unit == unit.id]
+        if any(result.status != "todo" for result in unit_results):
+            max_points = total(exercise.points for exercise in course.exercises if exercise.unit == unit.id)
+            rows.append((escape(unit.title), _points(unit_results, max_points)))
+    return summary_html(points_text, number(max_score(record)), rows if len(rows) > 1 else [])
 
 
-def summary_html(got: str | None, most: str, rows: Sequence[tuple[str, str]]) -> list[str]:
-    """What a page of feedback begins with.
+def summary_html(points_text: str | None, most: str, rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the HTML that a page of feedback begins with.
 
     Args:
-        got: the points; `None` where they are not known.
-        rows: what they are made of, each with its points; HTML already.
+        points_text: the points; `None` if something was not graded.
+        most: the points that are possible.
+        rows: the parts that the points are made of, as HTML, each with its points.
     """
-    head = f"<b>{got}</b> of {most} points" if got is not None else escape(NOT_GRADED)
-    listed = "".join(f"<tr><th>{name}</th><td>{points}</td></tr>" for name, points in rows)
-    return [f'<p class="all">{head}</p>', *([f"<table>{listed}</table>"] if rows else [])]
+    head = f"<b>{points_text}</b> of {most} points" if points_text is not None else escape(NOT_GRADED)
+    table_rows = "".join(f"<tr><th>{name}</th><td>{points}</td></tr>" for name, points in rows)
+    return [f'<p class="all">{head}</p>', *([f"<table>{table_rows}</table>"] if rows else [])]
 
 
 def _points(results: Iterable[ExerciseResult], most: float) -> str:
+    """Return the points of some results of the most possible ones, as text."""
     listed = list(results)
     if any(result.status == "error" for result in listed):
         return "not graded"

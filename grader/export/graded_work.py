@@ -18,28 +18,29 @@ NOT_GRADED = "This could not be graded, and that is not your doing. No points ar
 
 
 class GradedAnswer(NamedTuple):
-    """One answer with the exercise that it belongs to."""
+    """Hold one answer with the exercise that it belongs to, in the words of an export."""
 
     exercise: ExerciseResult
     answer: AnswerResult
 
     @property
     def name(self) -> str:
-        """`lin_grad w.g`: no other answer of a course has this name."""
+        """Return the exercise and the answer, as in `lin_grad w.g`; no other answer of a course has this name."""
         return text(f"{self.exercise.id} {self.answer.name}")
 
     @property
     def code(self) -> str:
-        """The mistake's public code; empty where there is none."""
+        """Return the mistake's public code; empty if there is none."""
         return "" if self.answer.status == "passed" else text(self.answer.code or "")
 
     @property
     def is_graded(self) -> bool:
+        """Return whether the answer was graded, which it is not after an error of the grader."""
         return self.answer.status != "error"
 
     @property
     def found(self) -> str:
-        """The verdict in a sentence; of what could not be graded, no word that was meant for the instructor."""
+        """Return the verdict in a sentence, without words that are meant for the instructor alone."""
         if not self.is_graded:
             return NOT_GRADED
         if self.answer.status in ("passed", "todo"):
@@ -49,15 +50,15 @@ class GradedAnswer(NamedTuple):
 
     @property
     def helps(self) -> tuple[tuple[str, str], ...]:
-        """What helps with a wrong answer, each with its label: the evidence and one hint."""
+        """Return the help with a wrong answer, each text with its label: the evidence and one hint."""
         if self.answer.status != "failed":
             return ()
-        said = (("measured", self.answer.evidence), ("hint", next(iter(self.answer.hints), "")))
-        return tuple((label, text(words)) for label, words in said if words)
+        labelled = (("measured", self.answer.evidence), ("hint", next(iter(self.answer.hints), "")))
+        return tuple((label, text(words)) for label, words in labelled if words)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The verdict and what helps, a line each."""
+        """Return the verdict and the help with it, a line each."""
         return (self.found, *(f"{label}: {words}" for label, words in self.helps))
 
 
@@ -73,12 +74,12 @@ def is_graded(record: StudentResults) -> bool:
 
 
 def score(record: StudentResults) -> float:
-    """The points, where all of them are known."""
+    """Return the sum of the points of the exercises in a record."""
     return total(exercise.score for exercise in record.exercises)
 
 
 def max_score(record: StudentResults) -> float:
-    """The points that there were to get, for what was not handed in as well."""
+    """Return the points that were possible, for what was not handed in as well."""
     listed = total(exercise.max_score for exercise in record.exercises)
     return listed if record.max_score is None else max(record.max_score, listed)
 

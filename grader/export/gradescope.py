@@ -14,15 +14,17 @@ from .graded_work import NOT_GRADED, GradedAnswer, answers, is_graded, markdown,
 
 
 def results_json(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
-    """One test for each answer. Where anything could not be graded nothing has a score: Gradescope shows the message
-    and takes the run for a failed one, which can be run again.
+    """Return `results.json` with one test for each answer.
+
+    If anything could not be graded nothing has a score, because Gradescope then shows the message and treats the run as
+    a failed one, which can be run again.
     """
-    known = is_graded(record)
-    tests = [_test(each, number, known) for number, each in enumerate(answers(record), 1)]
-    said = [*([] if known else [NOT_GRADED]), *notes(record)]
+    is_all_graded = is_graded(record)
+    tests = [_test_entry(answer, number, is_all_graded) for number, answer in enumerate(answers(record), 1)]
+    output_lines = [*([] if is_all_graded else [NOT_GRADED]), *notes(record)]
     document = {
-        **({"score": score(record)} if known else {}),
-        "output": tagless("\n".join(said)),
+        **({"score": score(record)} if is_all_graded else {}),
+        "output": tagless("\n".join(output_lines)),
         "output_format": "text",
         "stdout_visibility": "hidden",
         "tests": tests,
@@ -31,22 +33,28 @@ def results_json(course: Course, record: StudentResults, wanted: Wanted) -> dict
     return {"results.json": as_json(document)}
 
 
-def _test(each: GradedAnswer, number: int, known: bool) -> dict[str, Any]:
-    points = {"score": each.answer.score, "max_score": each.answer.max_score}
-    passed = each.answer.status == "passed"
+def _test_entry(answer: GradedAnswer, number: int, is_all_graded: bool) -> dict[str, Any]:
+    """Return the test entry of one answer.
+
+    Args:
+        number: counted from 1, in the order of the answers.
+        is_all_graded: whether everything in the record was graded, so that points are shown.
+    """
+    points = {"score": answer.answer.score, "max_score": answer.answer.max_score}
+    passed = answer.answer.status == "passed"
     return {
-        **(points if known else {}),
-        **({"status": "passed" if passed else "failed"} if each.is_graded else {}),
-        "name": each.name,
+        **(points if is_all_graded else {}),
+        **({"status": "passed" if passed else "failed"} if answer.is_graded else {}),
+        "name": answer.name,
         "number": str(number),
-        "output": "" if passed else "\n\n".join(markdown(line) for line in each.sentences),
+        "output": "" if passed else "\n\n".join(markdown(line) for line in answer.sentences),
         "output_format": "md",
         "visibility": "visible",
-        "tags": [tag for tag in (each.exercise.unit, each.code) if tag],
-        "extra_data": {"status": each.answer.status, "code": each.code or None},
+        "tags": [tag for tag in (answer.exercise.unit, answer.code) if tag],
+        "extra_data": {"status": answer.answer.status, "code": answer.code or None},
     }
 
 
 def as_json(document: Any) -> bytes:
-    """A document on one line, in which everything that does not print is escaped."""
+    """Return a document as one line of JSON, in which everything that does not print is escaped."""
     return (escaped(json.dumps(document, ensure_ascii=False, allow_nan=False)) + "\n").encode()

@@ -27,51 +27,56 @@ OF_RUNNER = {
 
 
 def prairielearn(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
-    """`results.json` of an external grader. What was not graded, or cannot be read as Python, is not gradable: it
-    costs neither points nor an attempt (docs.prairielearn.com, External Grading).
+    """Return `results.json` of an external grader for PrairieLearn.
+
+    What was not graded, or cannot be read as Python, is not gradable: it costs neither points nor an attempt
+    (docs.prairielearn.com, External Grading).
     """
     listed = list(answers(record))
-    unread = [each.found for each in listed if each.code == "syntax-error"]
-    tried = [each for each in listed if each.answer.status != "todo"]
+    unread = [answer.found for answer in listed if answer.code == "syntax-error"]
+    tried = [answer for answer in listed if answer.answer.status != "todo"]
     if not is_graded(record):
         return {"results.json": as_json({"gradable": False, "format_errors": [NOT_GRADED]})}
     if unread and len(unread) == len(tried):
         errors = [tagless(line) for line in dict.fromkeys(unread)]
         return {"results.json": as_json({"gradable": False, "format_errors": errors})}
     head = {"gradable": True, "score": round(share(record), 6), "message": tagless(" ".join(notes(record)))}
-    tests = [_prairielearn_test(each) for each in listed]
+    tests = [_prairielearn_test_entry(answer) for answer in listed]
     content = as_json({**head, "tests": tests})
     if len(content) > MOST_BYTES:
         content = as_json({**head, "tests": [{**test, "message": "", "output": ""} for test in tests]})
     return {"results.json": content}
 
 
-def _prairielearn_test(each: GradedAnswer) -> dict[str, Any]:
+def _prairielearn_test_entry(answer: GradedAnswer) -> dict[str, Any]:
+    """Return PrairieLearn's test entry of one answer."""
     return {
-        "name": each.name,
-        "description": each.exercise.unit,
-        "points": each.answer.score,
-        "max_points": each.answer.max_score,
-        "message": tagless(each.found),
-        "output": tagless("\n".join(f"{label}: {words}" for label, words in each.helps)),
+        "name": answer.name,
+        "description": answer.exercise.unit,
+        "points": answer.answer.score,
+        "max_points": answer.answer.max_score,
+        "message": tagless(answer.found),
+        "output": tagless("\n".join(f"{label}: {words}" for label, words in answer.helps)),
     }
 
 
 def submitty(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
-    """`validation_results.json` of a custom validator; what was not graded is a failure of the validator, which the
-    instructor sees (submitty.org, Python Custom Validation).
+    """Return `validation_results.json` of a custom validator for Submitty.
+
+    What was not graded is a failure of the validator, which the instructor sees (submitty.org, Python Custom
+    Validation).
     """
     if not is_graded(record):
-        failed = ", ".join(each.name for each in answers(record) if not each.is_graded)
+        failed = ", ".join(answer.name for answer in answers(record) if not answer.is_graded)
         document: dict[str, Any] = {"status": "failure", "message": f"not graded: {failed}; grade the submission again"}
         return {"validation_results.json": as_json(document)}
     colours = {"passed": "success", "failed": "failure", "todo": "warning"}
     messages = [
         {
-            "message": tagless(f"{each.name} ({of_points(each)}): {'; '.join(each.sentences)}"),
-            "status": colours[each.answer.status],
+            "message": tagless(f"{answer.name} ({of_points(answer)}): {'; '.join(answer.sentences)}"),
+            "status": colours[answer.answer.status],
         }
-        for each in answers(record)
+        for answer in answers(record)
     ]
     messages += [{"message": tagless(note), "status": "information"} for note in notes(record)]
     document = {"status": "success", "data": {"score": round(share(record), 6), "message": messages}}
@@ -79,15 +84,18 @@ def submitty(course: Course, record: StudentResults, wanted: Wanted) -> dict[str
 
 
 def classroom50(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
-    """`result.json` as `classroom50/result/v1`, in whole numbers; no file where something could not be graded, so that
-    the runner reports an error and no score.
+    """Return `result.json` as `classroom50/result/v1`, in whole numbers of points.
+
+    There is no file if something could not be graded, so that the runner reports an error and no score.
     """
     if not is_graded(record):
         return {}
     factor = whole_factor(course)
     listed_answers = list(answers(record))
-    worth = whole_points([each.answer.max_score for each in listed_answers], factor)
-    tests = [_classroom50_test(each, most) for each, most in zip(listed_answers, worth, strict=True)]
+    worth = whole_points([answer.answer.max_score for answer in listed_answers], factor)
+    tests = [
+        _classroom50_test_entry(answer, max_points) for answer, max_points in zip(listed_answers, worth, strict=True)
+    ]
     listed = sum(test["max-score"] for test in tests)
     document = {
         "schema": CLASSROOM50,
@@ -100,34 +108,39 @@ def classroom50(course: Course, record: StudentResults, wanted: Wanted) -> dict[
 
 
 def _of_runner(variables: Mapping[str, str]) -> dict[str, str]:
-    """What the runner calls the submission; it stamps owner and type itself where it did not say them."""
+    """Return the names that the runner gives the submission; those that it does not give are left out."""
     found = {name: variables.get(variable, "") for name, variable in OF_RUNNER.items()}
     found["review"] = found["review"] or found["commit"]
     return {name: value for name, value in found.items() if value}
 
 
-def _classroom50_test(each: GradedAnswer, most: int) -> dict[str, Any]:
-    reached = exact(each.answer.score) / exact(each.answer.max_score) if each.answer.max_score else Fraction(0)
+def _classroom50_test_entry(answer: GradedAnswer, max_points: int) -> dict[str, Any]:
+    """Return Classroom 50's test entry of one answer.
+
+    Args:
+        max_points: what the answer is worth, as a whole number.
+    """
+    reached = exact(answer.answer.score) / exact(answer.answer.max_score) if answer.answer.max_score else Fraction(0)
     return {
-        "test-name": each.name,
-        "passed": each.answer.status == "passed",
-        "score": min(round(reached * most), most),
-        "max-score": most,
-        "status": each.answer.status,
-        "code": each.code or None,
-        "message": tagless("\n".join(each.sentences)),
+        "test-name": answer.name,
+        "passed": answer.answer.status == "passed",
+        "score": min(round(reached * max_points), max_points),
+        "max-score": max_points,
+        "status": answer.answer.status,
+        "code": answer.code or None,
+        "message": tagless("\n".join(answer.sentences)),
     }
 
 
 def whole_factor(course: Course) -> int:
-    """Return the least number that makes whole numbers of the points of every answer; 1000 if it would be larger.
+    """Return the least factor that makes the points of every answer whole, or `FINEST` if that is larger.
 
-    The course decides it, and not what somebody handed in: all students are counted alike.
+    It depends on the course alone, and not on what was handed in: all students are counted alike.
     """
     return min(math.lcm(*(exact(exercise.points_of_answer).denominator for exercise in course.exercises)), FINEST)
 
 
 def whole_points(points: Sequence[float], factor: int) -> list[int]:
     """Return points times a factor as whole numbers whose sum is that of the points, rounded."""
-    sums = [round(each * factor) for each in accumulate(map(exact, points), initial=Fraction(0))]
+    sums = [round(partial_sum * factor) for partial_sum in accumulate(map(exact, points), initial=Fraction(0))]
     return [after - before for before, after in pairwise(sums)]

@@ -16,8 +16,8 @@ TAGS: dict[Status, str] = {"failed": "failure", "error": "error", "todo": "skipp
 
 
 def junit(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, bytes]:
-    """What is not attempted is skipped, and what could not be graded is an error and no failure."""
-    cases = [_case(each) for each in answers(record)]
+    """Return `junit.xml`: what is not attempted is skipped, and what could not be graded is an error and no failure."""
+    cases = [_test_case(answer) for answer in answers(record)]
     counts = Counter(child.tag for case in cases for child in case)
     numbers = {"failures": counts["failure"], "errors": counts["error"], "skipped": counts["skipped"]}
     suite = ET.Element(
@@ -26,19 +26,20 @@ def junit(course: Course, record: StudentResults, wanted: Wanted) -> dict[str, b
         time="0",
     )
     suite.extend(cases)
-    if said := notes(record):
-        ET.SubElement(suite, "system-out").text = "\n".join(said)
+    if lines := notes(record):
+        ET.SubElement(suite, "system-out").text = "\n".join(lines)
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)
     return {"junit.xml": ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"}
 
 
-def _case(each: GradedAnswer) -> ET.Element:
-    case = ET.Element("testcase", classname=text(each.exercise.unit), name=each.name, time="0")
-    if tag := TAGS.get(each.answer.status):
-        said = ET.SubElement(case, tag, message=each.found)
+def _test_case(answer: GradedAnswer) -> ET.Element:
+    """Return the test case of one answer."""
+    case = ET.Element("testcase", classname=text(answer.exercise.unit), name=answer.name, time="0")
+    if tag := TAGS.get(answer.answer.status):
+        outcome = ET.SubElement(case, tag, message=answer.found)
         if tag != "skipped":
-            said.set("type", each.code or "error")
-            said.text = "\n".join(each.sentences)
+            outcome.set("type", answer.code or "error")
+            outcome.text = "\n".join(answer.sentences)
     return case

@@ -27,15 +27,15 @@ RTOL = 1e-2  # a loop may add up many float32 numbers one by one
 
 
 def forbidden_bytes(function: Declaration, trial: Trial) -> float:
-    """How much memory is as much as the array takes that must never be held (float32)."""
+    """Return the bytes, less a margin, of the float32 array that the exercise forbids to hold."""
     axes = axes_of(function.never_holds)
     return LARGEST_SHARE * SINGLE * float(np.prod(shape_of(axes, trial.setting.sizes)))
 
 
 def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
-    """An array that the exercise forbids was held, or as much memory as it takes, and this answer was made from it.
+    """Return a diagnosis if the forbidden array, or as much memory, was held, and this answer was made from it.
 
-    Where no tensor was that large, the function held several pieces, or numpy's arrays: any answer may be the cause.
+    If no single tensor was that large, several pieces or numpy arrays were held, and any answer may be the cause.
     """
     for trial, call in rounds:
         is_concerned = answer.wrt in call.from_huge or not call.from_huge
@@ -47,7 +47,7 @@ def check_memory(function: Declaration, answer: Answer, rounds: TrialCalls) -> D
 
 
 def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
-    """Leaving this gradient out must save work, where any work was seen."""
+    """Return a diagnosis if leaving this gradient out of the request saves no work, although work was counted."""
     first = rounds[0][0]
     alike = {requested_gradients(trial.arguments): (trial, call) for trial, call in rounds
              if trial.setting == first.setting}  # fmt: skip
@@ -59,24 +59,26 @@ def check_unasked_work(answer: Answer, rounds: TrialCalls) -> Diagnosis | None:
     return None
 
 
-def told_of_nudges(exercise: CourseExercise, result: ExerciseResult, nudged: Mapping[str, Nudged]) -> ExerciseResult:
-    """Return the result with a flag for each right gradient that was measured; refused, where the course wants that."""
+def with_measured_flags(
+    exercise: CourseExercise, result: ExerciseResult, nudged: Mapping[str, Nudged]
+) -> ExerciseResult:
+    """Return the result with each right gradient that was measured flagged, or failed if the policy says so."""
     measured = {
-        answer.name: _seen_measured(answer, nudged[answer.wrt])
-        for answer, found in zip(exercise.function.answers, result.answers, strict=True)
-        if found.code is None and answer.wrt in nudged
+        answer.name: _measured_message(answer, nudged[answer.wrt])
+        for answer, answer_found in zip(exercise.function.answers, result.answers, strict=True)
+        if answer_found.code is None and answer.wrt in nudged
     }
     if exercise.course.policy.measuring == "flag":
         return replace(result, flags=tuple(f"{name}: {says}" for name, says in measured.items()))
-    return _refused(exercise, result, {name: Diagnosis("measured", says) for name, says in measured.items()})
+    return _fail_answers(exercise, result, {name: Diagnosis("measured", says) for name, says in measured.items()})
 
 
-def _seen_measured(answer: Answer, nudged: Nudged) -> str:
-    """Return what was seen of a measurement, and no more; the same for every seed."""
+def _measured_message(answer: Answer, nudges: Nudged) -> str:
+    """Return what was observed of a measurement, in words that are the same for every seed."""
     unit, results = (
-        ("j", "imaginary parts of the results") if nudged.is_imaginary else ("", "differences of the results")
+        ("j", "imaginary parts of the results") if nudges.is_imaginary else ("", "differences of the results")
     )
-    step = " to ".join(dict.fromkeys(f"{size:.1g}{unit}" for size in (nudged.smallest, nudged.largest)))
+    step = " to ".join(dict.fromkeys(f"{size:.1g}{unit}" for size in (nudges.smallest, nudges.largest)))
     gradient = "what is returned" if answer.name.startswith(RETURN) else answer.name
     return (
         f"for every entry of {answer.wrt} an array was seen that differs from {answer.wrt} in that entry alone, by "
@@ -85,8 +87,8 @@ def _seen_measured(answer: Answer, nudged: Nudged) -> str:
     )
 
 
-def _refused(exercise: CourseExercise, result: ExerciseResult, found: Mapping[str, Diagnosis]) -> ExerciseResult:
-    """The result with these right answers failed, each for a reason of its own."""
+def _fail_answers(exercise: CourseExercise, result: ExerciseResult, found: Mapping[str, Diagnosis]) -> ExerciseResult:
+    """Return the result with these answers failed, each for its own reason."""
     answers = [
         answer_result(exercise, answer, found[answer.name]) if answer.name in found else was
         for answer, was in zip(exercise.function.answers, result.answers, strict=True)
@@ -95,9 +97,9 @@ def _refused(exercise: CourseExercise, result: ExerciseResult, found: Mapping[st
 
 
 def without_room(exercise: CourseExercise, result: ExerciseResult, trial: Trial, reply: Reply) -> ExerciseResult:
-    """The result, less what is not right where there is no room for the array that must never be held.
+    """Return the result with a right answer failed if it cannot be computed where the forbidden array does not fit.
 
-    A right answer may be too slow for this one large call: then it is flagged, for nobody has seen what it holds.
+    An answer that is too slow for this one large call is flagged instead, because what it holds was not seen.
     """
     observed = None if reply.frame is None else read(reply.frame)
     errors = [] if observed is None else [observed.facts.error, *(call.error for call in observed.facts.calls)]
@@ -105,14 +107,15 @@ def without_room(exercise: CourseExercise, result: ExerciseResult, trial: Trial,
     if stopped or reply.end == "timeout":
         return replace(result, flags=(*result.flags, "what it holds could not be confirmed: it took too long"))
     axes = ", ".join(axes_of(exercise.function.never_holds))
-    finding = Diagnosis("memory", f"where there is no room for an array ({axes}), it ends without the right answer")
+    diagnosis = Diagnosis("memory", f"where there is no room for an array ({axes}), it ends without the right answer")
     answers = zip(exercise.function.answers, result.answers, strict=True)
     passed = [answer for answer, found in answers if found.code is None]
-    wrong = [each.name for each in passed if observed is None or not _is_right(exercise, each, trial, observed)]
-    return _refused(exercise, result, dict.fromkeys(wrong, finding))
+    wrong = [answer.name for answer in passed if observed is None or not _is_right(exercise, answer, trial, observed)]
+    return _fail_answers(exercise, result, dict.fromkeys(wrong, diagnosis))
 
 
 def _is_right(exercise: CourseExercise, answer: Answer, trial: Trial, observed: Observation) -> bool:
+    """Return whether an answer is right in the one call of this trial."""
     given = GivenAnswer(exercise, answer, [trial], [(trial, call) for call in observed.facts.calls], observed)
     sound = len(observed.facts.calls) == 1 and given.first_missing is None
     return sound and any(scaled_error(array, trial.expected[answer.name]) <= RTOL for _, array in given.pairs)  # type: ignore[arg-type]

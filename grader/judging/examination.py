@@ -42,7 +42,7 @@ class Examined:
 
 @dataclass(frozen=True)
 class Examination:
-    """What a learner's test made of every backward pass, in the order in which the author wrote them down.
+    """Hold what a learner's test made of every backward pass, in the author's order.
 
     Args:
         trial_calls: each trial with one of its calls; every trial is there as often as the others.
@@ -74,9 +74,10 @@ class Examination:
 
     @cached_property
     def share(self) -> float:
-        """The share of the points: of the wrong ones rejected, less that of the right ones not accepted; 0 at least.
+        """Return the earned share of the points, between 0 and 1.
 
-        So a test that tells nothing apart is worth nothing, and to reject a right one is never a gain.
+        It is the share of wrong passes that are rejected, less the share of right ones that are not accepted: a test
+        that tells nothing apart earns nothing, and rejecting a right pass never pays.
         """
         rejected, wrong, accepted, right = self._numbers
         return float(max(Fraction(0), Fraction(rejected, wrong) - Fraction(right - accepted, right)))

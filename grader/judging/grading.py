@@ -18,7 +18,7 @@ from grader.sandbox.worker import Worker
 from grader.source.text import NO_FILES, Content, Files, Source, UnreadableSource
 
 from .judge import Judge
-from .submission_code import SubmissionCode, Together
+from .submission_code import CombinedJob, SubmissionCode
 from .unanswered_stubs import without_copied_stubs
 from .verdicts import not_handed_in, same_for_every_answer, without_mistakes
 
@@ -29,10 +29,10 @@ Part = tuple[CourseExercise, Content, Files]
 
 
 class Grader:
-    """Grades exercise files of one course with one seed; references are computed once per exercise.
+    """Grade exercise files of one course with one seed; references are computed once per exercise.
 
     Args:
-        seed: where every trial comes from; drawn afresh if not given.
+        seed: the seed of every trial; drawn at random if not given.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -41,7 +41,14 @@ class Grader:
         self._prepared: set[str] = set()
 
     def prepare(self, exercises: Iterable[CourseExercise], *, isolated: bool) -> bool:
-        """Load what these exercises take, so that processes forked from this one share it; was any new?"""
+        """Load the trials and references of these exercises, to be shared by processes that are forked from this one.
+
+        Args:
+            isolated: whether the trial in tight memory is needed too.
+
+        Returns:
+            Whether any exercise was not prepared before.
+        """
         new = [exercise for exercise in exercises if exercise.id not in self._prepared]
         with one_thread():  # no other one may be there when this process forks
             for exercise in new:
@@ -55,22 +62,21 @@ class Grader:
         return bool(new)
 
     def trials(self, exercise: CourseExercise) -> TrialsOfRun:
-        """This run's trials of an exercise."""
+        """Return this run's trials of an exercise."""
         return self._trials.setdefault(exercise.id, TrialsOfRun(exercise.function, exercise.id, self.seed))
 
     def grade(
         self, exercise: CourseExercise, content: Content | None, worker: Worker, on_judged: OnJudged | None = None,
         beside: Files = NO_FILES, on_verdicts: OnVerdicts | None = None,
     ) -> ExerciseResult:  # fmt: skip
-        """The verdict on one file, or on the code cells of a notebook: an error in one cell does not stop the rest.
+        """Grade one file, or the code cells of a notebook, where an error in one cell does not stop the rest.
 
         Args:
-            content: `None` where there is no such file.
-            worker: runs it; the answers to a quiz are only read.
-            on_judged: called with the judge, once its verdict is there.
-            beside: the files in the same folder, which it may import.
-            on_verdicts: called with the verdicts and plain facts before any mistake is looked for; whatever becomes
-                of the search, they stand.
+            content: the bytes of the file or the texts of the cells; `None` if there is no such file.
+            worker: runs the code; the answers to a quiz are only read.
+            on_judged: called with the judge once the result is there.
+            beside: the files in the same folder, by name, which the code may import.
+            on_verdicts: called with the verdicts before mistakes are looked for, because the search may be cut short.
         """
         if content is None:
             return not_handed_in(exercise)
@@ -80,21 +86,28 @@ class Grader:
             with one_thread(), np.errstate(all="ignore"):  # whatever numbers an answer holds
                 return self._run_and_judge(self._code(exercise, content, beside, worker), on_judged, on_verdicts)
         except UnreadableSource as error:
-            says = f"{exercise.name} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
-            found = Diagnosis("syntax-error", says, ("Which editor or system wrote this file?",))
+            message = f"{exercise.name} is not UTF-8 text ({str(error)[:LONGEST_REASON]}): save it as UTF-8"
+            diagnosis = Diagnosis("syntax-error", message, ("Which editor or system wrote this file?",))
         except ProtocolError as error:
-            found = Diagnosis("crash", f"it tampered with the grader's messages: {error}")
+            diagnosis = Diagnosis("crash", f"it tampered with the grader's messages: {error}")
         except InfrastructureError as error:
             return same_for_every_answer(exercise, Diagnosis("error", str(error)), "error")
-        return same_for_every_answer(exercise, found)
+        return same_for_every_answer(exercise, diagnosis)
 
     def _code(self, exercise: CourseExercise, content: Content, beside: Files, worker: Worker) -> SubmissionCode:
+        """Return the code of a submission with its trials, without unchanged copies of the stub below the answer."""
         source = without_copied_stubs(exercise, Source.of(content, exercise.file, beside))
         return SubmissionCode(exercise, self.trials(exercise), source, worker)
 
     def _run_and_judge(
         self, code: SubmissionCode, on_judged: OnJudged | None, on_verdicts: OnVerdicts | None
     ) -> ExerciseResult:
+        """Run a submission's code on its trials, judge the reply, and look for the mistakes behind wrong numbers.
+
+        Args:
+            on_judged: see `grade`.
+            on_verdicts: see `grade`; not called if there is no mistake to look for.
+        """
         exercise, reply = code.exercise, code.run()
         if reply.end == "timeout":
             limit = exercise.course.policy.time_limit
@@ -110,27 +123,27 @@ class Grader:
         if any(answer.mistake is not None for answer in result.answers):
             if on_verdicts is not None:
                 on_verdicts(result)
-            result = _with_mistakes(judge, result)
+            result = _name_mistakes(judge, result)
         if on_judged is not None:
             on_judged(judge)
         return result
 
-    def together(self, submission: Iterable[Part], worker: Worker) -> Together:
-        """The exercises of a submission that can share one child; none where some trials cannot be made.
+    def together(self, submission: Iterable[Part], worker: Worker) -> CombinedJob:
+        """Return one combined job for the exercises of a submission; an empty one if the trials of some cannot be made.
 
-        Whatever is not settled then is to be asked alone.
+        What the combined job does not settle must be graded alone.
         """
         codes = []
         for exercise, content, beside in submission:
             with contextlib.suppress(UnreadableSource):
                 codes += [] if exercise.is_quiz else [self._code(exercise, content, beside, worker)]
         with contextlib.suppress(SpecError), one_thread():
-            return Together.of(codes if len(codes) > 1 else [])
-        return Together.of([])
+            return CombinedJob.of(codes if len(codes) > 1 else [])
+        return CombinedJob.of([])
 
 
-def _with_mistakes(judge: Judge, verdicts: ExerciseResult) -> ExerciseResult:
-    """Name the mistakes; where the search for them fails, the verdicts stand with their plain facts and a note."""
+def _name_mistakes(judge: Judge, verdicts: ExerciseResult) -> ExerciseResult:
+    """Return the verdicts with the mistakes named; if the search for them fails, with a note that says why."""
     try:
         return judge.with_mistakes(verdicts)
     except MemoryError:

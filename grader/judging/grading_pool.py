@@ -527,7 +527,7 @@ class _Judge:
         with _time_limit(limit), contextlib.suppress(Exception):  # whatever it is, each exercise alone may do better
             self.worker = self.worker or self.stack.enter_context(start_worker(self.isolation))
             together = self.grader.together(submission, self.worker)
-            known_results = dict(together.settled(together.run()))
+            known_results = dict(together.results_of(together.run()))
         for exercise, content, beside in submission:
             with _time_limit(limit):
                 message = self._judge_part(known_results, exercise, content, beside)

@@ -38,10 +38,10 @@ KEPT_BESIDE_AUTOGRAD = frozenset(("todo", "mutated-input", "not-repeatable", "me
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges one file or notebook whose reply is in.
+    """Judge the answers of one file or notebook from the reply of the child that ran it.
 
     Args:
-        names_mistakes: whether wrong numbers are searched for their mistake; plain facts are told otherwise.
+        names_mistakes: whether the mistake behind wrong numbers is looked for, or only plain facts are stated.
     """
 
     exercise: CourseExercise
@@ -51,22 +51,34 @@ class Judge:
     names_mistakes: bool = True
 
     def verdicts(self) -> ExerciseResult:
-        """Judge every answer; of wrong numbers only the plain facts are told, and no mistake is looked for."""
+        """Judge every answer, without looking for the mistake behind wrong numbers."""
         return replace(self, names_mistakes=False)._result()
 
-    def with_mistakes(self, verdicts: ExerciseResult) -> ExerciseResult:
-        """Name the mistakes of wrong answers; no verdict and no points depend on what is found."""
-        named = self._result().answers
-        answers = (new if old.mistake is not None else old for old, new in zip(verdicts.answers, named, strict=True))
-        return replace(verdicts, answers=tuple(answers))
+    def with_mistakes(self, result: ExerciseResult) -> ExerciseResult:
+        """Return the result with the mistakes of its wrong answers named; verdicts and points stay as they are.
+
+        Args:
+            result: what `verdicts` returned.
+        """
+        answers_with_mistakes = self._result().answers
+        answers = (
+            new if old.mistake is not None else old
+            for old, new in zip(result.answers, answers_with_mistakes, strict=True)
+        )
+        return replace(result, answers=tuple(answers))
 
     def _result(self) -> ExerciseResult:
+        """Judge every answer: the file as a whole, each answer, what was passed over, an exception, measured gradients.
+
+        Raises:
+            ProtocolError: the reply has the wrong number of calls.
+        """
         facts, exercise = self.observed.facts, self.exercise
         notes = tuple(structure_checks.notes(facts, self.source))
-        whole = structure_checks.check_source(facts, exercise, self.source)
-        if whole is not None:
-            return replace(same_for_every_answer(exercise, whole), printed=facts.printed, notes=notes)
-        if len(facts.calls) != len(self._asked):
+        whole_file = structure_checks.check_source(facts, exercise, self.source)
+        if whole_file is not None:
+            return replace(same_for_every_answer(exercise, whole_file), printed=facts.printed, notes=notes)
+        if len(facts.calls) != len(self._asked_trials):
             raise ProtocolError("the reply answers another number of calls")
         answers = tuple(self._judge(answer) for answer in exercise.function.answers)
         if passed_over := structure_checks.passed_over_inside(facts, exercise.id, self.source):
@@ -75,19 +87,23 @@ class Judge:
                 for each in answers
             )
         if self._raised is not None:
-            codes, says = {answer.code for answer in answers}, self._diagnose_raised(*self._raised).says
+            codes, diagnosis_text = {answer.code for answer in answers}, self._diagnose_exception(*self._raised).says
             before = "before the exception" if self._raised[1].kind != "timeout" else "until then"
-            notes += (f"what was stored {before} was judged: {says}",) if None in codes else ()
-            notes += (f"besides, {says}",) if self._shallow is not None and codes - {None, "error"} else ()
-        found = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes, max_score=exercise.points)
-        return cost_checks.told_of_nudges(exercise, found, facts.nudged)
+            notes += (f"what was stored {before} was judged: {diagnosis_text}",) if None in codes else ()
+            notes += (
+                (f"besides, {diagnosis_text}",)
+                if self._without_deep_trials is not None and codes - {None, "error"}
+                else ()
+            )
+        result = ExerciseResult(exercise.id, exercise.unit, answers, facts.printed, notes, max_score=exercise.points)
+        return cost_checks.with_measured_flags(exercise, result, facts.nudged)
 
     def is_plain(self) -> bool:
-        """Every answer is right in every trial, or none has been begun: no mistake has to be looked for."""
+        """Return whether every answer is right in every trial, or none is begun: no mistake must be looked for."""
         facts = self.observed.facts
-        whole = structure_checks.check_source(facts, self.exercise, self.source)
-        if whole is not None or facts.failed or len(facts.calls) != len(self._asked):
-            return whole is not None and whole.code == "todo"
+        whole_file = structure_checks.check_source(facts, self.exercise, self.source)
+        if whole_file is not None or facts.failed or len(facts.calls) != len(self._asked_trials):
+            return whole_file is not None and whole_file.code == "todo"
         if self.exercise.function.is_test:
             return self._examination.diagnosis()[0] is None
         missing = {given.first_missing and given.first_missing[1].code for given in self.given.values()}
@@ -95,7 +111,7 @@ class Judge:
 
     @cached_property
     def given(self) -> dict[str, GivenAnswer]:
-        """What the file gave as each answer."""
+        """Return what the file gave as each answer, by the answer's name."""
         return {
             answer.name: GivenAnswer(self.exercise, answer, self.trials, self._trial_calls, self.observed)
             for answer in self.exercise.function.answers
@@ -103,23 +119,24 @@ class Judge:
 
     @cached_property
     def mistakes(self) -> dict[str, Mistake]:
-        """The mistakes that the numbers of the wrong answers give away, by answer."""
+        """Return the mistakes behind the numbers of the wrong answers, by the answer's name."""
         wrong = {name: given.to_explain for name, given in self.given.items() if given.to_explain}
         if not self.names_mistakes:
             return plain_facts(self.exercise.function, wrong)
         return find_mistakes(self.exercise.function, self.trials[0], wrong)
 
     @cached_property
-    def _asked(self) -> list[Trial]:
+    def _asked_trials(self) -> list[Trial]:
+        """Return the trial of each call that was asked for, with those that are called twice."""
         return with_some_repeated(self.exercise.function, self.trials)
 
     @cached_property
     def _trial_calls(self) -> list[tuple[Trial, Call]]:
-        """Each call with its trial; a reply that has not answered all is judged by those that it has."""
-        return list(zip(self._asked, self.observed.facts.calls, strict=False))
+        """Return each call with its trial, up to the last call that was answered."""
+        return list(zip(self._asked_trials, self.observed.facts.calls, strict=False))
 
     def _judge(self, answer: Answer) -> AnswerResult:
-        """The first check that fails; where autograd is used, that is what went wrong, whatever came of it."""
+        """Return the verdict on one answer: the first check that it fails, unless the function uses autograd."""
         result = self._check(answer)
         if result.code is None or result.code in KEPT_BESIDE_AUTOGRAD or self._autograd_use is None:
             return result
@@ -127,12 +144,16 @@ class Judge:
 
     @cached_property
     def _autograd_use(self) -> Diagnosis | None:
-        """The rule and the line, where the function lets torch differentiate."""
+        """Return the diagnosis that the function lets torch differentiate, with the line; `None` if it does not."""
         use = autograd_use(self.source.cells, self.exercise.id)
         return None if use is None else diagnose_autograd_use(*use, self.source)
 
     def _check(self, answer: Answer) -> AnswerResult:
-        """What was stored before an exception passes where it is right; it may be unfinished where it is wrong."""
+        """Return the verdict on one answer by the first check that fails.
+
+        A value stored before an exception passes if it is right; if it is wrong, the exception is reported, since the
+        value may be unfinished.
+        """
         if answer.kind == "verdict":
             found, evidence = self._examination.diagnosis()
             return answer_result(self.exercise, answer, found, evidence=evidence, share=self._examination.share)
@@ -140,7 +161,7 @@ class Judge:
         if given.first_missing is None:
             found = self._check_numbers(given)
         else:
-            elsewhere = self._shallow._check(answer) if self._shallow is not None else None
+            elsewhere = self._without_deep_trials._check(answer) if self._without_deep_trials is not None else None
             if elsewhere is not None and elsewhere.code is not None:
                 return elsewhere
             left, found = given.first_missing
@@ -149,10 +170,10 @@ class Judge:
             found = self._diagnose_error(given, *raised)
         if found is None or found.mistake is None or given.is_misshapen or given.lost:
             return answer_result(self.exercise, answer, found)
-        return self._explained(given, found)
+        return self._result_with_evidence(given, found)
 
     def _check_numbers(self, given: GivenAnswer) -> Diagnosis | None:
-        """The shape, then the dtype, then finite, then unchanged arguments; right, and at what cost; or why not."""
+        """Return the first check that an answer fails, from shape and dtype to cost; `None` if it passes all."""
         name = given.answer.name
         if given.is_misshapen:  # it may still be a mistake with a name
             return finding(self.mistakes[name])
@@ -173,18 +194,19 @@ class Judge:
 
     @cached_property
     def _changed_inputs(self) -> dict[bool, Diagnosis]:
-        """What became of the arguments, whichever answer it was computed for."""
+        """Return the diagnosis of a changed argument, if there is one; see `structure_checks.check_inputs`."""
         return structure_checks.check_inputs(self._trial_calls, self.observed)
 
     @cached_property
     def _examination(self) -> Examination:
+        """Return what the learner's test made of every backward pass."""
         return Examination(self.exercise, self.source, self._trial_calls)
 
     @cached_property
-    def _shallow(self) -> Judge | None:
-        """The same without the trials that are too long to be gone through by recursion; `None` if that ended none.
+    def _without_deep_trials(self) -> Judge | None:
+        """Return a judge of the trials other than those that exceeded the recursion limit; `None` if none did, or all.
 
-        How far a recursion comes is a question of its own: what is wrong elsewhere is told first.
+        How deep a recursion goes is a question of its own: what is wrong in other trials is reported first.
         """
         ended = {id(trial) for trial, call in self._trial_calls if call.error and call.error.type == TOO_DEEP}
         kept = [trial for trial in self.trials if id(trial) not in ended]
@@ -197,17 +219,18 @@ class Judge:
 
     @cached_property
     def _raised(self) -> tuple[Trial, Raised] | None:
-        """The first exception that ended a call, and in which trial; one that a test raises is its answer."""
+        """Return the first exception that ended a call, with its trial; `None` if none did, or for a test."""
         calls = [] if self.exercise.function.is_test else self._trial_calls
         return next(((trial, call.error) for trial, call in calls if call.error is not None), None)
 
-    def _diagnose_raised(self, trial: Trial, error: Raised) -> Diagnosis:
+    def _diagnose_exception(self, trial: Trial, error: Raised) -> Diagnosis:
+        """Return the diagnosis of an exception in a trial."""
         limit = self.exercise.course.policy.time_limit
         return diagnose_error(error, self.source, trial, signature=self.exercise.signature, time_limit=limit)
 
     def _diagnose_error(self, given: GivenAnswer, trial: Trial, error: Raised) -> Diagnosis:
-        """What an exception says; and in which trials it comes, where the answer is right in every other one."""
-        diagnosis = self._diagnose_raised(trial, error)
+        """Return the diagnosis of an exception, and in which trials it occurs if the answer is right in all others."""
+        diagnosis = self._diagnose_exception(trial, error)
         if diagnosis.code != "error" or not given.is_right_elsewhere:
             return diagnosis
         if trial.setting.is_special and not NO_GRADIENT.search(error.message):
@@ -218,8 +241,8 @@ class Judge:
         where = right_where(given.answer, sound, raising)  # the options
         return replace(diagnosis, says=f"{diagnosis.says}. It is right only where {where}") if where else diagnosis
 
-    def _explained(self, given: GivenAnswer, found: Diagnosis) -> AnswerResult:
-        """With what needs no trust; where a nudge does not tell it, the right answer if the policy allows it."""
+    def _result_with_evidence(self, given: GivenAnswer, found: Diagnosis) -> AnswerResult:
+        """Return a failed verdict with evidence: a finite difference, or the right answer if the policy allows it."""
         declaration, answer, (trial, array) = self.exercise.function, given.answer, given.wrong[0]
         reveal = self.exercise.course.policy.show_expected
         if isinstance(declaration, Routine):

@@ -22,7 +22,7 @@ CELL_SHARE = 0.25  # of the time limit, for each cell of a notebook
 
 
 def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Diagnosis | None:
-    """What is wrong with the whole file or notebook, before its function is called."""
+    """Return what is wrong with the whole file or notebook, so that no answer can be judged; `None` if nothing is."""
     limit = exercise.course.policy.time_limit
     if facts.error is not None:
         return diagnose_error(facts.error, source, time_limit=limit)
@@ -42,21 +42,21 @@ def check_source(facts: Facts, exercise: CourseExercise, source: Source) -> Diag
 
 
 def notes(facts: Facts, source: Source) -> Iterator[str]:
-    """What of a source was not run, and what of it a graded run does not have."""
+    """Yield notes on what of the source was not run, and on what it uses that a graded run does not have."""
     yield from source.notes
     for line in facts.ignored:
         yield f"passed over, for it is no Python{source.location(line)}"
-    for found in facts.unusual:
-        where = source.location(found.line, found.file)
-        if is_passed_over(found.name):
-            library = found.name.removeprefix("torch.utils.").partition(".")[0]
+    for construct in facts.unusual:
+        where = source.location(construct.line, construct.file)
+        if is_passed_over(construct.name):
+            library = construct.name.removeprefix("torch.utils.").partition(".")[0]
             yield f"{library} is passed over in checks and graded runs{where}"
         else:
-            yield f"graded runs have no {found.name}{where}"
+            yield f"graded runs have no {construct.name}{where}"
 
 
 def passed_over_inside(facts: Facts, function: str, source: Source) -> str:
-    """Return which lines of a function were not run, for they are no Python; empty if none."""
+    """Return a clause on the lines of a function that were not run because they are not Python; empty if none."""
     inside = sorted(source.lines_of(function) & set(facts.ignored)) if facts.ignored else []
     if not inside:
         return ""
@@ -65,7 +65,7 @@ def passed_over_inside(facts: Facts, function: str, source: Source) -> str:
 
 
 def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float) -> Diagnosis | None:
-    """The function is missing because the cell that was to make it failed, or was not even read."""
+    """Return why the cell that defines the function failed or was not read; `None` if no cell did."""
     if source.skipped_cells:
         where = source.file or source.cell_name(source.skipped_cells[0])
         return Diagnosis("error", f"{where} was not read: it is too long; hand in the code alone")
@@ -75,6 +75,7 @@ def _failed_cell(facts: Facts, function: str, source: Source, cell_limit: float)
 
 
 def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) -> str:
+    """Return the message that the function is not defined, naming the most similar function that is."""
     function, others = exercise.id, {other.id for other in exercise.course.exercises}
     defined = facts.defined if source.file else [name for name in facts.defined if name not in others]
     near = difflib.get_close_matches(function, defined, 1, 0.4) or defined[:1]
@@ -88,15 +89,16 @@ def _missing_function(facts: Facts, exercise: CourseExercise, source: Source) ->
 
 
 def check_inputs(trial_calls: TrialCalls, observed: Observation) -> dict[bool, Diagnosis]:
-    """The first argument that is not what it was; at `True`, that to which a step was added and taken off again."""
-    found: dict[bool, Diagnosis] = {}
+    """Return the first argument that a call changed; under `True`, the first one that is only rounded differently."""
+    diagnoses: dict[bool, Diagnosis] = {}
     for trial, call in trial_calls:
         for only_rounded, wrong in _changed_inputs(call, trial, observed):
-            found.setdefault(only_rounded, wrong)
-    return found
+            diagnoses.setdefault(only_rounded, wrong)
+    return diagnoses
 
 
 def _changed_inputs(call: Call, trial: Trial, observed: Observation) -> Iterator[tuple[bool, Diagnosis]]:
+    """Yield whether an argument differs by rounding only, as from an added and removed step, and the diagnosis."""
     for name, argument in trial.arguments.items():
         if not isinstance(argument, Array):
             if name in call.after:
@@ -108,9 +110,9 @@ def _changed_inputs(call: Call, trial: Trial, observed: Observation) -> Iterator
         for part, value, before in watched:
             after = observed.array(value)
             if after is None or after.shape != before.shape or after.tobytes() != before.tobytes():
-                says = f"{part} is not what it was before the call"
+                message = f"{part} is not what it was before the call"
                 if after is None or not agrees(after, before, "float64"):
-                    yield False, Diagnosis("mutated-input", says)
+                    yield False, Diagnosis("mutated-input", message)
                 else:
-                    says = f"{says}: its last digits have changed, for adding and subtracting a step rounds"
-                    yield True, Diagnosis("mutated-input", says, hints_when("rounded"))
+                    message = f"{message}: its last digits have changed, for adding and subtracting a step rounds"
+                    yield True, Diagnosis("mutated-input", message, hints_when("rounded"))

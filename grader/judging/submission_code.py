@@ -32,7 +32,7 @@ TOGETHER = 1.0  # seconds that exercises have which share a child; nothing fails
 
 @dataclass(frozen=True)
 class SubmissionCode:
-    """The code that answers an exercise, the trials of this run, and the worker that runs it."""
+    """Hold the code that answers an exercise, the trials of this run, and the worker that runs it."""
 
     exercise: CourseExercise
     trials: TrialsOfRun
@@ -40,12 +40,12 @@ class SubmissionCode:
     worker: Worker
 
     def run(self) -> Reply:
-        """Run the trials that are judged, and after them the one in which the code is watched."""
+        """Run the trials that are judged, and then the one in which the code is watched."""
         arrays: list[np.ndarray] = []
         return self._run(self.job(arrays), arrays)
 
     def job(self, arrays: list[np.ndarray]) -> dict[str, Any]:
-        """What a child is asked to do so; the arrays that it takes are added to these."""
+        """Return the job of a child for these trials; the arrays of its arguments are appended to `arrays`."""
         calls = [self._call(trial, arrays) for trial in self.trials.asked]
         header = self._header(calls, self.exercise.course.policy.memory_limit)
         if self.trials.watched is not None:
@@ -53,11 +53,11 @@ class SubmissionCode:
         return header
 
     def judge(self, reply: protocol.Frame) -> Judge:
-        """Who judges what the reply says."""
+        """Return the judge of a reply."""
         return Judge(self.exercise, self.source, self.trials.judged, read(reply))
 
     def without_room(self, result: ExerciseResult) -> ExerciseResult:
-        """The result, less what needs more room than there is for the array that must never be held."""
+        """Return the result after a run in too little memory for the forbidden array; what needs it fails."""
         codes = {answer.code for answer in result.answers}
         if self.worker.isolation == "none" or None not in codes or "memory" in codes:  # held for one answer, not others
             return result
@@ -69,10 +69,11 @@ class SubmissionCode:
         return cost_checks.without_room(self.exercise, result, trial, reply)
 
     def _run(self, job: dict[str, Any], arrays: Sequence[np.ndarray]) -> Reply:
+        """Run a job in the worker, within its time limit."""
         return self.worker.run(protocol.pack(job, arrays), time_of_job(job["time_limit"]))
 
     def _call(self, trial: Trial, arrays: list[np.ndarray]) -> dict[str, Any]:
-        """One call: its arguments, and what is to be reported of it."""
+        """Return one call of a job: its arguments and what to report of it; its arrays are appended to `arrays`."""
         return {
             "arguments": [[name, _encode_argument(value, arrays)] for name, value in trial.arguments.items()],
             "meter": trial.metered or requested_gradients(trial.arguments) is not None,
@@ -80,6 +81,7 @@ class SubmissionCode:
         }
 
     def _header(self, calls: list[dict[str, Any]], memory_limit: int) -> dict[str, Any]:
+        """Return the header of a job: the source, the function, the limits and the calls."""
         time_limit = self.exercise.course.policy.time_limit
         return {
             "cells": self.source.cells,
@@ -94,15 +96,15 @@ class SubmissionCode:
 
 
 @dataclass(frozen=True)
-class Together:
-    """Code for several exercises, which shares a child where nothing goes wrong, and its job: any thread may run it."""
+class CombinedJob:
+    """Hold the job that runs the code for several exercises in one child, which any thread may start."""
 
     codes: Sequence[SubmissionCode]
     job: bytes
 
     @classmethod
     def of(cls, codes: Sequence[SubmissionCode]) -> Self:
-        """With the trials of all of them."""
+        """Return the combined job of these codes, with the trials of each."""
         arrays: list[np.ndarray] = []
         jobs = [code.job(arrays) for code in codes]
         memory_limit = max((job["memory_limit"] for job in jobs), default=0)
@@ -110,27 +112,28 @@ class Together:
         return cls(codes, protocol.pack(header, arrays))
 
     def run(self) -> protocol.Frame | None:
-        """The reply; none where the child did not come to its end in time, and where nobody shares it."""
+        """Run the job; return the reply, or `None` if the child did not finish in time or there is no code."""
         with suppress(InfrastructureError):
             return self.codes[0].worker.run(self.job, TOGETHER).frame if self.codes else None
         return None
 
-    def settled(self, reply: protocol.Frame | None) -> dict[str, ExerciseResult]:
-        """Who passes, and who has not begun; whoever else is asked alone says why."""
+    def results_of(self, reply: protocol.Frame | None) -> dict[str, ExerciseResult]:
+        """Return the results of the exercises that passed or were not begun, by id; all others must be run alone."""
         replies = None if reply is None else reply.header.get("together")
         if reply is None or not isinstance(replies, list) or len(replies) != len(self.codes):
             return {}
-        found = {}
-        for code, each in zip(self.codes, replies, strict=True):
+        results = {}
+        for code, header in zip(self.codes, replies, strict=True):
             with suppress(Exception), one_thread(), np.errstate(all="ignore"):
-                judge = code.judge(protocol.Frame(each, reply.arrays))
+                judge = code.judge(protocol.Frame(header, reply.arrays))
                 result = code.without_room(judge.verdicts()) if judge.is_plain() else None  # which is seen at once
                 if result is not None and result.status in ("passed", "todo"):
-                    found[code.exercise.id] = result
-        return found
+                    results[code.exercise.id] = result
+        return results
 
 
 def _encode_argument(value: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
+    """Return the JSON form of an argument; its arrays are appended to `arrays`."""
     if isinstance(value, Array):
         first = len(arrays)
         arrays += [value.values] if value.g is None else [value.values, value.g]

@@ -13,38 +13,45 @@ from grader.wording.words import hints_for
 
 
 def same_for_every_answer(exercise: CourseExercise, diagnosis: Diagnosis, status: Status = "failed") -> ExerciseResult:
-    """The same verdict on every answer of a file."""
+    """Return the result of an exercise with the same verdict on each answer."""
     answers = [answer_result(exercise, answer, diagnosis, status) for answer in exercise.function.answers]
     return ExerciseResult(exercise.id, exercise.unit, tuple(answers), max_score=exercise.points)
 
 
 def not_handed_in(exercise: CourseExercise) -> ExerciseResult:
-    """Nothing is there to be graded."""
+    """Return the result of an exercise whose file does not exist."""
     if exercise.is_quiz:
         return exercise.quiz_result(None)
-    says = f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
-    return same_for_every_answer(exercise, Diagnosis("todo", says))
+    message = f"{exercise.file} is not there: get the stub back with: handgrad reset {exercise.id}"
+    return same_for_every_answer(exercise, Diagnosis("todo", message))
 
 
 def answer_result(
     exercise: CourseExercise, answer: Answer, diagnosis: Diagnosis | None, status: Status = "failed",
     evidence: str = "", error: float | None = None, share: float = 0.0,
 ) -> AnswerResult:  # fmt: skip
-    """The verdict on one answer as a result, with its hints, and its points or such a share of them."""
+    """Return the result of one answer, with its hints and points.
+
+    Args:
+        diagnosis: what is wrong with it; `None` if it is right.
+        status: the status of an answer that is neither right nor unanswered.
+        error: the greatest scaled error, if it was measured.
+        share: the share of the answer's points that a failed one earns.
+    """
     declaration = exercise.function
     points = exercise.points_of_answer
     if diagnosis is None:
         return AnswerResult(answer.name, "passed", points, points)
-    found: Status = "todo" if diagnosis.code == "todo" else status
-    of_answer, derives = declaration.hints.get(answer.name, ()), isinstance(declaration, Exercise)
-    hints = hints_for(diagnosis.code, diagnosis.hints, of_answer, derives=derives)
+    answer_status: Status = "todo" if diagnosis.code == "todo" else status
+    answer_hints, derives = declaration.hints.get(answer.name, ()), isinstance(declaration, Exercise)
+    hints = hints_for(diagnosis.code, diagnosis.hints, answer_hints, derives=derives)
     record = None if diagnosis.mistake is None else diagnosis.mistake.record
     earned = part(exercise.points, len(declaration.answers), share)
     return AnswerResult(
-        answer.name, found, earned, points, diagnosis.code, diagnosis.says, evidence, hints, error, record
+        answer.name, answer_status, earned, points, diagnosis.code, diagnosis.says, evidence, hints, error, record
     )  # fmt: skip
 
 
 def without_mistakes(verdicts: ExerciseResult, why: str) -> ExerciseResult:
-    """The verdicts with a note that no mistake could be looked for."""
+    """Return the verdicts with a note that mistakes could not be looked for, and why."""
     return replace(verdicts, notes=(*verdicts.notes, f"no mistake could be looked for ({why}): the verdicts stand"))

@@ -17,7 +17,7 @@ from grader.source.text import files_beside
 if TYPE_CHECKING:
     from grader.child.protocol import Frame
     from grader.judging.grading import Part
-    from grader.judging.submission_code import Together
+    from grader.judging.submission_code import CombinedJob
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Started:
 
     exercises: Sequence[CourseExercise]
     contents: dict[str, bytes]
-    together: Together
+    together: CombinedJob
     reply: Future[Frame | None]
 
 
@@ -38,7 +38,7 @@ class ChecksAhead:
         share: puts files into one child.
     """
 
-    def __init__(self, exercises: Sequence[CourseExercise], share: Callable[[Sequence[Part]], Together]) -> None:
+    def __init__(self, exercises: Sequence[CourseExercise], share: Callable[[Sequence[Part]], CombinedJob]) -> None:
         self._share = share
         code = [exercise for exercise in exercises if not exercise.is_quiz]
         units = [list(unit) for _, unit in itertools.groupby(code, lambda each: each.unit)]
@@ -53,7 +53,7 @@ class ChecksAhead:
         while exercise.id in self._coming:
             unit = next(self._units)
             self._coming -= {each.id for each in unit.exercises}
-            found = unit.together.settled(unit.reply.result())
+            found = unit.together.results_of(unit.reply.result())
             self._found |= {name: result.of(unit.contents[name]) for name, result in found.items()}
         return self._found.pop(exercise.id, None)
 

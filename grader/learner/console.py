@@ -49,20 +49,21 @@ def print_report(
     session: Session, chosen: Iterable[CourseExercise], results: Iterable[ExerciseResult],
     album: Sequence[ExercisePictures] | None = None, *, list_all: bool,
 ) -> None:  # fmt: skip
-    """Each exercise, then the progress of their units and the next thing to do.
+    """Print the report on each exercise, the progress of their units and the next thing to do.
 
     Args:
         album: the pictures of each exercise, if they are to be shown.
+        list_all: whether there are several exercises, so that what each printed is left out.
     """
     width, chosen = report_width(), list(chosen)
-    pictures = {seen.exercise: seen for seen in album or ()}
+    pictures = {pictures_of_exercise.exercise: pictures_of_exercise for pictures_of_exercise in album or ()}
     for exercise, result in zip(chosen, results, strict=True):
-        seen = {answer.name: session.progress.hints_seen(exercise, answer) for answer in result.answers}
-        print_lines(exercise_report(exercise, result, width, seen))
+        pictures_of_exercise = {answer.name: session.progress.hints_seen(exercise, answer) for answer in result.answers}
+        print_lines(exercise_report(exercise, result, width, pictures_of_exercise))
         print_lines(flag_lines(result, width) if list_all else printed_lines(result, width))
         if exercise.id in pictures and (not list_all or pictures[exercise.id].is_drawn):
             print_lines(_pictures(pictures[exercise.id], width))
-    if list_all and pictures and not any(seen.is_drawn for seen in pictures.values()):
+    if list_all and pictures and not any(pictures_of_exercise.is_drawn for pictures_of_exercise in pictures.values()):
         print_lines([(("In none of these is there an array to draw.", ""),)])
     progress = session.progress
     print_lines(progress_bars(by_unit(session.course, progress, [exercise.unit for exercise in chosen]), width))

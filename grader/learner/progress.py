@@ -28,13 +28,13 @@ LONGEST = 200  # characters of what is said of a state that cannot be read
 
 @dataclass
 class Progress:
-    """The state of one workspace.
+    """Hold the state of one workspace, and read and write it.
 
     Args:
         path: the state file.
         exercises: by exercise id: the hash of the bytes that were graded, the verdicts, and hints seen by answer.
-        met: by code and exercise id: how often a mistake was met, less how often it was got over in a review.
-        notes: what a person should be told of the state file itself.
+        met: by code and exercise id: how often a mistake was met, less how often it was overcome in a review.
+        notes: messages about the state file itself.
     """
 
     path: Path
@@ -44,7 +44,7 @@ class Progress:
 
     @classmethod
     def load(cls, root: Path) -> Progress:
-        """Read the state; one that cannot be read is set aside and a new one begun."""
+        """Read the state; one that cannot be read is moved aside and a new one begun."""
         progress = cls(root / FOLDER / FILE)
         try:
             state = json.loads(progress.path.read_text(encoding="utf-8"))
@@ -56,16 +56,20 @@ class Progress:
         except FileNotFoundError:
             return progress
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            progress._set_aside(error)
+            progress._move_broken_state(error)
             return progress
         progress.exercises = {key: entry for key, entry in entries.items() if entry is not None}
         progress.met = met
         if damaged := [key for key, entry in entries.items() if entry is None]:
-            progress._keep_damaged(plain(damaged[0])[:LONGEST])
+            progress._copy_damaged_state(plain(damaged[0])[:LONGEST])
         return progress
 
-    def _keep_damaged(self, name: str) -> None:
-        """Keep a copy of the state before what is damaged in it is forgotten."""
+    def _copy_damaged_state(self, name: str) -> None:
+        """Keep a copy of the state before its damaged part is dropped.
+
+        Args:
+            name: the exercise whose entry is damaged.
+        """
         aside = self.path.with_suffix(BROKEN)
         try:
             shutil.copyfile(self.path, aside)
@@ -76,7 +80,8 @@ class Progress:
                 f"{self.path} is damaged at {name}: it is kept as {aside.name}, and what was damaged is begun anew."
             )
 
-    def _set_aside(self, error: Exception) -> None:
+    def _move_broken_state(self, error: Exception) -> None:
+        """Move a state file that cannot be read aside, and note why."""
         aside = self.path.with_suffix(BROKEN)
         try:
             os.replace(self.path, aside)
@@ -151,7 +156,7 @@ class Progress:
         self.exercises.pop(exercise.id, None)
 
     def save(self) -> None:
-        """Write the state whole or not at all; a folder that cannot be written is noted."""
+        """Write the state whole or not at all; if that fails, note why."""
         text = json.dumps(
             {"version": VERSION, "exercises": self.exercises, "met": self.met}, indent=1, ensure_ascii=False
         )
@@ -169,20 +174,20 @@ def file_hash(path: Path) -> str:
         return content_hash(None)
 
 
-def _valid_counts(found: Any) -> dict[str, dict[str, int]]:
-    """How often each mistake was met, without what is no such count."""
+def _valid_counts(counts: Any) -> dict[str, dict[str, int]]:
+    """Return how often each mistake was met, without entries that are not such counts."""
     return {
         str(code): {str(name): times for name, times in where.items() if type(times) is int and times > 0}
-        for code, where in (found.items() if isinstance(found, dict) else ())
+        for code, where in (counts.items() if isinstance(counts, dict) else ())
         if isinstance(where, dict)
     }
 
 
 def _valid_state(entry: Any) -> dict[str, Any] | None:
-    """One exercise's state with everything in it of the right kind, `None` if it is damaged."""
+    """Return one exercise's state without entries of the wrong type; `None` if it is damaged."""
     if not isinstance(entry, dict) or not isinstance(entry.get("hash"), str):
         return None
-    if entry.get("result") is not None and not _is_result(entry["result"]):
+    if entry.get("result") is not None and not _is_exercise_result(entry["result"]):
         return None
     hints = entry.get("hints")
     seen = {
@@ -192,23 +197,24 @@ def _valid_state(entry: Any) -> dict[str, Any] | None:
     }
     counted = entry.get("counted")
     codes = {
-        str(name): [str(code) for code in found]
-        for name, found in (counted.items() if isinstance(counted, dict) else ())
-        if isinstance(found, list)
+        str(name): [str(code) for code in codes_found]
+        for name, codes_found in (counted.items() if isinstance(counted, dict) else ())
+        if isinstance(codes_found, list)
     }
     return {"hash": entry["hash"], "result": entry.get("result"), "hints": seen, "counted": codes}
 
 
 @cache
-def _result_type() -> TypeAdapter[ExerciseResult]:
+def _result_validator() -> TypeAdapter[ExerciseResult]:
+    """Return pydantic's validator for an `ExerciseResult`."""
     return TypeAdapter(ExerciseResult)
 
 
-def _is_result(record: Any) -> bool:
-    """It is a verdict as this class writes it."""
+def _is_exercise_result(record: Any) -> bool:
+    """Return whether a record has the types of an `ExerciseResult` and finite numbers."""
     try:
-        found = _result_type().validate_python(record)
-        numbers = [number for each in found.answers for number in (each.score, each.max_score, each.error)]
+        result = _result_validator().validate_python(record)
+        numbers = [number for answer in result.answers for number in (answer.score, answer.max_score, answer.error)]
     except ValidationError:
         return False
     return all(number is None or math.isfinite(number) for number in numbers)

@@ -16,20 +16,20 @@ from typing import Any
 import pytest
 
 from .pytest_folders import QUIZ, exercises_folder, holds_course, is_exercise_file, named_path
-from .pytest_items import AnswerItem, ExerciseFile, Report, Sitting
+from .pytest_items import AnswerItem, CourseRun, ExerciseFile, Report
 from .pytest_screen import fold_units, missing_stub, summarise
 
-SITTINGS = pytest.StashKey[dict[Path, Sitting]]()
+COURSE_RUNS = pytest.StashKey[dict[Path, CourseRun]]()
 
 
-def _sitting(config: pytest.Config, root: Path) -> Sitting:
+def _course_run(config: pytest.Config, root: Path) -> CourseRun:
     """Return this run's state of the course in `root`, which is created at the first call."""
-    return config.stash.setdefault(SITTINGS, {}).setdefault(root, Sitting(root))
+    return config.stash.setdefault(COURSE_RUNS, {}).setdefault(root, CourseRun(root))
 
 
-def _sittings(config: pytest.Config) -> list[Sitting]:
+def _course_runs(config: pytest.Config) -> list[CourseRun]:
     """Return this run's state of each course that it has met."""
-    return list(config.stash.get(SITTINGS, {}).values())
+    return list(config.stash.get(COURSE_RUNS, {}).values())
 
 
 def check_arguments(config: pytest.Config) -> int | None:
@@ -47,7 +47,7 @@ def check_arguments(config: pytest.Config) -> int | None:
             if folder is not None and holds_course(config, folder.parent):
                 _open_course(config, folder.parent, argument)
             elif folder is None and holds_course(config, path):
-                _check_argument(_sitting(config, path), path, argument)
+                _check_argument(_course_run(config, path), path, argument)
             elif folder is None and not os.path.exists(path):
                 _reject_id(config, argument)
     except HandgradError as error:
@@ -68,17 +68,17 @@ def _open_course(config: pytest.Config, root: Path, argument: str) -> None:
     Raises:
         UsageError: the course does not have it.
     """
-    sitting = _sitting(config, root)
+    course_run = _course_run(config, root)
     path = named_path(config, argument)
     controls_others = bool(getattr(config.option, "numprocesses", None)) and not hasattr(config, "workerinput")
-    if sitting.worker is None and not (path.name == QUIZ or config.option.collectonly or controls_others):
+    if course_run.worker is None and not (path.name == QUIZ or config.option.collectonly or controls_others):
         from grader.sandbox.worker import start_worker
 
-        sitting.worker = start_worker("none")
-    _check_argument(sitting, path, argument)
+        course_run.worker = start_worker("none")
+    _check_argument(course_run, path, argument)
 
 
-def _check_argument(sitting: Sitting, path: Path, argument: str) -> None:
+def _check_argument(course_run: CourseRun, path: Path, argument: str) -> None:
     """Check that the course has the exercise, unit or answer that a command-line argument names.
 
     Args:
@@ -90,9 +90,9 @@ def _check_argument(sitting: Sitting, path: Path, argument: str) -> None:
     """
     from grader.errors import UsageError
 
-    exercises = [e for e in sitting.course.exercises if path == e.path or path in e.path.parents]
+    exercises = [e for e in course_run.course.exercises if path == e.path or path in e.path.parents]
     if not exercises and not path.exists():
-        raise UsageError(missing_stub(sitting.course.find(argument)))
+        raise UsageError(missing_stub(course_run.course.find(argument)))
     if not exercises and is_exercise_file(str(path)):
         raise UsageError(f"{path.name} in {path.parent.name} is no exercise of this course. See them: handgrad list")
     for exercise in exercises:
@@ -115,7 +115,7 @@ def _reject_id(config: pytest.Config, argument: str) -> None:
     here = config.invocation_params.dir
     root = next((folder for folder in (here, *here.parents) if holds_course(config, folder)), None)
     named = argument.split("::")[0]
-    for exercise in () if root is None else _sitting(config, root).course.exercises:
+    for exercise in () if root is None else _course_run(config, root).course.exercises:
         path = {exercise.id: exercise.path, exercise.unit: exercise.path.parent}.get(named)
         if path is not None:
             raise UsageError(f"pytest takes a path: name {os.path.relpath(path, here)}")
@@ -129,26 +129,26 @@ def collectors(parent: pytest.Collector, file_path: Path) -> list[ExerciseFile]:
     """
     from grader.errors import HandgradError
 
-    sitting = _sitting(parent.config, file_path.parent.parent.parent)
-    if sitting.is_broken:
+    course_run = _course_run(parent.config, file_path.parent.parent.parent)
+    if course_run.is_broken:
         return []
     try:
-        exercise = sitting.course.exercise_at(file_path)
+        exercise = course_run.course.exercise_at(file_path)
     except HandgradError as error:
-        sitting.is_broken = True
+        course_run.is_broken = True
         raise pytest.Collector.CollectError(str(error)) from None
     if exercise is None:
-        sitting.strays.append(file_path)
+        course_run.strays.append(file_path)
         return []
-    return [ExerciseFile.of(parent, sitting, exercise)]
+    return [ExerciseFile.of(parent, course_run, exercise)]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Add items for exercise files that are missing, and sort all exercises into teaching order."""
-    for sitting in _sittings(config):
-        if not sitting.is_broken:
-            items += _items_for_missing_files(session, config, sitting)
+    for course_run in _course_runs(config):
+        if not course_run.is_broken:
+            items += _items_for_missing_files(session, config, course_run)
     places = [i for i, item in enumerate(items) if isinstance(item, AnswerItem)]
     ordered = sorted((items[i] for i in places), key=_teaching_order)
     for place, item in zip(places, ordered, strict=True):
@@ -158,16 +158,18 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 def _teaching_order(item: pytest.Item) -> tuple[str, int]:
     """Return the sort key of an item: its course, and the place of its exercise there."""
     assert isinstance(item, AnswerItem)
-    return str(item.parent.sitting.root), item.parent.sitting.course.exercises.index(item.parent.exercise)
+    return str(item.parent.course_run.root), item.parent.course_run.course.exercises.index(item.parent.exercise)
 
 
-def _items_for_missing_files(session: pytest.Session, config: pytest.Config, sitting: Sitting) -> Iterator[pytest.Item]:
+def _items_for_missing_files(
+    session: pytest.Session, config: pytest.Config, course_run: CourseRun
+) -> Iterator[pytest.Item]:
     """Yield the items of each exercise below the requested folders whose file does not exist, or is no regular file."""
     folders = [named_path(config, argument) for argument in config.args if "::" not in argument]
-    for exercise in sitting.course.exercises:
+    for exercise in course_run.course.exercises:
         is_selected = any(folder == exercise.path or folder in exercise.path.parents for folder in folders)
         if is_selected and not exercise.path.is_file():
-            yield from ExerciseFile.of(session, sitting, exercise).collect()
+            yield from ExerciseFile.of(session, course_run, exercise).collect()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -175,7 +177,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     _drop_plugins(session)
     if not hasattr(session.config, "workerinput"):  # a process of pytest-xdist is given files one by one
         for file in dict.fromkeys(item.parent for item in session.items if isinstance(item, AnswerItem)):
-            file.sitting.expected.append(file.exercise)
+            file.course_run.expected.append(file.exercise)
     fold_units(session, {named_path(session.config, argument) for argument in session.config.args})
 
 
@@ -216,7 +218,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         from .progress import is_attempted
 
         report.handgrad = {
-            "root": str(item.parent.sitting.root),
+            "root": str(item.parent.course_run.root),
             "answer": item.name,
             "status": item.answer.status,
             "attempted": is_attempted(item.parent.result),
@@ -260,14 +262,14 @@ class Recorder:
         from grader.results import exercise_from_json
 
         if outcome := getattr(report, "handgrad", None):
-            sitting = _sitting(self.config, Path(outcome["root"]))
+            course_run = _course_run(self.config, Path(outcome["root"]))
             result = replace(exercise_from_json(outcome["exercise"]), made_from=outcome["made_from"])
-            sitting.seen[result.id] = result
+            course_run.seen[result.id] = result
             if outcome["status"] == "todo":
                 self._count_as_failure()
             if isinstance(report.longrepr, str):
                 answer = next(answer for answer in result.answers if answer.name == outcome["answer"])
-                report.longrepr = Report(sitting, sitting.course.find(result.id), answer)
+                report.longrepr = Report(course_run, course_run.course.find(result.id), answer)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -279,7 +281,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Exit with 3 if the grader itself failed; complete the JUnit XML report, which is written by now."""
-    results = [result for sitting in _sittings(session.config) for result in sitting.seen.values()]
+    results = [result for course_run in _course_runs(session.config) for result in course_run.seen.values()]
     if any(result.status == "error" for result in results):
         session.exitstatus = 3
     if getattr(session.config.option, "xmlpath", None) and not hasattr(session.config, "workerinput"):
@@ -290,12 +292,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
     """Print a progress bar for each unit of the run, and what to do next."""
-    for sitting in _sittings(config):
-        if sitting.seen or sitting.strays:
-            summarise(terminalreporter, exitstatus, sitting)
+    for course_run in _course_runs(config):
+        if course_run.seen or course_run.strays:
+            summarise(terminalreporter, exitstatus, course_run)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Close each course that the run has opened, and end its worker."""
-    for sitting in _sittings(config):
-        sitting.close()
+    for course_run in _course_runs(config):
+        course_run.close()

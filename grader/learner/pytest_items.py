@@ -29,8 +29,8 @@ MARKUP: dict[str, dict[str, bool]] = {
 }
 
 
-class Sitting:
-    """One course within one pytest run.
+class CourseRun:
+    """Hold the state of one course within one pytest run.
 
     Args:
         root: the course folder.
@@ -47,6 +47,7 @@ class Sitting:
 
     @cached_property
     def course(self) -> Course:
+        """Return the course, loaded at first use."""
         from grader.garbage import without_garbage_collection
 
         with without_garbage_collection():
@@ -56,6 +57,7 @@ class Sitting:
 
     @cached_property
     def session(self) -> Session:
+        """Return the session that checks exercises, opened at first use."""
         from .session import Session
 
         session = Session(self.course, self.worker)
@@ -71,26 +73,27 @@ class Sitting:
 
 
 class ExerciseFile(pytest.File):
-    """A learner's file; its items are the answers of the exercise."""
+    """Collect the answers of an exercise from a learner's file, each as an item."""
 
     exercise: CourseExercise
-    sitting: Sitting
+    course_run: CourseRun
     outer_limit = math.inf  # seconds that pytest-timeout allows for an answer
 
     @classmethod
-    def of(cls, parent: pytest.Collector, sitting: Sitting, exercise: CourseExercise) -> ExerciseFile:
-        """The collector of one exercise's file."""
+    def of(cls, parent: pytest.Collector, course_run: CourseRun, exercise: CourseExercise) -> ExerciseFile:
+        """Return the collector of one exercise's file."""
         file: ExerciseFile = cls.from_parent(parent, path=exercise.path)
-        file.exercise, file.sitting = exercise, sitting
+        file.exercise, file.course_run = exercise, course_run
         return file
 
     def collect(self) -> Iterable[AnswerItem]:
+        """Yield an item for each answer."""
         for name in self.exercise.answer_names:
             yield AnswerItem.from_parent(self, name=name)
 
     @cached_property
     def text(self) -> str:
-        """What is in the file; nothing where it cannot be read."""
+        """Return the text of the file; empty if it cannot be read."""
         try:
             return self.path.read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -98,23 +101,23 @@ class ExerciseFile(pytest.File):
 
     @cached_property
     def result(self) -> ExerciseResult:
-        """The verdict on the whole file, asked for once, within the shorter of the two limits that there may be."""
+        """Return the verdicts on the file, checked once within the shorter limit, the course's or pytest-timeout's."""
         from grader.errors import HandgradError
 
         course_limit = self.exercise.course.policy.time_limit
         is_shorter = self.outer_limit < course_limit
         exercise = self.exercise.with_time_limit(self.outer_limit) if is_shorter else self.exercise
         try:
-            result = self.sitting.session.check(exercise)
+            result = self.course_run.session.check(exercise)
         except HandgradError as error:
             raise pytest.exit.Exception(str(error), returncode=error.exit_code) from None
         if is_shorter:
-            says = f"pytest-timeout allows {self.outer_limit:g} seconds here, the course {course_limit:g}"
-            late = (
-                replace(one, message=f"{one.message}; {says}") if one.code == "timeout" else one
-                for one in result.answers
+            reason = f"pytest-timeout allows {self.outer_limit:g} seconds here, the course {course_limit:g}"
+            answers = (
+                replace(answer, message=f"{answer.message}; {reason}") if answer.code == "timeout" else answer
+                for answer in result.answers
             )
-            result = replace(result, answers=tuple(late))
+            result = replace(result, answers=tuple(answers))
         if self.config.option.capture == "no" and result.printed.strip():
             print(f"\n{result.printed.rstrip()}")
         return result
@@ -143,7 +146,7 @@ class AnswerItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, NotYet):
-            return Report(self.parent.sitting, self.parent.exercise, excinfo.value.answer)
+            return Report(self.parent.course_run, self.parent.exercise, excinfo.value.answer)
         return super().repr_failure(excinfo)
 
     @cached_property
@@ -174,12 +177,12 @@ class Report:
     Of several answers of a file that fail for the very same reason only the first is told in full.
     """
 
-    def __init__(self, sitting: Sitting, exercise: CourseExercise, answer: AnswerResult) -> None:
+    def __init__(self, course_run: CourseRun, exercise: CourseExercise, answer: AnswerResult) -> None:
         self.exercise, self.answer = exercise, answer
-        self.hints_seen = sitting.session.progress.hints_seen(exercise, answer)
+        self.hints_seen = course_run.session.progress.hints_seen(exercise, answer)
         self.reprcrash = Summary(f"{answer.code}: {answer.message}")
         reason = (exercise.id, f"{answer.status} {answer.code} {answer.message} {answer.evidence}")
-        first = sitting.shown.setdefault(reason, answer.name)
+        first = course_run.shown.setdefault(reason, answer.name)
         self.same_as = first if first != answer.name and answer.status != "todo" else ""
 
     def lines(self, width: int) -> Iterator[Line]:

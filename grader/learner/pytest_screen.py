@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .pytest_items import AnswerItem, Sitting, write
+from .pytest_items import AnswerItem, CourseRun, write
 
 if TYPE_CHECKING:
     from grader.course import Course, CourseExercise
@@ -109,43 +109,43 @@ def fold_units(session: pytest.Session, named: set[Path]) -> None:
     config.pluginmanager.register(UnitLines(reporter, items, apart), UNIT_LINES)
 
 
-def summarise(reporter: Any, exitstatus: int, sitting: Sitting) -> None:
-    """Remember what was seen, and write the bars, what is next, and what is out of place."""
-    course, progress = sitting.course, sitting.session.progress
-    touched = [exercise for exercise in course.exercises if exercise.id in sitting.seen]
+def summarise(reporter: Any, exitstatus: int, course_run: CourseRun) -> None:
+    """Record what was checked in this run, and write flags, progress bars, the next step and files out of place."""
+    course, progress = course_run.course, course_run.session.progress
+    touched = [exercise for exercise in course.exercises if exercise.id in course_run.seen]
     for exercise in touched:
-        progress.record(exercise, sitting.seen[exercise.id])
+        progress.record(exercise, course_run.seen[exercise.id])
     if touched:
         progress.save()
-    _write_flags(reporter, sitting, touched)
+    _write_flags(reporter, course_run, touched)
     reporter.section("progress", sep="-")
     only_todo = exitstatus == pytest.ExitCode.TESTS_FAILED and not {"failed", "error"} & set(reporter.stats)
-    for line in _closing(reporter, sitting, touched, only_todo):
+    for line in _closing(reporter, course_run, touched, only_todo):
         write(reporter._tw, line)
     lost = [exercise for exercise in touched if not exercise.path.exists()]
-    for note in (*map(missing_stub, lost), *progress.notes, *map(stray_file, sitting.strays)):
+    for note in (*map(missing_stub, lost), *progress.notes, *map(stray_file, course_run.strays)):
         write(reporter._tw, ((note, "todo"),))
 
 
-def _write_flags(reporter: Any, sitting: Sitting, touched: list[CourseExercise]) -> None:
-    """Write what a person should look at in the files that were graded, as `handgrad check` does."""
+def _write_flags(reporter: Any, course_run: CourseRun, touched: list[CourseExercise]) -> None:
+    """Write, for each checked file, what a person should look at, as `handgrad check` does."""
     from .render_text import flag_lines
 
-    flagged = [exercise for exercise in touched if sitting.seen[exercise.id].flags]
+    flagged = [exercise for exercise in touched if course_run.seen[exercise.id].flags]
     if flagged:
         reporter.section("to look at", sep="-")
     for exercise in flagged:
         write(reporter._tw, ((exercise.file, "bold"),))
-        for line in flag_lines(sitting.seen[exercise.id], reporter._tw.fullwidth):
+        for line in flag_lines(course_run.seen[exercise.id], reporter._tw.fullwidth):
             write(reporter._tw, line)
 
 
-def _closing(reporter: Any, sitting: Sitting, touched: list[CourseExercise], only_todo: bool) -> Iterator[Line]:
+def _closing(reporter: Any, course_run: CourseRun, touched: list[CourseExercise], only_todo: bool) -> Iterator[Line]:
     """A bar for each unit no line above told enough of, why pytest exits with 1 if nothing is wrong, the next step."""
     from .progress import by_unit, is_attempted, next_exercise
     from .render_text import lesson_file, next_step, progress_bars
 
-    course, progress, width = sitting.course, sitting.session.progress, reporter._tw.fullwidth
+    course, progress, width = course_run.course, course_run.session.progress, reporter._tw.fullwidth
     begun = {each.unit for each in course.exercises if (known := progress.result(each)) and is_attempted(known)}
     untold = {exercise.unit for exercise in touched} - (_told(reporter.config) - begun)
     yield from progress_bars(by_unit(course, progress, untold), width)

@@ -20,7 +20,7 @@ LETTERS = "".join(letter for letter in string.ascii_lowercase if letter not in "
 
 
 def _mistake_in(question: AnswerableQuestion, answer: str) -> Mistake | None:
-    """Return the mistake in an answer; one that cannot be judged counts as not read, so that another can be tried."""
+    """Return the mistake in an answer; an answer that cannot be judged counts as not read, and can be tried again."""
     try:
         return mistake_in(question, answer)
     except InfrastructureError as error:
@@ -29,11 +29,11 @@ def _mistake_in(question: AnswerableQuestion, answer: str) -> Mistake | None:
 
 @dataclass
 class Practice:
-    """Questions of a quiz, asked and judged; nothing is written down.
+    """Ask and judge the questions of a quiz, without writing anything down.
 
     Args:
         exercise: the quiz.
-        variant: which numbers are asked for.
+        variant: which numbers the questions have.
     """
 
     exercise: CourseExercise
@@ -41,20 +41,20 @@ class Practice:
     hints: dict[str, int] = field(default_factory=dict)
 
     def question(self, name: str) -> AnswerableQuestion:
-        """A question as this learner has it."""
+        """Return a question with this learner's numbers, and its answer."""
         return self.exercise.quiz.question_with_key(name, self.variant)
 
     def answer(self, name: str, typed: str) -> Mistake | None:
-        """Judge an answer.
+        """Judge an answer; return its mistake, `None` if it is right.
 
         Raises:
-            UsageError: it is to be written down, and the file is no answer sheet any more.
-            InfrastructureError: it is to be written down, and cannot be.
+            UsageError: the answer must be written down, and the file is no longer an answer sheet.
+            InfrastructureError: the answer must be written down, and that fails.
         """
         return _mistake_in(self.question(name), self.with_choice_names(name, typed))
 
     def with_choice_names(self, name: str, typed: str) -> str:
-        """What was typed, with the words of choices that were named by their letters."""
+        """Return what was typed, with the letters of choices replaced by their words."""
         question = self.question(name)
         if not isinstance(question, (Choice, Choices)):
             return typed.strip()
@@ -66,15 +66,15 @@ class Practice:
         return ", ".join(by_letter.get(part.strip(".)").lower(), part) for part in parts)
 
     def choices_by_letter(self, name: str, question: Choice | Choices) -> dict[str, str]:
-        """The word of each choice by its letter."""
+        """Return the word of each choice by its letter."""
         return dict(zip(LETTERS, options(name, question, self.variant), strict=False))
 
     def earlier_answer(self, name: str) -> str:
-        """What was answered before; empty if nothing was."""
+        """Return the answer given before; empty if there is none."""
         return ""
 
     def as_shown(self, name: str, answer: str) -> str:
-        """An answer as the learner knows it: a choice by its letter."""
+        """Return an answer as the learner knows it: a choice by its letter."""
         question = self.question(name)
         if not isinstance(question, (Choice, Choices)):
             return answer
@@ -82,7 +82,7 @@ class Practice:
         return " ".join(letters.get(label, label) for label in answer.replace(",", " ").split())
 
     def next_hint(self, name: str) -> tuple[int, int, str] | None:
-        """The number of the next hint, how many there are, and the hint; `None` once all have been shown."""
+        """Return the number of the next hint, how many there are, and the hint; `None` once all have been shown."""
         hints = self.question(name).hints
         seen = self.hints.get(name, 0)
         if seen == len(hints):
@@ -93,21 +93,21 @@ class Practice:
 
 @dataclass
 class QuizSession(Practice):
-    """A quiz as it is being taken: every answer is on disk at once.
+    """Take a quiz: every answer is written to the sheet at once.
 
-    The sheet is read anew for every answer, so that an editor may be open beside it.
+    The sheet is read again for every answer, so that it may be open in an editor at the same time.
 
     Args:
-        variant: which numbers a sheet has that has to be made; from then on it is what the sheet says.
+        variant: which numbers a new sheet gets; an existing one decides for itself.
     """
 
     @property
     def names(self) -> list[str]:
-        """The questions, in order."""
+        """Return the names of the questions, in order."""
         return list(self.exercise.quiz.questions)
 
     def text(self) -> str:
-        """The sheet's text; a sheet is made where there is none.
+        """Return the text of the sheet, which is created if there is none.
 
         Raises:
             UsageError: the file is no answer sheet.
@@ -121,7 +121,7 @@ class QuizSession(Practice):
             raise self._unreadable_sheet(error) from error
 
     def sheet(self) -> Sheet:
-        """What the sheet says now.
+        """Return the current sheet.
 
         Raises:
             UsageError: the file is no answer sheet.
@@ -132,16 +132,16 @@ class QuizSession(Practice):
             raise self._unreadable_sheet(error) from error
 
     def question(self, name: str) -> AnswerableQuestion:
-        """A question as the sheet has it."""
+        """Return a question with the numbers of the sheet, and its answer."""
         self.variant = self.sheet().variant
         return super().question(name)
 
     def earlier_answer(self, name: str) -> str:
-        """What the sheet says; empty if nothing."""
+        """Return the answer in the sheet; empty if there is none."""
         return self.sheet().answers.get(name, "")
 
     def open(self) -> list[str]:
-        """The questions that are not answered, or not yet right, in order."""
+        """Return the questions that are not answered, or not yet right, in order."""
         sheet, quiz = self.sheet(), self.exercise.quiz
         return [
             name
@@ -151,7 +151,7 @@ class QuizSession(Practice):
         ]
 
     def answer(self, name: str, typed: str) -> Mistake | None:
-        """Judge an answer and write it down; one that cannot be read is not written."""
+        """Judge an answer, write it to the sheet if it can be read, and return its mistake; `None` if it is right."""
         text = self.text()
         answer, mistake = self.with_choice_names(name, typed), super().answer(name, typed)
         if mistake is None or mistake.code != NOT_READ:
@@ -162,7 +162,7 @@ class QuizSession(Practice):
         return mistake
 
     def result(self) -> ExerciseResult:
-        """The verdict on the sheet as it is."""
+        """Return the verdicts on the sheet."""
         content = self.exercise.path.read_bytes()
         return self.exercise.quiz_result(content).of(content)
 

@@ -181,7 +181,7 @@ def differences(exercise: CourseExercise) -> Iterator[Line]:
 
 
 def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
-    """What of the learner's source was passed over, and what it printed, if anything."""
+    """Yield the lines on what was passed over in the learner's source, on its flags, and on what it printed."""
     for note in result.notes[:MOST_PRINTED]:
         yield from wrapped(note, width, "  ", "dim")
     yield from flag_lines(result, width)
@@ -195,7 +195,7 @@ def printed_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
 
 
 def flag_lines(result: ExerciseResult, width: int) -> Iterator[Line]:
-    """Yield what a person should look at, though no points are lost for it."""
+    """Yield the lines on what a person should look at, though no points are lost for it."""
     for flag in result.flags[:MOST_PRINTED]:
         yield from wrapped(flag, width, "  ", "dim")
 

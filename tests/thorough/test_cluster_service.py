@@ -21,7 +21,7 @@ def test_a_service_says_what_one_machine_says(course: Course, setting: bytes, ba
     service = Service(setting, 1)
     try:
         for _ in range(2):
-            results, seconds = wire.unpack_results(service.grade(wire.packed_batch(batch)), course, batch)
+            results, seconds = wire.unpack_results(service.grade(wire.pack_batch(batch)), course, batch)
             assert lines(results) == lines(graded)
             assert seconds > 0
     finally:
@@ -32,9 +32,9 @@ def test_a_service_says_what_one_machine_says(course: Course, setting: bytes, ba
 
 def test_a_service_ends_with_whoever_started_it(course: Course, tmp_path: Path) -> None:
     """With what it started, and its folder; in the middle of a batch."""
-    (tmp_path / "setting").write_bytes(wire.packed_setting(wire.Setting(course, SEED, "none", (NAME,))))
+    (tmp_path / "setting").write_bytes(wire.pack_setting(wire.Setting(course, SEED, "none", (NAME,))))
     sleeps = "import time\ndef lin_grad(inp, out, w, b):\n    time.sleep(600)"
-    (tmp_path / "batch").write_bytes(wire.packed_batch([[Part(NAME, sleeps.encode())]]))
+    (tmp_path / "batch").write_bytes(wire.pack_batch([[Part(NAME, sleeps.encode())]]))
     run = (
         "from pathlib import Path; from grader.cluster.service import Service\n"
         "service = Service(Path('setting').read_bytes(), 1)\n"
