@@ -30,10 +30,10 @@ from .mistake import Fact, Mistake
 from .operator import Kind
 
 TINY, ZERO, MOST_ROUNDING, MOST_APART = 1e-9, 1e-5, 0.1, 60
-MOST_STEPS = 50_000  # about two seconds, for all the answers of a function; most of the corpus is named within 5,000
+MOST_STEPS = 65_000  # for all the answers of a function: seconds at most; most of the corpus is named within 5,000
 OF_A_CANDIDATE = 8  # what one costs besides its steps: its edits are made, and its numbers compared
 RECORDED = 50  # what it costs besides to record the forward pass anew, with other inputs
-LISTED = LOOKED_AT_AGAIN = 1  # what it costs to list one, and to compare its numbers once more
+LISTED, LOOKED_AT_AGAIN = 2, 1  # what it costs to list one, and to compare its numbers once more
 LEAST_TOLD = 5  # how many entries must agree about a factor that one of them would have to be asked for
 SHARED = (Kind.OPERAND, Kind.UPSTREAM, Kind.FORWARD, Kind.INPUTS, Kind.RULES)
 
@@ -203,7 +203,7 @@ class Search:
         """Return how many steps a candidate takes: backwards from its first edit, or forwards and back."""
         if any(edit.operator.kind in (Kind.FORWARD, Kind.INPUTS) for edit in candidate.edits):
             recorded = sum(edit.operator.kind is Kind.INPUTS for edit in candidate.edits)
-            return 2 * self._steps + RECORDED * recorded
+            return 4 * self._steps + RECORDED * recorded
         places = [index for edit in candidate.edits for index, _ in edit.at]
         plain = all(edit.operator.kind in (Kind.OPERAND, Kind.UPSTREAM) for edit in candidate.edits)
         return max(places) + 1 if places and plain and not (candidate.skip or candidate.only) else self._steps
