@@ -88,6 +88,7 @@ class ExerciseResult:
     max_score: float = 0.0
 
     def __post_init__(self) -> None:
+        """Set `max_score` to the sum over the answers, unless it is that sum already, up to rounding."""
         listed = total(answer.max_score for answer in self.answers)
         if not math.isclose(self.max_score, listed, rel_tol=ROUNDED):
             object.__setattr__(self, "max_score", listed)

@@ -117,7 +117,11 @@ _Entries: TypeAlias = "dict[str, File | Exception | _Entries]"
 
 
 class Room:
-    """Count how many more bytes may be unpacked from the archives of one submission."""
+    """Count how many more bytes may be unpacked from the archives of one submission.
+
+    Args:
+        left: that number of bytes.
+    """
 
     def __init__(self, left: int = MOST_UNPACKED) -> None:
         self.left = left
@@ -417,10 +421,12 @@ class _OwnPositionReader(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Set the position of the next read; return it."""
         self.at = max(0, offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.at, io.SEEK_END: self.size}[whence])
         return self.at
 
     def readinto(self, buffer: WriteableBuffer) -> int:
+        """Read from the position into the buffer; return the number of bytes, 0 at the end."""
         view = memoryview(buffer).cast("B")
         if hasattr(os, "pread"):
             data = os.pread(self.descriptor, len(view), self.at)

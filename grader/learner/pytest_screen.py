@@ -141,7 +141,10 @@ def _write_flags(reporter: Any, course_run: CourseRun, touched: list[CourseExerc
 
 
 def _closing(reporter: Any, course_run: CourseRun, touched: list[CourseExercise], only_todo: bool) -> Iterator[Line]:
-    """A bar for each unit no line above told enough of, why pytest exits with 1 if nothing is wrong, the next step."""
+    """Yield the closing lines: progress bars, why pytest exits with 1 although nothing is wrong, and the next step.
+
+    A unit has a bar unless its folded line has shown its progress.
+    """
     from .progress import by_unit, is_attempted, next_exercise
     from .render_text import lesson_file, next_step, progress_bars
 

@@ -16,12 +16,12 @@ from grader.source.text import Files
 
 
 class AutogradeSession:
-    """Grades the cells of notebooks, one notebook after the other, the exercises of each side by side.
+    """Grade the cells of notebooks, one notebook after the other, the exercises of each in parallel.
 
     Args:
-        course: whose declarations are graded by; students are never shown the numbers that were expected.
-        isolation: what student code is kept in.
-        seed: where every trial comes from; drawn afresh if not given.
+        course: the course to grade with; the expected numbers are never shown to students.
+        isolation: how student code is isolated.
+        seed: the seed of every trial; drawn at random if not given.
 
     Raises:
         NoGradedRuns: student code cannot be run here.
@@ -37,13 +37,13 @@ class AutogradeSession:
 
     @property
     def seed(self) -> int:
-        """Where every trial comes from."""
+        """Return the seed of every trial."""
         return self.pool.grader.seed
 
     def verdicts(
         self, exercises: Sequence[CourseExercise], cells: Sequence[str], beside: Files
     ) -> list[ExerciseResult]:
-        """The verdict on what a notebook's code cells define, for each of these exercises.
+        """Grade what a notebook's code cells define; return the result of each of these exercises.
 
         Args:
             beside: the files in the notebook's folder, which it may import.

@@ -15,7 +15,7 @@ from grader.results import ExerciseResult
 
 
 def write_outputs(exercise: CourseExercise, result: ExerciseResult, cells: Mapping[str, NotebookNode]) -> None:
-    """Put the points in their cells, and what is to be said beside the answers.
+    """Write the points into the outputs of their cells, and the report beside the answers.
 
     Args:
         cells: the notebook's code cells by grade_id.

@@ -43,7 +43,7 @@ class SummaryFirst(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 def exercises(nb: NotebookNode) -> Iterator[tuple[NotebookNode, float, float]]:
-    """Each exercise's cell, its points, and how many there are: those of the graded cells that go by its name."""
+    """Yield each exercise's cell, its points, and the points possible: the sums over the graded cells that name it."""
     solutions = [cell for cell in nb.cells if is_solution(cell)]
     points: dict[str, tuple[list[float], list[float]]] = {}
     cells: dict[str, NotebookNode] = {}

@@ -57,13 +57,23 @@ def entering_in_gradebook(
 
 
 def _write_class(names: ExerciseNames, url: str, hand_ins: Sequence[HandIn], out: Path) -> None:
+    """Enter the records of a class in the gradebook; a student whose record is refused does not stop the others.
+
+    Args:
+        names: the course, and which of its exercises are graded.
+        url: the database of the gradebook.
+        out: the results folder.
+
+    Raises:
+        InfrastructureError: some students could not be entered.
+    """
     from sqlalchemy.exc import OperationalError
 
     from .gradebook_student import open_gradebook
 
     entered, failed = set[str](), dict[str, str]()
     graded = [
-        one for one in hand_ins if result_file(out, one.key).is_file()
+        hand_in for hand_in in hand_ins if result_file(out, hand_in.key).is_file()
     ]  # the others hold nothing to grade, or wait
     reader = SubmissionReader(tuple(exercise.id for exercise in names.wanted), digest="", keeps_parts=True)
     with (
@@ -74,32 +84,32 @@ def _write_class(names: ExerciseNames, url: str, hand_ins: Sequence[HandIn], out
         for read in pool.read(zip(graded, graded, strict=True)):
             if read is None:
                 continue
-            one: HandIn = read.key
+            hand_in: HandIn = read.key
             say(f"{len(entered) + len(failed) + 1} of {len(graded)} in {url_without_password(url)}")
             if read.facts is None:
-                failed[one.student] = read.failure
+                failed[hand_in.student] = read.failure
                 continue
             try:
-                submission = submission_from_facts(one, SubmissionFacts.from_json(read.facts))
-                record = json.loads(result_file(out, one.key).read_bytes())
-                writer.write_student(one.student, one.path, submission, _whole_units(names, record))
-                entered.add(one.student)
+                submission = submission_from_facts(hand_in, SubmissionFacts.from_json(read.facts))
+                record = json.loads(result_file(out, hand_in.key).read_bytes())
+                writer.write_student(hand_in.student, hand_in.path, submission, _whole_units(names, record))
+                entered.add(hand_in.student)
             except OperationalError:
                 raise
             except Exception as error:  # what the gradebook refuses of one student, it may take of another
                 writer.undo_last_student()
                 if isinstance(error.__context__, OperationalError):  # a full disk, say: no other could be entered
                     raise error.__context__ from None
-                says = str(getattr(error, "orig", None) or error) or type(error).__name__
-                failed[one.student] = says.splitlines()[0]
+                reason = str(getattr(error, "orig", None) or error) or type(error).__name__
+                failed[hand_in.student] = reason.splitlines()[0]
     units = ", ".join(writer.units) or "nothing was handed in"
     print(f"Entered in {url_without_password(url)}: {len(entered)} students ({units}).", file=sys.stderr)
     if writer.blank:
         print(f"Left as they were, where only blanks were handed in: {_listed(writer.blank)}.", file=sys.stderr)
     if failed:
         name, why = next(iter(failed.items()))
-        says = f"{len(failed)} students could not be entered, {name} for one ({why}): put it right, and run it again."
-        raise InfrastructureError(one_line(says))
+        reason = f"{len(failed)} students could not be entered, {name} for one ({why}): put it right, and run it again."
+        raise InfrastructureError(one_line(reason))
 
 
 def _whole_units(names: ExerciseNames, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class SubmissionExporter(NotebookExporter):
 
 
 class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
-    """In the place of nbgrader's `Execute`: nothing of the student's runs in this process, or gives itself points."""
+    """Grade a notebook in the place of nbgrader's `Execute`, with no student code in this process."""
 
     course = Unicode(
         "", help="The course folder; the one around the nbgrader course, or handgrad's own, if empty."
@@ -94,7 +94,7 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
     seed = Integer(None, allow_none=True, help="Draw the same trials as an earlier run.").tag(config=True)
 
     def session(self) -> AutogradeSession:
-        """The grading session of this command; it is kept by the exporter, which outlives its preprocessors.
+        """Return the grading session of this command, which the exporter keeps because it outlives its preprocessors.
 
         Raises:
             InfrastructureError: student code cannot be isolated here.
@@ -115,6 +115,7 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         return found
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
+        """Grade the notebook and write points, reports and comments for the steps that follow."""
         session = self.session()
         code = [cell for cell in nb.cells if cell.cell_type == "code"]
         for number, cell in enumerate(code, 1):
@@ -132,7 +133,7 @@ class SecureExecute(NbGraderPreprocessor):  # type: ignore[misc]
         return nb, resources
 
     def _leave_to_manual_grading(self, code: list[NotebookNode]) -> list[str]:
-        """Tests that are none of ours: they are not run, and a person gives the points."""
+        """Give 0 points for each test that is not handgrad's, for a person to grade; return their names."""
         others = [cell for cell in code if _is_test(cell) and not cell.outputs]
         for cell in others:
             cell.outputs = [points_output(0.0, cell)]

@@ -114,7 +114,7 @@ def _released_cells(notebook: Any) -> dict[str, ReleasedCell]:
 
 
 def _drop_unknown_and_copies(nb: NotebookNode, released: Mapping[str, ReleasedCell]) -> list[str]:
-    """Cells of one name: the last keeps it, as in nbgrader's own DeduplicateIds; all of them are run."""
+    """Leave the name of a released cell only on the last cell that has it; return notes on the copies."""
     seen: set[str] = set()
     twice: dict[str, None] = {}
     for cell in reversed(nb.cells):

@@ -46,7 +46,7 @@ def read_submitted(data: bytes) -> NotebookNode:
     """
     notes: list[str] = []
     cells, seen, room = list[NotebookNode](), set[str](), MOST_TEXT
-    for found in _found_cells(data, notes):
+    for found in _possible_cells(data, notes):
         if len(cells) == MOST_CELLS:
             notes.append(f"It has more than {MOST_CELLS} cells: the rest was left out.")
             break
@@ -154,15 +154,15 @@ def _copy(path: Path, name: str) -> Path:
 
 
 def _copied_from(path: Path) -> str | None:
-    """The name of the notebook that this one is our copy of; `None` if it is none."""
+    """Return the name of the notebook that this file is our copy of; `None` if it is not one."""
     try:
         return None if why_unread(path, path.parent) else str(read_notebook(path.read_bytes())["metadata"][COPY_OF])
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
-def _found_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]]:
-    """Whatever may be a cell, in a notebook of any version."""
+def _possible_cells(data: bytes, notes: list[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield everything that may be a cell, in a notebook of any version; note why there is nothing."""
     try:
         notebook = read_notebook(data)
     except UnreadableNotebook as error:

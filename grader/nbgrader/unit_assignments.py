@@ -50,7 +50,7 @@ def _released_notebook(course: Course, unit: Unit) -> NotebookNode:
 
 
 def _add_missing(gradebook: Gradebook, course: Course, unit: Unit, notebook: Any) -> None:
-    """Add the answers and exercises that a notebook released earlier did not have."""
+    """Add the answers and exercises to the gradebook that a notebook released earlier did not have."""
     grades = {cell.name for cell in notebook.grade_cells}
     solutions = {cell.name for cell in notebook.solution_cells}
     for exercise in course.exercises:

@@ -86,6 +86,7 @@ def stub_of(cell: NotebookNode) -> str | None:
 
 
 def _exercise_cells(exercise: CourseExercise) -> list[dict[str, Any]]:
+    """Return the cells of an exercise: its title, the stub, a check, and one scored cell for each answer."""
     answers = exercise.declaration.answers
     points = exercise.points_of_answer
     stub = {"stub": "\n".join(_placeholders(exercise))}

@@ -25,7 +25,7 @@ SIGN = Mistake(code="wrong-sign", says="The size is right; the sign is not.")
 
 
 def mistake_in(question: AnswerableQuestion, answer: str) -> Mistake | None:
-    """Return the mistake that an answer reveals, `NOT_READ` if it cannot be read; `None` if it is right.
+    """Return the mistake that an answer reveals, `NOT_READ` if it cannot be read, `None` if it is right.
 
     Raises:
         InfrastructureError: the answer cannot be judged, through a fault of ours.

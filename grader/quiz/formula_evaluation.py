@@ -41,11 +41,11 @@ NUMPYS = frozenset(("np", "numpy", "jnp"))
 
 @dataclass
 class Evaluation:
-    """One formula at one point.
+    """Evaluate one formula at one point.
 
     Args:
         values: the variables by name: arrays, and numbers for axis sizes.
-        work: what may still be done.
+        work: the budget of work.
     """
 
     values: Mapping[str, Any]
@@ -53,7 +53,7 @@ class Evaluation:
     local: dict[str, Any] = field(default_factory=dict)
 
     def run(self, statements: tuple[Statement, ...]) -> Any:
-        """The value of the last statement: an array, a number, a tuple, or a text.
+        """Return the value of the last statement: an array, a number, a tuple, or a text.
 
         Raises:
             ExpressionError: a name is unknown, a step cannot be done, or there is too much to do.
@@ -69,7 +69,7 @@ class Evaluation:
         return value
 
     def of(self, node: Node) -> Any:
-        """The value of a part of the formula."""
+        """Return the value of a part of the formula."""
         self.work.step()
         match node:
             case Number(value) | Text(value):
@@ -176,7 +176,7 @@ class Evaluation:
 
 
 def _slice(work: Work, *bounds: Any) -> slice:
-    """`start:stop:step`; each is a whole number, or `None`, which may be written out as well.
+    """Return `slice(*bounds)`; each bound is a whole number, or `None`.
 
     Raises:
         TypeError: one of them is something else.

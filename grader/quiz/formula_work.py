@@ -23,7 +23,7 @@ IGNORED = frozenset(("dtype", "device", "requires_grad", "copy", "memory_format"
 
 @dataclass
 class Work:
-    """What may still be done for one answer: an entry of an array counts 1, a step of the evaluation `STEP`.
+    """Count the work that may still be done for one answer: 1 for an entry of an array, `STEP` for an evaluation step.
 
     Args:
         sizes: the axis sizes, so that messages can name axes.
@@ -43,6 +43,7 @@ class Work:
             raise ExpressionError("it takes far more work than the answer")
 
     def step(self) -> None:
+        """Count one step of the evaluation."""
         self.spend(STEP)
 
     def room(self, shape: Sequence[int]) -> None:
@@ -57,7 +58,7 @@ class Work:
         self.spend(size)
 
     def array(self, value: Any) -> np.ndarray:
-        """A value as an array; a list of arrays is stacked.
+        """Return a value as a float64 array; a list of arrays is stacked.
 
         Raises:
             TypeError: it is a text, or nothing.
@@ -71,7 +72,11 @@ class Work:
         return np.asarray(value, dtype="float64")
 
     def turns(self, items: Any) -> Iterator[Any]:
-        """The items of a list, or the rows of an array, each counted when its turn comes."""
+        """Yield the items of a list, or the rows of an array, counting a step for each.
+
+        Raises:
+            ExpressionError: it is neither.
+        """
         if isinstance(items, (str, slice)) or not hasattr(items, "__iter__") or getattr(items, "shape", None) == ():
             raise ExpressionError("what is not a list has no items")
         for item in items:
@@ -81,7 +86,7 @@ class Work:
     def result(
         self, name: str, operation: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]
     ) -> Any:
-        """What an operation gives.
+        """Return the result of an operation.
 
         Raises:
             ExpressionError: it does not fit its arguments, or there is too much to do.
@@ -109,10 +114,10 @@ def shape_text(shape: Sequence[int], sizes: Sizes) -> str:
 
 
 def whole(value: Any) -> int:
-    """Return a value as an axis, a size or the bound of a slice.
+    """Return a value as a whole number: an axis, a size or the bound of a slice.
 
     Raises:
-        TypeError: it is no whole number.
+        TypeError: it is not one.
     """
     if isinstance(value, str) or np.ndim(value):
         raise TypeError("not one number")

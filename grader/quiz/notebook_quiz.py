@@ -54,7 +54,7 @@ def _marked(text: str) -> str:
 
 
 def sheet_in(name: str, quiz: Quiz, texts: Sequence[str]) -> Sheet | None:
-    """Return the sheet that the cells of a notebook assign last to this name; `None` if none of them does.
+    """Return the sheet that a notebook's cells assign to this name, the last one with answers; `None` if there is none.
 
     A sheet without an answer, as it was given, does not take the place of one above it.
 
@@ -62,15 +62,23 @@ def sheet_in(name: str, quiz: Quiz, texts: Sequence[str]) -> Sheet | None:
         ReadError: what is assigned is no answer sheet.
     """
     blank: Sheet | None = None
-    for value in _assigned_in(name, texts):
-        sheet = _sheet(quiz, value)
+    for value in _assigned_values(name, texts):
+        sheet = _read_sheet(quiz, value)
         if sheet.answers:
             return sheet
         blank = blank or sheet
     return blank
 
 
-def _sheet(quiz: Quiz, value: ast.expr) -> Sheet:
+def _read_sheet(quiz: Quiz, value: ast.expr) -> Sheet:
+    """Return the answer sheet that an assigned expression is.
+
+    Args:
+        value: a dict display or a call of `dict`, from the names of questions to answers.
+
+    Raises:
+        ReadError: it is something else, or names a question twice, or has no valid variant.
+    """
     entries: dict[str, ast.expr] = {}
     for key, node in _entries(value):
         if key in entries:
@@ -83,8 +91,8 @@ def _sheet(quiz: Quiz, value: ast.expr) -> Sheet:
     return Sheet(_variant(entries), answers, unknown)
 
 
-def _assigned_in(name: str, texts: Sequence[str]) -> Iterator[ast.expr]:
-    """Yield what is assigned, the last first.
+def _assigned_values(name: str, texts: Sequence[str]) -> Iterator[ast.expr]:
+    """Yield the expressions that the cells assign to this name, the last one first.
 
     Raises:
         ReadError: a cell cannot be read, and no other one assigns anything.
@@ -105,7 +113,7 @@ def _assigned_in(name: str, texts: Sequence[str]) -> Iterator[ast.expr]:
 
 
 def _assigned(name: str, text: str, room: int) -> Iterator[ast.expr]:
-    """What a cell assigns to this name.
+    """Yield the expressions that a cell assigns to this name.
 
     Args:
         room: how much may be read, in characters.

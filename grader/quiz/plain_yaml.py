@@ -59,7 +59,7 @@ Node = Text | Items | Map
 
 
 def read_map(text: str) -> Map:
-    """The one map that a file is; empty for an empty file.
+    """Return the map that a YAML file is; an empty one for an empty file.
 
     Raises:
         ReadError: it is no YAML, is no map, repeats a key, or uses more of YAML than text, lists and maps.
@@ -96,7 +96,7 @@ def line_of(node: Node, path: tuple[str | int, ...]) -> int:
 
 
 class _Reader:
-    """Builds the tree from events, so that nothing beyond what is allowed is ever looked at."""
+    """Build the tree of nodes from YAML events, so that nothing that is not allowed is ever built."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -104,6 +104,11 @@ class _Reader:
         self.parts = 0
 
     def document(self) -> Node:
+        """Return the node of the only document; a blank text for an empty file.
+
+        Raises:
+            ReadError: there is a second document.
+        """
         next(self.events)  # the stream
         event = next(self.events)
         if isinstance(event, yaml.StreamEndEvent):
@@ -115,6 +120,11 @@ class _Reader:
         return node
 
     def node(self, event: Any, depth: int) -> Node:
+        """Return the node that begins with this event.
+
+        Raises:
+            ReadError: it is a reference or has a tag, or there is too much.
+        """
         self.parts += 1
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
             raise ReadError(_line(event), "references (& and *) are not allowed here: put the text in quotes")
@@ -132,7 +142,7 @@ class _Reader:
         return found
 
     def fill(self, found: Items | Map, depth: int) -> Any:
-        """Everything up to the event that ends a list or a map, which is returned."""
+        """Fill a list or a map with its parts; return the event that ends it."""
         while not isinstance(event := next(self.events), (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
             part = self.node(event, depth)
             if isinstance(found, Items):

@@ -48,7 +48,7 @@ def grade(
     if sheet is None:
         says = f"no cell answers the quiz: write your answers into {name} = dict(...), and run that cell"
         return _same_for_every_answer(quiz, points, "todo", "todo", says)
-    return tuple(_graded(quiz, question, sheet, points) for question in quiz.questions)
+    return tuple(_grade_question(quiz, question, sheet, points) for question in quiz.questions)
 
 
 def _same_for_every_answer(
@@ -60,21 +60,22 @@ def _same_for_every_answer(
     )
 
 
-def _graded(quiz: Quiz, name: str, sheet: Sheet, points: float) -> AnswerResult:
+def _grade_question(quiz: Quiz, name: str, sheet: Sheet, points: float) -> AnswerResult:
+    """Return the result of one question of a sheet; a question without an answer is `todo`."""
     answer, question = sheet.answers.get(name), quiz.question_with_key(name, sheet.variant)
     if answer is None:
         return AnswerResult(name, "todo", 0.0, points, "todo", _misnamed(name, sheet.unknown), hints=question.hints)
     try:
-        found = mistake_in(question, answer)
+        mistake = mistake_in(question, answer)
     except InfrastructureError as error:
         return AnswerResult(name, "error", 0.0, points, "error", plain(f"{_shortened(answer)}: {error}"))
-    if found is None:
+    if mistake is None:
         return AnswerResult(name, "passed", points, points)
-    if found.code == NOT_READ:  # no hint is used up, and nothing is counted: it is asked again
-        says = f"{_shortened(answer)} cannot be read, and counts neither as right nor as wrong. {found.says}"
-        return AnswerResult(name, "failed", 0.0, points, NOT_READ, says, hints=(how_to_answer(question),))
-    says = f"{_shortened(answer)} is not it. {found.says}"
-    return AnswerResult(name, "failed", 0.0, points, found.code, says, hints=question.hints)
+    if mistake.code == NOT_READ:  # no hint is used up, and nothing is counted: it is asked again
+        message = f"{_shortened(answer)} cannot be read, and counts neither as right nor as wrong. {mistake.says}"
+        return AnswerResult(name, "failed", 0.0, points, NOT_READ, message, hints=(how_to_answer(question),))
+    message = f"{_shortened(answer)} is not it. {mistake.says}"
+    return AnswerResult(name, "failed", 0.0, points, mistake.code, message, hints=question.hints)
 
 
 def _shortened(answer: str) -> str:

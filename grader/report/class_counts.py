@@ -57,11 +57,11 @@ class _Exercise:
 
 
 class Tally:
-    """The counts of a class so far.
+    """Count the results of a class.
 
     Args:
         config: the course as `course.yaml` lists it, for titles, teaching order and what is stretch.
-        units: the units to count; all, if none is named.
+        units: the units to count; all if empty.
     """
 
     def __init__(self, config: CourseFile | None = None, units: Collection[str] = ()) -> None:
@@ -80,7 +80,7 @@ class Tally:
         self._aside: list[UnreadableResult | Note] = []
 
     def add(self, handed: StudentResults) -> tuple[StudentLine, list[GradedExercise]]:
-        """Count one student; what comes back are the exercises that count, in teaching order, with answers by name."""
+        """Count one student; return the student's line and the counted exercises, in teaching order."""
         exercises = self._counted_exercises(handed)
         standings = {exercise.key: exercise.standing for exercise in exercises}
         self._names.add(handed.course)
@@ -108,7 +108,7 @@ class Tally:
         self._aside.append(entry)
 
     def report(self) -> ClassReport:
-        """What the class comes to.
+        """Return the report on the class.
 
         Raises:
             UsageError: a unit that was asked for is not there.
@@ -215,10 +215,10 @@ def _count_mistake(counted: _Exercise, student: str, code: str, answer: AnswerRe
 
 
 def _late_penalties(exercises: Collection[GradedExercise], handed: StudentResults) -> tuple[tuple[str, float], ...]:
-    """What is taken off for lateness in each unit: no more than there is."""
+    """Return the points taken off for lateness in each unit, no more than were earned there."""
     earned = {unit: total(e.score for e in exercises if e.unit == unit) for unit in handed.penalties}
-    taken = ((unit, min(earned[unit], penalty)) for unit, penalty in sorted(handed.penalties.items()))
-    return tuple((unit, points) for unit, points in taken if points > 0)
+    deductions = ((unit, min(earned[unit], penalty)) for unit, penalty in sorted(handed.penalties.items()))
+    return tuple((unit, points) for unit, points in deductions if points > 0)
 
 
 def _counts(standings: Counter[Standing], size: int = 0) -> Counts:

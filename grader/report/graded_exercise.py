@@ -42,15 +42,15 @@ WRITER: Any = csv.writer(_Echo(), lineterminator="")
 
 @dataclass(frozen=True)
 class GradedExercise(ExerciseResult):
-    """The verdicts on one exercise, its answers by name."""
+    """Hold the verdicts on one exercise for counting, its answers sorted by name."""
 
     @classmethod
-    def counted(cls, found: ExerciseResult) -> GradedExercise:
-        """The same verdicts, ready to be counted."""
-        if isinstance(found, cls):
-            return found
-        answers = tuple(sorted(found.answers, key=lambda answer: answer.name))
-        return cls(found.id, found.unit, answers, max_score=found.max_score)
+    def counted(cls, result: ExerciseResult) -> GradedExercise:
+        """Return a result as one that is ready to be counted."""
+        if isinstance(result, cls):
+            return result
+        answers = tuple(sorted(result.answers, key=lambda answer: answer.name))
+        return cls(result.id, result.unit, answers, max_score=result.max_score)
 
     @cached_property
     def key(self) -> Key:
@@ -113,7 +113,7 @@ def csv_text(cells: Iterable[str]) -> str:
 
 
 def number(points: float) -> str:
-    """Return points with all their digits, for files that are added up: a third is 0.3333333333333333."""
+    """Return points as text with all their digits, for files that are added up: a third is 0.3333333333333333."""
     return repr(float(points)).removesuffix(".0")
 
 

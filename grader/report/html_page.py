@@ -132,6 +132,7 @@ def printable_and_short(value: object) -> object:
 
 
 def points(score: float) -> str:
+    """Return points as the page shows them."""
     return shown(score)
 
 
