@@ -24,7 +24,8 @@ def matching(given: list[Pair], operators: tuple[Operator, ...], answer: Answer 
     for operator in operators:
         for chosen in operator.each(end) if operator.when(end) else ():
             try:
-                computed = [np.asarray(operator.rule(End(answer, trial), **chosen)) for trial, _ in given]
+                with np.errstate(all="ignore"):  # as in the search: inputs hold exact zeros
+                    computed = [np.asarray(operator.rule(End(answer, trial), **chosen)) for trial, _ in given]
             except IMPOSSIBLE:
                 continue
             if all(c.shape == a.shape and np.allclose(c, a) for c, (_, a) in zip(computed, given, strict=True)):
