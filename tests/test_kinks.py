@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
 from grader.exercise import Answer, Exercise
-from grader.reference.kinks import allowed_gradient, joint_order, jointly_allowed
+from grader.reference.kinks import AllowedGradient, allowed_gradient, wrong_shares
 from grader.reference.references import autograd_answer
 from grader.reference.trial import Trial
 from grader.sampling import normal, output
@@ -38,6 +40,13 @@ class _Plain:
     """An argument that carries no gradient yet."""
 
     g = None
+
+
+@dataclass
+class _Carrying:
+    """An argument that carries a gradient."""
+
+    g: np.ndarray
 
 
 G = tensor([0.9, -1.4, 0.6], [1.3, 0.5, -2.1])
@@ -203,24 +212,132 @@ def test_windows_full_of_ties_may_share_evenly(seed):
     assert not right.accepts(1.2 * array, BOUND)
 
 
+def trial_of(forward, upstream, **inputs):
+    """An exercise with these arrays as inputs, all of them differentiated, and its trial."""
+    values = {name: torch.tensor(numbers, dtype=torch.float64) for name, numbers in inputs.items()}
+    answers = tuple(Answer(f"{name}.g", name) for name in inputs)
+    exercise = Exercise("several", forward, {"out": output(), **dict.fromkeys(inputs, normal("n"))}, answers)
+    g = torch.tensor(upstream, dtype=torch.float64)
+    expected = {answer.name: autograd_answer(exercise, answer, values, g) for answer in answers}
+    plain = dict.fromkeys(inputs, _Plain())
+    return exercise, Trial(Setting(0, "several", {}), plain, expected, values, forward(**values), g)
+
+
+def accepts(forward, x, upstream, array):
+    """Whether an array is right as the gradient of a vector."""
+    exercise, trial = trial_of(forward, upstream, x=x)
+    return allowed_gradient(exercise, exercise.answers[0], trial).accepts(np.array(array, "float64"), BOUND)
+
+
+def answers_with_wrong_shares(exercise, trial, *arrays):
+    """The names of the answers whose shares do not add up, each array being right by itself."""
+    given = {answer: np.array(array, "float64") for answer, array in zip(exercise.answers, arrays, strict=True)}
+    for answer, array in given.items():
+        assert allowed_gradient(exercise, answer, trial).accepts(array, BOUND), answer.name
+    found = wrong_shares(exercise, trial, given, BOUND)
+    assert all(mask.any() and mask.shape == given[answer].shape for answer, mask in found.items())
+    return [answer.name for answer in found]
+
+
 def test_equal_entries_of_two_inputs_share_too():
-    inputs = {"a": torch.tensor([1.0, 2, 3]).double(), "b": torch.tensor([1.0, 0, 3]).double()}
-    g = torch.tensor([0.7, -1.2, 0.4]).double()
-    answers = (Answer("a.g", "a"), Answer("b.g", "b"))
-    exercise = Exercise("two", lambda a, b: torch.maximum(a, b), {"out": output(), "a": normal("n"), "b": normal("n")},
-                        answers)  # fmt: skip
-    expected = {answer.name: autograd_answer(exercise, answer, inputs, g) for answer in answers}
-    out = torch.maximum(inputs["a"], inputs["b"])
-    trial = Trial(Setting(0, "two", {}), {"a": _Plain(), "b": _Plain()}, expected, inputs, out, g)
-    both, order = jointly_allowed(exercise, answers, trial), joint_order([3, 3])
-
-    def of(a, b):
-        return np.concatenate([np.array(a) * g.numpy(), np.array(b) * g.numpy()])[order]
-
+    g = np.array([0.7, -1.2, 0.4])
+    exercise, trial = trial_of(lambda a, b: torch.maximum(a, b), list(g), a=[1.0, 2, 3], b=[1.0, 0, 3])
     for share in (0, 1, 0.5, 0.2):
-        assert both.accepts(of([share, 1, share], [1 - share, 0, 1 - share]), BOUND)
+        shares_of_both = g * [share, 1, share], g * [1 - share, 0, 1 - share]
+        assert answers_with_wrong_shares(exercise, trial, *shares_of_both) == []
     for a, b in (([1, 1, 1], [1, 0, 1]), ([0, 1, 0], [0, 0, 0]), ([1, 1, 0.5], [0, 0, 0])):
-        assert not both.accepts(of(a, b), BOUND)
+        assert answers_with_wrong_shares(exercise, trial, g * a, g * b) == ["b.g"]
+
+
+def test_an_even_share_does_not_add_up_with_all_for_the_other():
+    exercise, trial = trial_of(lambda a, b: torch.maximum(a, b), [3.0, 1, 1], a=[2.0, 1, 0], b=[2.0, 0, 1])
+    assert answers_with_wrong_shares(exercise, trial, [3, 1, 0], [1.5, 0, 1]) == ["b.g"]
+    assert answers_with_wrong_shares(exercise, trial, [1.5, 1, 0], [3, 0, 1]) == ["b.g"]
+
+
+def test_a_tie_that_is_wrong_leaves_other_ties_right():
+    def forward(a, b, c, d):
+        return torch.maximum(a, b) + 2 * torch.maximum(c, d)
+
+    exercise, trial = trial_of(forward, [1.0, 1.0], a=[1.0, 2], b=[1.0, 0], c=[3.0, 0], d=[3.0, 1])
+    assert answers_with_wrong_shares(exercise, trial, [1, 1], [1, 0], [2, 0], [0, 2]) == ["b.g"]
+    assert answers_with_wrong_shares(exercise, trial, [1, 1], [0, 0], [2, 0], [2, 2]) == ["d.g"]
+    assert answers_with_wrong_shares(exercise, trial, [1, 1], [1, 0], [0, 0], [0, 2]) == ["b.g", "d.g"]
+
+
+def test_gradients_that_inputs_carry_already_are_not_shared():
+    exercise, trial = trial_of(lambda a, b: torch.maximum(a, b), [1.0, 2.0], a=[1.0, 0], b=[1.0, 1])
+    for name, prior in (("a", np.array([5.0, 7.0])), ("b", np.array([-3.0, 0.5]))):
+        trial.arguments[name] = _Carrying(prior)
+        trial.expected[f"{name}.g"] = trial.expected[f"{name}.g"] + prior
+    assert answers_with_wrong_shares(exercise, trial, [6, 7], [-3, 2.5]) == []
+    assert answers_with_wrong_shares(exercise, trial, [6, 7], [-2, 2.5]) == ["b.g"]
+
+
+@pytest.mark.parametrize("shares", [[2, 0, 0], [0, 2, 0], [1, 1, 0], [0.5, 1.5, 0]])
+def test_equal_maxima_of_a_vector_may_share_in_any_way(shares):
+    assert accepts(lambda x: x.amax(0, True), [4.0, 4, 1], [2.0], shares)
+
+
+@pytest.mark.parametrize("shares", [[2, 2, 0], [0, 0, 0], [1, 0.5, 0], [3, -1, 0], [1, 0.5, 0.5]])
+def test_equal_maxima_of_a_vector_together_get_what_arrives(shares):
+    assert not accepts(lambda x: x.amax(0, True), [4.0, 4, 1], [2.0], shares)
+
+
+def test_many_ties_are_all_seen():
+    """Each of nine equal entries in thirty rows may be the winner, however rarely it is one near the inputs."""
+
+    def forward(x):
+        return x.reshape(30, 9).amax(1)
+
+    assert accepts(forward, [0.0] * 270, [1.0] * 30, [1 / 9] * 270)
+    assert accepts(forward, [0.0] * 270, [1.0] * 30, np.eye(9)[np.arange(30) % 9].ravel())
+    assert not accepts(forward, [0.0] * 270, [1.0] * 30, [1.0] * 270)
+    assert not accepts(forward, [0.0] * 270, [1.0] * 30, [1 / 9] * 261 + [1 / 8] * 9)
+
+
+def test_kinks_of_one_layer_are_closed_and_opened_one_by_one():
+    """b reaches two kinks: what they add to its gradient may be none of it, all of it, or that of either."""
+    exercise, trial = trial_of(lambda x, b: (x + b).relu(), [2.0, 3.0, 7.0], x=[0.0, 0, 1], b=[0.0])
+    right = allowed_gradient(exercise, exercise.answers[1], trial)
+    for opened in (0, 2, 3, 5):
+        assert right.accepts(np.array([7.0 + opened]), BOUND), opened
+    for opened in (-1, 6):
+        assert not right.accepts(np.array([7.0 + opened]), BOUND), opened
+
+
+def normed(x):
+    return (x - x.mean()) / ((x - x.mean()).pow(2).mean() + 1e-5).sqrt()
+
+
+@pytest.mark.parametrize(
+    ("forward", "x"), [(lambda x: x.tanh() * x, [0.0, 0, 1]), (normed, [0.0, 0, 0])], ids=["tanh", "a variance of 0"]
+)
+def test_where_there_is_no_kink_there_is_no_other_answer(forward, x):
+    exercise, trial = trial_of(forward, [1.0, 2.0, 3.0], x=x)
+    right = allowed_gradient(exercise, exercise.answers[0], trial)
+    assert right.is_smooth
+    assert not right.accepts(right.expected * 1.0001, BOUND)
+
+
+def test_a_comparison_is_the_same_whatever_was_compared_before():
+    exercise, trial = trial_of(lambda x: x.reshape(30, 9).amax(1), [1.0] * 30, x=[0.0] * 270)
+    arrays = [np.full(270, share) for share in (1 / 9, 1.0, 0.0)] + [np.eye(9)[np.arange(30) % 9].ravel()]
+    alone = [allowed_gradient(exercise, exercise.answers[0], replace(trial, memo={})) for _ in arrays]
+    before = [right.compare(array, BOUND) for right, array in zip(alone, arrays, strict=True)]
+    once = allowed_gradient(exercise, exercise.answers[0], trial)
+    for array, expected in [*zip(arrays, before, strict=True)][::-1]:
+        found = once.compare(array, BOUND)
+        for name in ("wrong", "convention", "kinks", "low", "high"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_the_gradient_of_torch_is_right_before_any_sample_is_drawn():
+    def sample(move):
+        raise AssertionError("a sample is drawn")
+
+    right = AllowedGradient(np.array([1.0, 0.0]), sample)
+    assert right.accepts(np.array([1.0 + 1e-7, 0.0]), BOUND)
 
 
 def test_a_large_picture_of_zeros_behind_a_relu():

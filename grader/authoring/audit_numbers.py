@@ -15,11 +15,16 @@ from grader.exercise import Answer, Declaration, Exercise, Misconception, Routin
 from grader.judging.given_answer import is_right
 from grader.judging.grading import Grader
 from grader.reference.compare import agrees
-from grader.reference.kinks import KINKED
+from grader.reference.kinks import KINKED, allowed_gradient
 from grader.reference.operation_recorder import trace_of
-from grader.reference.references import agrees_with_finite_differences, confirm, gradcheck, holds_in_one_like
+from grader.reference.references import (
+    agrees_with_finite_differences,
+    confirm,
+    derivative_answers,
+    gradcheck,
+    holds_in_one_like,
+)
 from grader.reference.single_thread import one_thread
-from grader.reference.subdifferential import subdifferentials
 from grader.reference.trial import IMPOSSIBLE, Trial
 from grader.sampling import Array, Sampler
 from grader.trial_sizes import EXACT_KIND
@@ -114,13 +119,19 @@ def _reference_problems(exercise: CourseExercise, trials: Sequence[Trial], rng: 
             )
 
 
+def _is_at_kink(exercise: Exercise, trial: Trial) -> bool:
+    """Return whether some gradient beside the inputs is another one than at the inputs."""
+    asked = [answer for answer in derivative_answers(exercise) if trial.expected[answer.name] is not None]
+    return not all(allowed_gradient(exercise, answer, trial).is_smooth for answer in asked)
+
+
 def _consistent(exercise: Exercise, trial: Trial, *, thorough: bool) -> bool:
     """Of the Jacobian, what gradcheck looks at is all of it, or one product with it, chosen by chance.
 
     Where inputs lie on a kink, a difference measures the kink.
     """
     if trial.setting.kind == EXACT_KIND:
-        return bool(subdifferentials(exercise, trial)) or agrees_with_finite_differences(exercise, trial)
+        return _is_at_kink(exercise, trial) or agrees_with_finite_differences(exercise, trial)
     differentiable = any(is_differentiable(exercise.inputs[name]) for name in exercise.forward_names)
     checked = not differentiable or gradcheck(exercise, trial, fast=not thorough)
     return checked and agrees_with_finite_differences(exercise, trial)

@@ -16,7 +16,7 @@ import torch
 from grader.errors import SpecError
 from grader.exercise import Answer, Exercise
 from grader.reference import finite_differences
-from grader.reference.compare import ATOL_FOR_ZERO, RTOL, scaled_error
+from grader.reference.compare import scaled_error, tolerance
 from grader.reference.kinks import NUDGE, AllowedGradient, Move, allowed_gradient
 from grader.reference.references import autograd_answer, exercise_trial, loss_of, with_upstream
 from grader.reference.trial import IMPOSSIBLE, Trial
@@ -257,7 +257,7 @@ class Drawing:
         """
         expected = trial.expected[answer.name]
         assert expected is not None
-        least = RTOL[self.precision] if expected.any() else ATOL_FOR_ZERO[self.precision]
+        least = tolerance(expected, self.precision)
         if self.measured:
             return max(least, ROUNDING * errors[answer.name])
         own = _zero_if_not_finite(autograd_answer(self.exercise, answer, call.inputs, joined(call.out_g)))

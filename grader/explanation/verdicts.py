@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -18,7 +17,7 @@ from grader.diagnosis.search import find_mistakes, plain_facts
 from grader.exercise import Answer, Exercise
 from grader.reference import finite_differences
 from grader.reference.compare import scaled_error
-from grader.reference.kinks import Comparison, joint_order, jointly_allowed
+from grader.reference.kinks import Comparison, wrong_shares
 from grader.reference.operation_recorder import trace_of
 from grader.reference.references import autograd_answer, loss_of
 from grader.reference.symbolic_numbers import spelt
@@ -270,10 +269,10 @@ class Verdicts:
         compared = [run.compared(answer) for run in wrong]
         if any((one.wrong & ~one.kinks).any() for one in compared):
             return None
-        run, (index, *_) = wrong[0], np.argwhere(compared[0].kinks)
+        run, (index, *_) = wrong[0], np.argwhere(compared[0].wrong)
         place, array = tuple(map(int, index)), run.array(answer)
         assert array is not None
-        low, high = (float(end[place]) for end in run.tried.allowed[answer.name].ends())
+        low, high = float(compared[0].low[place]), float(compared[0].high[place])
         at = _entry(answer.name, place, float(run.trial.inputs[answer.wrt][place]))
         slack = SAME * max(abs(low), abs(high))
         if low - slack <= array[place] <= high + slack:
@@ -291,17 +290,11 @@ class Verdicts:
         for run in self.runs if len(answers) > 1 and not self.measured else ():
             if not any(run.compared(answer).convention.any() for answer in answers):
                 continue
-            shapes = [run.right(answer).shape for answer in answers]
-            order = joint_order([math.prod(shape) for shape in shapes])
-            vector = np.concatenate([np.ravel(run.with_conventions(answer)) for answer in answers])[order]
-            found = jointly_allowed(self.exercise, answers, run.trial).compare(vector, SAME)
-            wrong = np.zeros(len(order), bool)
-            wrong[order] = found.wrong & found.kinks
-            pieces = np.split(wrong, np.cumsum([math.prod(shape) for shape in shapes])[:-1])
-            for answer, shape, piece in zip(answers, shapes, pieces, strict=True):
-                if piece.any() and answer.name not in reported:
+            arrays = {answer: run.with_conventions(answer) for answer in answers}
+            for answer, mask in wrong_shares(self.exercise, run.trial, arrays, SAME).items():
+                if answer.name not in reported:
                     reported.add(answer.name)
-                    yield answer.name, tuple(map(int, np.unravel_index(int(piece.argmax()), shape)))
+                    yield answer.name, tuple(map(int, np.unravel_index(int(mask.argmax()), mask.shape)))
 
     def judged_in_tie(self, name: str, index: tuple[int, ...]) -> Judged:
         """Return the verdict on an answer whose share at `index` does not add up with those of the equal entries."""

@@ -17,10 +17,10 @@ from grader.course import CourseExercise
 from grader.diagnosis.facts import wrong_where_exact
 from grader.diagnosis.mistake import Diagnosis
 from grader.exercise import RETURN, Answer, Exercise, Routine
-from grader.reference.compare import agrees, scaled_error, wrong_entries
+from grader.reference.compare import RTOL, agrees, scaled_error, tolerance, wrong_entries
+from grader.reference.kinks import allowed_gradient, wrong_shares
 from grader.reference.option_arguments import requested
 from grader.reference.references import rounding
-from grader.reference.subdifferential import subdifferentials
 from grader.reference.trial import Trial
 from grader.sampling import Array
 from grader.sandbox.checked_reply import Call, Observation, Value
@@ -47,10 +47,7 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
     if array.dtype.kind == "c" or expected is None:
         return False
     if isinstance(declaration, Exercise):
-        if (
-            trial.setting.kind == EXACT_KIND
-            and not wrong_by_any_convention(declaration, trial, array, answer.name).any()
-        ):
+        if trial.setting.kind == EXACT_KIND and not wrong_by_any_convention(declaration, trial, answer, array).any():
             return True
         return agrees(array, expected) or (
             answer.kind == "gradient"
@@ -63,14 +60,14 @@ def is_right(exercise: CourseExercise, answer: Answer, trial: Trial, array: np.n
     return bool(np.isfinite(array).all()) and bool(declaration.accepts(given, **trial.inputs))
 
 
-def wrong_by_any_convention(exercise: Exercise, trial: Trial, array: np.ndarray, *names: str) -> np.ndarray:
-    """Where an array, of one answer or the sum of two, is not right even if inputs lie on a kink; shaped like it."""
-    expected = np.asarray(sum(trial.expected[name] for name in names))  # type: ignore[misc]
-    if array.shape != expected.shape:
+def wrong_by_any_convention(exercise: Exercise, trial: Trial, answer: Answer, array: np.ndarray) -> np.ndarray:
+    """Return where an answer is wrong even if its input lies on a kink; a mask shaped like the array."""
+    expected = trial.expected[answer.name]
+    if expected is None or array.shape != expected.shape:
         return np.ones(array.shape, bool)
-    wrong = wrong_entries(array, expected)
-    several = subdifferentials(exercise, trial).get(names) if wrong.any() else None
-    return wrong if several is None else several.wrong_entries(array)
+    if answer.kind == "value":
+        return wrong_entries(array, expected)
+    return allowed_gradient(exercise, answer, trial).compare(array, tolerance(expected)).wrong
 
 
 class Left(NamedTuple):
@@ -140,25 +137,21 @@ class GivenAnswer:
         ]
 
     def _missed_shares(self, trial: Trial, array: np.ndarray) -> np.ndarray | None:
-        """Where two inputs are equal, and this answer and one before it do not share what is due to both.
+        """Find where inputs are equal, and this answer and those before it do not share what is due to all of them.
 
         Returns:
             A mask shaped like the array; `None` where they do.
         """
-        exercise, name = self.exercise.function, self.answer.name
+        exercise = self.exercise.function
         if trial.setting.kind != EXACT_KIND or not isinstance(exercise, Exercise):
             return None
         call = next(call for judged, call in self.trial_calls if judged is trial)
-        for earlier in itertools.takewhile(lambda answer: answer is not self.answer, exercise.answers):
-            other, expected = self._left_as(earlier, trial, call).array, trial.expected[earlier.name]
-            if other is None or expected is None or not array.shape == other.shape == expected.shape:
-                continue
-            if not {(name,), (earlier.name,)} <= set(subdifferentials(exercise, trial)):
-                continue
-            wrong = wrong_by_any_convention(exercise, trial, array + other, earlier.name, name)
-            if wrong.any() and is_right(self.exercise, earlier, trial, other):
-                return wrong
-        return None
+        arrays = {}
+        for earlier in itertools.takewhile(lambda answer: answer != self.answer, exercise.answers):
+            other = self._left_as(earlier, trial, call).array
+            if other is not None and is_right(self.exercise, earlier, trial, other):
+                arrays[earlier] = other
+        return wrong_shares(exercise, trial, {**arrays, self.answer: array}, RTOL["float32"]).get(self.answer)
 
     @cached_property
     def lost(self) -> list[Pair]:
@@ -235,11 +228,11 @@ class GivenAnswer:
         if any(trial.setting.kind != EXACT_KIND for trial, _ in self.wrong):
             return None
         (trial, array), exercise = self.wrong[0], self.exercise.function
-        wrong = self._missed_shares(trial, array)
-        if wrong is None and isinstance(exercise, Exercise):
-            wrong = wrong_by_any_convention(exercise, trial, array, self.answer.name)
-        elif wrong is None:
+        if not isinstance(exercise, Exercise):
             wrong = wrong_entries(array, trial.expected[self.answer.name])  # type: ignore[arg-type]
+        elif not (wrong := wrong_by_any_convention(exercise, trial, self.answer, array)).any():
+            missed = self._missed_shares(trial, array)
+            wrong = wrong if missed is None else missed
         return finding(wrong_where_exact(self.answer, trial, wrong))
 
     def check_kept(self) -> Diagnosis | None:

@@ -28,8 +28,12 @@ def scaled_error(array: np.ndarray, reference: np.ndarray) -> float:
 
 def agrees(array: np.ndarray, reference: np.ndarray, precision: str = "float32") -> bool:
     """The scaled error is within the tolerance of `precision`."""
-    bound = RTOL[precision] if reference.any() else ATOL_FOR_ZERO[precision]
-    return scaled_error(array, reference) <= bound
+    return scaled_error(array, reference) <= tolerance(reference, precision)
+
+
+def tolerance(reference: np.ndarray, precision: str = "float32") -> float:
+    """Return the largest scaled error of what agrees with a reference in this precision."""
+    return RTOL[precision] if reference.any() else ATOL_FOR_ZERO[precision]
 
 
 def wrong_entries(array: np.ndarray, reference: np.ndarray, precision: str = "float32") -> np.ndarray:

@@ -41,6 +41,7 @@ NUDGE = 1e-5  # in proportion to the largest entry: above what float32 rounds aw
 KINK = 1e-4  # in proportion to the largest entry: by so much an entry varies at a kink, and never by curvature
 LEAST = 1e-6  # likewise: by so much an entry varies at any kink, and perhaps by curvature
 SAMPLES = 16
+TRIES = 3  # for each sample: some moves give none
 MOST_NUDGED = 64  # entries that are nudged alone, where no sample has given what they have
 BESIDE_OTHERS = 5  # times
 BLOCK = 64  # entries that are compared together
@@ -74,13 +75,17 @@ class Comparison:
         wrong: the entries that have what no right gradient has there.
         convention: the entries where another gradient than torch's is right, too, and was given.
         unjudged: the entries where there is no finite gradient to compare with.
-        kinks: of the wrong entries those at a kink or in a tie, as far as they were looked at.
+        kinks: the entries at a kink or in a tie; none are looked for where nothing differs from torch's gradient.
+        low: the least that each entry may be, as far as it was looked at; shaped like the array.
+        high: the most.
     """
 
     wrong: np.ndarray
     convention: np.ndarray
     unjudged: np.ndarray
     kinks: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -96,8 +101,8 @@ class AllowedGradient:
     expected: np.ndarray
     sample: Sample
     has_kinks: Callable[[], bool] = lambda: True
-    _samples: list[np.ndarray] = field(default_factory=list, repr=False)
-    _moves: list[Iterator[Move]] = field(default_factory=list, repr=False)
+    _drawn: list[np.ndarray | None] = field(default_factory=list, repr=False)
+    _moves: Iterator[Move] = field(default_factory=lambda: _moves(np.random.default_rng(0)), repr=False)
 
     def accepts(self, array: np.ndarray, bound: float) -> bool:
         """No entry is wrong: within `bound` of the largest entry of the right gradient, or another choice at a kink."""
@@ -105,6 +110,8 @@ class AllowedGradient:
 
     def compare(self, array: np.ndarray, bound: float) -> Comparison:
         """Which entries are wrong, which are another convention, and which cannot be judged.
+
+        What was compared before makes no difference.
 
         Args:
             array: shaped like the right gradient.
@@ -115,41 +122,69 @@ class AllowedGradient:
         right = np.where(unjudged, 0.0, self.expected)
         with np.errstate(all="ignore"):
             other = ~(np.abs(array - right) <= bound * (float(np.abs(right).max(initial=0.0)) or 1.0)) & ~unjudged
-        if not other.any() or self.is_smooth:
+        samples = _Samples(self)
+        if not other.any() or samples.is_smooth:
             nowhere = np.zeros_like(other)
-            return Comparison(other, nowhere, unjudged, nowhere)
-        fits = other & np.isfinite(array) & self._is_between(array, other)
-        if fits.any() and not (other & ~fits).any():
-            fits &= ~self._breaks_what_all_agree_on(array, other)
-        return Comparison(other & ~fits, fits, unjudged, other & ~fits & self._varies(KINK))
+            return Comparison(other, nowhere, unjudged, nowhere, self.expected, self.expected)
+        fits = samples.fitting(array, other)
+        return Comparison(other & ~fits, fits, unjudged, samples.varies(KINK), *samples.ends())
 
     @property
     def is_smooth(self) -> bool:
         """The gradients beside the input are that at the input."""
-        if not self._samples:
-            self._draw(1)
-        if self._samples and not self.has_kinks() and not self._varies(KINK).any():
+        return _Samples(self).is_smooth
+
+    def drawn(self, count: int) -> list[np.ndarray]:
+        """Return the first `count` samples, fewer where most moves give none; each is drawn once, when first needed."""
+        samples: list[np.ndarray] = []
+        for place in range(TRIES * count):
+            if place == len(self._drawn):
+                self._drawn.append(self.sample(next(self._moves)))
+            samples.extend([sample] if (sample := self._drawn[place]) is not None else [])
+            if len(samples) == count:
+                break
+        return samples
+
+
+class _Samples:
+    """The gradients beside an input that one comparison looks at."""
+
+    def __init__(self, allowed: AllowedGradient) -> None:
+        self.allowed = allowed
+        self.expected = allowed.expected
+        self._drawn: list[np.ndarray] = []
+        self._alone: list[np.ndarray] = []  # beside a single entry
+
+    @property
+    def is_smooth(self) -> bool:
+        """None of the gradients beside the input differs from that at the input."""
+        self._draw(1)
+        if self._drawn and not self.allowed.has_kinks() and not self.varies(KINK).any():
             return True
         self._draw(3)
-        return bool(self._samples) and not self._varies(LEAST).any()
+        return bool(self._drawn) and not self.varies(LEAST).any()
+
+    def fitting(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return which of the `other` entries of an array, a mask, are right by another convention; a mask."""
+        fits = other & np.isfinite(array) & self._is_between(array, other)
+        if fits.any() and not (other & ~fits).any():
+            fits &= ~self._breaks_what_all_agree_on(array, other)
+        return np.asarray(fits)
 
     def _draw(self, count: int) -> None:
-        """Draw samples until there are so many."""
-        if not self._moves:
-            self._moves.append(_moves(np.random.default_rng(0)))
-        tries = itertools.islice(self._moves[0], max(0, count - len(self._samples)))
-        self._samples.extend(found for move in tries if (found := self.sample(move)) is not None)
+        """Look at so many of the samples, in the order in which they are drawn."""
+        self._drawn = self.allowed.drawn(count)
 
     def _all(self) -> np.ndarray:
         """The gradient at the input and those beside it, nan where one is not finite; shape: `(number, *shape)`."""
-        known = np.stack([self.expected, *self._samples])
+        known = np.stack([self.expected, *self._drawn, *self._alone])
         return np.where(np.isfinite(known), known, np.nan)
 
     @property
     def _scale(self) -> float:
         return float(np.abs(np.nan_to_num(self._all())).max(initial=0.0)) or 1.0
 
-    def _varies(self, least: float) -> np.ndarray:
+    def varies(self, least: float) -> np.ndarray:
         """Where the samples are not all the same, by more than `least` of the largest entry; a mask."""
         low, high = self.ends()
         return np.asarray(np.isfinite(self.expected) & (high - low > least * self._scale))
@@ -171,20 +206,20 @@ class AllowedGradient:
             for move in _alone(index) if np.isfinite(array[index]) else ():
                 if self._within(array)[index]:
                     break
-                self._samples.extend([found] if (found := self.sample(move)) is not None else [])
+                self._alone.extend([found] if (found := self.allowed.sample(move)) is not None else [])
             if not self._within(array)[index]:
                 break
         return self._within(array)
 
     def _within(self, array: np.ndarray) -> np.ndarray:
         (low, high), slack = self.ends(), LEAST * self._scale
-        return self._varies(LEAST) & (array >= low - slack) & (array <= high + slack)
+        return self.varies(LEAST) & (array >= low - slack) & (array <= high + slack)
 
     def _breaks_what_all_agree_on(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
         """The entries of a tie whose shares do not add up as they do in every sample; a mask."""
         broken = np.zeros(array.shape, bool)
-        self._draw(min(int(self._varies(KINK).sum()), BLOCK) * 3 // 2 + SAMPLES)
-        varies = self._varies(KINK)
+        self._draw(min(int(self.varies(KINK).sum()), BLOCK) * 3 // 2 + SAMPLES)
+        varies = self.varies(KINK)
         for axes in _axes(array.ndim):
             sums = self._all().sum(tuple(axis + 1 for axis in axes), keepdims=True)
             agreed = np.ptp(sums, 0) <= KINK * self._scale
@@ -234,16 +269,57 @@ def _of_trial(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradie
     return AllowedGradient(expected, sample, lambda: met[0])
 
 
-def jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial) -> AllowedGradient:
-    """What is right of several gradients at once: where entries of different inputs are equal, they share.
+def wrong_shares(
+    exercise: Exercise, trial: Trial, arrays: Mapping[Answer, np.ndarray], bound: float
+) -> dict[Answer, np.ndarray]:
+    """Find the answers that do not share with those before them what equal entries of several inputs get together.
+
+    Where `a` and `b` are equal, `a.maximum(b)` gives them the upstream gradient once, in shares.
+
+    Args:
+        arrays: each shaped like its answer, and right by itself; what is no gradient of an input is passed over.
+        bound: the tolerance, as in `AllowedGradient.compare`.
 
     Returns:
-        One for a single vector, the entries of all gradients in the order of `joint_order`.
+        By answer, where its shares do not add up with the others': a mask shaped like its array. Answers whose shares
+        do are left out.
     """
+    wrong: dict[Answer, np.ndarray] = {}
+    sound: dict[Answer, np.ndarray] = {}
+    for answer, array in arrays.items():
+        if answer.kind != "gradient" or answer.wrt not in exercise.forward_names:
+            continue
+        together = {**sound, answer: array}
+        mask = _last_is_wrong(exercise, trial, together, bound) if sound else np.zeros(array.shape, bool)
+        if mask.any():
+            wrong[answer] = mask
+        else:
+            sound = together
+    return wrong
+
+
+def _last_is_wrong(exercise: Exercise, trial: Trial, arrays: Mapping[Answer, np.ndarray], bound: float) -> np.ndarray:
+    """Return where the last of the arrays, each right by itself, is wrong beside the others; shaped like it."""
+    order = _joint_order([array.size for array in arrays.values()])
+    names = tuple(answer.name for answer in arrays)
+    allowed: AllowedGradient = trial.remember(
+        ("allowed", names), lambda: _jointly_allowed(exercise, list(arrays), trial, order)
+    )
+    compared, last = allowed.compare(_joined(list(arrays.values()), order), bound), list(arrays.values())[-1]
+    if not (compared.wrong & compared.kinks).any():
+        return np.zeros(last.shape, bool)
+    # Where it has torch's own choice, it is the others' choice that it does not fit.
+    masks = (compared.wrong & compared.kinks, compared.kinks)
+    of_last = [mask[np.argsort(order)][-last.size :].reshape(last.shape) for mask in masks]
+    return of_last[0] if of_last[0].any() else of_last[1]
+
+
+def _jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial, order: np.ndarray) -> AllowedGradient:
+    """What is right of several gradients at once, the entries of all of them in one vector in this order."""
     names = [answer.wrt for answer in answers]
     leaves = [trial.inputs[name] for name in names]
     sizes = [leaf.numel() for leaf in leaves]
-    order = joint_order(sizes)
+    carried = [carried_gradient(answer, trial.arguments) for answer in answers]
     back = np.argsort(order)
 
     def sample(move: Move) -> np.ndarray | None:
@@ -256,19 +332,25 @@ def jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial)
         try:
             with _Moving(move.operations) as mode:
                 out = exercise.run({**trial.inputs, **dict(zip(names, moved, strict=True))})
-                found = torch.autograd.grad((out * trial.out_g).sum(), moved, allow_unused=True)
+                scalar = out.sum() if trial.out_g is None else (out * trial.out_g).sum()
+                found = torch.autograd.grad(scalar, moved, allow_unused=True)
         except IMPOSSIBLE:
             return None
         if mode.compares_exactly and move.operations is not None:
             return None
-        arrays = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, found, strict=True)]
-        return np.asarray(np.concatenate([array.numpy().ravel() for array in arrays])[order])
+        gradients = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, found, strict=True)]
+        return _joined([g.numpy() + prior for g, prior in zip(gradients, carried, strict=True)], order)
 
-    expected = [array.ravel() for answer in answers if (array := trial.expected[answer.name]) is not None]
-    return AllowedGradient(np.concatenate(expected)[order], sample)
+    expected = [array for answer in answers if (array := trial.expected[answer.name]) is not None]
+    return AllowedGradient(_joined(expected, order), sample)
 
 
-def joint_order(sizes: Sequence[int]) -> np.ndarray:
+def _joined(arrays: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
+    """Return the entries of all arrays in one vector, in this order."""
+    return np.asarray(np.concatenate([array.ravel() for array in arrays])[order])
+
+
+def _joint_order(sizes: Sequence[int]) -> np.ndarray:
     """The entries of several arrays, one after the other, so that those in the same place are neighbours."""
     places = [(np.arange(size) + 0.5) / size for size in sizes if size]
     return np.argsort(np.concatenate(places), kind="stable") if places else np.zeros(0, int)
