@@ -129,10 +129,20 @@ class GivenAnswer:
 
     @cached_property
     def wrong(self) -> list[Pair]:
-        """The trials in which the array is not right."""
+        """Return the trials in which the array is not right; those with exact entries only if it is right in all others.
+
+        What another convention allows at a kink takes backward passes to find out, and an answer that is wrong elsewhere
+        stays wrong.
+        """
+        exact = [pair for pair in self.pairs if pair[0].setting.kind == EXACT_KIND]
+        usual = [pair for pair in self.pairs if pair[0].setting.kind != EXACT_KIND]
+        return self._wrong_among(usual) or self._wrong_among(exact)
+
+    def _wrong_among(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """Return those of some trials in which the array is not right."""
         return [
             (trial, array)
-            for trial, array in self.pairs
+            for trial, array in pairs
             if not is_right(self.exercise, self.answer, trial, array) or self._missed_shares(trial, array) is not None
         ]
 
@@ -176,9 +186,9 @@ class GivenAnswer:
         if self.is_misshapen:
             return self.pairs
         special = {LARGE_UPSTREAM_KIND, EXACT_KIND}
-        if {trial.setting.kind for trial, _ in self.lost} - special or len(self.wrong) <= len(self.lost):
+        if {trial.setting.kind for trial, _ in self.lost} - special:
             return []
-        if all(trial.setting.kind == EXACT_KIND for trial, _ in self.wrong):
+        if not any(trial.setting.kind != EXACT_KIND and np.isfinite(array).all() for trial, array in self.wrong):
             return []
         return [pair for pair in self.pairs if np.isfinite(pair[1]).all()]
 
