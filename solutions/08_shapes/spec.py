@@ -213,7 +213,7 @@ max_grad = Exercise(
         "inp.g": (
             "Nudge an entry that is not the largest of its group. What does out do?",
             "You need a mask that is open at one entry of each group. Which tensor tells you the largest?",
-            "Give out its axis back, with size 1, and compare it with inp. Where two are equal, what must they add up to?",
+            "Give out its axis back, with size 1, and compare it with inp. Where two are equal, what must they sum to?",
         ),
     },
 )
