@@ -129,10 +129,9 @@ class GivenAnswer:
 
     @cached_property
     def wrong(self) -> list[Pair]:
-        """Return the trials in which the array is not right; those with exact entries only if it is right in all others.
+        """Return the trials in which the array is not right: those with exact entries only if no other is wrong.
 
-        What another convention allows at a kink takes backward passes to find out, and an answer that is wrong elsewhere
-        stays wrong.
+        What another convention allows at a kink takes backward passes to find out; what is wrong elsewhere stays wrong.
         """
         exact = [pair for pair in self.pairs if pair[0].setting.kind == EXACT_KIND]
         usual = [pair for pair in self.pairs if pair[0].setting.kind != EXACT_KIND]
