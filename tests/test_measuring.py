@@ -140,9 +140,9 @@ def log_grad(inp, out):
             everything = (x @ v * g).sum()
             for i in range(len(w)):
                 for j in range(w.shape[1]):
-                    without = v.clone()
-                    without[i, j] = 0
-                    w.g[i, j] = (everything - (x @ without * g).sum()) / v[i, j]
+                    without, part = v.clone(), v[i, j] if v[i, j] != 0 else 1.0
+                    without[i, j] -= part
+                    w.g[i, j] = (everything - (x @ without * g).sum()) / part
             """
         ),
     ),
