@@ -161,7 +161,7 @@ def _is_notebook(found: Found) -> bool:
 
 
 def _folder_below(folders: tuple[str, ...], folder: tuple[str, ...]) -> str:
-    """Return the first folder of a path below the folder `at`; empty if it lies in that folder itself."""
+    """Return the name of the first of `folders` that lies below `folder`; empty if there is none."""
     return folders[len(folder)] if len(folders) > len(folder) else ""
 
 

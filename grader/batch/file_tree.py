@@ -368,7 +368,7 @@ def _tar_entries(archive: tarfile.TarFile, opened: _Open) -> Iterator[tuple[str,
 
 
 def _tar_file(member: tarfile.TarInfo, opened: Callable[[], IO[bytes]]) -> File:
-    """Return the `File` of a member of a tar, without a name; anything but a plain file is not read."""
+    """Return a member of a tar as a `File` whose name its folder gives; what is no plain file is not read."""
     why = "" if member.isreg() and not member.issparse() else "it is no plain file; ask for the file itself"
     return File("", int(member.mtime), why, opened)
 

@@ -80,7 +80,10 @@ def read_roster(path: Path) -> Roster:
 
 
 def by_roster(hand_ins: HandIns, roster: Roster) -> HandIns:
-    """Return the same hand-ins, each under its student's name on the roster; those of one student are joined."""
+    """Return the same hand-ins, each under its student's name on the roster; those of one student are joined.
+
+    A hand-in of nobody on the roster keeps its own name.
+    """
     of: dict[int, HandIn] = {}
     unlisted, spelled = [], set[int]()
     for hand_in in sorted(hand_ins.each, key=lambda hand_in: hand_in.key not in roster.spelled):

@@ -62,7 +62,11 @@ def parse(cell: str, before: int, filename: str = "") -> Parsed:
 
 
 def _parse(cell: str, before: int, filename: str, depth: int) -> Parsed:
-    """Parse one cell as `parse` does; the texts that `get_ipython()` would run are parsed to a depth of `depth`."""
+    """Parse one cell as `parse` does; the texts that `get_ipython()` would run are parsed to a depth of `depth`.
+
+    Args:
+        before: the number of lines in the cells before this one.
+    """
     text, ignored, tries = _python_lines(cell), list[int](), 0
     while True:
         try:

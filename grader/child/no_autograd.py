@@ -67,7 +67,7 @@ def raising_function(name: str) -> Callable[..., NoReturn]:
     """Return a function that raises `AutogradUsed` with a message that says that `name` is switched off."""
 
     def refuse_by_name(*_args: object, **_kwargs: object) -> NoReturn:
-        """Raise `AutogradUsed`, whatever the arguments."""
+        """Raise `AutogradUsed` with the name of the function that this one replaces."""
         raise AutogradUsed(MESSAGE.format(name))
 
     return refuse_by_name
@@ -81,7 +81,7 @@ def _raising_kernel(operation: str) -> Callable[..., NoReturn]:
     name = f"torch.ops.{operation.replace('::', '.')}"
 
     def refuse_operation(*_args: object, **_kwargs: object) -> NoReturn:
-        """Raise `AutogradUsed`, whatever the arguments."""
+        """Raise `AutogradUsed` with the name of the public function that led to this operation."""
         raise AutogradUsed(MESSAGE.format(_called_function(sys._getframe(1), only_public=True) or name))
 
     return refuse_operation

@@ -66,7 +66,9 @@ class _Nudges:
             self.unmoved.append(number)
 
     def _record_nudge(self, array: np.ndarray) -> bool:
-        """Return whether an array equals the argument in all entries but one at most; a nudge becomes the current one.
+        """Return whether an array is the argument with at most one entry changed.
+
+        If that change is a nudge, the numbers that are recorded from now on belong to it.
 
         Args:
             array: as many entries as the argument has.
@@ -161,7 +163,7 @@ class NudgeWatch(TorchFunctionMode):
         return watched(result, self)
 
     def record(self, value: Any) -> None:
-        """Record every array in a value, for each argument.
+        """Compare every array in a value with each argument, and record nudges and the numbers computed at them.
 
         Raises:
             SeenEnough: more arrays were recorded than a measurement of these arguments takes.

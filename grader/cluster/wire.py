@@ -86,7 +86,7 @@ def setting_name(data: bytes) -> str:
 
 
 def pack_batch(batch: Sequence[Sequence[Part]]) -> bytes:
-    """Return the submissions of some students as bytes; a content that several exercises use is stored once each."""
+    """Return submissions as bytes; a content that several exercises of a student share is stored once."""
     return zlib.compress(json.dumps([pack_submission(parts) for parts in batch]).encode(), 1)
 
 

@@ -99,7 +99,10 @@ def _explain_code(question: Question) -> Explanation:
     notes += [f"no gradient is judged of the tensors in {name}: {SEPARATE}" for name in _inputs_with_tensors(given)]
 
     def judged(measured: bool) -> Explanation | None:
-        """Draw the trials, run the code in them, and judge it by measured gradients or by torch's own."""
+        """Draw trials, run the code, and judge it by finite differences if `measured`, else by torch's gradients.
+
+        `None` where torch's gradients cannot serve as a reference.
+        """
         drawing = question.drawing(axes, answers, measured=measured)
         tried = drawing.trials(
             question.rng, lambda one: bool(first.error) or not code.observe(one.call, at_other_sizes=True).error
@@ -203,9 +206,9 @@ def _explanation_of(
 
 
 def _answers_like_own_backward(question: Question, verdicts: Verdicts) -> Iterator[str]:
-    """Yield the gradients that finite differences refute and a backward pass inside the forward pass confirms.
+    """Yield the inputs whose gradients agree with a backward pass inside `forward`, and not with its differences.
 
-    One of the two is meant, and nobody can tell which.
+    Either may be what the author means (a straight-through estimator, or a mistake), so these are not judged.
     """
     run = verdicts.runs[0]
     exercise = exercise_of(question.forward, question.given, {}, tuple(a.name for a in verdicts.exercise.answers), "g")

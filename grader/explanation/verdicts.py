@@ -264,7 +264,7 @@ class Verdicts:
         return Diagnosis("wrong-operand" if read else "unknown", f"{first}, and it is wrong where {g} is {where}")
 
     def _kink(self, answer: Answer) -> Diagnosis | None:
-        """Diagnose an answer that is wrong only at kinks and ties, where it is none of the choices that are right."""
+        """Diagnose an answer that is wrong at kinks and ties only; `None` if it is wrong elsewhere, too."""
         wrong = [run for run in self.runs if run.is_wrong(answer)]
         compared = [run.compared(answer) for run in wrong]
         if any((one.wrong & ~one.kinks).any() for one in compared):

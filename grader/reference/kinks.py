@@ -182,6 +182,7 @@ class _Samples:
 
     @property
     def _scale(self) -> float:
+        """Return the largest absolute entry of all gradients sampled so far; 1 if they are 0."""
         return float(np.abs(np.nan_to_num(self._all())).max(initial=0.0)) or 1.0
 
     def varies(self, least: float) -> np.ndarray:
@@ -346,18 +347,18 @@ def _jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial
 
 
 def _joined(arrays: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
-    """Return the entries of all arrays in one vector, in this order."""
+    """Return the entries of all arrays in one vector, permuted by the indices `order`; shape: `(entries,)`."""
     return np.asarray(np.concatenate([array.ravel() for array in arrays])[order])
 
 
 def _joint_order(sizes: Sequence[int]) -> np.ndarray:
-    """The entries of several arrays, one after the other, so that those in the same place are neighbours."""
+    """Return the permutation that brings entries in the same place of several arrays together; shape: `(entries,)`."""
     places = [(np.arange(size) + 0.5) / size for size in sizes if size]
     return np.argsort(np.concatenate(places), kind="stable") if places else np.zeros(0, int)
 
 
 class _Moving(TorchFunctionMode):
-    """Moves what goes into every operation that has kinks, if it depends on what is differentiated."""
+    """A mode that adds noise to the arguments of every torch function with kinks, if they require a gradient."""
 
     def __init__(self, pattern: Pattern | None) -> None:
         super().__init__()
@@ -368,6 +369,7 @@ class _Moving(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
+        """Call a function of torch; if it has kinks, with noise added to those arguments that require a gradient."""
         name = getattr(func, "__name__", "").removeprefix("linalg_")
         self.compares_exactly |= name.strip("_") in EXACT and any(map(_depends, args))
         if name.strip("_") in KINKED and torch.is_grad_enabled():
@@ -387,22 +389,24 @@ class _Moving(TorchFunctionMode):
 
 
 def _depends(value: Any) -> bool:
+    """Return whether a value is a tensor that requires a gradient."""
     return isinstance(value, torch.Tensor) and value.requires_grad
 
 
 def _moved(value: torch.Tensor, pattern: Pattern | None) -> torch.Tensor:
+    """Return a value plus its noise; the value itself where there is no pattern."""
     return value if pattern is None else value + _noise(value, pattern)
 
 
 def _noise(value: torch.Tensor, pattern: Pattern | None) -> torch.Tensor:
-    """What a value is moved by, in proportion to its largest entry; shaped like it."""
+    """Return what a pattern gives for the shape of a value, in proportion to its largest entry; 0 without one."""
     found = torch.zeros(value.shape) if pattern is None else torch.from_numpy(np.asarray(pattern(tuple(value.shape))))
     largest = float(value.detach().abs().nan_to_num(0, 0, 0).max()) if value.numel() else 0.0
     return NUDGE * (largest or 1.0) * found.to(value)
 
 
 def _moves(rng: np.random.Generator) -> Iterator[Move]:
-    """To both sides of every kink, the first and the last of equal entries first, and then at random."""
+    """Yield moves without end: to both sides of every kink, and each end of a tie ahead, first; then at random."""
 
     def ramp(shape: Shape) -> np.ndarray:
         return np.linspace(0.5, 1, int(np.prod(shape))).reshape(shape)
