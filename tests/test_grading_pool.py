@@ -14,6 +14,7 @@ import pytest
 from conftest import codes, solution, with_policy
 
 from grader.course import Course
+from grader.judging import grading_pool
 from grader.judging.grading import Grader
 from grader.judging.grading_pool import GradingPool, Part
 from grader.judging.judge import Judge
@@ -117,6 +118,7 @@ def test_verdicts_stand_when_the_search_for_mistakes_is_lost(
 ) -> None:
     """Right answers keep their points, wrong ones have their facts, and nothing is graded a second time."""
     with_mistakes = Judge.with_mistakes
+    monkeypatch.setattr(grading_pool, "SEARCH_TIME", 1.5)
 
     def lost(self: Judge, verdicts: ExerciseResult) -> ExerciseResult:
         if self.source.cells[0].startswith(HOSTILE.decode()):

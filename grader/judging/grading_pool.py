@@ -46,6 +46,7 @@ ATTEMPTS = 2
 MEMORY = 2 << 30  # bytes that judging may take beyond what a grading process has when it starts
 READING_MEMORY = 1 << 30  # bytes that reading a submission may take, likewise
 READING_TIME = 20.0  # seconds of processor time to read a submission: many times what the largest honest one takes
+SEARCH_TIME = 30.0  # seconds of processor time to look for mistakes: counted work ends it long before, on any machine
 LONGEST_REASON = 200
 AT_WORK = frozenset("RD")  # on a processor, waiting for one, or for a disk
 
@@ -284,7 +285,8 @@ class ReadingPool(Closing):
             if is_timeout or task.attempts == ATTEMPTS:  # more time would be spent as well
                 task.failure = failure or _why_not_read(is_timeout, code)
             return
-        why, status = _why_not_judged(is_timeout, code, self.course.policy.time_limit)
+        limit = self.course.policy.time_limit if task.verdicts is None else SEARCH_TIME
+        why, status = _why_not_judged(is_timeout, code, limit)
         result = _sent_verdicts_or(task, self.course.find(task.left[0]).unread_result(why, status), why)
         if result.status != "error" or task.attempts == ATTEMPTS:
             task.add(result)
@@ -456,7 +458,7 @@ def _why_not_judged(is_timeout: bool, code: int | None, limit: float) -> tuple[s
     """Return why an exercise was not judged, and the status that it gets; see `_why_not_read` for the arguments.
 
     Args:
-        limit: the processor time of one exercise, in seconds.
+        limit: the processor time that it could take, in seconds.
     """
     if is_timeout:
         return f"judging it took more than {limit:g} seconds of processor time", "failed"
@@ -558,8 +560,12 @@ class _Judge:
             return _encoded_result(exercise.unread_result(f"{_grader_fault(error)}: run the same command again"))
 
     def _send_verdicts(self, result: ExerciseResult) -> None:
-        """Send the verdicts before mistakes are looked for, because that may cost this process its life."""
+        """Send the verdicts before mistakes are looked for, because that may cost this process its life.
+
+        The search has a time of its own: on a slow or busy machine a record must not lack what it has on another.
+        """
         self.connection.send_bytes(_encoded_result(result, is_final=False))
+        _limit_time(SEARCH_TIME)
 
 
 def _encoded_result(result: ExerciseResult, *, is_final: bool = True) -> bytes:
@@ -571,15 +577,18 @@ def _encoded_result(result: ExerciseResult, *, is_final: bool = True) -> bytes:
 @contextlib.contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
     """End this process if it uses `seconds` of processor time inside the block; its worker's time does not count."""
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    _limit_time(seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        _limit_time(0)
+
+
+def _limit_time(seconds: float) -> None:
+    """End this process once it has used `seconds` more of processor time; 0 lifts the limit."""
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 @contextlib.contextmanager
