@@ -37,7 +37,8 @@ def main(kind: str, mode: str, *limits: str) -> None:
 def ending(reply: Reply) -> str:
     """How a job ended, in one word."""
     facts = read(reply.frame).facts if reply.frame is not None else None
-    return facts.error.kind if facts is not None and facts.error is not None else reply.end
+    errors = [facts.error, *(call.error for call in facts.calls)] if facts is not None else []
+    return next((error.kind for error in errors if error is not None), reply.end)
 
 
 if __name__ == "__main__":
