@@ -30,7 +30,7 @@ from .mistake import Fact, Mistake
 from .operator import Kind
 
 TINY, ZERO, MOST_ROUNDING, MOST_APART = 1e-9, 1e-5, 0.1, 60
-MOST_STEPS = 80_000  # for all the answers of a function: seconds at most; most of the corpus is named within 5,000
+MOST_STEPS = 120_000  # for all the answers of a function: seconds at most; most of the corpus is named within 5,000
 OF_A_CANDIDATE = 8  # what one costs besides its steps: its edits are made, and its numbers compared
 RECORDED = 50  # what it costs besides to record the forward pass anew, with other inputs
 LISTED, LOOKED_AT_AGAIN = 2, 1  # what it costs to list one, and to compare its numbers once more
