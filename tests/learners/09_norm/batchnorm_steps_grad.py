@@ -250,7 +250,7 @@ def batchnorm_steps_grad(inp, gamma, beta, mean, centred, var, inv, hat, out):
     inv.g = (hat.g * inv).sum(0)
     var.g = -0.5 * inv**3 * inv.g
     centred.g = hat.g * inv + 2 * centred * var.g / len(inp)
-    mean.g = -centred.g.sum(0)
+    mean.g = -(hat.g * inv).sum(0)
     inp.g = centred.g + mean.g / len(inp)
 
 
