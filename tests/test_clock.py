@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import make_job
+from probes import PATIENT
 from processes import wait_until
 
 from grader.child import clock as clock_module
@@ -238,7 +239,7 @@ CATCHES = {
 def test_who_catches_every_exception_is_stopped_in_every_call(does: str, worker: Worker) -> None:
     """What was stored before is there, in each of them."""
     source = f"import time\ndef probe(x):\n    x.g = x * 2{does}"
-    reply = worker.run(make_job(source, *[{"x": X}] * CALLS, time_limit=0.3), 10)
+    reply = worker.run(make_job(source, *[{"x": X}] * CALLS, time_limit=0.3), PATIENT)
     assert reply.frame is not None
     observed = read(reply.frame)
     assert [kind(call) for call in observed.facts.calls] == ["timeout"] * CALLS
@@ -257,7 +258,7 @@ def kind(call: Call) -> str | None:
 @pytest.mark.parametrize("does", CATCHES.values(), ids=CATCHES)
 def test_who_catches_every_exception_while_it_is_loaded_is_stopped(does: str, worker: Worker) -> None:
     source = f"import time\n{textwrap.dedent(does)}def probe(x): pass"
-    reply = worker.run(make_job(source, {"x": X}, time_limit=0.3), 10)
+    reply = worker.run(make_job(source, {"x": X}, time_limit=0.3), PATIENT)
     assert reply.frame is not None
     error = read(reply.frame).facts.error
     assert error is not None
