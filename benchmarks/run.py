@@ -142,7 +142,7 @@ def without_torch(course: Path) -> list[Row]:
 
 
 def beside_others(course: Path) -> list[Row]:
-    """What pytest's own users wait for, in a project laid out as a course is, because handgrad is installed."""
+    """Measure what handgrad costs pytest in a stranger's project that is laid out as a course is."""
     del course
     with tempfile.TemporaryDirectory() as folder:
         for unit in range(1, UNITS_OF_OTHERS + 1):

@@ -131,7 +131,7 @@ class AllowedGradient:
 
     @property
     def is_smooth(self) -> bool:
-        """The gradients beside the input are that at the input."""
+        """Return whether the gradients beside the input are the same as at the input."""
         return _Samples(self).is_smooth
 
     def drawn(self, count: int) -> list[np.ndarray]:
@@ -157,7 +157,7 @@ class _Samples:
 
     @property
     def is_smooth(self) -> bool:
-        """None of the gradients beside the input differs from that at the input."""
+        """Return whether no gradient beside the input differs from that at the input."""
         self._draw(1)
         if self._drawn and not self.allowed.has_kinks() and not self.varies(KINK).any():
             return True
@@ -176,7 +176,7 @@ class _Samples:
         self._drawn = self.allowed.drawn(count)
 
     def _all(self) -> np.ndarray:
-        """The gradient at the input and those beside it, nan where one is not finite; shape: `(number, *shape)`."""
+        """Return the gradient at the input and those beside it, nan if not finite; shape: `(number, *shape)`."""
         known = np.stack([self.expected, *self._drawn, *self._alone])
         return np.where(np.isfinite(known), known, np.nan)
 
@@ -186,12 +186,12 @@ class _Samples:
         return float(np.abs(np.nan_to_num(self._all())).max(initial=0.0)) or 1.0
 
     def varies(self, least: float) -> np.ndarray:
-        """Where the samples are not all the same, by more than `least` of the largest entry; a mask."""
+        """Return a mask of the entries whose samples differ by more than `least` of the largest entry."""
         low, high = self.ends()
         return np.asarray(np.isfinite(self.expected) & (high - low > least * self._scale))
 
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """The least and the greatest of the gradients, entry by entry."""
+        """Return the least and the greatest of the gradients, entry by entry."""
         known = self._all()
         return np.fmin.reduce(known, 0), np.fmax.reduce(known, 0)
 
@@ -243,7 +243,7 @@ class _Samples:
 
 
 def allowed_gradient(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradient:
-    """What is right as an answer in a trial, at its kinks too; made once.
+    """Return what is right as an answer in a trial, at its kinks too; made once.
 
     The samples are drawn when they are first needed: a right answer that is torch's own costs nothing.
     """
@@ -316,7 +316,7 @@ def _last_is_wrong(exercise: Exercise, trial: Trial, arrays: Mapping[Answer, np.
 
 
 def _jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial, order: np.ndarray) -> AllowedGradient:
-    """What is right of several gradients at once, the entries of all of them in one vector in this order."""
+    """Return what is right of several gradients at once, as one vector of all entries permuted by `order`."""
     names = [answer.wrt for answer in answers]
     leaves = [trial.inputs[name] for name in names]
     sizes = [leaf.numel() for leaf in leaves]
@@ -456,7 +456,7 @@ def _axes(count: int) -> Iterator[tuple[int, ...]]:
 
 
 def _blocks(varies: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-    """The indices of a few varying entries at a time: neighbours along the last axis, and then along the first."""
+    """Yield the indices of a few varying entries at a time: neighbours along the last axis, then along the first."""
     rows = np.argwhere(varies)
     orders = [rows] if len(rows) <= BLOCK or varies.ndim < 2 else [rows, rows[np.lexsort(rows.T)]]
     for order in orders:
