@@ -15,35 +15,51 @@ Options = Mapping[str, Any]
 Entrywise = Callable[[torch.Tensor], torch.Tensor]
 
 
-def vjp(name: str, args: Args, options: Options, i: int, g: torch.Tensor) -> torch.Tensor | None:
-    """What an upstream gradient contributes to the argument `i` of an operation; shaped like that argument.
+def vjp(
+    func: Callable[..., Any], name: str, args: Args, options: Options, position: tuple[int | str, ...], g: torch.Tensor
+) -> torch.Tensor | None:
+    """Return what an upstream gradient contributes to an argument of an operation; shaped like that argument.
 
     Args:
+        func: the operation; one with several results has the `index` of the one that is meant.
         name: the operation's torch name, such as `matmul`.
         args: its arguments, the tensors among them.
         options: its keyword arguments.
+        position: which argument, or which member of a list that is one.
         g: shaped like the operation's value.
 
     Returns:
-        `None` where none is written here for such arguments.
+        The contribution; `None` where no rule is written here for such arguments.
     """
-    x: torch.Tensor = args[i]
+    i, *member = position
+    if not isinstance(i, int) or len(member) > 1:
+        return None
+    x: torch.Tensor = args[i][member[0]] if member else args[i]
     if g.dtype != x.dtype:
         return None
+    if member:
+        return _joined(name, args, options, member[0], g) if i == 0 else None
     if name in ENTRYWISE and len(args) == 1 and not options:
         return g * ENTRYWISE[name](x)
     if name in REDUCING and i == 0:
         return _reduced(x, g, args[1:], options, average=name == "mean")
     if name == "softmax" and i == 0:
         return _softmax(x, g, *args[1:], **options)
+    if name == "chunk" and i == 0:
+        return _chunk(x, g, getattr(func, "index", None), *args[1:], **options)
     if options:
         return None
     if name in RESHAPING and i == 0:
         return g.reshape(x.shape)
     if name in TRANSPOSING and i == 0:
-        return g.transpose(*args[1:]) if len(args) == 3 else g.mT if x.ndim == 2 else None
+        moved: torch.Tensor = g.transpose(*args[1:]) if len(args) == 3 else func(g)  # `.T` and `.mT` undo themselves
+        return moved
     if name in PRODUCTS and len(args) == 2:
         return _product(args, i, g)
+    if name == "masked_fill" and i == 0 and len(args) == 3:
+        return g.masked_fill(args[1], 0).sum_to_size(x.shape)
+    if name == "clamp_min" and i == 0 and len(args) == 2 and not isinstance(args[1], torch.Tensor):
+        return g * (x >= args[1])
     return _arithmetic(name, args, i, g)
 
 
@@ -71,6 +87,8 @@ def _arithmetic(name: str, args: Args, i: int, g: torch.Tensor) -> torch.Tensor 
             part = g
         case "sub", _:
             part = -g if i else g
+        case "__rsub__", _:
+            part = g if i else -g
         case "mul", _:
             part = g * other
         case "div", 0:
@@ -91,6 +109,27 @@ def _product(args: Args, i: int, g: torch.Tensor) -> torch.Tensor | None:
     part = a.mT @ g if i else g @ b.mT
     found: torch.Tensor = part.sum_to_size(args[i].shape)
     return found
+
+
+def _chunk(x: torch.Tensor, g: torch.Tensor, index: int | None, chunks: int, dim: int = 0) -> torch.Tensor | None:
+    """Return zeros with the gradient of one of several equal parts in its place; the last part may be smaller."""
+    if index is None:
+        return None
+    found = torch.zeros_like(x)
+    found.narrow(dim, index * -(-x.shape[dim] // chunks), g.shape[dim]).copy_(g)
+    return found
+
+
+def _joined(name: str, args: Args, options: Options, k: int | str, g: torch.Tensor) -> torch.Tensor | None:
+    """Return the part of the gradient of a `stack` or a `cat` that belongs to the member `k`."""
+    given = dict(zip(("dim",), args[1:], strict=False)) | dict(options)
+    dim = given.pop("dim", 0)
+    if given or len(args) > 2 or not isinstance(k, int) or not isinstance(dim, int) or name not in ("stack", "cat"):
+        return None
+    if name == "stack":
+        return g.select(dim, k)
+    sizes = [member.shape[dim] for member in args[0]]
+    return g.narrow(dim, sum(sizes[:k]), sizes[k])
 
 
 def _softmax(x: torch.Tensor, g: torch.Tensor, dim: int, *more: object, **others: object) -> torch.Tensor | None:

@@ -73,8 +73,9 @@ class Step:
     nth: int = 0
     line: Line = ()
 
-    @property
+    @cached_property
     def key(self) -> str:
+        """The key of its value in a trace."""
         return f"%{self.index}"
 
     @cached_property
@@ -105,6 +106,8 @@ class Step:
 
     def with_operands(self, replaced: Mapping[Position, torch.Tensor]) -> Step:
         """The step with some operands replaced, its value as it was."""
+        if not replaced:
+            return self
         kwargs = {name: with_replaced(value, replaced, (name,)) for name, value in self.kwargs.items()}
         return replace(self, args=with_replaced(self.args, replaced, ()), kwargs=kwargs)
 
@@ -135,13 +138,12 @@ class Step:
         self, position: Position, g: torch.Tensor, replaced: Mapping[Position, torch.Tensor]
     ) -> torch.Tensor | None:
         """The contribution by a rule that is written down; `None` where there is none."""
-        where = position[0]
-        if not isinstance(where, int) or len(position) > 1 or g.shape != self.value.shape:
+        if g.shape != self.value.shape:
             return None
         if any(value.shape != self.operand(at).shape for at, value in replaced.items()):
             return None
         args = with_replaced(self.args, replaced, ()) if replaced else self.args
-        return derivatives.vjp(self.name, args, self.kwargs, where, g)
+        return derivatives.vjp(self.func, self.name, args, self.kwargs, position, g)
 
     def _entrywise_derivative(self, position: Position) -> torch.Tensor | None:
         """The derivative entry by entry, where each entry of the value depends on one of the operand's alone."""
@@ -270,13 +272,15 @@ class Trace:
 
     def with_steps(self, changes: Mapping[int, Callable[[Step], Step]]) -> Trace:
         """The forward pass run again with some steps changed, and all that follows from it."""
-        values: dict[str, torch.Tensor] = dict(self.inputs)
+        others: dict[str, torch.Tensor] = {}  # the values that are others now
         steps: list[Step] = []
         for step in self.steps:
-            again = step.with_operands({where: values[source] for where, source in step.sources})
+            again = step.with_operands({where: others[source] for where, source in step.sources if source in others})
             again = changes[step.index](again) if step.index in changes else again
-            steps.append(replace(again, value=again.apply({})))
-            values[step.key] = steps[-1].value
+            if again is not step:
+                again = replace(again, value=again.apply({}))
+                others[step.key] = again.value
+            steps.append(again)
         return replace(self, steps=tuple(steps), memo={})
 
     def uses(self, key: str) -> list[Use]:
@@ -295,14 +299,20 @@ class Trace:
 
     def reaches(self, key: str) -> set[str]:
         """The keys of all values that the value `key` was made from, itself included."""
-        found = {key}
-        for step in reversed(self.steps):
-            if step.key in found:
-                found.update(source for _, source in step.operands)
-        return found
+        if key not in self._ancestors:
+            found = {key}
+            for step in reversed(self.steps):
+                if step.key in found:
+                    found.update(source for _, source in step.operands)
+            self._ancestors[key] = found
+        return self._ancestors[key]
 
     @cached_property
     def _dependents(self) -> dict[str, set[str]]:
+        return {}
+
+    @cached_property
+    def _ancestors(self) -> dict[str, set[str]]:
         return {}
 
     def backward(self, wrt: str, rules: Rules | None = None, skip: frozenset[Use] = frozenset()) -> torch.Tensor:
