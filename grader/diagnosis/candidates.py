@@ -448,28 +448,40 @@ def _operands(trace: Trace, step: Step, relevant: set[str]) -> Iterator[At]:
 def _edits_at(at: At, operators: Iterable[Operator], spot: Spot | None = None) -> Iterator[Edit]:
     """Yield every edit that these operators can make at one place.
 
+    The trace keeps them: several answers of one function are differentiated through the same places.
+
     Args:
         at: the place in the trace: a step, and an operand if the edit is of one.
         spot: which steps of a loop the edit is made at; by default every iteration.
     """
     spot = spot or Spot(at.step.line)
+    kept: dict[object, list[Edit]] = at.trace.memo.setdefault("edits", {})
+    for operator in operators:
+        key = (operator, at.step.index, at.position, spot)
+        if key not in kept:
+            kept[key] = _edits_of(operator, at, spot)
+        yield from kept[key]
+
+
+def _edits_of(operator: Operator, at: At, spot: Spot) -> list[Edit]:
+    """Return the edits that one operator can make at one place; none where it does not apply."""
+    try:
+        every = operator.each(at) if operator.when(at) else ()
+        choices = [(chosen, operator.tell(at, **chosen)) for chosen in every]
+    except IMPOSSIBLE:
+        return []
+    if not choices:
+        return []
     steps, fields = spot.steps(at.trace), {"step": step_name(at.step)}
     if len(at.trace.turns[spot.line]) > 1:
         fields["step"] = f"`{operations.spelt(at.step)}`"  # of all its numbers
         fields["turn"] = TURNS_OF_LOOP[spot.turns] if spot.line == at.step.line else str(spot.line[0])
         if fields["turn"] == "carried":
             fields["step"] = f"`{at.step.label}`"
-    for operator in operators:
-        try:
-            every = operator.each(at) if operator.when(at) else ()
-            choices = [(chosen, operator.tell(at, **chosen)) for chosen in every]
-        except IMPOSSIBLE:
-            continue
-        position = at.position if operator.kind is Kind.OPERAND else None
-        here, where = replace(spot, position=position), tuple((i, position) for i in steps)
-        for chosen, chosen_fields in choices:
-            chosen_fields = _in_every_turn(at.trace, chosen_fields) if "turn" in fields else chosen_fields
-            yield Edit(operator, here, chosen, {**fields, **chosen_fields}, where)
+        choices = [(chosen, _in_every_turn(at.trace, chosen_fields)) for chosen, chosen_fields in choices]
+    position = at.position if operator.kind is Kind.OPERAND else None
+    here, where = replace(spot, position=position), tuple((i, position) for i in steps)
+    return [Edit(operator, here, chosen, {**fields, **chosen_fields}, where) for chosen, chosen_fields in choices]
 
 
 def _in_every_turn(trace: Trace, told: Parameters) -> Parameters:

@@ -59,7 +59,8 @@ def vjp(
     if name == "masked_fill" and i == 0 and len(args) == 3:
         return g.masked_fill(args[1], 0).sum_to_size(x.shape)
     if name == "clamp_min" and i == 0 and len(args) == 2 and not isinstance(args[1], torch.Tensor):
-        return g * (x >= args[1])
+        within: torch.Tensor = x >= args[1]
+        return g * within
     return _arithmetic(name, args, i, g)
 
 
