@@ -102,7 +102,13 @@ def second_batch_of_one(
 def exact_setting(
     specs: tuple[str, ...], index: int, rng: np.random.Generator, allowed: Allowed = MappingProxyType({})
 ) -> Setting:
-    """Return the setting of the trial in which arrays have exact zeros, ties and repeated entries."""
+    """Return the sizes of the trial in which arrays have exact zeros, ties and repeated entries.
+
+    Args:
+        specs: the axes of each array.
+        index: the number of the trial in its series.
+        allowed: by axis, the sizes that it may have; any if it is missing.
+    """
     axes = _axes(specs)
     free = EXACT_SIZES.get(len(axes), MANY_EXACT_SIZES)
     return Setting(index, EXACT_KIND, _different(axes, rng, allowed, free))

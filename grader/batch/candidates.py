@@ -160,9 +160,9 @@ def _is_notebook(found: Found) -> bool:
     return found.file.name.lower().endswith(".ipynb")
 
 
-def _folder_below(folders: tuple[str, ...], folder: tuple[str, ...]) -> str:
-    """Return the name of the first of `folders` that lies below `folder`; empty if there is none."""
-    return folders[len(folder)] if len(folders) > len(folder) else ""
+def _folder_below(path: tuple[str, ...], folder: tuple[str, ...]) -> str:
+    """Return the part of a path that follows its beginning `folder`; empty if it goes no deeper."""
+    return path[len(folder)] if len(path) > len(folder) else ""
 
 
 def _from_file(names: ExerciseNames, found: Found, notes: list[str]) -> Iterator[Candidate]:
@@ -179,7 +179,10 @@ def _from_file(names: ExerciseNames, found: Found, notes: list[str]) -> Iterator
 
 
 def _from_exported_notebooks(names: ExerciseNames, others: Sequence[Found]) -> Iterator[Candidate]:
-    """Yield the answers that Python files define which were exported from a notebook; each may be imported as well."""
+    """Yield the answers defined in Python files that were exported from a notebook.
+
+    Such a file is also kept among those that other answers may import.
+    """
     python = [file for file in others if file.file.name.lower().endswith(".py") and names.is_wanted(file.folders)]
     for found in python[:MOST_OTHERS]:
         with naming(found):

@@ -56,7 +56,11 @@ def grade_one(course: Course, path: Path, out: Path, grading: Grading, *, yes: b
 
 
 def _read(course: Course, hand_in: HandIn, reader: Read) -> tuple[Graded, SubmissionFacts | None]:
-    """Read a submission in a process of its own; return the outcome, and its facts, `None` if it cannot be read."""
+    """Have `reader` read a submission in a new process, and judge nothing.
+
+    Returns:
+        An outcome without results, with the failure if it could not be read; and what was read, `None` if it could not.
+    """
     with ReadingPool(course, 1, reader) as pool:
         read = next(outcome for outcome in pool.read([(hand_in, hand_in)]) if outcome is not None)
     return read, None if read.facts is None else SubmissionFacts.from_json(read.facts)

@@ -161,7 +161,7 @@ def _find_owner(name: str) -> Any:
 
 
 def _called_function(frame: types.FrameType | None, *, only_public: bool = False) -> str:
-    """Return the name of the function of torch that learner code called, empty if there is none.
+    """Return the name of the outermost function of torch, which learner code called; empty if there is none.
 
     Args:
         frame: the innermost frame; the frames of torch that lead to it are searched outwards.

@@ -107,9 +107,11 @@ class _Nudges:
         return []
 
     def _difference_quotients(self, entry: int, steps: list[complex]) -> np.ndarray:
-        """Return every difference quotient of the numbers that were computed with this entry nudged; shape: (n,).
+        """Return every difference quotient that the numbers seen while this entry was nudged can give; shape: (n,).
 
-        A number may be a difference itself, where results were subtracted before they were added up.
+        Each number is compared with those of every other step, with those without a nudge, and with 0, because it may
+        be a difference itself, where results were subtracted before they were added up. An imaginary step is one of
+        complex-step differentiation, whose quotient takes no difference.
         """
         at_step = {step: np.array(self.numbers[entry, step]) for step in steps}
         quotients = [numbers.imag / step.imag for step, numbers in at_step.items() if step.real == 0]

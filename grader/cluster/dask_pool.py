@@ -243,7 +243,7 @@ class ClusterPool(Closing):
         Args:
             submissions: the outcomes of reading, whose facts include the parts to judge; `None` is skipped.
         """
-        for outcome in self.grade(_with_parts(read) for read in submissions if read is not None):
+        for outcome in self.grade(_split_off_parts(read) for read in submissions if read is not None):
             yield None if outcome is None else outcome[0]._replace(results=outcome[1])
 
     def _done(self) -> Iterable[Future]:
@@ -316,8 +316,8 @@ class ClusterPool(Closing):
         yield key, [self.course.find(part.exercise).unread_result(reason) for part in parts]
 
 
-def _with_parts(read: Graded) -> tuple[Graded, Sequence[Part]]:
-    """Return a reading, and its parts to judge taken out of its facts; no parts if it could not be read."""
+def _split_off_parts(read: Graded) -> tuple[Graded, Sequence[Part]]:
+    """Remove the parts to judge from the facts of a reading; return both, no parts if it could not be read."""
     if read.facts is None:
         return read, ()
     try:

@@ -247,7 +247,7 @@ class Problem:
         """Return the single edits of the backward pass, the likeliest first, as many as are combined in pairs."""
 
         def single() -> list[Candidate]:
-            """Compute the list, which is cached for the exercise."""
+            """Return the edits that `single_edits` keeps."""
             every = (one for one in (*self.plain(), *self.rarer()) if one.is_single)
             back = (one for one in every if one.edits[0].operator.kind in WAY_BACK)
             return sorted(back, key=lambda one: -COUNTS.get(one.edits[0].operator.name, 0))[:MOST_CHANGES]

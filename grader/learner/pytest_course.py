@@ -33,10 +33,11 @@ def _course_runs(config: pytest.Config) -> list[CourseRun]:
 
 
 def check_arguments(config: pytest.Config) -> int | None:
-    """Check pytest's command-line arguments against the course, before pytest looks at them.
+    """Refuse command-line arguments that name nothing in the course, before pytest looks at them.
 
     Returns:
-        the exit code where it cannot be had, after one sentence that says why; `None` where pytest can go on.
+        The exit code if the course cannot be read or an argument names nothing in it, after one sentence on stderr
+        that says why; `None` if pytest can go on.
     """
     from grader.errors import HandgradError
 

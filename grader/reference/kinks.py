@@ -255,6 +255,7 @@ def _of_trial(exercise: Exercise, answer: Answer, trial: Trial) -> AllowedGradie
     assert expected is not None
 
     def sample(move: Move) -> np.ndarray | None:
+        """Return torch's gradient with the input moved off its kinks; `None` if that says nothing about the kinks."""
         leaf = trial.inputs[answer.wrt]
         inputs: Mapping[str, Any] = {**trial.inputs, answer.wrt: _moved(leaf, move.values)}
         mode = _Moving(move.operations)
@@ -316,7 +317,10 @@ def _last_is_wrong(exercise: Exercise, trial: Trial, arrays: Mapping[Answer, np.
 
 
 def _jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial, order: np.ndarray) -> AllowedGradient:
-    """Return what is right of several gradients at once, as one vector of all entries permuted by `order`."""
+    """Return which values several gradients may have together, where one choice at a kink holds for all of them.
+
+    The gradients are flattened and joined in one vector, whose entries are permuted by `order`.
+    """
     names = [answer.wrt for answer in answers]
     leaves = [trial.inputs[name] for name in names]
     sizes = [leaf.numel() for leaf in leaves]
@@ -324,6 +328,7 @@ def _jointly_allowed(exercise: Exercise, answers: Sequence[Answer], trial: Trial
     back = np.argsort(order)
 
     def sample(move: Move) -> np.ndarray | None:
+        """Return torch's gradients with all inputs moved at once, joined; `None` if they say nothing of the kinks."""
         whole = np.zeros(len(order)) if move.values is None else move.values((len(order),))[back]
         pieces = np.split(whole, np.cumsum(sizes)[:-1])
         moved = [

@@ -99,7 +99,7 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _bound_names(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement binds to what may be a function."""
+    """Yield the names that a statement binds by `def`, `class`, import, or assignment of anything but a literal."""
     if isinstance(statement, DEFINING):
         yield statement.name
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
