@@ -21,9 +21,9 @@ def packages() -> Picture:
         900,
         520,
         "The packages of grader",
-        "Front ends ask judging. Judging asks wording, diagnosis, quiz, reference, source and sandbox. Sandbox sends a "
-        "job of bytes to child, in another process where learner code runs, and gets back arrays or an exception, "
-        "never a verdict.",
+        "Front ends ask judging. Judging asks wording, diagnosis, quiz, reference, source and sandbox; diagnosis asks "
+        "program and reference. Sandbox sends a job of bytes to child, in another process where learner code runs, "
+        "and gets back arrays or an exception, never a verdict.",
     )
     for row, boxes in enumerate(FRONT_ENDS):
         width = (RIGHT - LEFT + GAP) / len(boxes) - GAP
@@ -40,9 +40,11 @@ def packages() -> Picture:
     _package(picture, (598, 306), 278, "sandbox", "worker processes, isolation")
     for x in (123, 341, 630):
         picture.arrow((x, 260), (x, 302), "forward")
-    _package(picture, (LEFT, 406), 336, "reference", "trials, right answers, the traced forward pass")
+    _package(picture, (LEFT, 406), 158, "program", "the pass, rewritten")
+    _package(picture, (LEFT + 178, 406), 158, "reference", "trials, right answers")
     _package(picture, (LEFT + 356, 406), 178, "source", "what a file says")
-    picture.arrow((123, 360), (123, 402), "forward")
+    for x in (103, 212):
+        picture.arrow((x, 360), (x, 402), "forward")
     for x in (232, 499):
         picture.arrow((x, 260), (x, 402), "forward")
     _other_process(picture)
@@ -72,7 +74,7 @@ def _other_process(picture: Picture) -> None:
 
 
 STEPS: tuple[tuple[str, Point], ...] = (
-    ("1", (183, 119)), ("2", (42, 431)), ("3", (616, 331)), ("4", (616, 451)), ("5", (858, 331)),
+    ("1", (183, 119)), ("2", (220, 431)), ("3", (616, 331)), ("4", (616, 451)), ("5", (858, 331)),
     ("6", (42, 231)), ("7", (42, 331)), ("8", (281, 119)),
 )  # fmt: skip
 

@@ -1,0 +1,446 @@
+"""Torch's functions, read as operations: for each call the operation, its operands and its options.
+
+A function under several names is one operation, and what is passed by position is read by name. What is not known here
+is an operation that torch runs and differentiates.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from .arithmetic import parse_einsum
+from .operation import OPERATIONS, Operation, torch_operation
+from .rearrangement import Item, Slot
+
+Function = Callable[..., object]
+Arguments = tuple[object, ...]
+Keywords = Mapping[str, object]
+
+
+class Call(NamedTuple):
+    """One operation with what it is called with.
+
+    Args:
+        operation: what is computed.
+        operands: tensors, and numbers or arrays.
+        options: all other arguments by name.
+    """
+
+    operation: Operation
+    operands: tuple[object, ...]
+    options: dict[str, object]
+
+
+class TorchCall(NamedTuple):
+    """A call of a torch function, and its result.
+
+    Args:
+        func: the function.
+        name: its name; of a property such as `x.T`, that of the property.
+        args: its arguments by position.
+        kwargs: its arguments by name.
+        results: the tensors that it returned.
+        part: which of several results is meant; `None` where there is one.
+    """
+
+    func: Function
+    name: str
+    args: Arguments
+    kwargs: Keywords
+    results: tuple[torch.Tensor, ...]
+    part: int | None
+
+
+# The parameters of torch's functions, by the operation that they are: operands, options with `=`, and with `*` an
+# option that may be passed in several arguments. What a call leaves out is left to the operation's own default.
+SIGNATURES: Mapping[str, str] = {
+    **dict.fromkeys(
+        "neg exp expm1 log log1p log2 sqrt rsqrt reciprocal square sin cos tan atan sinh cosh tanh sigmoid logsigmoid "
+        "silu erf abs sign round floor ceil relu detach logical_not".split(), "input"),
+    **dict.fromkeys("mul div gt lt ge le eq ne maximum minimum logical_and logical_or matmul".split(), "input other"),
+    **dict.fromkeys("sum mean amax amin logsumexp argmax argmin".split(), "input dim= keepdim="),
+    **dict.fromkeys("max min".split(), "input dim= keepdim="),
+    "add": "input other alpha=", "sub": "input other alpha=", "pow": "input exponent",
+    "softplus": "input beta= threshold=", "gelu": "input approximate=", "elu": "input alpha=",
+    "leaky_relu": "input negative_slope=", "where": "condition input other", "masked_fill": "input mask value",
+    "softmax": "input dim=", "log_softmax": "input dim=", "cumsum": "input dim=", "outer": "input vec2",
+    "reshape": "input *shape=", "expand": "input *shape=", "repeat": "input *sizes=", "permute": "input *dims=",
+    "flip": "input *dims=", "flatten": "input start_dim= end_dim=", "unflatten": "input dim= *sizes=",
+    "squeeze": "input dim=", "unsqueeze": "input dim=", "transpose": "input dim0= dim1=",
+    "roll": "input shifts= dims=", "tril": "input diagonal=", "triu": "input diagonal=",
+    "pad": "input pad= mode= value=", "select": "input dim= index=", "piece": "input dim= start= length=",
+    "unfold": "input dimension= size= step=", "index_select": "input dim= index", "gather": "input dim= index",
+    "scatter": "input dim= index source", "scatter_add": "input dim= index source",
+    "index_add": "input dim= index source", "argsort": "input dim= descending=", "sort": "input dim= descending=",
+    "topk": "input k= dim= largest=",
+}  # fmt: skip
+ALIASES: Mapping[str, str] = {
+    "negative": "neg", "absolute": "abs", "__abs__": "abs", "__neg__": "neg", "__invert__": "logical_not",
+    "bitwise_not": "logical_not", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div",
+    "greater": "gt", "less": "lt", "greater_equal": "ge", "less_equal": "le", "not_equal": "ne",
+    "__and__": "logical_and", "bitwise_and": "logical_and", "__or__": "logical_or", "bitwise_or": "logical_or",
+    "mm": "matmul", "bmm": "matmul", "mv": "matmul", "dot": "matmul", "vdot": "matmul", "ger": "outer",
+    "swapaxes": "transpose", "swapdims": "transpose", "special_expit": "sigmoid", "arctan": "atan",
+    "log_sigmoid": "logsigmoid", "view": "reshape", "broadcast_to": "expand", "tile": "repeat", "narrow": "piece",
+
+    "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__idiv__": "div", "__itruediv__": "div",
+    "__ipow__": "pow", "__add__": "add", "__sub__": "sub", "__mul__": "mul", "__div__": "div", "__truediv__": "div",
+    "__pow__": "pow", "__matmul__": "matmul", "__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le",
+    "__gt__": "gt", "__ge__": "ge",
+}  # fmt: skip
+REVERSED: Mapping[str, str] = {
+    "__radd__": "add", "__rsub__": "sub", "rsub": "sub", "__rmul__": "mul", "__rdiv__": "div", "__rtruediv__": "div",
+    "__rpow__": "pow", "__rmatmul__": "matmul",
+}  # fmt: skip
+PLACES_OF = {"max": "argmax", "min": "argmin", "sort": "argsort", "topk": "top_places"}  # their second results
+WITHOUT_EFFECT = {"inplace", "_stacklevel", "memory_format", "non_blocking", "copy", "sorted", "stable", "dtype"}
+SYNONYMS = {"axis": "dim", "keepdims": "keepdim", "src": "source", "value": "source", "size": "shape",
+            "indices": "index", "repeats": "sizes", "dims": "sizes"}  # fmt: skip
+
+
+def function_name(func: Function) -> str:
+    """Return a torch function's name; of a property such as `x.T`, that of the property."""
+    name = str(getattr(func, "__name__", func))
+    if name == "__get__":
+        return str(getattr(getattr(func, "__self__", None), "__name__", name))
+    return name
+
+
+def read_call(call: TorchCall) -> Call:
+    """Return a call of a torch function as an operation; one that torch computes where no other is known."""
+    name = ALIASES.get(call.name, call.name)
+    try:
+        if name in READERS:
+            return READERS[name](call)
+        if name in REVERSED:
+            x, y = call.args
+            return Call(OPERATIONS[REVERSED[name]], (y, x), {})
+        if call.part is not None and name in PLACES_OF:
+            return _with_signature(name if call.part == 0 else PLACES_OF[name], SIGNATURES[name], call)
+        if call.part is None and name in SIGNATURES:
+            return _with_signature(name, SIGNATURES[name], call)
+    except (TypeError, ValueError, LookupError, AttributeError):  # called in a form that is not known here
+        pass
+    return _computed_by_torch(call)
+
+
+def _arguments(parameters: Sequence[str], call: TorchCall) -> dict[str, object]:
+    """Return the arguments of a call by the names of its parameters.
+
+    Raises:
+        ValueError: there are others, that have an effect.
+    """
+    given = dict(zip(parameters, call.args, strict=False))
+    extra = list(call.args[len(parameters) :])
+    for name, value in call.kwargs.items():
+        known = name if name in parameters else SYNONYMS.get(name, name)
+        if known in parameters:
+            given[known] = value
+        elif name not in WITHOUT_EFFECT:
+            extra.append(value)
+    if any(value is not None and value is not False for value in extra):
+        raise ValueError(f"{call.name} has an argument that is not known here")
+    return given
+
+
+def _with_signature(name: str, signature: str, call: TorchCall) -> Call:
+    """Return a call of an operation, whose arguments are read by a signature as in `SIGNATURES`."""
+    words = signature.split()
+    parameters = [word.strip("*=") for word in words]
+    if "*" in signature and len(call.args) > len(words):
+        several = len(words) - 1
+        call = call._replace(args=(*call.args[:several], call.args[several:]))
+    given = _arguments(parameters, call)
+    operands = [given.pop(word) for word in words if not word.endswith("=")]
+    if not all(isinstance(operand, (torch.Tensor, int, float)) for operand in operands):
+        raise ValueError(f"{call.name} has an operand that is no tensor and no number")
+    options = {key: _plain(value) for key, value in given.items() if value is not None}
+    for word, parameter in zip(words, parameters, strict=True):
+        if word.startswith("*") and isinstance(options[parameter], int):
+            options[parameter] = (options[parameter],)
+    return Call(OPERATIONS[name], tuple(operands), options)
+
+
+def _plain(value: object) -> object:
+    """Return an option with tuples in place of torch's sizes and of lists.
+
+    Raises:
+        ValueError: it is a tensor.
+    """
+    if isinstance(value, torch.Tensor):
+        raise ValueError("an option is a tensor")
+    return tuple(map(_plain, value)) if isinstance(value, (tuple, list)) else value
+
+
+# Functions whose arguments take more than a signature ---------------------------------------------------------------
+
+Reader = Callable[[TorchCall], Call]
+READERS: dict[str, Reader] = {}
+
+
+def _reads(*names: str) -> Callable[[Reader], Reader]:
+    """Enter a function into `READERS`, under the names of the torch functions whose calls it reads."""
+
+    def enter(reader: Reader) -> Reader:
+        READERS.update(dict.fromkeys(names, reader))
+        return reader
+
+    return enter
+
+
+@_reads("view_as", "reshape_as", "expand_as")
+def _shaped_like(call: TorchCall) -> Call:
+    x, like = _arguments(["input", "other"], call).values()
+    return Call(
+        OPERATIONS["expand" if call.name == "expand_as" else "reshape"], (x,), {"shape": tuple(_tensor(like).shape)}
+    )
+
+
+@_reads("T", "mT", "t", "adjoint", "movedim", "moveaxis")
+def _transposed(call: TorchCall) -> Call:
+    x = _tensor(call.args[0])
+    order = list(range(x.ndim))
+    if call.name in ("movedim", "moveaxis"):
+        given = _arguments(["input", "source", "destination"], call)
+        numbered = np.empty(tuple(range(1, x.ndim + 1)))  # an axis is recognised by its size
+        moved = np.moveaxis(numbered, given["source"], given["destination"])  # type: ignore[arg-type]
+        return Call(OPERATIONS["permute"], (x,), {"dims": tuple(size - 1 for size in moved.shape)})
+    if x.ndim < 2:
+        return Call(OPERATIONS["permute"], (x,), {"dims": tuple(order)})
+    if call.name == "T" and x.ndim > 2:
+        return Call(OPERATIONS["permute"], (x,), {"dims": tuple(reversed(order))})
+    return Call(OPERATIONS["transpose"], (x,), {"dim0": x.ndim - 2, "dim1": x.ndim - 1})
+
+
+@_reads("clamp", "clip", "clamp_min", "clamp_max")
+def _clamp(call: TorchCall) -> Call:
+    parameters = {"clamp_min": ["input", "min"], "clamp_max": ["input", "max"]}.get(call.name, ["input", "min", "max"])
+    given = _arguments(parameters, call)
+    low, high = given.get("min"), given.get("max")
+    bounds = (-math.inf if low is None else low, math.inf if high is None else high)
+    return Call(OPERATIONS["clamp"], (given["input"], *bounds), {})
+
+
+@_reads("max", "min")
+def _extreme(call: TorchCall) -> Call:
+    if call.part is not None:
+        name = call.name if call.part == 0 else PLACES_OF[call.name]
+        return _with_signature(name, SIGNATURES["max"], call)
+    given = _arguments(["input", "other"], call)
+    if "other" in given:
+        return Call(OPERATIONS[f"{call.name}imum"], (given["input"], _tensor(given["other"])), {})
+    return Call(OPERATIONS[f"a{call.name}"], (given["input"],), {})
+
+
+@_reads("var", "std")
+def _spread(call: TorchCall) -> Call:
+    args = call.args
+    if len(args) == 2 and isinstance(args[1], bool):
+        args = (args[0], None, args[1])
+    given = _arguments(["input", "dim", "unbiased", "keepdim", "correction"], call._replace(args=args))
+    correction = given.get("correction", int(bool(given.get("unbiased", True))))
+    options = {"dim": _plain(given.get("dim")), "correction": correction, "keepdim": given.get("keepdim", False)}
+    return Call(OPERATIONS[call.name], (given["input"],), options)
+
+
+@_reads("norm", "linalg_vector_norm", "vector_norm", "linalg_norm")
+def _norm(call: TorchCall) -> Call:
+    given = _arguments(
+        ["input", "ord" if "linalg" in call.name or "vector" in call.name else "p", "dim", "keepdim"], call
+    )
+    order = given.get("ord", given.get("p"))
+    order = 2 if order in (None, "fro") else order
+    matrix = call.name == "linalg_norm" and given.get("ord") is not None and not isinstance(given.get("dim"), int)
+    if not isinstance(order, (int, float)) or not 0 < order < math.inf or matrix:
+        raise ValueError("it is no norm of a vector")
+    options = {"p": order, "dim": _plain(given.get("dim")), "keepdim": given.get("keepdim", False)}
+    return Call(OPERATIONS["norm"], (given["input"],), options)
+
+
+@_reads("__getitem__")
+def _getitem(call: TorchCall) -> Call:
+    x, given = call.args
+    operands: list[object] = [x]
+    index: list[Item] = []
+    for item in given if isinstance(given, tuple) else (given,):
+        if isinstance(item, (torch.Tensor, list, np.ndarray)):
+            index.append(Slot(len(operands)))
+            operands.append(item if isinstance(item, torch.Tensor) else np.asarray(item))
+        elif isinstance(item, (slice, type(None), type(Ellipsis))):
+            index.append(item)
+        elif isinstance(item, bool):
+            raise ValueError("a truth value is an index")
+        else:
+            index.append(int(item))
+    return Call(OPERATIONS["getitem"], tuple(operands), {"index": tuple(index)})
+
+
+@_reads("chunk", "split", "tensor_split", "split_with_sizes", "unbind", "unsafe_chunk", "unsafe_split", "__iter__")
+def _piece(call: TorchCall) -> Call:
+    own = ["input", "dim"] if call.name in ("unbind", "__iter__") else ["input", "sizes", "dim"]
+    given = _arguments(own, call)
+    dim, part = given.get("dim", 0), call.part
+    if not isinstance(dim, int) or part is None:
+        raise ValueError("it has no parts")
+    if len(own) == 2:
+        return Call(OPERATIONS["select"], (given["input"],), {"dim": dim, "index": part})
+    lengths = [result.shape[dim] for result in call.results]
+    options: dict[str, object] = {"dim": dim, "start": sum(lengths[:part]), "length": lengths[part]}
+    return Call(OPERATIONS["piece"], (given["input"],), options)
+
+
+@_reads("cat", "concat", "concatenate", "stack")
+def _join(call: TorchCall) -> Call:
+    given = _arguments(["tensors", "dim"], call)
+    return Call(
+        OPERATIONS["stack" if call.name == "stack" else "cat"], _several(given["tensors"]), {"dim": given.get("dim", 0)}
+    )
+
+
+@_reads("einsum")
+def _einsum(call: TorchCall) -> Call:
+    equation, *operands = call.args
+    values = _several(operands[0] if len(operands) == 1 and not isinstance(operands[0], torch.Tensor) else operands)
+    letters, _ = parse_einsum(str(equation), [np.empty(_tensor(value).shape) for value in values])
+    if any(len(set(own)) < len(own) for own in letters):
+        raise ValueError("an operand has one letter twice")
+    return Call(OPERATIONS["einsum"], values, {"equation": str(equation)})
+
+
+@_reads("linear")
+def _linear(call: TorchCall) -> Call:
+    given = _arguments(["input", "weight", "bias"], call)
+    operands = tuple(value for value in given.values() if value is not None)
+    return Call(OPERATIONS["linear"], tuple(map(_tensor, operands)), {})
+
+
+@_reads("take_along_dim")
+def _take_along(call: TorchCall) -> Call:
+    given = _arguments(["input", "index", "dim"], call)
+    x, index, dim = _tensor(given["input"]), _tensor(given["index"]), given["dim"]
+    if any(
+        m != n and axis != int(str(dim)) % x.ndim for axis, (m, n) in enumerate(zip(x.shape, index.shape, strict=True))
+    ):
+        raise ValueError("the index is broadcast")
+    return Call(OPERATIONS["gather"], (x, index), {"dim": dim})
+
+
+@_reads("embedding")
+def _embedding(call: TorchCall) -> Call:
+    given = _arguments(
+        ["input", "weight", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"], call
+    )
+    if given.get("padding_idx") not in (None, -1) or given.get("max_norm") or given.get("scale_grad_by_freq"):
+        raise ValueError("some rows are treated in another way")
+    return Call(OPERATIONS["embedding"], (given["weight"], given["input"]), {})
+
+
+@_reads("conv1d", "conv2d", "conv3d")
+def _convolution(call: TorchCall) -> Call:
+    axes = int(call.name[4])
+    given = _arguments(["input", "weight", "bias", "stride", "padding", "dilation", "groups"], call)
+    x, w, bias = _tensor(given["input"]), _tensor(given["weight"]), given.get("bias")
+    if x.ndim != axes + 2:
+        raise ValueError("there are no examples")
+    dilation = _sizes(given.get("dilation", 1), axes)
+    padding = given.get("padding", 0)
+    if padding == "same":
+        whole = [d * (k - 1) for d, k in zip(dilation, w.shape[2:], strict=True)]
+        if any(width % 2 for width in whole):
+            raise ValueError("the padding is not the same at both ends")
+        padding = tuple(width // 2 for width in whole)
+    options = {"stride": _sizes(given.get("stride", 1), axes), "dilation": dilation, "groups": given.get("groups", 1),
+               "padding": _sizes(0 if padding == "valid" else padding, axes)}  # fmt: skip
+    return Call(OPERATIONS["convolution"], (x, w) if bias is None else (x, w, bias), options)
+
+
+@_reads("max_pool1d", "max_pool2d", "max_pool3d", "_max_pool1d", "_max_pool2d", "_max_pool3d",
+        "avg_pool1d", "avg_pool2d", "avg_pool3d")  # fmt: skip
+def _pool(call: TorchCall) -> Call:
+    axes, greatest = int(call.name[-2]), "max" in call.name
+    more = ["dilation", "ceil_mode", "return_indices"] if greatest else ["ceil_mode", "count_include_pad"]
+    given = _arguments(["input", "kernel_size", "stride", "padding", *more], call)
+    if given.get("ceil_mode") or given.get("return_indices") or given.get("count_include_pad") is False:
+        raise ValueError("these windows are not known here")
+    kernel = _sizes(given["kernel_size"], axes)
+    stride = given.get("stride")
+    options: dict[str, object] = {"kernel_size": kernel, "padding": _sizes(given.get("padding", 0), axes),
+                                  "stride": kernel if stride in (None, ()) else _sizes(stride, axes)}  # fmt: skip
+    if greatest:
+        options["dilation"] = _sizes(given.get("dilation", 1), axes)
+    return Call(OPERATIONS["max_pool" if greatest else "mean_pool"], (given["input"],), options)
+
+
+def _tensor(value: object) -> torch.Tensor:
+    """Return a value that must be a tensor."""
+    if not isinstance(value, torch.Tensor):
+        raise ValueError("it is no tensor")
+    return value
+
+
+def _several(values: object) -> tuple[torch.Tensor, ...]:
+    """Return the tensors of a sequence."""
+    if not isinstance(values, Iterable):
+        raise ValueError("it is no sequence of tensors")
+    return tuple(map(_tensor, values))
+
+
+def _sizes(value: object, axes: int) -> tuple[int, ...]:
+    """Return a whole number for each axis, where one may stand for all."""
+    numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    numbers = numbers * axes if len(numbers) == 1 else numbers
+    if len(numbers) != axes or not all(isinstance(n, int) for n in numbers):
+        raise ValueError("these are no sizes")
+    return numbers
+
+
+# All other functions -------------------------------------------------------------------------------------------------
+
+
+def _computed_by_torch(call: TorchCall) -> Call:
+    """Return a call as an operation that torch runs; its operands are all tensors among its arguments."""
+    operands: list[torch.Tensor] = []
+    names = _parameter_names(call.func)
+    options: dict[str, object] = {}
+
+    def template(value: object) -> object:
+        if isinstance(value, torch.Tensor):
+            operands.append(value)
+            return Slot(len(operands) - 1)
+        return type(value)(map(template, value)) if isinstance(value, (tuple, list)) else value
+
+    args, kwargs = [], {}
+    for i, value in enumerate(call.args):
+        args.append(template(value))
+        if type(value) in (int, float, bool, str):
+            options[names[i] if i < len(names) else f"argument_{i}"] = value
+    for name, value in call.kwargs.items():
+        kwargs[name] = template(value)
+        if type(value) in (int, float, bool, str):
+            options[name] = value
+
+    def run(*tensors: torch.Tensor, **chosen: object) -> torch.Tensor:
+        def fill(item: object) -> object:
+            if isinstance(item, Slot):
+                return tensors[item.slot]
+            return type(item)(map(fill, item)) if isinstance(item, (tuple, list)) else item
+
+        given = [chosen.get(names[i] if i < len(names) else f"argument_{i}", fill(item)) for i, item in enumerate(args)]
+        result = call.func(*given, **{name: chosen.get(name, fill(item)) for name, item in kwargs.items()})
+        return _tensor(result if call.part is None else result[call.part])  # type: ignore[index]
+
+    return Call(torch_operation(call.name, run, len(operands)), tuple(operands), options)
+
+
+def _parameter_names(func: Function) -> list[str]:
+    """Return the names of a function's parameters, as far as Python knows them."""
+    try:
+        return list(inspect.signature(func).parameters)
+    except (TypeError, ValueError):
+        return []

@@ -1,0 +1,270 @@
+"""A recorded forward pass: its operations as nodes, and the edges between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from .operation import Array, NoCandidate, Operand, Operation, Options
+
+Key = tuple[object, ...]
+Place = tuple[int, int]  # an edge: the node that uses a value, and in which slot
+SINK = -1  # the reader of the outputs: the edge (SINK, k) carries the upstream gradient of output k
+ADDED = -1  # the slot of an edge that the forward pass does not have
+
+INPUT = Operation("input", "input", lambda value: value)
+LOSS = Operation("loss", "other", lambda *outputs: np.zeros(()), (lambda slot, g, *_: g,), variadic=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One operation of a forward pass, or an input; its value has the same id.
+
+    Args:
+        id: its place among the nodes.
+        operation: what it computes.
+        operands: for each slot that holds the value of a node, the slot and that node's id.
+        values: the operands: arrays, and plain numbers.
+        options: all other arguments by name, such as `dim`.
+        value: the result.
+        key: which operation of the source it is: the instructions that are being executed, from the forward pass
+            inwards, the operation, and which of its results this is. All iterations of a loop have one key.
+        iteration: its number among the nodes of this key.
+        text: the expression in the source, such as `x @ w`; empty where there is no source.
+        line: the line of the expression.
+        variable: the variable that the value is assigned to; empty where there is none.
+        composite: the function whose parts are recorded, such as `cross_entropy`, if it is one of them.
+    """
+
+    id: int
+    operation: Operation
+    operands: tuple[tuple[int, int], ...]
+    values: tuple[Operand, ...]
+    options: Options
+    value: Array
+    key: Key = ()
+    iteration: int = 0
+    text: str = ""
+    line: int = 0
+    variable: str = ""
+    composite: str = ""
+
+    @property
+    def name(self) -> str:
+        """The operation's name, such as `matmul`."""
+        return self.operation.name
+
+    @cached_property
+    def edges(self) -> tuple[tuple[int, int], ...]:
+        """The operands that may get a gradient: slots and ids."""
+        if self.value.dtype.kind != "f":
+            return ()
+        return tuple(
+            (slot, operand)
+            for slot, operand in self.operands
+            if np.asarray(self.values[slot]).dtype.kind == "f" and self.operation.is_differentiable(slot)
+        )
+
+    def operand(self, slot: int) -> int | None:
+        """Return the id of the value in a slot; `None` where a constant is there."""
+        return dict(self.operands).get(slot)
+
+    def vjp(
+        self,
+        slot: int,
+        g: Array,
+        operands: Mapping[int, Operand] | None = None,
+        value: Array | None = None,
+        options: Options | None = None,
+    ) -> Array:
+        """Return what an upstream gradient contributes to the operand in a slot.
+
+        Args:
+            slot: the operand's.
+            g: the upstream gradient, shaped like the value.
+            operands: other operands by slot.
+            value: another result, for rules that are written in terms of it.
+            options: other options by name.
+
+        Returns:
+            The contribution, shaped like the operand.
+
+        Raises:
+            NoCandidate: the rule cannot be computed for them.
+        """
+        values = self.values
+        if operands:
+            values = tuple(operands.get(i, own) for i, own in enumerate(values))
+        options = {**self.options, **options} if options else self.options
+        return self.operation.vjp(slot, g, self.value if value is None else value, values, options)
+
+    def with_options(self, **options: object) -> Node:
+        """Return the node with other options; its value is as it was until a program runs it."""
+        return replace(self, options={**self.options, **options})
+
+    def with_operand(self, slot: int, value: Operand, operand: int | None = None) -> Node:
+        """Return the node with another operand, which is the value of the node `operand` or a constant."""
+        operands = tuple(pair for pair in self.operands if pair[0] != slot)
+        if operand is not None:
+            operands = tuple(sorted((*operands, (slot, operand))))
+        return replace(self, operands=operands, values=(*self.values[:slot], value, *self.values[slot + 1 :]))
+
+    def with_operation(self, operation: Operation, slots: Iterable[int] | None = None, **options: object) -> Node:
+        """Return a node that computes something else.
+
+        Args:
+            operation: what it computes.
+            slots: which operands it takes, in this order; all of them by default.
+            options: all options that it takes.
+        """
+        slots = range(len(self.values)) if slots is None else tuple(slots)
+        known = dict(self.operands)
+        operands = tuple((new, known[old]) for new, old in enumerate(slots) if old in known)
+        values = tuple(self.values[slot] for slot in slots)
+        return replace(self, operation=operation, operands=operands, values=values, options=options)
+
+    def then(self, change: Callable[[Array], Array]) -> Node:
+        """Return a node with something done to its value; its vjps are those of the operation alone.
+
+        Args:
+            change: takes the value, and returns an array of the same shape.
+        """
+        run = self.operation.forward
+        operation = replace(
+            self.operation, forward=lambda *values, **options: change(np.asarray(run(*values, **options)))
+        )
+        return replace(self, operation=operation)
+
+    def without_operation(self, slot: int = 0) -> Node:
+        """Return a node whose value is one of its operands."""
+        return self.with_operation(IDENTITY, (slot,))
+
+
+IDENTITY = Operation("identity", "pointwise", lambda x: x, (lambda g, value, x: g,))
+Change = Callable[[Node], Node]  # of a node whose operands are already what they have become
+
+
+def bits(mask: int) -> Iterator[int]:
+    """Yield the numbers of the bits that are set, from the highest to the lowest."""
+    while mask:
+        highest = mask.bit_length() - 1
+        yield highest
+        mask ^= 1 << highest
+
+
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """A recorded forward pass. Sets of values are bit masks: bit i stands for node i.
+
+    Args:
+        nodes: in the order of the forward pass, inputs first; a node's id is its place.
+        inputs: the inputs by name.
+        outputs: the values that the upstream gradients belong to.
+        targets: the values whose gradients are asked for by name: the floating-point inputs, and named values.
+        names: what a learner calls a value, where the declaration says so.
+        observed: the values that the forward pass looked at as Python numbers, so that its course may depend on them.
+    """
+
+    nodes: tuple[Node, ...]
+    inputs: Mapping[str, int]
+    outputs: tuple[int, ...]
+    targets: Mapping[str, int]
+    names: Mapping[int, str] = field(default_factory=dict)
+    observed: frozenset[int] = frozenset()
+
+    @cached_property
+    def edges(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """For each node its differentiable operands that a target depends on, as slots and ids."""
+        reached = {i for i in self.targets.values() if self.nodes[i].value.dtype.kind == "f"}
+        edges = []
+        for node in self.nodes:
+            own = tuple((slot, operand) for slot, operand in node.edges if operand in reached)
+            if own:
+                reached.add(node.id)
+            edges.append(own)
+        return tuple(edges)
+
+    @cached_property
+    def uses(self) -> tuple[tuple[Place, ...], ...]:
+        """For each value the edges that lead a gradient to it, the latest reader first."""
+        uses: list[list[Place]] = [[] for _ in self.nodes]
+        for k, output in enumerate(self.outputs):
+            uses[output].append((SINK, k))
+        for node in reversed(self.nodes):
+            if uses[node.id]:  # something reads it on the way to an output
+                for slot, operand in self.edges[node.id]:
+                    uses[operand].append((node.id, slot))
+        return tuple(map(tuple, uses))
+
+    @cached_property
+    def sources(self) -> Mapping[Place, int]:
+        """For each edge that leads a gradient from an output the value that it leads to."""
+        return {place: value for value, places in enumerate(self.uses) for place in places}
+
+    @cached_property
+    def descendants(self) -> tuple[int, ...]:
+        """For each value the values that depend on it by a gradient's path, itself included."""
+        masks = [1 << node.id for node in self.nodes]
+        for value in reversed(range(len(masks))):
+            for reader, _ in self.uses[value]:
+                if reader != SINK:
+                    masks[value] |= masks[reader]
+        return tuple(masks)
+
+    @cached_property
+    def ancestors(self) -> tuple[int, ...]:
+        """For each value the values that it depends on by a gradient's path, itself included."""
+        masks = [1 << node.id for node in self.nodes]
+        for node in self.nodes:
+            for _, operand in self.edges[node.id]:
+                masks[node.id] |= masks[operand]
+        return tuple(masks)
+
+    @cached_property
+    def by_key(self) -> Mapping[Key, tuple[int, ...]]:
+        """The nodes of each key, in the order of its iterations."""
+        nodes: dict[Key, list[int]] = {}
+        for node in self.nodes:
+            nodes.setdefault(node.key, []).append(node.id)
+        return {key: tuple(ids) for key, ids in nodes.items()}
+
+    @cached_property
+    def followers(self) -> tuple[int, ...]:
+        """For each value the values that are computed from it, masks and indices among them, itself included."""
+        masks = [1 << node.id for node in self.nodes]
+        for node in reversed(self.nodes):
+            for _, operand in node.operands:
+                masks[operand] |= masks[node.id]
+        return tuple(masks)
+
+    @np.errstate(all="ignore")
+    def run(self, changes: Mapping[int, Change], gradient_paths: bool = False) -> Forward:
+        """Run the forward pass again with some nodes changed, and all that follows from them.
+
+        Args:
+            changes: for the id of a node what becomes of it; an input is changed in its `values[0]`.
+            gradient_paths: only what gradients go through follows: masks, indices and detached values stay.
+
+        Raises:
+            NoCandidate: an operation cannot be computed, or the course of the forward pass might be another.
+        """
+        affected, following = 0, self.descendants if gradient_paths else self.followers
+        for i in changes:
+            affected |= following[i] | 1 << i
+        nodes = list(self.nodes)
+        for i in sorted(bits(affected)):
+            node = nodes[i]
+            values = list(node.values)
+            for slot, operand in self.edges[i] if gradient_paths else node.operands:
+                values[slot] = nodes[operand].value
+            node = replace(node, values=tuple(values))
+            if i in changes:
+                node = changes[i](node)
+            node = replace(node, value=node.operation.run(node.values, node.options))
+            if not gradient_paths and i in self.observed and not np.array_equal(node.value, self.nodes[i].value):
+                raise NoCandidate(f"{node.text or node.name} decides what the forward pass does")
+            nodes[i] = node
+        return replace(self, nodes=tuple(nodes))

@@ -1,0 +1,533 @@
+"""A backward pass that can be rewritten.
+
+A `Program` is a recorded forward pass with a backward pass, and never changes: each of its `with_...` methods returns
+another program. `Program.gradients` is one reverse sweep for all answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from .forward import ADDED, LOSS, SINK, Change, Forward, Node, Place, bits
+from .operation import Array, NoCandidate, Operand
+
+Affects = Literal["all", "values", "backward", "partners"]
+
+
+class At(NamedTuple):
+    """An edge in a sweep: all that a rule may look at.
+
+    Args:
+        program: the program that is swept.
+        node: the reader.
+        slot: which of its operands the rule contributes to.
+        g: the upstream gradient of the reader, shaped like its value.
+        sweep: other values' gradients and contributions, on demand.
+    """
+
+    program: Program
+    node: Node
+    slot: int
+    g: Array
+    sweep: Sweep
+
+    @property
+    def x(self) -> Operand:
+        """The operand."""
+        return self.node.values[self.slot]
+
+    @property
+    def y(self) -> Array:
+        """The reader's value."""
+        return self.node.value
+
+    def right(
+        self,
+        g: Array | None = None,
+        operands: Mapping[int, Operand] | None = None,
+        value: Array | None = None,
+        **options: object,
+    ) -> Array:
+        """Return the right contribution, or that of another upstream gradient, of other operands, value or options."""
+        return self.node.vjp(self.slot, self.g if g is None else g, operands, value, options)
+
+
+Rule = Callable[[At], Array]  # the contribution along an edge, shaped like the operand
+Result = Callable[["Program", Array], Array]  # what becomes of a target's gradient
+
+
+def nothing(at: At) -> Array:
+    """Return zeros: the rule of an edge that is dropped. A sweep leaves such an edge out."""
+    return np.zeros(np.shape(at.x))
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A forward pass and a backward pass over it.
+
+    Args:
+        forward: the nodes.
+        upstreams: the upstream gradient of each output, shaped like it.
+        rules: the edges whose contribution is not the node's own vjp.
+        added: contributions along edges that the forward pass does not have: the reader, the value that gets
+            the contribution, and the rule.
+        results: what becomes of the gradients of some targets at the end.
+        original: the program that this one was rewritten from; `None` for itself.
+        output_name: what a learner calls the output.
+        upstream_name: what a learner calls its upstream gradient; empty where none is given, and it is 1 everywhere.
+    """
+
+    forward: Forward
+    upstreams: tuple[Array, ...]
+    rules: Mapping[Place, Rule] = field(default_factory=dict)
+    added: tuple[tuple[int, int, Rule], ...] = ()
+    results: Mapping[str, Result] = field(default_factory=dict)
+    original: Program | None = None
+    output_name: str = "out"
+    upstream_name: str = "out.g"
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes in the order of the forward pass."""
+        return self.forward.nodes
+
+    @property
+    def inputs(self) -> Mapping[str, int]:
+        """The ids of the inputs by name."""
+        return self.forward.inputs
+
+    @property
+    def right(self) -> Program:
+        """The program without any edit."""
+        return self if self.original is None else self.original
+
+    @cached_property
+    def sink(self) -> Node:
+        """The reader of the outputs; its edges carry the upstream gradients."""
+        operands = tuple(enumerate(self.forward.outputs))
+        values = tuple(self.nodes[i].value for i in self.forward.outputs)
+        return Node(SINK, LOSS, operands, values, {}, np.zeros(()), text="loss")
+
+    def reader(self, place: Place) -> Node:
+        """Return the node at the end of an edge."""
+        return self.sink if place[0] == SINK else self.nodes[place[0]]
+
+    def source(self, place: Place) -> int:
+        """Return the id of the value that an edge leads a gradient to."""
+        operand = self.reader(place).operand(place[1])
+        if operand is None:
+            raise NoCandidate(f"slot {place[1]} of node {place[0]} holds a constant")
+        return operand
+
+    def with_vjp(self, place: Place, rule: Rule) -> Program:
+        """Return the program with another contribution along an edge; a second rule there replaces the first."""
+        return self._rewritten(rules={**self.rules, place: rule})
+
+    def with_upstream(self, reader: int, rule: Rule) -> Program:
+        """Return the program in which a node hands another upstream gradient to its rules.
+
+        Args:
+            reader: the node, or `SINK`.
+            rule: returns the upstream gradient, shaped like the node's value; at `SINK`, like the output.
+        """
+
+        def through(place: Place) -> Rule:
+            before = self.rules.get(place, At.right)
+            return lambda at: before(at._replace(g=rule(at)))
+
+        edges = self.sink.operands if reader == SINK else self.forward.edges[reader]
+        return self._rewritten(rules={**self.rules, **{(reader, slot): through((reader, slot)) for slot, _ in edges}})
+
+    def without(self, *places: Place) -> Program:
+        """Return the program without the contributions along some edges."""
+        return self._rewritten(rules={**self.rules, **dict.fromkeys(places, nothing)})
+
+    def with_edge(self, reader: int, value: int, rule: Rule) -> Program:
+        """Return the program with a contribution from a node's upstream gradient to a value that it does not read.
+
+        Args:
+            reader: the node, or `SINK`.
+            value: the id of the value that gets the contribution.
+            rule: returns it, shaped like the value; `At.slot` is `ADDED`, so there is no right contribution.
+        """
+        return self._rewritten(added=(*self.added, (reader, value, rule)))
+
+    def with_nodes(self, changes: Mapping[int, Change], affects: Affects = "all") -> Program:
+        """Return the program of another forward pass.
+
+        Args:
+            changes: for each id the function from the node, with its operands as they have become, to another node.
+            affects: what the other nodes change. `"all"`: what follows from them, and the backward pass.
+                `"values"`: what follows from them; the changed nodes have the vjps of the right ones, at the other
+                values. `"backward"`: the vjps of the changed nodes alone, at the right values. `"partners"`: the
+                other values are seen only as partner operands, by the vjps of other slots.
+
+        Raises:
+            NoCandidate: the forward pass cannot be run so.
+        """
+        if affects == "backward":
+            return self._rewritten(forward=self._with_other_vjps(changes))
+        other = self.forward.run(changes)
+        if affects == "all":
+            return self._rewritten(forward=other)
+        if affects == "values":
+            nodes = list(other.nodes)
+            for i in changes:
+                before, after = self.nodes[i], nodes[i]
+                values = [nodes[dict(before.operands)[slot]].value if before.operand(slot) is not None else own
+                          for slot, own in enumerate(before.values)]  # fmt: skip
+                nodes[i] = replace(before, values=tuple(values), value=after.value)
+            return self._rewritten(forward=replace(other, nodes=tuple(nodes)))
+        return self._rewritten(rules={**self.rules, **self._partner_rules(other)})
+
+    def with_input(self, name: str, value: Array, affects: Affects = "all") -> Program:
+        """Return the program of a forward pass with another input; see `with_nodes`."""
+        return self.with_nodes({self.inputs[name]: lambda node: replace(node, values=(value,))}, affects)
+
+    def with_result(self, name: str, result: Result) -> Program:
+        """Return the program that hands out another array in place of a target's gradient; its shape is free."""
+        return self._rewritten(results={**self.results, name: result})
+
+    @np.errstate(all="ignore")
+    def gradients(self) -> dict[str, Array]:
+        """Return the gradient of every target by one reverse sweep, each shaped like its value.
+
+        Raises:
+            NoCandidate: a rule has no array to give, or one of another shape.
+        """
+        sweep = Sweep(self)
+        gradients = {name: sweep.gradient(i) for name, i in sorted(self.forward.targets.items(), key=lambda t: -t[1])}
+        gradients |= {name: result(self, gradients[name]) for name, result in self.results.items()}
+        return {name: gradients[name] for name in self.forward.targets}
+
+    def jacobians(self) -> dict[str, Array]:
+        """Return the Jacobian of the first output with respect to every target; shape: (*output, *target).
+
+        One sweep for each entry of the output, with every edit of this program: a rule at `SINK` sees a unit upstream
+        gradient.
+        """
+        output = self.nodes[self.forward.outputs[0]].value
+        return self._stacked(self.forward.outputs[0], output.shape)
+
+    def jacobians_of(self, value: int) -> dict[str, Array]:
+        """Return the right Jacobian of any value with respect to every target; shape: (*value, *target)."""
+        return self.right._stacked(value, self.nodes[value].value.shape)
+
+    def pullback(self, value: int, g: Array) -> dict[str, Array]:
+        """Return what a gradient that arrives at a value is for every target, by the rules of this program.
+
+        Args:
+            value: the id.
+            g: the gradient at the value, shaped like it; nothing arrives from anywhere else.
+        """
+        forward = replace(self.forward, outputs=(value,))
+        rules = {place: rule for place, rule in self.rules.items() if place[0] != SINK}
+        return replace(self, forward=forward, upstreams=(g,), rules=rules, original=None).gradients()
+
+    @cached_property
+    def right_sweep(self) -> Sweep:
+        """The finished sweep of the program without any edit; kept for all programs that are rewritten from it."""
+        if self.original is not None:
+            return self.original.right_sweep
+        sweep = Sweep(self)
+        with np.errstate(all="ignore"):
+            for value in reversed(range(len(self.nodes))):
+                sweep.gradient(value)
+        return sweep
+
+    @np.errstate(all="ignore")
+    def change(self, tangents: Tangents) -> Array:
+        """Return what the edits change of the projections of all gradients on random directions.
+
+        A gradient is a sum over paths: what is added to the gradient of a value v moves the projections by its product
+        with the tangents of v. So an edit costs its own rule and one product; only between two edits is anything
+        propagated.
+
+        Args:
+            tangents: of the program without any edit, see `probes.draw_tangents`.
+
+        Returns:
+            Shape: (directions of all targets,).
+
+        Raises:
+            NoCandidate: as `gradients`.
+        """
+        right, forward = self.right, self.forward
+        if self.results or forward is not right.forward:
+            return np.asarray(tangents.project(self.gradients()) - tangents.right)
+        edited = {place: forward.sources[place] for place in self.rules if place in forward.sources}
+        into, out_of = 0, 0  # what the edits lead to, and what leads to the edits
+        for value in (*edited.values(), *(value for _, value, _ in self.added)):
+            into |= forward.ancestors[value]
+        for reader in (*(reader for reader, _ in edited), *(reader for reader, _, _ in self.added)):
+            out_of |= 0 if reader == SINK else forward.descendants[reader]
+        between = into & out_of
+        before, after = right.right_sweep, Sweep(self, right.right_sweep, into)
+        total = np.zeros(len(tangents.right))
+        inner = {(value, slot): operand for value in bits(between) for slot, operand in forward.edges[value]}
+        for place, value in {**edited, **inner}.items():
+            if not between >> value & 1:
+                total += tangents.of(value, difference(after.part(place), before.part(place)))
+        for number, (_, value, _) in enumerate(self.added):
+            if not between >> value & 1:
+                total += tangents.of(value, after.added_part(number))
+        for name, value in forward.targets.items():
+            if between >> value & 1:  # nothing that a target is made from tells of its own direction
+                moved = tangents.of(value, difference(after.total(value), before.total(value)))
+                total[tangents.rows[name]] += moved[tangents.rows[name]]
+        return total
+
+    def name_of(self, value: int) -> str:
+        """Return what a learner calls a value: its declared name, the variable that holds it, or its expression."""
+        node = self.nodes[value]
+        if value in self.forward.names:
+            return self.forward.names[value]
+        if value in self.forward.outputs:
+            return self.output_name
+        keys = {other.key for other in self.nodes if other.variable == node.variable}
+        if node.variable and len(keys) == 1:
+            return node.variable
+        return node.text or node.name
+
+    def _rewritten(
+        self,
+        forward: Forward | None = None,
+        rules: Mapping[Place, Rule] | None = None,
+        added: tuple[tuple[int, int, Rule], ...] | None = None,
+        results: Mapping[str, Result] | None = None,
+    ) -> Program:
+        """Return the program with some fields replaced; `dataclasses.replace` takes as long as a whole candidate."""
+        return Program(
+            self.forward if forward is None else forward,
+            self.upstreams,
+            self.rules if rules is None else rules,
+            self.added if added is None else added,
+            self.results if results is None else results,
+            self.right,
+            self.output_name,
+            self.upstream_name,
+        )
+
+    def _stacked(self, value: int, shape: tuple[int, ...]) -> dict[str, Array]:
+        """Return the gradients for a unit upstream gradient at each entry of a value; shape: (*shape, *target)."""
+        units = np.eye(int(np.prod(shape))).reshape(-1, *shape)
+        forward = replace(self.forward, outputs=(value,))
+        rows = [replace(self, forward=forward, upstreams=(unit,), original=None).gradients() for unit in units]
+        return {
+            name: np.stack([row[name] for row in rows]).reshape(*shape, *rows[0][name].shape)
+            for name in self.forward.targets
+        }
+
+    def _with_other_vjps(self, changes: Mapping[int, Change]) -> Forward:
+        """Return the right forward pass, in which the changed nodes stand with their own values for their vjps."""
+        nodes = list(self.nodes)
+        for i, change in changes.items():
+            node = change(nodes[i])
+            with np.errstate(all="ignore"):
+                nodes[i] = replace(node, value=node.operation.run(node.values, node.options))
+        return replace(self.forward, nodes=tuple(nodes))
+
+    def _partner_rules(self, other: Forward) -> dict[Place, Rule]:
+        """Return rules that see the values of another forward pass as partner operands alone."""
+
+        def beside(slot: int, others: Mapping[int, Operand], before: Rule) -> Rule:
+            partners = {i: value for i, value in others.items() if i != slot}
+            return lambda at: before(at._replace(node=_with_values(at.node, partners)))
+
+        rules = {}
+        for node in self.nodes:
+            changed = {s: other.nodes[i].value for s, i in node.operands if other.nodes[i] is not self.nodes[i]}
+            for slot, _ in self.forward.edges[node.id]:
+                if set(changed) - {slot}:
+                    place = (node.id, slot)
+                    rules[place] = beside(slot, changed, self.rules.get(place, At.right))
+        return rules
+
+
+def _with_values(node: Node, operands: Mapping[int, Operand]) -> Node:
+    """Return a node with other operands in some slots."""
+    return replace(node, values=tuple(operands.get(slot, own) for slot, own in enumerate(node.values)))
+
+
+def difference(after: Array | None, before: Array | None) -> Array | None:
+    """Return `after - before`, where `None` stands for zeros."""
+    if before is None or after is None:
+        return after if before is None else -before
+    return np.asarray(after - before)
+
+
+@dataclass(frozen=True, eq=False)
+class Tangents:
+    """The derivatives of every value along random directions of the targets.
+
+    Args:
+        directions: for each target its random directions; shape: (directions, *target).
+        rows: for each target the rows that its directions have.
+        tangents: for each value on the way its derivatives; shape: (rows, entries of the value).
+        right: the projections of the right gradients; shape: (rows,).
+    """
+
+    directions: Mapping[str, Array]
+    rows: Mapping[str, slice]
+    tangents: Mapping[int, Array]
+    right: Array
+
+    def of(self, value: int, moved: Array | None) -> Array:
+        """Return how much the projections move when the gradient of a value does.
+
+        Args:
+            value: the id.
+            moved: the difference of its gradient, shaped like the value; `None` for zeros.
+
+        Returns:
+            Shape: (rows,).
+        """
+        if moved is None or value not in self.tangents:
+            return np.zeros(len(self.right))
+        return np.asarray(self.tangents[value] @ moved.ravel())
+
+    def project(self, gradients: Mapping[str, Array]) -> Array:
+        """Return the projections of gradients, or of anything shaped like them.
+
+        Args:
+            gradients: for each target an array shaped like it.
+
+        Returns:
+            Shape: (rows,); NaN for a target whose array is missing.
+
+        Raises:
+            NoCandidate: an array has another shape.
+        """
+        total = np.full(sum(len(d) for d in self.directions.values()), np.nan)
+        for name, directions in self.directions.items():
+            if name in gradients:
+                if gradients[name].shape != directions.shape[1:]:
+                    raise NoCandidate(f"the gradient of {name} has the shape {gradients[name].shape}")
+                total[self.rows[name]] = directions.reshape(len(directions), -1) @ gradients[name].ravel()
+        return total
+
+
+class Sweep:
+    """The gradients of a program, each computed when it is first asked for.
+
+    A rule may ask for any other value's gradient, or for one contribution to it, as long as these do not depend on what
+    the rule contributes to.
+    """
+
+    def __init__(self, program: Program, base: Sweep | None = None, affected: int = -1) -> None:
+        """Begin a sweep.
+
+        Args:
+            program: what is swept.
+            base: a sweep whose gradients are those of this one, too, but for those that the edits lead to.
+            affected: the values that the edits lead to, as a bit mask; all by default.
+        """
+        self.program = program
+        self.base, self.affected = base, affected
+        self._uses = program.forward.uses
+        self._totals: dict[int, Array | None] = {}
+        self._parts: dict[Place, Array | None] = {}
+        self._known = 0  # the values in `_totals`
+        self._open = 0  # the values whose gradient is being computed
+        self._open_parts: set[Place] = set()
+
+    def gradient(self, value: int) -> Array:
+        """Return the gradient that arrives at a value, shaped like it; `SINK` has none.
+
+        Raises:
+            NoCandidate: it depends on what is being computed, or a rule has no array of the right shape.
+        """
+        total = self.total(value)
+        return np.zeros(self.program.nodes[value].value.shape) if total is None else total
+
+    def contribution(self, place: Place) -> Array:
+        """Return what comes along one edge, shaped like the value that it comes to; raises as `gradient` does."""
+        part = self.part(place)
+        return np.zeros(self.program.nodes[self.program.source(place)].value.shape) if part is None else part
+
+    def total(self, value: int) -> Array | None:
+        """Return the gradient that arrives at a value; `None` where nothing does."""
+        if self.base is not None and not self.affected >> value & 1:
+            return self.base.total(value)
+        if not self._known >> value & 1:
+            behind = self.program.forward.descendants[value] & self.affected
+            if behind & self._open:
+                raise NoCandidate("a rule asks for a gradient that depends on its own contribution")
+            for later in bits(behind & ~self._known):  # the latest first: no recursion over iterations
+                if not self._known >> later & 1:
+                    self._totals[later] = self._sum(later)
+                    self._known |= 1 << later
+        return self._totals[value]
+
+    def part(self, place: Place) -> Array | None:
+        """Return what comes along one edge; `None` where nothing does."""
+        reader, slot = place
+        rule = self.program.rules.get(place)
+        if rule is nothing:
+            return None
+        if rule is None and self.base is not None and (reader == SINK or not self.affected >> reader & 1):
+            return self.base.part(place)
+        if place in self._parts:
+            return self._parts[place]
+        if rule is None:
+            g = self.program.upstreams[slot] if reader == SINK else self.total(reader)
+            node = None if reader == SINK else self.program.nodes[reader]
+            part = (
+                g if g is None or node is None else node.operation.vjp(slot, g, node.value, node.values, node.options)
+            )
+        else:
+            part = self._by_rule(place, rule)
+        self._parts[place] = part
+        return part
+
+    def added_part(self, number: int) -> Array:
+        """Return what comes along an edge that was added, by its number among them."""
+        reader, value, rule = self.program.added[number]
+        place = (reader, ADDED - number)
+        if place not in self._parts:
+            self._parts[place] = self._by_rule(place, rule, self.program.nodes[value].value.shape)
+        part = self._parts[place]
+        assert part is not None
+        return part
+
+    def _sum(self, value: int) -> Array | None:
+        """Return the sum of all contributions to a value; `None` where there are none."""
+        self._open |= 1 << value
+        shape, total = self.program.nodes[value].value.shape, None
+        try:
+            parts = [self.part(place) for place in self._uses[value]]
+            if self.program.added:
+                parts += [self.added_part(n) for n, (_, to, _) in enumerate(self.program.added) if to == value]
+        finally:
+            self._open ^= 1 << value
+        for part in parts:
+            if part is not None:
+                if part.shape != shape:
+                    raise NoCandidate(f"a contribution has the shape {part.shape}, and its value {shape}")
+                total = part if total is None else total + part
+        return total
+
+    def _by_rule(self, place: Place, rule: Rule, shape: tuple[int, ...] | None = None) -> Array:
+        """Return what a rule computes for an edge."""
+        reader, slot = place
+        if place in self._open_parts:
+            raise NoCandidate("a rule asks for its own contribution")
+        self._open_parts.add(place)
+        try:
+            node = self.program.sink if reader == SINK else self.program.nodes[reader]
+            g = self.program.upstreams[max(slot, 0)] if reader == SINK else self.gradient(reader)
+            part = np.asarray(rule(At(self.program, node, slot, g, self)))
+        except NoCandidate:
+            raise
+        except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError) as error:
+            raise NoCandidate(f"a rule at {node.text or node.name}: {error}") from error
+        finally:
+            self._open_parts.discard(place)
+        if part.shape != (np.shape(node.values[slot]) if shape is None else shape):
+            raise NoCandidate(f"a rule gives the shape {part.shape}")
+        return part

@@ -1,0 +1,556 @@
+"""Records a forward pass as a program: it is run once, and every torch operation on its way becomes a node.
+
+What is written in place is recorded as if it had been collected: a write remembers the region that it fills, and a read
+of exactly that region gets the value that was written. Only a read of several regions makes a node, `write`, which
+puts all parts together. So `states[t] = h` gives the same edges as `states.append(h)` and `torch.stack(states)`: the
+next iteration and the output stay two uses of one value.
+"""
+
+from __future__ import annotations
+
+import dis
+import linecache
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import CodeType
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .calls import Arguments, Function, Keywords, TorchCall, function_name, read_call
+from .composites import COMPOSITES, is_special
+from .forward import INPUT, Forward, Key, Node
+from .operation import OPERATIONS, Array, Operand, Operation, Options
+from .program import Program
+from .rearrangement import Slot
+
+HERE, TORCH = os.path.dirname(__file__) + os.sep, os.path.dirname(torch.__file__) + os.sep
+LONGEST_TEXT = 80
+
+# What gives the same value again, perhaps in another dtype; what takes of a value its shape and dtype alone; and so on.
+SAME_VALUE = {"clone", "contiguous", "positive", "__pos__", "cpu", "double", "float", "to", "type", "type_as", "half",
+              "bfloat16", "bool", "int", "long"}  # fmt: skip
+CONSTANT = {"zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_ones", "new_full", "new_empty",
+            "new_tensor"}  # fmt: skip
+OBSERVING = {"item", "tolist", "__bool__", "__int__", "__float__", "__index__", "equal", "allclose", "is_nonzero",
+             "__contains__"}  # fmt: skip
+OUTSIDE = {"numpy", "__array__", "__dlpack__"}
+RANDOM = {"bernoulli", "bernoulli_", "multinomial", "normal_", "uniform_", "rrelu", "gumbel_softmax", "alpha_dropout",
+          "rand_like", "randn_like", "randint_like",
+          "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "feature_dropout"}  # fmt: skip
+ASSIGNING = {"copy_", "fill_", "zero_"}
+
+
+class Unrecordable(ValueError):
+    """A forward pass cannot be recorded as a program."""
+
+    def __init__(self, reason: str, line: int = 0, text: str = "") -> None:
+        """Keep the reason, and where it is.
+
+        Args:
+            reason: what the forward pass does.
+            line: the line that does it; 0 where that is not known.
+            text: the expression.
+        """
+        super().__init__(f"line {line}: {reason}" if line else reason)
+        self.reason, self.line, self.text = reason, line, text
+
+
+def record(
+    forward: Callable[..., object],
+    inputs: Mapping[str, object],
+    upstream: object = None,
+    *,
+    targets: Sequence[str] = (),
+    output_name: str = "out",
+    upstream_name: str = "out.g",
+) -> Program:
+    """Run a forward pass once, and return it as a program.
+
+    Args:
+        forward: takes the inputs by name; returns a tensor, a sequence of tensors, or named values by name, the last of
+            which is the output.
+        inputs: tensors and arrays, lists of them, and anything else. Numbers are left as they are: one that remembers
+            its name is found in `Node.values` again.
+        upstream: the upstream gradient, a tensor or an array shaped like the output, or one for each output; ones by
+            default.
+        targets: named values whose gradients are asked for, besides those of all floating-point inputs.
+        output_name: what a learner calls the output.
+        upstream_name: what a learner calls the upstream gradient; empty where none is given.
+
+    Raises:
+        Unrecordable: with the line; whatever the forward pass itself raises is raised as it is.
+    """
+    recorder = _Recorder()
+    given = {name: recorder.take(name, value) for name, value in inputs.items()}
+    with torch.no_grad(), recorder:
+        returned = forward(**given)
+    named = dict(returned) if isinstance(returned, Mapping) else {}
+    values = list(named.values())[-1:] if named else returned if isinstance(returned, (tuple, list)) else [returned]
+    outputs = [value for value in values if isinstance(value, torch.Tensor) and value.is_floating_point()]
+    if not outputs:
+        raise Unrecordable("it returns no floating-point tensor")
+    ids = tuple(recorder.read(value) for value in outputs)
+    names = {recorder.read(value): name for name, value in named.items() if isinstance(value, torch.Tensor)}
+    names |= {i: name for name, i in recorder.inputs.items()}
+    asked = {name: i for name, i in recorder.inputs.items() if recorder.nodes[i].value.dtype.kind == "f"}
+    asked |= {name: recorder.read(named[name]) for name in targets}
+    upstreams = upstream if isinstance(upstream, (tuple, list)) else [upstream] * len(ids)
+    gradients = tuple(
+        np.ones(recorder.nodes[i].value.shape) if g is None else _array(g) for i, g in zip(ids, upstreams, strict=True)
+    )
+    for i, g in zip(ids, gradients, strict=True):
+        if recorder.nodes[i].value.shape != g.shape:
+            raise ValueError(
+                f"the upstream gradient has the shape {g.shape}, and the output {recorder.nodes[i].value.shape}"
+            )
+    recorded = Forward(tuple(recorder.nodes), recorder.inputs, ids, asked, names, frozenset(recorder.observed))
+    return Program(recorded, gradients, output_name=output_name, upstream_name=upstream_name)
+
+
+def _array(value: object) -> Array:
+    """Return a tensor or an array as an array of double precision, if it is of floating-point numbers."""
+    array = value.detach().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
+    return np.array(array, dtype=np.float64 if array.dtype.kind == "f" else array.dtype)
+
+
+class Expression(NamedTuple):
+    """An expression of a forward pass: its text, its line, and the variable that its value is assigned to."""
+
+    text: str
+    line: int
+    variable: str
+
+
+@cache
+def expression_at(code: CodeType, instruction: int) -> Expression:
+    """Return the expression that an instruction computes; its text is empty where there is no source.
+
+    Args:
+        code: what is executed.
+        instruction: the offset of the instruction, a frame's `f_lasti`.
+    """
+    begin, end, first, last = list(code.co_positions())[instruction // 2]
+    line, variable = begin or code.co_firstlineno, ""
+    for following in dis.get_instructions(code):
+        if following.offset > instruction and following.opname != "CACHE":
+            if following.opname.startswith("STORE_") and "SUBSCR" not in following.opname:
+                name = following.argval
+                variable = str(name[0] if isinstance(name, tuple) else name)
+            break
+    if begin is None or end is None or first is None or last is None:
+        return Expression("", line, variable)
+    lines = [linecache.getline(code.co_filename, number).encode() for number in range(begin, end + 1)]
+    lines[-1] = lines[-1][:last]  # the columns are those of the encoded line
+    lines[0] = lines[0][first:]
+    text = " ".join(b" ".join(lines).decode(errors="replace").split())
+    return Expression(text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…", line, variable)
+
+
+def _frames() -> Iterator[tuple[CodeType, int]]:
+    """Yield what is being executed, from the recorder outwards to the forward pass: code and instruction."""
+    frame = sys._getframe()
+    while frame is not None and frame.f_code is not record.__code__:
+        if not frame.f_code.co_filename.startswith(HERE) or frame.f_code.co_filename.endswith("composites.py"):
+            yield frame.f_code, frame.f_lasti
+        frame = frame.f_back  # type: ignore[assignment]
+
+
+def _where() -> tuple[Key, Expression]:
+    """Return the instructions that are being executed, outermost first, and the author's innermost expression."""
+    frames = list(_frames())
+    own = (f for f in frames if not f[0].co_filename.startswith((HERE, TORCH)))
+    expression = next((expression_at(*frame) for frame in own), Expression("", 0, ""))
+    return tuple((code.co_filename, code.co_firstlineno, at) for code, at in reversed(frames)), expression
+
+
+@dataclass(eq=False)
+class _Handle:
+    """A tensor of the forward pass, and the node whose value it has.
+
+    Args:
+        tensor: while it is kept, no other tensor has its identity.
+        node: the id of the node.
+        writes: how many of the writes to its memory are in the node's value.
+    """
+
+    tensor: torch.Tensor
+    node: int
+    writes: int = 0
+
+
+class _Write(NamedTuple):
+    """A value that was written to memory.
+
+    Args:
+        region: the places in the memory that its entries went to, shaped like the value.
+        node: the value's node.
+    """
+
+    region: Array
+    node: int
+
+
+@dataclass(eq=False)
+class _Memory:
+    """Memory that was written to, which several tensors may share.
+
+    Args:
+        tensor: one of them; while it is kept, nothing else has the memory.
+        before: the entries before the first write; shape: (entries,).
+        writes: in order.
+    """
+
+    tensor: torch.Tensor
+    before: Array
+    writes: list[_Write] = field(default_factory=list)
+
+
+class _Recorder(TorchFunctionMode):
+    """Makes a node of every operation that uses a recorded value."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes: list[Node] = []
+        self.inputs: dict[str, int] = {}
+        self.observed: set[int] = set()
+        self.handles: dict[int, _Handle] = {}
+        self.memories: dict[int, _Memory] = {}
+        self.iterations: dict[Key, int] = {}
+        self.composite = ""
+
+    def take(self, name: str, value: object) -> object:
+        """Return an input as the forward pass gets it, and make nodes of its tensors and arrays."""
+        if isinstance(value, (torch.Tensor, np.ndarray)):
+            array = _array(value)
+            tensor = torch.from_numpy(array.copy())
+            self.inputs[name] = self._input(array, name)
+            self.handles[id(tensor)] = _Handle(tensor, self.inputs[name])
+            return tensor
+        if isinstance(value, (tuple, list)) and any(isinstance(v, (torch.Tensor, np.ndarray)) for v in value):
+            return type(value)(self.take(f"{name}[{i}]", each) for i, each in enumerate(value))
+        return value
+
+    def __torch_function__(
+        self, func: Function, types: object, args: Arguments = (), kwargs: Keywords | None = None
+    ) -> object:
+        """Run a torch function, and note what it does to recorded values."""
+        kwargs, name = kwargs or {}, function_name(func)
+        known = [tensor for tensor in _tensors((*args, *kwargs.values())) if self._is_recorded(tensor)]
+        if not known:
+            return func(*args, **kwargs)
+        if name in COMPOSITES:
+            try:
+                if not is_special(name, args, kwargs):
+                    return self._take_apart(name, args, kwargs)
+            except (ValueError, TypeError):  # called in a form that is not taken apart
+                pass
+        self._examine(name, known, args, kwargs)
+        if _writes_in_place(name) or kwargs.get("inplace") is True:
+            return self._write(func, name, args, kwargs)
+        result = func(*args, **kwargs)
+        if isinstance(result, torch.Tensor):
+            self._note(TorchCall(func, name, args, kwargs, (result,), None))
+        elif isinstance(result, (tuple, list)) and all(isinstance(part, torch.Tensor) for part in result):
+            for i in range(len(result)):
+                self._note(TorchCall(func, name, args, kwargs, tuple(result), i))
+        return result
+
+    def read(self, value: object) -> int:
+        """Return the node that has a tensor's value now, after all that was written to its memory.
+
+        Raises:
+            Unrecordable: several entries of the tensor are one entry of the memory.
+        """
+        if not isinstance(value, torch.Tensor):
+            raise Unrecordable("it gives something that is no tensor")
+        handle, memory = self.handles.get(id(value)), self.memories.get(_address(value))
+        if handle is None and memory is None:
+            self.handles[id(value)] = handle = _Handle(value, self._input(_array(value), ""))
+        if memory is None:
+            assert handle is not None
+            return handle.node
+        places = _places(value)
+        writes = _writes_to(places, memory.writes[0 if handle is None else handle.writes :])
+        if writes and _fills(writes[-1], places):
+            node = writes[-1].node
+        elif writes or handle is None:
+            node = self._put_together(handle.node if handle else memory.before[places], writes, places)
+        else:
+            node = handle.node
+        self.handles[id(value)] = _Handle(value, node, len(memory.writes))
+        return node
+
+    def _is_recorded(self, tensor: torch.Tensor) -> bool:
+        """Return whether a tensor's value may depend on recorded values."""
+        return id(tensor) in self.handles or _address(tensor) in self.memories
+
+    def _examine(self, name: str, known: Sequence[torch.Tensor], args: Arguments, kwargs: Keywords) -> None:
+        """Note which values are looked at as Python numbers, and refuse what cannot be recorded.
+
+        Raises:
+            Unrecordable: with the line.
+        """
+        _, (text, line, _) = _where()
+        if kwargs.get("out") is not None:
+            raise Unrecordable(f"`{text}` writes its result into another tensor", line, text)
+        training = kwargs.get("training", args[2] if len(args) > 2 and "dropout" in name else True)
+        if name in RANDOM and training is not False:
+            raise Unrecordable(f"`{text}` is random", line, text)
+        if name in OUTSIDE and any(tensor.is_floating_point() for tensor in known):
+            raise Unrecordable(f"`{text}` takes a value out of torch", line, text)
+        if name in OBSERVING | OUTSIDE:
+            self.observed |= {self.read(tensor) for tensor in known}
+
+    def _take_apart(self, name: str, args: Arguments, kwargs: Keywords) -> torch.Tensor:
+        """Run and record a function as the operations that it is made of."""
+        outer, self.composite = self.composite, self.composite or name
+        try:
+            with self:
+                return COMPOSITES[name](*args, **kwargs)
+        finally:
+            self.composite = outer
+
+    def _note(self, call: TorchCall) -> None:
+        """Make a node of a result; none for a result that is another name of a value, or a constant."""
+        result = call.results[call.part or 0]
+        first = call.args[0] if call.args and isinstance(call.args[0], torch.Tensor) else None
+        if id(result) in self.handles or call.name in CONSTANT:
+            return
+        memory = self.memories.get(_address(result))
+        if first is not None and call.name in SAME_VALUE and result.dtype == first.dtype:
+            self.handles[id(result)] = _Handle(result, self.read(first), len(memory.writes) if memory else 0)
+        elif first is not None and call.name in SAME_VALUE:
+            self._emit(_array(result), OPERATIONS["cast"], (first,), {"dtype": str(result.numpy().dtype)}, result)
+        elif first is not None and memory is not None and _address(first) == _address(result):
+            self._note_view(call, result, first, memory)
+        else:
+            operation, operands, options = read_call(call)
+            self._emit(_array(result), operation, operands, options, result, call.part or 0)
+
+    def _note_view(self, call: TorchCall, result: torch.Tensor, first: torch.Tensor, memory: _Memory) -> None:
+        """Make a node of a view of memory that was written to; none where it sees all of one written value."""
+        places, handle = _places(result), self.handles.get(id(first))
+        writes = _writes_to(places, memory.writes)
+        if writes and _fills(writes[-1], places):
+            self.handles[id(result)] = _Handle(result, writes[-1].node, len(memory.writes))
+        elif writes or handle is not None:
+            if handle is None or _writes_to(places, memory.writes[handle.writes :]):
+                self.read(first)
+            operation, operands, options = read_call(call)
+            known = {id(first): self.handles[id(first)].node}  # what is written elsewhere is not seen from here
+            self._emit(_array(result), operation, operands, options, result, call.part or 0, known)
+
+    def _write(self, func: Function, name: str, args: Arguments, kwargs: Keywords) -> object:
+        """Run a function that writes to its first argument, and note what it writes, and where."""
+        target = args[0]
+        if not isinstance(target, torch.Tensor):
+            return func(*args, **kwargs)
+        memory = self.memories.get(_address(target)) or _Memory(target, _array(_whole_memory(target)))
+        region = _places(target)
+        if name == "__setitem__":
+            index, source = args[1:]
+            region = torch.from_numpy(region)[index].numpy()  # type: ignore[index]
+            self.observed |= {self.read(tensor) for tensor in _tensors((index,)) if self._is_recorded(tensor)}
+            node = self._spread(source, region.shape)
+            result = func(*args, **kwargs)
+        elif name in ASSIGNING:
+            node = self._spread(args[1] if len(args) > 1 else 0.0, region.shape)
+            result = func(*args, **kwargs)
+        else:
+            on_copy = _on_copy(func)
+            pure = {key: value for key, value in kwargs.items() if key != "inplace"}
+            pure_name = name if name.endswith("__") else name.removesuffix("_")
+            operation, operands, options = read_call(TorchCall(on_copy, pure_name, args, pure, (target,), None))
+            resolved = self._resolve(operands)
+            result = func(*args, **kwargs)
+            node = self._append(_array(target), operation, *resolved, options, 0)
+        self.memories[_address(target)] = memory
+        memory.writes.append(_Write(region, node))
+        return result
+
+    def _spread(self, source: object, shape: tuple[int, ...]) -> int:
+        """Return the node of a value that is written, in the shape of the region that it fills."""
+        if not isinstance(source, torch.Tensor):
+            return self._input(np.full(shape, source, dtype=float), "")
+        node = self.read(source)
+        if tuple(source.shape) == shape:
+            return node
+        value = np.array(np.broadcast_to(self.nodes[node].value.reshape(_unpadded(source.shape, shape)), shape))
+        if len(source.shape) > len(shape):  # axes of size 1 in front, which torch allows
+            name, options = "reshape", {"shape": shape}
+        else:
+            name, options = "expand", {"shape": shape}
+        return self._append(value, OPERATIONS[name], ((0, node),), (self.nodes[node].value,), options, 0)
+
+    def _put_together(self, before: Array | int, writes: Sequence[_Write], places: Array) -> int:
+        """Return a node for what several writes have made of a tensor.
+
+        Args:
+            before: the tensor's value before them, or its node.
+            writes: those that concern it.
+            places: its places in the memory.
+        """
+        if not writes:
+            return before if isinstance(before, int) else self._input(before, "")
+        order = np.argsort(places, axis=None)
+        ordered = places.reshape(-1)[order]
+        if (ordered[1:] == ordered[:-1]).any():
+            _, (text, line, _) = _where()
+            raise Unrecordable(f"`{text}` reads entries that share their memory, after a write to it", line, text)
+        operands: list[object] = [] if isinstance(before, int) else [before]
+        nodes, regions = [before] if isinstance(before, int) else [], []
+        for region, node in writes:
+            inside = np.isin(region, places)
+            if not inside.all():
+                index: Options = {"index": (Slot(1),)}
+                value = self.nodes[node].value
+                node = self._append(value[inside], OPERATIONS["getitem"], ((0, node),), (value, inside), index, 0)
+                region = region[inside]
+            nodes.append(node)
+            regions.append(order[np.searchsorted(ordered, region)])
+        values = (*operands, *(self.nodes[node].value for node in nodes))
+        options = {"regions": tuple(regions), "shape": places.shape}
+        edges = tuple((slot, node) for slot, node in enumerate(nodes, len(operands)))
+        value = OPERATIONS["write"].run(values, options)  # type: ignore[arg-type]
+        return self._append(value, OPERATIONS["write"], edges, values, options, 0)  # type: ignore[arg-type]
+
+    def _input(self, value: Array, name: str) -> int:
+        """Append an input, or a constant, which has no name; return its id."""
+        node = Node(len(self.nodes), INPUT, (), (value,), {}, value, (name or len(self.nodes),), text=name)
+        self.nodes.append(node)
+        return node.id
+
+    def _resolve(
+        self, operands: Sequence[object], known: Mapping[int, int] | None = None
+    ) -> tuple[tuple[tuple[int, int], ...], tuple[Operand, ...]]:
+        """Return the edges and the values of operands.
+
+        Args:
+            operands: tensors, arrays and numbers.
+            known: the nodes of some tensors, by their identity.
+        """
+        edges, values = [], list[Operand]()
+        for slot, operand in enumerate(operands):
+            if isinstance(operand, torch.Tensor) and self._is_recorded(operand):
+                node = (known or {}).get(id(operand), -1)
+                node = self.read(operand) if node < 0 else node
+                edges.append((slot, node))
+                values.append(self.nodes[node].value)
+            elif isinstance(operand, (torch.Tensor, np.ndarray)):
+                values.append(_array(operand))
+            else:
+                values.append(operand)  # type: ignore[arg-type]
+        return tuple(edges), tuple(values)
+
+    def _emit(
+        self,
+        value: Array,
+        operation: Operation,
+        operands: Sequence[object],
+        options: Options,
+        result: torch.Tensor,
+        part: int = 0,
+        known: Mapping[int, int] | None = None,
+    ) -> None:
+        """Append the node of a tensor that an operation returned."""
+        node = self._append(value, operation, *self._resolve(operands, known), options, part)
+        memory = self.memories.get(_address(result))
+        self.handles[id(result)] = _Handle(result, node, len(memory.writes) if memory else 0)
+
+    def _append(
+        self,
+        value: Array,
+        operation: Operation,
+        edges: tuple[tuple[int, int], ...],
+        values: tuple[Operand, ...],
+        options: Options,
+        part: int,
+    ) -> int:
+        """Append a node; return its id.
+
+        Raises:
+            Unrecordable: its value is complex.
+        """
+        instructions, (text, line, variable) = _where()
+        if value.dtype.kind == "c":
+            raise Unrecordable(f"`{text}` is complex", line, text)
+        key = (*instructions, operation.name, part)
+        iteration = self.iterations[key] = self.iterations.get(key, -1) + 1
+        self.nodes.append(
+            Node(len(self.nodes), operation, edges, values, options, value, key, iteration, text, line, variable,
+                 self.composite)
+        )  # fmt: skip
+        return len(self.nodes) - 1
+
+
+def _writes_in_place(name: str) -> bool:
+    """Return whether a torch function of this name writes to its first argument."""
+    augmented = name.startswith("__i") and name not in ("__index__", "__int__", "__invert__", "__iter__", "__init__")
+    return name == "__setitem__" or augmented or (name.endswith("_") and not name.endswith("__"))
+
+
+def _on_copy(func: Function) -> Function:
+    """Return a function that does to a copy of its first argument what another does in place, and returns it."""
+
+    def run(first: torch.Tensor, *args: object, **kwargs: object) -> torch.Tensor:
+        copy = first.clone()
+        func(copy, *args, **kwargs)
+        return copy
+
+    return run
+
+
+def _tensors(values: Sequence[object]) -> Iterator[torch.Tensor]:
+    """Yield the tensors among values, and in tuples and lists among them."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from _tensors(value)
+
+
+def _address(tensor: torch.Tensor) -> int:
+    """Return where a tensor's memory begins; 0 where it has none."""
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
+
+
+def _whole_memory(tensor: torch.Tensor) -> torch.Tensor:
+    """Return all entries of the memory that a tensor lies in; shape: (entries,)."""
+    entries = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return torch.as_strided(tensor, (entries,), (1,), 0)
+
+
+def _places(tensor: torch.Tensor) -> Array:
+    """Return the places of a tensor's entries in its memory, shaped like it."""
+    entries = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return (
+        torch.as_strided(torch.arange(entries), tensor.shape, tensor.stride(), tensor.storage_offset()).numpy().copy()
+    )
+
+
+def _writes_to(places: Array, writes: Sequence[_Write]) -> list[_Write]:
+    """Return the writes to some places, without those that later ones have written over there."""
+    concerned: list[_Write] = []
+    open_places = set(places.ravel().tolist())
+    for write in reversed(writes):
+        met = open_places.intersection(write.region.ravel().tolist())
+        if met:
+            concerned.append(write)
+            open_places -= met
+    return concerned[::-1]
+
+
+def _fills(write: _Write, places: Array) -> bool:
+    """Return whether a write went to exactly these places, in this order."""
+    return write.region.shape == places.shape and bool((write.region == places).all())
+
+
+def _unpadded(shape: Sequence[int], region: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape without the axes of size 1 in front that a region does not have."""
+    return tuple(shape)[max(len(shape) - len(region), 0) :]

@@ -1,0 +1,178 @@
+"""Operations on windows of an array: convolutions, pooling and unfolding, in any number of axes.
+
+Everything goes tap by tap: for one place inside the window, the entries of the array that it meets are a strided piece
+of the array. A tap that lies outside meets zeros, and what an upstream gradient has beyond the last window is left
+out, so that each rule can be computed with a wrong stride, dilation or padding as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .operation import Array, define
+
+Sizes = tuple[int, ...]
+
+
+def _taps(kernel: Sequence[int]) -> Iterator[Sizes]:
+    """Yield every place inside a window."""
+    return itertools.product(*map(range, kernel))
+
+
+def _window_count(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """Return how many windows fit along an axis."""
+    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def _widened(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, count: Sizes,
+             fill: float = 0.0) -> Array:  # fmt: skip
+    """Return an array padded on its last axes so far that `count` windows fit."""
+    sizes = zip(x.shape[-len(kernel) :], kernel, stride, padding, dilation, count, strict=True)
+    behind = [max((c - 1) * s + d * (k - 1) + 1 - size - p, 0) for size, k, s, p, d, c in sizes]
+    widths = [(0, 0)] * (x.ndim - len(kernel)) + list(zip(padding, behind, strict=True))
+    return np.pad(x, widths, constant_values=fill)
+
+
+def _tap_slices(tap: Sizes, stride: Sizes, dilation: Sizes, count: Sizes) -> tuple[Any, ...]:
+    """Return the index of the entries of a widened array that one tap of all windows meets."""
+    starts = [t * d for t, d in zip(tap, dilation, strict=True)]
+    slices: list[slice] = [slice(a, a + (c - 1) * s + 1, s) for a, s, c in zip(starts, stride, count, strict=True)]
+    return (Ellipsis, *slices)
+
+
+def _narrowed(wide: Array, padding: Sizes, shape: Sizes) -> Array:
+    """Return the part of a widened array that is the array itself; its last axes have the sizes of `shape`."""
+    sizes = shape[-len(padding) :]
+    missing = [max(p + n - size, 0) for p, n, size in zip(padding, sizes, wide.shape[-len(padding) :], strict=True)]
+    if any(missing):
+        wide = np.pad(wide, [(0, 0)] * (wide.ndim - len(padding)) + [(0, more) for more in missing])
+    own: list[slice] = [slice(p, p + n) for p, n in zip(padding, sizes, strict=True)]
+    index: tuple[Any, ...] = (Ellipsis, *own)
+    return np.asarray(wide[index])
+
+
+def _by_groups(w: Array, groups: int) -> Array:
+    """Return a kernel with an axis for its groups; shape: (groups, outputs of a group, inputs of a group, *kernel)."""
+    return w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
+
+
+def _convolution(
+    x: Array, w: Array, bias: Array | float = 0.0, /, *, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> Array:
+    """Return a cross-correlation, as torch's `conv1d` to `conv3d` compute it.
+
+    Args:
+        x: shape: (examples, channels, *sizes).
+        w: shape: (outputs, channels / groups, *kernel).
+        bias: shape: (outputs,); or 0.
+        stride: for each axis of the kernel, as the following are.
+        padding: zeros at both ends.
+        dilation: the distance between two taps.
+        groups: the number of groups that channels and outputs are split into.
+    """
+    kernel = w.shape[2:]
+    places = zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)
+    count = tuple(_window_count(*place) for place in places)
+    if min(count) < 1:
+        raise ValueError("the kernel is larger than the array")
+    wide = _widened(x, kernel, stride, padding, dilation, count)
+    wide = wide.reshape(len(x), groups, -1, *wide.shape[2:])
+    kernels = _by_groups(w, groups)
+    value = sum(
+        np.einsum("ngc...,goc->ngo...", wide[_tap_slices(tap, stride, dilation, count)],
+                  kernels[(slice(None),) * 3 + tap])
+        for tap in _taps(kernel)
+    )  # fmt: skip
+    return np.asarray(np.reshape(value, (len(x), -1, *count)) + np.reshape(bias, (-1, *(1,) * len(kernel))))
+
+
+def _convolution_input_vjp(g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, *, stride: Sizes,
+                           padding: Sizes, dilation: Sizes, groups: int) -> Array:  # fmt: skip
+    kernel, count = w.shape[2:], g.shape[2:]
+    wide: Array = np.zeros(_widened(x, kernel, stride, padding, dilation, count).shape)
+    wide = wide.reshape(len(x), groups, -1, *wide.shape[2:])
+    upstream, kernels = g.reshape(len(g), groups, -1, *count), _by_groups(w, groups)
+    for tap in _taps(kernel):
+        part = np.einsum("ngo...,goc->ngc...", upstream, kernels[(slice(None),) * 3 + tap])
+        wide[_tap_slices(tap, stride, dilation, count)] += part
+    return _narrowed(wide.reshape(len(x), -1, *wide.shape[3:]), padding, x.shape)
+
+
+def _convolution_kernel_vjp(g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, *, stride: Sizes,
+                            padding: Sizes, dilation: Sizes, groups: int) -> Array:  # fmt: skip
+    kernel, count = w.shape[2:], g.shape[2:]
+    wide = _widened(x, kernel, stride, padding, dilation, count)
+    wide = wide.reshape(len(x), groups, -1, *wide.shape[2:])
+    upstream = g.reshape(len(g), groups, -1, math.prod(count))
+    part = np.zeros(_by_groups(w, groups).shape)
+    for tap in _taps(kernel):
+        met = wide[_tap_slices(tap, stride, dilation, count)].reshape(len(x), groups, -1, math.prod(count))
+        part[(slice(None),) * 3 + tap] = np.einsum("ngop,ngcp->goc", upstream, met)
+    return part.reshape(w.shape)
+
+
+def _convolution_bias_vjp(
+    g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, **options: object
+) -> Array:
+    return np.asarray(g.sum((0, *range(2, g.ndim))))
+
+
+def _pool_windows(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, fill: float) -> Array:
+    """Return the entries of all windows; shape: (taps, *other axes, *windows)."""
+    places = zip(x.shape[-len(kernel) :], kernel, stride, padding, dilation, strict=True)
+    count = tuple(_window_count(*place) for place in places)
+    wide = _widened(x, kernel, stride, padding, dilation, count, fill)
+    return np.stack([wide[_tap_slices(tap, stride, dilation, count)] for tap in _taps(kernel)])
+
+
+def _max_pool(x: Array, /, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
+    return np.asarray(_pool_windows(x, kernel_size, stride, padding, dilation, -np.inf).max(0))
+
+
+def _max_pool_vjp(
+    g: Array, _: Array, x: Array, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> Array:
+    """Return the gradient at the first greatest entry of each window."""
+    greatest = _pool_windows(x, kernel_size, stride, padding, dilation, -np.inf).argmax(0)
+    count = g.shape[-len(kernel_size) :]
+    wide = np.zeros(_widened(x, kernel_size, stride, padding, dilation, count).shape)
+    for number, tap in enumerate(_taps(kernel_size)):
+        wide[_tap_slices(tap, stride, dilation, count)] += g * (greatest == number)
+    return _narrowed(wide, padding, x.shape)
+
+
+def _mean_pool(x: Array, /, *, kernel_size: Sizes, stride: Sizes, padding: Sizes) -> Array:
+    return np.asarray(_pool_windows(x, kernel_size, stride, padding, (1,) * len(kernel_size), 0.0).mean(0))
+
+
+def _mean_pool_vjp(g: Array, _: Array, x: Array, *, kernel_size: Sizes, stride: Sizes, padding: Sizes) -> Array:
+    count, dense = g.shape[-len(kernel_size) :], (1,) * len(kernel_size)
+    wide = np.zeros(_widened(x, kernel_size, stride, padding, dense, count).shape)
+    for tap in _taps(kernel_size):
+        wide[_tap_slices(tap, stride, dense, count)] += g / math.prod(kernel_size)
+    return _narrowed(wide, padding, x.shape)
+
+
+def _unfold(x: Array, /, dimension: int, size: int, step: int) -> Array:
+    """Return windows along one axis, which become the last axis, as `Tensor.unfold` has it."""
+    windows = np.lib.stride_tricks.sliding_window_view(x, size, axis=dimension)
+    return windows[(slice(None),) * (dimension % x.ndim) + (slice(None, None, step),)]
+
+
+def _unfold_vjp(g: Array, _: Array, x: Array, dimension: int, size: int, step: int) -> Array:
+    part, axis = np.zeros(x.shape), dimension % x.ndim
+    first, upstream = np.moveaxis(part, axis, 0), np.moveaxis(g, axis, 0)
+    for tap in range(size):
+        first[tap : tap + (len(upstream) - 1) * step + 1 : step] += upstream[..., tap]
+    return part
+
+
+define("convolution", "window", _convolution, _convolution_input_vjp, _convolution_kernel_vjp, _convolution_bias_vjp)
+define("max_pool", "window", _max_pool, _max_pool_vjp)
+define("mean_pool", "window", _mean_pool, _mean_pool_vjp)
+define("unfold", "window", _unfold, _unfold_vjp)
