@@ -149,37 +149,37 @@ def with_exact_entries(
         numbers: for each array to change, by name, the levels that its entries may have; with no levels, it gets only
             ties.
     """
-    import numpy as np
 
     changed_by_size: dict[int, np.ndarray] = {}
     changed = dict(drawn)
     for name, levels in numbers.items():
-        values = exact_entries(drawn[name].values, levels, rng)
-        if values.size in changed_by_size and levels:
-            earlier_values = changed_by_size[values.size].reshape(values.shape)
-            in_range = rng.permutation(
-                np.flatnonzero((min(levels) <= earlier_values) & (earlier_values <= max(levels)))
-            )
-            shared_places = in_range[: math.ceil(SHARE_ALIKE * in_range.size)]
-            values.flat[shared_places] = earlier_values.flat[shared_places]
+        array = drawn[name].values
+        values = exact_entries(array, levels, rng, alike=changed_by_size.get(array.size))
         changed_by_size[values.size] = values
         changed[name] = replace(drawn[name], values=values)
     return changed
 
 
 def exact_entries(
-    array: np.ndarray, numbers: tuple[float, ...], rng: np.random.Generator, *, zero_lines: bool = True
+    array: np.ndarray,
+    numbers: tuple[float, ...],
+    rng: np.random.Generator,
+    *,
+    zero_lines: bool = True,
+    alike: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return a copy with about half of the entries rounded to the nearest of `numbers`, and with ties along each axis.
 
-    If 0 is among the numbers, at least one entry is 0.
+    If 0 is among the numbers, at least one entry is 0; and as many of the others, the smallest and the largest first,
+    are entries as a quarter of the array has room for. A number far from all entries is left out.
 
     Args:
         zero_lines: whether a whole row and a whole column become 0 as well, in an array with more than two of them.
+        alike: an array of the same size; some entries become equal to the one in the same place.
     """
     import numpy as np
 
-    values, levels = array.copy(), np.asarray(numbers, array.dtype)
+    values, levels = array.copy(), np.sort(np.asarray(numbers, array.dtype))
     if numbers:
         exact = rng.random(values.shape) < SHARE_EXACT
         exact.flat[rng.integers(values.size)] = True
@@ -189,15 +189,41 @@ def exact_entries(
         for _ in range(TIED_LINES):
             line = lines[tuple(rng.integers(lines.shape[:-1]))]
             line[(line.argmax() + 1 + rng.integers(max(line.size - 1, 1))) % line.size] = line.max()
-    if 0 not in numbers:
+    if not numbers:
         return values
+    if alike is not None:
+        others = alike.ravel()
+        in_range = rng.permutation(np.flatnonzero((levels[0] <= others) & (others <= levels[-1])))
+        shared = in_range[: math.ceil(SHARE_ALIKE * in_range.size)]
+        values.flat[shared] = others[shared]
     zeros = np.zeros(values.shape, bool)
-    zeros.flat[rng.integers(values.size)] = values.size > 1
-    for axis in {0, values.ndim - 1} if zero_lines and values.ndim > 1 else ():
-        if values.shape[axis] > 2:
-            zeros.swapaxes(0, axis)[rng.integers(values.shape[axis])] = True
+    if 0 in numbers:
+        zeros.flat[rng.integers(values.size)] = values.size > 1
+        for axis in {0, values.ndim - 1} if zero_lines and values.ndim > 1 else ():
+            if values.shape[axis] > 2:
+                zeros.swapaxes(0, axis)[rng.integers(values.shape[axis])] = True
+    _place_levels(values, levels, np.flatnonzero(~zeros))
     values[zeros] = 0
     return values
+
+
+def _place_levels(values: np.ndarray, levels: np.ndarray, free: np.ndarray) -> None:
+    """Round the entry that is nearest to each level, the outermost levels first, in a quarter of the entries at most.
+
+    Args:
+        values: the array to change.
+        levels: in rising order; one that is farther from the nearest entry than from the next level is left out.
+        free: the flat indices of the entries that may be changed.
+    """
+    import numpy as np
+
+    reach = np.diff(levels).max() if levels.size > 1 else np.inf
+    outermost_first = sorted(levels[levels != 0], key=lambda level: min(level - levels[0], levels[-1] - level))
+    for level in outermost_first[: values.size // 4]:
+        distances = abs(values.flat[free] - level)
+        if distances.size and distances.min() <= reach:
+            values.flat[free[distances.argmin()]] = level
+            free = np.delete(free, distances.argmin())
 
 
 @dataclass(frozen=True)

@@ -286,6 +286,21 @@ def test_exact_entries_are_kinks_or_in_the_range_of_the_sampler(sampler: Sampler
     assert set(changed) - {drawn["x"].values.max()} == numbers, "a tie of the largest beside them"
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_the_ends_of_a_range_and_every_kink_are_entries(seed: int) -> None:
+    """Also where another array of the same size gives it some entries, and with a row and a column of zeros."""
+    samplers = {"inp": uniform("n", 0.1, 0.9), "targ": uniform("n", 0.0, 1.0)}
+    _, target = exact_values(samplers, seed, n=16)
+    assert {0.0, 1.0} <= set(target.tolist())
+    (cut,) = exact_values({"x": away_from((-1.0, 0.5), "n m")}, seed, n=5, m=4)
+    assert {-1.0, 0.0, 0.5} <= set(cut.ravel().tolist())
+
+
+def test_a_number_far_from_all_entries_is_left_out() -> None:
+    (values,) = exact_values({"x": spaced("n")}, 1, n=40)
+    assert abs(values).max() < 10
+
+
 def test_samplers_in_turn_have_their_own_exact_entries_each() -> None:
     sampler = taking_turns(away_from((-1.0, 0.5), "n"), away_from((0.25, 1.5), "n"))
     found = [sampler.exact_in(Setting(index, "a test", {"n": 4})) for index in (0, 1)]
