@@ -208,7 +208,9 @@ def exact_entries(
 
 
 def _place_levels(values: np.ndarray, levels: np.ndarray, free: np.ndarray) -> None:
-    """Round the entry that is nearest to each level, the outermost levels first, in a quarter of the entries at most.
+    """Round the entry that is nearest to each level, the outermost levels first, again and again in a quarter of all.
+
+    An entry that is at a level already is one of them.
 
     Args:
         values: the array to change.
@@ -219,7 +221,7 @@ def _place_levels(values: np.ndarray, levels: np.ndarray, free: np.ndarray) -> N
 
     reach = np.diff(levels).max() if levels.size > 1 else np.inf
     outermost_first = sorted(levels[levels != 0], key=lambda level: min(level - levels[0], levels[-1] - level))
-    for level in outermost_first[: values.size // 4]:
+    for level in itertools.islice(itertools.cycle(outermost_first), values.size // 4):
         distances = abs(values.flat[free] - level)
         if distances.size and distances.min() <= reach:
             values.flat[free[distances.argmin()]] = level
