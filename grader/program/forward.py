@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from .operation import Array, NoCandidate, Operand, Operation, Options
 
-Key = tuple[object, ...]
+Key = tuple[Hashable, ...]
 Place = tuple[int, int]  # an edge: the node that uses a value, and in which slot
 SINK = -1  # the reader of the outputs: the edge (SINK, k) carries the upstream gradient of output k
 ADDED = -1  # the slot of an edge that the forward pass does not have
@@ -19,7 +20,7 @@ INPUT = Operation("input", "input", lambda value: value)
 LOSS = Operation("loss", "other", lambda *outputs: np.zeros(()), (lambda slot, g, *_: g,), variadic=True)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Node:
     """One operation of a forward pass, or an input; its value has the same id.
 
@@ -51,6 +52,10 @@ class Node:
     line: int = 0
     variable: str = ""
     composite: str = ""
+
+    def __repr__(self) -> str:
+        """Return the node on one line, without its arrays."""
+        return f"<{self.id}: {self.name}{list(self.operands)} `{self.text}` of line {self.line}, {self.value.shape}>"
 
     @property
     def name(self) -> str:
@@ -144,6 +149,11 @@ class Node:
 
 
 IDENTITY = Operation("identity", "pointwise", lambda x: x, (lambda g, value, x: g,))
+# How many nodes are one place: those of one key, in all iterations of a loop; of one expression in the source,
+# whichever call runs it; of one operation that reads a certain input; of one operation.
+Width = Literal["key", "source", "role", "operation"]
+WIDTHS: tuple[Width, ...] = ("key", "source", "role", "operation")
+
 Change = Callable[[Node], Node]  # of a node whose operands are already what they have become
 
 
@@ -155,7 +165,7 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= 1 << highest
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Forward:
     """A recorded forward pass. Sets of values are bit masks: bit i stands for node i.
 
@@ -230,6 +240,28 @@ class Forward:
         for node in self.nodes:
             nodes.setdefault(node.key, []).append(node.id)
         return {key: tuple(ids) for key, ids in nodes.items()}
+
+    @cached_property
+    def groups(self) -> Mapping[Width, Mapping[Hashable, tuple[int, ...]]]:
+        """For each width the nodes that are one place at it, in order, by what they have in common; inputs are none."""
+        groups: dict[Width, dict[Hashable, list[int]]] = {width: {} for width in WIDTHS}
+        for node in self.nodes:
+            if node.operation.family != "input":
+                for width in WIDTHS:
+                    for identity in self.identities(node, width):
+                        groups[width].setdefault(identity, []).append(node.id)
+        return {width: {identity: tuple(ids) for identity, ids in of.items()} for width, of in groups.items()}
+
+    def identities(self, node: Node, width: Width) -> tuple[Hashable, ...]:
+        """Return what a node has in common with the others of its groups; see `Width`."""
+        if width == "key":
+            return (node.key,)
+        if width == "source":
+            return (node.key[-3:],)  # the innermost instruction, the operation and the part
+        if width == "role":
+            read = {operand for _, operand in node.operands}
+            return tuple((node.name, name) for name, i in self.inputs.items() if i in read)
+        return (node.name,)
 
     @cached_property
     def followers(self) -> tuple[int, ...]:

@@ -66,7 +66,7 @@ def nothing(at: At) -> Array:
     return np.zeros(np.shape(at.x))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Program:
     """A forward pass and a backward pass over it.
 

@@ -480,7 +480,7 @@ class _Recorder(TorchFunctionMode):
         instructions, (text, line, variable) = _where()
         if value.dtype.kind == "c":
             raise Unrecordable(f"`{text}` is complex", line, text)
-        key = (*instructions, operation.name, part)
+        key = (*instructions, operation.name, 0 if operation.name == "select" else part)  # rows are as iterations are
         iteration = self.iterations[key] = self.iterations.get(key, -1) + 1
         self.nodes.append(
             Node(len(self.nodes), operation, edges, values, options, value, key, iteration, text, line, variable,

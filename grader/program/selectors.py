@@ -1,0 +1,198 @@
+"""Names for nodes and values that hold in the program of any trial, whatever its sizes and numbers of iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from .forward import WIDTHS, Forward, Key, Place, Width
+from .program import Program
+from .queries import loop_carried_values
+
+Iterations = Literal["every", "last", "first", "all but the last", "all but the first"]
+SLICES: dict[Iterations, slice] = {
+    "every": slice(None),
+    "last": slice(-1, None),
+    "first": slice(0, 1),
+    "all but the last": slice(0, -1),
+    "all but the first": slice(1, None),
+}
+
+
+@dataclass(frozen=True)
+class Selector:
+    """Selects the same nodes, or the same edges, in the program of any trial.
+
+    Args:
+        width: how many nodes are one place.
+        identity: what they have in common, see `Forward.identities`.
+        iterations: which of them are meant, in the order of the forward pass.
+        slot: the operand, where edges are meant.
+    """
+
+    width: Width
+    identity: Hashable
+    iterations: Iterations = "every"
+    slot: int | None = None
+
+    def nodes(self, program: Program) -> tuple[int, ...]:
+        """Return the nodes that are meant; none where the forward pass takes another course."""
+        return self._group(program.forward)[SLICES[self.iterations]]
+
+    def places(self, program: Program) -> tuple[Place, ...]:
+        """Return the edges that are meant, as far as they lead a gradient from an output."""
+        sources = program.forward.sources
+        return tuple((i, self.slot) for i in self.nodes(program) if self.slot is not None and (i, self.slot) in sources)
+
+    def describe(self, program: Program) -> str:
+        """Return what is meant, as a learner reads it: `` `h @ u` in the last iteration ``."""
+        group = self._group(program.forward)
+        if not group:
+            return "an operation that this trial does not have"
+        node = program.nodes[group[0]]
+        if self.width in ("key", "source"):
+            text = f"`{node.text or node.name}`"
+            return text if self.iterations == "every" else f"{text} in {_which('iteration', self.iterations)}"
+        of = f" of {self.identity[1]}" if self.width == "role" and isinstance(self.identity, tuple) else ""
+        return _which(f"`{node.name}`{of}", self.iterations)
+
+    def _group(self, forward: Forward) -> tuple[int, ...]:
+        """Return the nodes of all iterations."""
+        return forward.groups[self.width].get(self.identity, ())
+
+
+def _which(noun: str, iterations: Iterations) -> str:
+    """Return some of several things in words, such as `every iteration but the last`."""
+    if iterations.startswith("all but"):
+        return f"every {noun} but {iterations.removeprefix('all but ')}"
+    return f"every {noun}" if iterations == "every" else f"the {iterations} {noun}"
+
+
+def node_selectors(program: Program) -> Iterator[Selector]:
+    """Yield a selector for every set of nodes that one can name, the narrowest width first.
+
+    A set that has a narrower name is left out. Use a trial with at least three iterations: in one of two, the first
+    iteration is all but the last.
+    """
+    known = set()
+    for width in WIDTHS:
+        for identity, group in program.forward.groups[width].items():
+            for iterations, part in SLICES.items():
+                nodes = group[part]
+                if nodes and nodes not in known:
+                    known.add(nodes)
+                    yield Selector(width, identity, iterations)
+
+
+def edge_selectors(program: Program) -> Iterator[Selector]:
+    """Yield a selector for every set of edges that one can name, as `node_selectors` does for nodes."""
+    known = set()
+    for selector in node_selectors(program):
+        slots = {slot for i in selector.nodes(program) for slot, _ in program.forward.edges[i]}
+        for slot in sorted(slots):
+            edges = Selector(selector.width, selector.identity, selector.iterations, slot)
+            places = edges.places(program)
+            if places and places not in known:
+                known.add(places)
+                yield edges
+
+
+# Second values: named from the node that uses them, so that each iteration finds its own -----------------------------
+
+
+@dataclass(frozen=True)
+class Named:
+    """An input, or a value that the declaration names."""
+
+    name: str
+
+    def find(self, program: Program, reader: int) -> int | None:
+        """Return the value's id; `None` where the program has none of this name."""
+        if self.name in program.inputs:
+            return program.inputs[self.name]
+        return next((i for i, name in program.forward.names.items() if name == self.name), None)
+
+    def describe(self, program: Program) -> str:
+        """Return what a learner calls it."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the node of a key makes, so many iterations before the reader; seen from behind the loop, before its end."""
+
+    key: Key
+    back: int = 0
+
+    def find(self, program: Program, reader: int) -> int | None:
+        """Return the value's id; `None` where there is no such iteration."""
+        return _aligned(program, self.key, reader, self.back)
+
+    def describe(self, program: Program) -> str:
+        """Return what a learner calls it, and from which iteration it is."""
+        name = program.name_of(program.forward.by_key[self.key][0])
+        return f"{name} of the iteration before" if self.back == 1 else name
+
+
+@dataclass(frozen=True)
+class Read:
+    """What the node of a key reads in a slot, in the reader's iteration.
+
+    In the first iteration that is what was made in front of the loop, later what the iteration before has made.
+    """
+
+    key: Key
+    slot: int
+
+    def find(self, program: Program, reader: int) -> int | None:
+        """Return the value's id; `None` where there is no such iteration, or a constant in the slot."""
+        node = _aligned(program, self.key, reader, 0)
+        return None if node is None else program.nodes[node].operand(self.slot)
+
+    def describe(self, program: Program) -> str:
+        """Return what a learner calls it, at the beginning of an iteration."""
+        nodes = program.forward.by_key[self.key]
+        value = program.nodes[nodes[min(1, len(nodes) - 1)]].operand(self.slot)
+        return "a constant" if value is None else f"{program.name_of(value)} of the iteration before"
+
+
+SecondValue = Named | Made | Read
+
+
+def _aligned(program: Program, key: Key, reader: int, back: int) -> int | None:
+    """Return the node of a key in the iteration of a reader, or `back` iterations before."""
+    nodes, node = program.forward.by_key.get(key, ()), program.nodes[reader]
+    if len(nodes) == 1:
+        return nodes[0] if back == 0 else None
+    in_loop = len(program.forward.by_key[node.key]) > 1
+    place = node.iteration - back if in_loop else len(nodes) - 1 - back
+    return nodes[place] if 0 <= place < len(nodes) else None
+
+
+def second_values(program: Program, reader: int, shape: tuple[int, ...] | None = None) -> dict[SecondValue, int]:
+    """Return every floating-point value that a rule at a node may take in place of another, each under one name.
+
+    Args:
+        program: the program of one trial.
+        reader: the node; in a loop that of the second iteration, where what is read at its beginning has been made
+            in the loop.
+        shape: the shape that the value must have; any by default.
+
+    Returns:
+        For each name the value's id in this trial.
+    """
+    forward = program.forward
+    names: list[SecondValue] = [Named(name) for name in program.inputs]
+    names += [Read(value.key, value.slot) for value in loop_carried_values(program)]
+    names += [
+        Made(key, back) for back in (0, 1) for key in forward.by_key if forward.nodes[forward.by_key[key][0]].text
+    ]
+    values: dict[SecondValue, int] = {}
+    for name in names:
+        value = name.find(program, reader)
+        if value is not None and value not in values.values():
+            array = forward.nodes[value].value
+            if array.dtype.kind == "f" and shape in (None, array.shape):
+                values[name] = value
+    return values
