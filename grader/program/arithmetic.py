@@ -114,7 +114,7 @@ _UNARY: tuple[tuple[str, Function, Function | None], ...] = (
     ("sinh", np.sinh, lambda y, x: np.cosh(x)),
     ("cosh", np.cosh, lambda y, x: np.sinh(x)),
     ("tanh", np.tanh, lambda y, x: 1 - np.square(np.tanh(x))),
-    ("sigmoid", sigmoid, lambda y, x: sigmoid(x) * sigmoid(-x)),
+    ("sigmoid", sigmoid, lambda y, x: (p := sigmoid(x)) * (1 - p)),
     ("logsigmoid", lambda x, /: -np.logaddexp(0, -np.asarray(x)), lambda y, x: sigmoid(-x)),
     ("silu", lambda x, /: x * sigmoid(x), lambda y, x: sigmoid(x) * (1 + x * sigmoid(-x))),
     ("erf", _erf, lambda y, x: 2 / math.sqrt(math.pi) * np.exp(-np.square(x))),
@@ -132,8 +132,13 @@ _UNARY: tuple[tuple[str, Function, Function | None], ...] = (
     ("detach", lambda x, /: x, None),
     ("cast", lambda x, /, dtype="float64": np.asarray(x).astype(dtype), lambda y, x, dtype="float64": 1.0),
 )  # fmt: skip
+_DERIVATIVES_OF_VALUE: dict[str, Function] = {
+    "exp": lambda y, x: y, "expm1": lambda y, x: y + 1, "sqrt": lambda y, x: 0.5 / y, "rsqrt": lambda y, x: -0.5 * y**3,
+    "reciprocal": lambda y, x: -y * y, "tanh": lambda y, x: 1 - y * y, "sigmoid": lambda y, x: y * (1 - y),
+    "relu": lambda y, x: y > 0,
+}  # fmt: skip
 for _name, _forward, _derivative in _UNARY:
-    define_pointwise(_name, _forward, _derivative)
+    define_pointwise(_name, _forward, _derivative, of_value=_DERIVATIVES_OF_VALUE.get(_name))
 
 define_pointwise("add", lambda x, y, /, alpha=1: x + (y if alpha == 1 else alpha * y),
                  lambda v, x, y, alpha=1: 1.0, lambda v, x, y, alpha=1: alpha)  # fmt: skip
@@ -253,9 +258,13 @@ def softmax(x: Array, /, dim: int) -> Array:
     return np.asarray(terms / terms.sum(axis=dim, keepdims=True))
 
 
-def _softmax_vjp(g: Array, y: Array, x: Array, dim: int) -> Array:
-    p = softmax(x, dim)
-    return np.asarray(p * (g - (p * g).sum(axis=dim, keepdims=True)))
+def _softmax_vjp(g: Array, _: Array, x: Array, dim: int) -> Array:
+    return _softmax_value_vjp(g, softmax(x, dim), x, dim)
+
+
+def _softmax_value_vjp(g: Array, p: Array, _: Array, dim: int) -> Array:
+    weighed = p * g
+    return np.asarray(weighed - p * weighed.sum(axis=dim, keepdims=True))
 
 
 def _log_softmax(x: Array, /, dim: int) -> Array:
@@ -264,6 +273,10 @@ def _log_softmax(x: Array, /, dim: int) -> Array:
 
 def _log_softmax_vjp(g: Array, _: Array, x: Array, dim: int) -> Array:
     return np.asarray(g - softmax(x, dim) * g.sum(axis=dim, keepdims=True))
+
+
+def _log_softmax_value_vjp(g: Array, y: Array, _: Array, dim: int) -> Array:
+    return np.asarray(g - np.exp(y) * g.sum(axis=dim, keepdims=True))
 
 
 def _logsumexp(x: Array, /, dim: int | Sequence[int], keepdim: bool = False) -> Array:
@@ -286,8 +299,8 @@ def _cumsum_vjp(g: Array, _: Array, x: Array, dim: int) -> Array:
     return np.flip(np.cumsum(np.flip(g, dim), axis=dim), dim)
 
 
-define("softmax", "normalisation", softmax, _softmax_vjp)
-define("log_softmax", "normalisation", _log_softmax, _log_softmax_vjp)
+define("softmax", "normalisation", softmax, _softmax_vjp, value_vjp=_softmax_value_vjp)
+define("log_softmax", "normalisation", _log_softmax, _log_softmax_vjp, value_vjp=_log_softmax_value_vjp)
 define("logsumexp", "reduction", _logsumexp, _logsumexp_vjp)
 define("cumsum", "reduction", _cumsum, _cumsum_vjp)
 

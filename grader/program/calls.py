@@ -68,7 +68,7 @@ SIGNATURES: Mapping[str, str] = {
     **dict.fromkeys("max min".split(), "input dim= keepdim="),
     "add": "input other alpha=", "sub": "input other alpha=", "pow": "input exponent",
     "softplus": "input beta= threshold=", "gelu": "input approximate=", "elu": "input alpha=",
-    "leaky_relu": "input negative_slope=", "where": "condition input other", "masked_fill": "input mask value",
+    "leaky_relu": "input negative_slope=", "masked_fill": "input mask value",
     "softmax": "input dim=", "log_softmax": "input dim=", "cumsum": "input dim=", "outer": "input vec2",
     "reshape": "input *shape=", "expand": "input *shape=", "repeat": "input *sizes=", "permute": "input *dims=",
     "flip": "input *dims=", "flatten": "input start_dim= end_dim=", "unflatten": "input dim= *sizes=",
@@ -200,6 +200,16 @@ def _shaped_like(call: TorchCall) -> Call:
     return Call(
         OPERATIONS["expand" if call.name == "expand_as" else "reshape"], (x,), {"shape": tuple(_tensor(like).shape)}
     )
+
+
+@_reads("where")
+def _where(call: TorchCall) -> Call:
+    one, two, three = call.args
+    if _tensor(one).dtype != torch.bool:  # the method, `x.where(condition, y)`
+        one, two = two, one
+    if _tensor(one).dtype != torch.bool or not isinstance(three, (torch.Tensor, int, float)):
+        raise ValueError("there is no condition")
+    return Call(OPERATIONS["where"], (one, two, three), {})
 
 
 @_reads("T", "mT", "t", "adjoint", "movedim", "moveaxis")

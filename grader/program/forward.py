@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -73,6 +73,15 @@ class Node:
             if np.asarray(self.values[slot]).dtype.kind == "f" and self.operation.is_differentiable(slot)
         )
 
+    def with_value(self, values: tuple[Operand, ...], value: Array) -> Node:
+        """Return the node with its operands and its result as they are in another run.
+
+        A copy of its dictionary: `dataclasses.replace` takes longer than the operation.
+        """
+        node = object.__new__(Node)
+        node.__dict__.update(self.__dict__, values=values, value=value)
+        return node
+
     def operand(self, slot: int) -> int | None:
         """Return the id of the value in a slot; `None` where a constant is there."""
         return dict(self.operands).get(slot)
@@ -91,7 +100,7 @@ class Node:
             slot: the operand's.
             g: the upstream gradient, shaped like the value.
             operands: other operands by slot.
-            value: another result, for rules that are written in terms of it.
+            value: another result; the rule is written in terms of it where that can be.
             options: other options by name.
 
         Returns:
@@ -104,6 +113,8 @@ class Node:
         if operands:
             values = tuple(operands.get(i, own) for i, own in enumerate(values))
         options = {**self.options, **options} if options else self.options
+        if value is not None and self.operation.value_vjp is not None:
+            return np.asarray(self.operation.value_vjp(g, value, *values, **options))
         return self.operation.vjp(slot, g, self.value if value is None else value, values, options)
 
     def with_options(self, **options: object) -> Node:
@@ -131,17 +142,27 @@ class Node:
         values = tuple(self.values[slot] for slot in slots)
         return replace(self, operation=operation, operands=operands, values=values, options=options)
 
-    def then(self, change: Callable[[Array], Array]) -> Node:
-        """Return a node with something done to its value; its vjps are those of the operation alone.
+    def then(self, change: Callable[[Array], Array], pullback: Callable[[Array], Array] = np.asarray) -> Node:
+        """Return a node with something done to the value of its operation.
 
         Args:
             change: takes the value, and returns an array of the same shape.
+            pullback: takes the upstream gradient, and returns that of the operation; by default it is the same, as for
+                a sum.
         """
-        run = self.operation.forward
-        operation = replace(
-            self.operation, forward=lambda *values, **options: change(np.asarray(run(*values, **options)))
+        own = self.operation
+
+        def run(*values: Operand, **options: object) -> Array:
+            return change(np.asarray(own.forward(*values, **options)))
+
+        def vjp(slot: int, g: Array, value: Array, *values: Operand, **options: object) -> Array:
+            return own.vjp(slot, pullback(g), own.run(values, options), values, options)
+
+        numbered = range(len(own.vjps))
+        vjps = (
+            (vjp,) if own.variadic else tuple(partial(vjp, i) if own.is_differentiable(i) else None for i in numbered)
         )
-        return replace(self, operation=operation)
+        return replace(self, operation=Operation(own.name, own.family, run, vjps, own.variadic))
 
     def without_operation(self, slot: int = 0) -> Node:
         """Return a node whose value is one of its operands."""
@@ -213,6 +234,21 @@ class Forward:
     def sources(self) -> Mapping[Place, int]:
         """For each edge that leads a gradient from an output the value that it leads to."""
         return {place: value for value, places in enumerate(self.uses) for place in places}
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each value."""
+        return tuple(node.value.shape for node in self.nodes)
+
+    @cached_property
+    def vjps(self) -> Mapping[Place, Callable[[Array], Array]]:
+        """For each edge that leads a gradient from an output its vjp, as a function of the upstream gradient."""
+        vjps = {}
+        for reader, slot in self.sources:
+            if reader != SINK:
+                node = self.nodes[reader]
+                vjps[reader, slot] = node.operation.bind_vjp(slot, node.value, node.values, node.options)
+        return vjps
 
     @cached_property
     def descendants(self) -> tuple[int, ...]:
@@ -292,11 +328,20 @@ class Forward:
             values = list(node.values)
             for slot, operand in self.edges[i] if gradient_paths else node.operands:
                 values[slot] = nodes[operand].value
-            node = replace(node, values=tuple(values))
             if i in changes:
-                node = changes[i](node)
-            node = replace(node, value=node.operation.run(node.values, node.options))
+                node = changes[i](node.with_value(tuple(values), node.value))
+                values = list(node.values)
+            node = node.with_value(tuple(values), node.operation.run(values, node.options))
             if not gradient_paths and i in self.observed and not np.array_equal(node.value, self.nodes[i].value):
                 raise NoCandidate(f"{node.text or node.name} decides what the forward pass does")
             nodes[i] = node
-        return replace(self, nodes=tuple(nodes))
+        return self.with_nodes(nodes)
+
+    def with_nodes(self, nodes: Iterable[Node]) -> Forward:
+        """Return the forward pass with other nodes; what is known of its edges is kept if they are the same."""
+        other = replace(self, nodes=tuple(nodes))
+        pairs = zip(self.nodes, other.nodes, strict=True)
+        if all(a is b or (a.operands == b.operands and a.edges == b.edges) for a, b in pairs):
+            known = ("edges", "uses", "sources", "descendants", "ancestors", "by_key", "followers")
+            other.__dict__.update({name: self.__dict__[name] for name in known if name in self.__dict__})
+        return other

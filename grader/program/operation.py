@@ -43,6 +43,7 @@ class Operation:
             gradient, such as a mask. The last of them serves all slots behind it, and takes the slot as well, where
             `variadic` is set.
         variadic: the number of operands is free, as in `cat`.
+        value_vjp: the vjp for the only operand, written in terms of the value in place of the operand, as 1 - tanh**2.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Operation:
     forward: Function
     vjps: tuple[Function | None, ...] = ()
     variadic: bool = False
+    value_vjp: Function | None = None
 
     def run(self, values: Sequence[Operand], options: Options) -> Array:
         """Return the value for these operands.
@@ -92,6 +94,19 @@ class Operation:
         except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError) as error:
             raise NoCandidate(f"the vjp of {self.name}: {error}") from error
 
+    def bind_vjp(
+        self, slot: int, value: Array, values: Sequence[Operand], options: Options
+    ) -> Callable[[Array], Array]:
+        """Return the vjp as a function of the upstream gradient alone; it raises whatever numpy does.
+
+        It is written in terms of the value where that can be, which is faster.
+        """
+        rule = self.value_vjp or self._rule(slot)
+        assert rule is not None
+        if self.variadic:
+            return lambda g: rule(slot, g, value, *values, **options)  # type: ignore[return-value]
+        return lambda g: rule(g, value, *values, **options)  # type: ignore[return-value]
+
     def _rule(self, slot: int) -> Function | None:
         """Return the vjp for a slot."""
         return self.vjps[min(slot, len(self.vjps) - 1)] if self.variadic else self.vjps[slot]
@@ -100,7 +115,14 @@ class Operation:
 OPERATIONS: dict[str, Operation] = {}
 
 
-def define(name: str, family: Family, forward: Function, *vjps: Function | None, variadic: bool = False) -> Operation:
+def define(
+    name: str,
+    family: Family,
+    forward: Function,
+    *vjps: Function | None,
+    variadic: bool = False,
+    value_vjp: Function | None = None,
+) -> Operation:
     """Add an operation to `OPERATIONS`, and return it; see `Operation` for the arguments.
 
     Raises:
@@ -108,13 +130,13 @@ def define(name: str, family: Family, forward: Function, *vjps: Function | None,
     """
     if name in OPERATIONS:
         raise ValueError(f"there are two operations called {name}")
-    OPERATIONS[name] = Operation(name, family, forward, vjps, variadic)
+    OPERATIONS[name] = Operation(name, family, forward, vjps, variadic, value_vjp)
     return OPERATIONS[name]
 
 
 def unbroadcast(g: Array, operand: Operand) -> Array:
     """Sum `g` over the axes that broadcasting added or stretched, to the shape of `operand`."""
-    shape = np.shape(operand)
+    shape = operand.shape if isinstance(operand, np.ndarray) else ()
     if g.shape == shape:
         return g
     g = g.sum(axis=tuple(range(g.ndim - len(shape))))
@@ -122,7 +144,9 @@ def unbroadcast(g: Array, operand: Operand) -> Array:
     return np.asarray(g.sum(axis=stretched, keepdims=True) if stretched else g)
 
 
-def define_pointwise(name: str, forward: Function, *derivatives: Function | None) -> Operation:
+def define_pointwise(
+    name: str, forward: Function, *derivatives: Function | None, of_value: Function | None = None
+) -> Operation:
     """Add an operation that works entry by entry on broadcast operands.
 
     Args:
@@ -130,6 +154,7 @@ def define_pointwise(name: str, forward: Function, *derivatives: Function | None
         forward: see `Operation`.
         derivatives: for each slot the function of the value, the operands and the options that returns the derivative
             of the value with respect to that operand, entry by entry; `None` for an operand that gets no gradient.
+        of_value: takes the same, and returns the derivative with respect to the only operand from the value alone.
     """
 
     def rule(slot: int, derivative: Function) -> Function:
@@ -139,7 +164,7 @@ def define_pointwise(name: str, forward: Function, *derivatives: Function | None
         return vjp
 
     vjps = [None if derivative is None else rule(slot, derivative) for slot, derivative in enumerate(derivatives)]
-    return define(name, "pointwise", forward, *vjps)
+    return define(name, "pointwise", forward, *vjps, value_vjp=None if of_value is None else rule(0, of_value))
 
 
 def tensor_of(value: Operand) -> torch.Tensor:

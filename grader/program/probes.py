@@ -6,6 +6,7 @@ at once. `tolerances` tells how far rounding to single precision moves each grad
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +22,11 @@ SAFETY = 10.0  # a learner rounds other things, and more often
 
 @np.errstate(all="ignore")
 def draw_tangents(
-    program: Program, generator: np.random.Generator, directions: int = 2, dtype: type[np.floating] = np.float64
+    program: Program,
+    generator: np.random.Generator,
+    targets: Iterable[str] | None = None,
+    directions: int = 2,
+    dtype: type[np.floating] = np.float64,
 ) -> Tangents:
     """Draw random directions of every target, and return the derivatives of all values along them.
 
@@ -31,13 +36,16 @@ def draw_tangents(
     Args:
         program: the right one.
         generator: what the directions are drawn from.
+        targets: those whose gradients are probed, such as the wrong answers; all by default.
         directions: for each target. One leaves three times as many wrong candidates as two.
         dtype: of the tangents; single precision takes half of the memory, which they are most of.
     """
     forward = program.forward
     drawn, rows, tangents = {}, {}, dict[int, Array]()
-    count = directions * len(forward.targets)
-    for number, (name, target) in enumerate(forward.targets.items()):
+    targets = forward.targets if targets is None else tuple(targets)
+    count = directions * len(targets)
+    for number, name in enumerate(targets):
+        target = forward.targets[name]
         x = forward.nodes[target].value
         drawn[name] = generator.standard_normal((directions, *x.shape))
         rows[name] = slice(number * directions, (number + 1) * directions)
@@ -51,7 +59,7 @@ def draw_tangents(
                     tangents[value][row] = ((a.value - b.value) / (2 * step)).ravel()
     found = Tangents(drawn, rows, tangents, np.zeros(count))
     sweep = program.right_sweep
-    return replace(found, right=found.project({name: sweep.gradient(i) for name, i in forward.targets.items()}))
+    return replace(found, right=found.project({name: sweep.gradient(forward.targets[name]) for name in targets}))
 
 
 def _moved(by: Array) -> Change:

@@ -162,10 +162,11 @@ class Program:
 
         Args:
             changes: for each id the function from the node, with its operands as they have become, to another node.
-            affects: what the other nodes change. `"all"`: what follows from them, and the backward pass.
-                `"values"`: what follows from them; the changed nodes have the vjps of the right ones, at the other
-                values. `"backward"`: the vjps of the changed nodes alone, at the right values. `"partners"`: the
-                other values are seen only as partner operands, by the vjps of other slots.
+            affects: what the other nodes change. `"all"`: what follows from them, and the backward pass. `"values"`:
+                what follows from them; the changed nodes have the vjps of the right ones at the other values, in
+                terms of their result where that can be. `"backward"`: the vjps of the changed nodes alone, at the
+                right values. `"partners"`: the other values are seen only as partner operands, by the vjps of other
+                slots.
 
         Raises:
             NoCandidate: the forward pass cannot be run so.
@@ -182,7 +183,7 @@ class Program:
                 values = [nodes[dict(before.operands)[slot]].value if before.operand(slot) is not None else own
                           for slot, own in enumerate(before.values)]  # fmt: skip
                 nodes[i] = replace(before, values=tuple(values), value=after.value)
-            return self._rewritten(forward=replace(other, nodes=tuple(nodes)))
+            return self._rewritten(forward=other.with_nodes(nodes))
         return self._rewritten(rules={**self.rules, **self._partner_rules(other)})
 
     def with_input(self, name: str, value: Array, affects: Affects = "all") -> Program:
@@ -201,9 +202,8 @@ class Program:
             NoCandidate: a rule has no array to give, or one of another shape.
         """
         sweep = Sweep(self)
-        gradients = {name: sweep.gradient(i) for name, i in sorted(self.forward.targets.items(), key=lambda t: -t[1])}
-        gradients |= {name: result(self, gradients[name]) for name, result in self.results.items()}
-        return {name: gradients[name] for name in self.forward.targets}
+        gradients = {name: sweep.gradient(i) for name, i in self.forward.targets.items()}
+        return gradients | {name: result(self, gradients[name]) for name, result in self.results.items()}
 
     def jacobians(self) -> dict[str, Array]:
         """Return the Jacobian of the first output with respect to every target; shape: (*output, *target).
@@ -276,8 +276,8 @@ class Program:
         for number, (_, value, _) in enumerate(self.added):
             if not between >> value & 1:
                 total += tangents.of(value, after.added_part(number))
-        for name, value in forward.targets.items():
-            if between >> value & 1:  # nothing that a target is made from tells of its own direction
+        for name in tangents.rows:
+            if between >> (value := forward.targets[name]) & 1:  # what it is made from tells nothing of its direction
                 moved = tangents.of(value, difference(after.total(value), before.total(value)))
                 total[tangents.rows[name]] += moved[tangents.rows[name]]
         return total
@@ -330,7 +330,7 @@ class Program:
             node = change(nodes[i])
             with np.errstate(all="ignore"):
                 nodes[i] = replace(node, value=node.operation.run(node.values, node.options))
-        return replace(self.forward, nodes=tuple(nodes))
+        return self.forward.with_nodes(nodes)
 
     def _partner_rules(self, other: Forward) -> dict[Place, Rule]:
         """Return rules that see the values of another forward pass as partner operands alone."""
@@ -429,7 +429,8 @@ class Sweep:
         """
         self.program = program
         self.base, self.affected = base, affected
-        self._uses = program.forward.uses
+        self._uses, self._vjps = program.forward.uses, program.forward.vjps
+        self._rules, self._shapes = program.rules, program.forward.shapes
         self._totals: dict[int, Array | None] = {}
         self._parts: dict[Place, Array | None] = {}
         self._known = 0  # the values in `_totals`
@@ -467,21 +468,20 @@ class Sweep:
     def part(self, place: Place) -> Array | None:
         """Return what comes along one edge; `None` where nothing does."""
         reader, slot = place
-        rule = self.program.rules.get(place)
+        rule = self._rules.get(place)
         if rule is nothing:
             return None
         if rule is None and self.base is not None and (reader == SINK or not self.affected >> reader & 1):
             return self.base.part(place)
         if place in self._parts:
             return self._parts[place]
-        if rule is None:
-            g = self.program.upstreams[slot] if reader == SINK else self.total(reader)
-            node = None if reader == SINK else self.program.nodes[reader]
-            part = (
-                g if g is None or node is None else node.operation.vjp(slot, g, node.value, node.values, node.options)
-            )
+        if rule is not None:
+            part: Array | None = self._by_rule(place, rule)
+        elif reader == SINK:
+            part = self.program.upstreams[slot]
         else:
-            part = self._by_rule(place, rule)
+            g = self.total(reader)
+            part = None if g is None else self._by_vjp(place, g)
         self._parts[place] = part
         return part
 
@@ -498,7 +498,7 @@ class Sweep:
     def _sum(self, value: int) -> Array | None:
         """Return the sum of all contributions to a value; `None` where there are none."""
         self._open |= 1 << value
-        shape, total = self.program.nodes[value].value.shape, None
+        shape, total = self._shapes[value], None
         try:
             parts = [self.part(place) for place in self._uses[value]]
             if self.program.added:
@@ -511,6 +511,13 @@ class Sweep:
                     raise NoCandidate(f"a contribution has the shape {part.shape}, and its value {shape}")
                 total = part if total is None else total + part
         return total
+
+    def _by_vjp(self, place: Place, g: Array) -> Array:
+        """Return the right contribution along an edge."""
+        try:
+            return self._vjps[place](g)
+        except (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError) as error:
+            raise NoCandidate(f"the vjp of {self.program.nodes[place[0]].name}: {error}") from error
 
     def _by_rule(self, place: Place, rule: Rule, shape: tuple[int, ...] | None = None) -> Array:
         """Return what a rule computes for an edge."""

@@ -219,6 +219,7 @@ class _Recorder(TorchFunctionMode):
         self.nodes: list[Node] = []
         self.inputs: dict[str, int] = {}
         self.observed: set[int] = set()
+        self.differentiable: set[int] = set()  # the nodes that a gradient leads from to a floating-point input
         self.handles: dict[int, _Handle] = {}
         self.memories: dict[int, _Memory] = {}
         self.iterations: dict[Key, int] = {}
@@ -302,7 +303,7 @@ class _Recorder(TorchFunctionMode):
         training = kwargs.get("training", args[2] if len(args) > 2 and "dropout" in name else True)
         if name in RANDOM and training is not False:
             raise Unrecordable(f"`{text}` is random", line, text)
-        if name in OUTSIDE and any(tensor.is_floating_point() for tensor in known):
+        if name in OUTSIDE and any(self.read(tensor) in self.differentiable for tensor in known):
             raise Unrecordable(f"`{text}` takes a value out of torch", line, text)
         if name in OBSERVING | OUTSIDE:
             self.observed |= {self.read(tensor) for tensor in known}
@@ -424,6 +425,8 @@ class _Recorder(TorchFunctionMode):
         """Append an input, or a constant, which has no name; return its id."""
         node = Node(len(self.nodes), INPUT, (), (value,), {}, value, (name or len(self.nodes),), text=name)
         self.nodes.append(node)
+        if name and value.dtype.kind == "f":
+            self.differentiable.add(node.id)
         return node.id
 
     def _resolve(
@@ -482,11 +485,12 @@ class _Recorder(TorchFunctionMode):
             raise Unrecordable(f"`{text}` is complex", line, text)
         key = (*instructions, operation.name, 0 if operation.name == "select" else part)  # rows are as iterations are
         iteration = self.iterations[key] = self.iterations.get(key, -1) + 1
-        self.nodes.append(
-            Node(len(self.nodes), operation, edges, values, options, value, key, iteration, text, line, variable,
-                 self.composite)
-        )  # fmt: skip
-        return len(self.nodes) - 1
+        node = Node(len(self.nodes), operation, edges, values, options, value, key, iteration, text, line, variable,
+                    self.composite)  # fmt: skip
+        self.nodes.append(node)
+        if any(operand in self.differentiable for _, operand in node.edges):
+            self.differentiable.add(node.id)
+        return node.id
 
 
 def _writes_in_place(name: str) -> bool:

@@ -123,6 +123,7 @@ BINARY: dict[str, Forward] = {
     "minimum": lambda x, y: torch.minimum(x, y),
     "max of two": lambda x, y: torch.max(x, y),
     "where": lambda x, y: torch.where(x > y, x, y),
+    "where as a method": lambda x, y: x.where(x > y, y),
     "clamp by a tensor": lambda x, y: x.clamp(min=y),
     "and": lambda x, y: ((x > 1) & (y > 1)).double() * x * y,
 }

@@ -1,0 +1,42 @@
+"""Every exercise's forward pass is recorded, and the program has the right answers of every trial."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grader.course import load_course
+from grader.exercise import Exercise, InSteps
+from grader.program.program import Program
+from grader.program.recording import record
+from grader.reference.references import carried_gradient, make_trials
+from grader.reference.trial import Trial
+
+COURSE = load_course(Path(__file__).parents[2])
+EXERCISES = {each.id: each.declaration for each in COURSE.exercises if isinstance(each.declaration, Exercise)}
+
+
+def program_of(exercise: Exercise, trial: Trial) -> Program:
+    inputs = {name: trial.inputs[name] for name in exercise.forward_names}
+    forward = exercise.forward.values if isinstance(exercise.forward, InSteps) else exercise.forward
+    targets = [answer.wrt for answer in exercise.answers if answer.wrt in exercise.step_names]
+    return record(forward, inputs, trial.out_g, targets=targets)
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_program_has_the_right_answers(name: str) -> None:
+    exercise = EXERCISES[name]
+    for trial in make_trials(exercise, np.random.default_rng(5)):
+        program = program_of(exercise, trial)
+        kinds = {answer.kind for answer in exercise.answers}
+        gradients = program.gradients() if "gradient" in kinds else {}
+        jacobians = program.jacobians() if "jacobian" in kinds else {}
+        for answer in exercise.answers:
+            expected = trial.expected[answer.name]
+            if expected is not None and answer.kind in ("gradient", "jacobian"):
+                got = (jacobians if answer.kind == "jacobian" else gradients)[answer.wrt]
+                got = got + carried_gradient(answer, trial.arguments)
+                assert got.shape == expected.shape
+                np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9 * (1 + np.abs(expected).max(initial=0)))
