@@ -30,6 +30,7 @@ from .program import Program
 from .rearrangement import Slot
 
 HERE, TORCH = os.path.dirname(__file__) + os.sep, os.path.dirname(torch.__file__) + os.sep
+OWN_BACKWARD = TORCH + os.path.join("autograd", "function.py")  # a custom function is called from there
 LONGEST_TEXT = 80
 
 # What gives the same value again, perhaps in another dtype; what takes of a value its shape and dtype alone; and so on.
@@ -256,10 +257,15 @@ class _Recorder(TorchFunctionMode):
             return self._write(func, name, args, kwargs)
         result = func(*args, **kwargs)
         if isinstance(result, torch.Tensor):
-            self._note(TorchCall(func, name, args, kwargs, (result,), None))
-        elif isinstance(result, (tuple, list)) and all(isinstance(part, torch.Tensor) for part in result):
-            for i in range(len(result)):
-                self._note(TorchCall(func, name, args, kwargs, tuple(result), i))
+            self._note(TorchCall(func, name, args, kwargs, (result,), None), result)
+        elif isinstance(result, (tuple, list)):
+            tensors = tuple(_tensors(result))
+            for i, part in enumerate(result):
+                if isinstance(part, torch.Tensor):
+                    self._note(TorchCall(func, name, args, kwargs, tensors, i), part)
+                elif any(True for _ in _tensors((part,))):
+                    _, (text, line, _) = _where()
+                    raise Unrecordable(f"`{text}` returns tensors inside each other", line, text)
         return result
 
     def read(self, value: object) -> int:
@@ -297,11 +303,12 @@ class _Recorder(TorchFunctionMode):
         Raises:
             Unrecordable: with the line.
         """
-        _, (text, line, _) = _where()
+        instructions, (text, line, _) = _where()
+        if any(instruction[0] == OWN_BACKWARD for instruction in instructions if isinstance(instruction, tuple)):
+            raise Unrecordable(f"`{text}` has a backward pass of its own", line, text)
         if kwargs.get("out") is not None:
             raise Unrecordable(f"`{text}` writes its result into another tensor", line, text)
-        training = kwargs.get("training", args[2] if len(args) > 2 and "dropout" in name else True)
-        if name in RANDOM and training is not False:
+        if name in RANDOM and not _leaves_all(name, args, kwargs):
             raise Unrecordable(f"`{text}` is random", line, text)
         if name in OUTSIDE and any(self.read(tensor) in self.differentiable for tensor in known):
             raise Unrecordable(f"`{text}` takes a value out of torch", line, text)
@@ -317,14 +324,14 @@ class _Recorder(TorchFunctionMode):
         finally:
             self.composite = outer
 
-    def _note(self, call: TorchCall) -> None:
+    def _note(self, call: TorchCall, result: torch.Tensor) -> None:
         """Make a node of a result; none for a result that is another name of a value, or a constant."""
-        result = call.results[call.part or 0]
         first = call.args[0] if call.args and isinstance(call.args[0], torch.Tensor) else None
         if id(result) in self.handles or call.name in CONSTANT:
             return
         memory = self.memories.get(_address(result))
-        if first is not None and call.name in SAME_VALUE and result.dtype == first.dtype:
+        same = call.name in SAME_VALUE or "dropout" in call.name  # a random one has been refused
+        if first is not None and same and result.dtype == first.dtype:
             self.handles[id(result)] = _Handle(result, self.read(first), len(memory.writes) if memory else 0)
         elif first is not None and call.name in SAME_VALUE:
             self._emit(_array(result), OPERATIONS["cast"], (first,), {"dtype": str(result.numpy().dtype)}, result)
@@ -493,6 +500,13 @@ class _Recorder(TorchFunctionMode):
         return node.id
 
 
+def _leaves_all(name: str, args: Arguments, kwargs: Keywords) -> bool:
+    """Return whether a dropout leaves everything as it is."""
+    p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+    training = kwargs.get("training", args[2] if len(args) > 2 else True)
+    return "dropout" in name and (p == 0 or training is False)
+
+
 def _writes_in_place(name: str) -> bool:
     """Return whether a torch function of this name writes to its first argument."""
     augmented = name.startswith("__i") and name not in ("__index__", "__int__", "__invert__", "__iter__", "__init__")
@@ -520,8 +534,16 @@ def _tensors(values: Sequence[object]) -> Iterator[torch.Tensor]:
 
 
 def _address(tensor: torch.Tensor) -> int:
-    """Return where a tensor's memory begins; 0 where it has none."""
-    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
+    """Return where a tensor's memory begins; 0 where it has none.
+
+    Raises:
+        Unrecordable: the tensor stands for others, as inside `torch.vmap`.
+    """
+    try:
+        return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
+    except NotImplementedError:
+        _, (text, line, _) = _where()
+        raise Unrecordable(f"`{text}` is transformed by torch.func", line, text) from None
 
 
 def _whole_memory(tensor: torch.Tensor) -> torch.Tensor:
