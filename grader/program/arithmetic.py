@@ -183,43 +183,53 @@ def _count(x: Operand, dim: Axes) -> int:
 
 
 def _sum(x: Array, /, dim: Axes = None, keepdim: bool = False) -> Array:
+    """Return the sum over some axes."""
     return np.asarray(np.sum(x, axis=axes_of(x, dim), keepdims=keepdim))
 
 
 def _sum_vjp(g: Array, _: Array, x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
+    """Return the gradient repeated over the summed axes; shape: that of x."""
     return np.broadcast_to(_kept(g, x, dim, keepdim), np.shape(x))
 
 
 def _mean(x: Array, /, dim: Axes = None, keepdim: bool = False) -> Array:
+    """Return the mean over some axes."""
     return np.asarray(np.mean(x, axis=axes_of(x, dim), keepdims=keepdim))
 
 
 def _mean_vjp(g: Array, _: Array, x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
+    """Return the gradient divided by the number of averaged entries and repeated; shape: that of x."""
     return np.broadcast_to(_kept(g / _count(x, dim), x, dim, keepdim), np.shape(x))
 
 
 def _var(x: Array, /, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Array:
+    """Return the variance over some axes; n - correction is its divisor."""
     return np.asarray(np.var(x, axis=axes_of(x, dim), ddof=correction, keepdims=keepdim))
 
 
 def _var_vjp(g: Array, _: Array, x: Array, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Array:
+    """Return 2 (x - mean) / (n - correction) times the gradient; shape: that of x."""
     centred = x - np.mean(x, axis=axes_of(x, dim), keepdims=True)
     return np.asarray(_kept(g, x, dim, keepdim) * 2 * centred / (_count(x, dim) - correction))
 
 
 def _std(x: Array, /, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Array:
+    """Return the standard deviation over some axes."""
     return np.asarray(np.sqrt(_var(x, dim, correction=correction, keepdim=keepdim)))
 
 
 def _std_vjp(g: Array, y: Array, x: Array, dim: Axes = None, *, correction: int = 1, keepdim: bool = False) -> Array:
+    """Return the vjp of the variance for the gradient divided by 2 std; shape: that of x."""
     return _var_vjp(g / (2 * y), y, x, dim, correction=correction, keepdim=keepdim)
 
 
 def _norm(x: Array, /, p: float = 2, dim: Axes = None, keepdim: bool = False) -> Array:
+    """Return the p-norm over some axes."""
     return np.asarray(np.sum(np.abs(x) ** p, axis=axes_of(x, dim), keepdims=keepdim) ** (1 / p))
 
 
 def _norm_vjp(g: Array, y: Array, x: Array, p: float = 2, dim: Axes = None, keepdim: bool = False) -> Array:
+    """Return the vjp of the p-norm, written in terms of its value y; 0 where the norm is 0."""
     kept = _kept(y, x, dim, keepdim)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(kept == 0, 0.0, np.sign(x) * (np.abs(x) / kept) ** (p - 1))
@@ -227,10 +237,12 @@ def _norm_vjp(g: Array, y: Array, x: Array, p: float = 2, dim: Axes = None, keep
 
 
 def _amax(x: Array, /, dim: Axes = (), keepdim: bool = False) -> Array:
+    """Return the greatest entry along some axes."""
     return np.asarray(np.max(x, axis=axes_of(x, dim), keepdims=keepdim))
 
 
 def _amin(x: Array, /, dim: Axes = (), keepdim: bool = False) -> Array:
+    """Return the least entry along some axes."""
     return np.asarray(np.min(x, axis=axes_of(x, dim), keepdims=keepdim))
 
 
@@ -259,27 +271,33 @@ def softmax(x: Array, /, dim: int) -> Array:
 
 
 def _softmax_vjp(g: Array, _: Array, x: Array, dim: int) -> Array:
+    """Return p (g - sum(p g)) with the probabilities p of x; shape: that of x."""
     return _softmax_value_vjp(g, softmax(x, dim), x, dim)
 
 
 def _softmax_value_vjp(g: Array, p: Array, _: Array, dim: int) -> Array:
+    """Return p (g - sum(p g)) with the probabilities p as they are given."""
     weighed = p * g
     return np.asarray(weighed - p * weighed.sum(axis=dim, keepdims=True))
 
 
 def _log_softmax(x: Array, /, dim: int) -> Array:
+    """Return the logarithms of softmax probabilities along an axis."""
     return np.asarray(x - _logsumexp(x, dim, keepdim=True))
 
 
 def _log_softmax_vjp(g: Array, _: Array, x: Array, dim: int) -> Array:
+    """Return g - p sum(g) with the probabilities p of x; shape: that of x."""
     return np.asarray(g - softmax(x, dim) * g.sum(axis=dim, keepdims=True))
 
 
 def _log_softmax_value_vjp(g: Array, y: Array, _: Array, dim: int) -> Array:
+    """Return g - exp(y) sum(g) with the log-probabilities y as they are given."""
     return np.asarray(g - np.exp(y) * g.sum(axis=dim, keepdims=True))
 
 
 def _logsumexp(x: Array, /, dim: int | Sequence[int], keepdim: bool = False) -> Array:
+    """Return the logarithm of the sum of exponentials over some axes, without overflow."""
     axes = axes_of(x, dim)
     greatest = np.max(x, axis=axes, keepdims=True)
     greatest = np.where(np.isfinite(greatest), greatest, 0.0)
@@ -288,14 +306,17 @@ def _logsumexp(x: Array, /, dim: int | Sequence[int], keepdim: bool = False) -> 
 
 
 def _logsumexp_vjp(g: Array, _: Array, x: Array, dim: int | Sequence[int], keepdim: bool = False) -> Array:
+    """Return the probabilities of x times the gradient; shape: that of x."""
     return np.asarray(np.exp(x - _logsumexp(x, dim, keepdim=True)) * _kept(g, x, dim, keepdim))
 
 
 def _cumsum(x: Array, /, dim: int) -> Array:
+    """Return running sums along an axis."""
     return np.cumsum(x, axis=dim)
 
 
 def _cumsum_vjp(g: Array, _: Array, x: Array, dim: int) -> Array:
+    """Return running sums of the gradient from the end of the axis."""
     return np.flip(np.cumsum(np.flip(g, dim), axis=dim), dim)
 
 
@@ -317,6 +338,7 @@ def matmul_equation(left: int, right: int) -> str:
 
 
 def _matmul_vjp(slot: int, g: Array, _: Array, x: Array, w: Array) -> Array:
+    """Return the contribution to either factor of a matrix product, summed over broadcast batch axes."""
     if np.ndim(x) == 1 or np.ndim(w) == 1:
         return _vector_product_vjp(slot, g, x, w)
     part = w if slot == 0 else x
@@ -363,11 +385,13 @@ def parse_einsum(equation: str, values: Sequence[Array]) -> tuple[list[str], str
 
 
 def _einsum(*values: Array, equation: str) -> Array:
+    """Return the einsum of some operands."""
     letters, result = parse_einsum(equation, values)
     return np.asarray(np.einsum(f"{','.join(letters)}->{result}", *values, optimize=len(values) > 2))
 
 
 def _einsum_vjp(slot: int, g: Array, _: Array, *values: Array, equation: str) -> Array:
+    """Return the einsum of the gradient and the partner operands; shape: that of the operand."""
     letters, result = parse_einsum(equation, values)
     own, x = letters[slot], values[slot]
     if len(set(own)) < len(own):

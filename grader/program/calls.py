@@ -196,6 +196,7 @@ def _reads(*names: str) -> Callable[[Reader], Reader]:
 
 @_reads("view_as", "reshape_as", "expand_as")
 def _shaped_like(call: TorchCall) -> Call:
+    """Read `x.view_as(y)` and the like."""
     x, like = _arguments(["input", "other"], call).values()
     return Call(
         OPERATIONS["expand" if call.name == "expand_as" else "reshape"], (x,), {"shape": tuple(_tensor(like).shape)}
@@ -204,6 +205,7 @@ def _shaped_like(call: TorchCall) -> Call:
 
 @_reads("where")
 def _where(call: TorchCall) -> Call:
+    """Read `torch.where(c, x, y)` and `x.where(c, y)`."""
     one, two, three = call.args
     if _tensor(one).dtype != torch.bool:  # the method, `x.where(condition, y)`
         one, two = two, one
@@ -214,6 +216,7 @@ def _where(call: TorchCall) -> Call:
 
 @_reads("T", "mT", "t", "adjoint", "movedim", "moveaxis")
 def _transposed(call: TorchCall) -> Call:
+    """Read `x.T`, `x.mT`, `x.t()` and `x.movedim(...)`."""
     x = _tensor(call.args[0])
     order = list(range(x.ndim))
     if call.name in ("movedim", "moveaxis"):
@@ -230,6 +233,7 @@ def _transposed(call: TorchCall) -> Call:
 
 @_reads("clamp", "clip", "clamp_min", "clamp_max")
 def _clamp(call: TorchCall) -> Call:
+    """Read a clamp, of which either bound may be missing."""
     parameters = {"clamp_min": ["input", "min"], "clamp_max": ["input", "max"]}.get(call.name, ["input", "min", "max"])
     given = _arguments(parameters, call)
     low, high = given.get("min"), given.get("max")
@@ -239,6 +243,7 @@ def _clamp(call: TorchCall) -> Call:
 
 @_reads("max", "min")
 def _extreme(call: TorchCall) -> Call:
+    """Read `max` and `min`: of all entries, along an axis, or of two arrays."""
     if call.part is not None:
         name = call.name if call.part == 0 else PLACES_OF[call.name]
         return _with_signature(name, SIGNATURES["max"], call)
@@ -250,6 +255,7 @@ def _extreme(call: TorchCall) -> Call:
 
 @_reads("var", "std")
 def _spread(call: TorchCall) -> Call:
+    """Read `var` and `std`, by `unbiased` or by `correction`."""
     args = call.args
     if len(args) == 2 and isinstance(args[1], bool):
         args = (args[0], None, args[1])
@@ -261,6 +267,7 @@ def _spread(call: TorchCall) -> Call:
 
 @_reads("norm", "linalg_vector_norm", "vector_norm", "linalg_norm")
 def _norm(call: TorchCall) -> Call:
+    """Read a norm of vectors."""
     given = _arguments(
         ["input", "ord" if "linalg" in call.name or "vector" in call.name else "p", "dim", "keepdim"], call
     )
@@ -275,6 +282,7 @@ def _norm(call: TorchCall) -> Call:
 
 @_reads("__getitem__")
 def _getitem(call: TorchCall) -> Call:
+    """Read `x[index]`: the arrays in the index become operands."""
     x, given = call.args
     operands: list[object] = [x]
     index: list[Item] = []
@@ -293,6 +301,7 @@ def _getitem(call: TorchCall) -> Call:
 
 @_reads("chunk", "split", "tensor_split", "split_with_sizes", "unbind", "unsafe_chunk", "unsafe_split", "__iter__")
 def _piece(call: TorchCall) -> Call:
+    """Read one of the parts that `chunk`, `split`, `unbind` or an iteration gives."""
     own = ["input", "dim"] if call.name in ("unbind", "__iter__") else ["input", "sizes", "dim"]
     given = _arguments(own, call)
     dim, part = given.get("dim", 0), call.part
@@ -307,6 +316,7 @@ def _piece(call: TorchCall) -> Call:
 
 @_reads("cat", "concat", "concatenate", "stack")
 def _join(call: TorchCall) -> Call:
+    """Read `cat` and `stack`."""
     given = _arguments(["tensors", "dim"], call)
     return Call(
         OPERATIONS["stack" if call.name == "stack" else "cat"], _several(given["tensors"]), {"dim": given.get("dim", 0)}
@@ -315,6 +325,7 @@ def _join(call: TorchCall) -> Call:
 
 @_reads("einsum")
 def _einsum(call: TorchCall) -> Call:
+    """Read an einsum of several operands, or of a list of them."""
     equation, *operands = call.args
     values = _several(operands[0] if len(operands) == 1 and not isinstance(operands[0], torch.Tensor) else operands)
     letters, _ = parse_einsum(str(equation), [np.empty(_tensor(value).shape) for value in values])
@@ -325,6 +336,7 @@ def _einsum(call: TorchCall) -> Call:
 
 @_reads("linear")
 def _linear(call: TorchCall) -> Call:
+    """Read a linear layer, with or without a bias."""
     given = _arguments(["input", "weight", "bias"], call)
     operands = tuple(value for value in given.values() if value is not None)
     return Call(OPERATIONS["linear"], tuple(map(_tensor, operands)), {})
@@ -332,6 +344,7 @@ def _linear(call: TorchCall) -> Call:
 
 @_reads("take_along_dim")
 def _take_along(call: TorchCall) -> Call:
+    """Read `take_along_dim` where it is a `gather`."""
     given = _arguments(["input", "index", "dim"], call)
     x, index, dim = _tensor(given["input"]), _tensor(given["index"]), given["dim"]
     if any(
@@ -343,6 +356,7 @@ def _take_along(call: TorchCall) -> Call:
 
 @_reads("embedding")
 def _embedding(call: TorchCall) -> Call:
+    """Read rows taken from a table."""
     given = _arguments(
         ["input", "weight", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"], call
     )
@@ -353,6 +367,7 @@ def _embedding(call: TorchCall) -> Call:
 
 @_reads("conv1d", "conv2d", "conv3d")
 def _convolution(call: TorchCall) -> Call:
+    """Read a convolution; its options become one whole number for each axis."""
     axes = int(call.name[4])
     given = _arguments(["input", "weight", "bias", "stride", "padding", "dilation", "groups"], call)
     x, w, bias = _tensor(given["input"]), _tensor(given["weight"]), given.get("bias")
@@ -373,6 +388,7 @@ def _convolution(call: TorchCall) -> Call:
 @_reads("max_pool1d", "max_pool2d", "max_pool3d", "_max_pool1d", "_max_pool2d", "_max_pool3d",
         "avg_pool1d", "avg_pool2d", "avg_pool3d")  # fmt: skip
 def _pool(call: TorchCall) -> Call:
+    """Read a pooling; its options become one whole number for each axis."""
     axes, greatest = int(call.name[-2]), "max" in call.name
     more = ["dilation", "ceil_mode", "return_indices"] if greatest else ["ceil_mode", "count_include_pad"]
     given = _arguments(["input", "kernel_size", "stride", "padding", *more], call)

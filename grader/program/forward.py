@@ -59,12 +59,12 @@ class Node:
 
     @property
     def name(self) -> str:
-        """The operation's name, such as `matmul`."""
+        """Return the operation's name, such as `matmul`."""
         return self.operation.name
 
     @cached_property
     def edges(self) -> tuple[tuple[int, int], ...]:
-        """The operands that may get a gradient: slots and ids."""
+        """Return the operands that may get a gradient: slots and ids."""
         if self.value.dtype.kind != "f":
             return ()
         return tuple(
@@ -208,7 +208,7 @@ class Forward:
 
     @cached_property
     def edges(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each node its differentiable operands that a target depends on, as slots and ids."""
+        """Return for each node its differentiable operands that a target depends on, as slots and ids."""
         reached = {i for i in self.targets.values() if self.nodes[i].value.dtype.kind == "f"}
         edges = []
         for node in self.nodes:
@@ -220,7 +220,7 @@ class Forward:
 
     @cached_property
     def uses(self) -> tuple[tuple[Place, ...], ...]:
-        """For each value the edges that lead a gradient to it, the latest reader first."""
+        """Return for each value the edges that lead a gradient to it, the latest reader first."""
         uses: list[list[Place]] = [[] for _ in self.nodes]
         for k, output in enumerate(self.outputs):
             uses[output].append((SINK, k))
@@ -232,17 +232,17 @@ class Forward:
 
     @cached_property
     def sources(self) -> Mapping[Place, int]:
-        """For each edge that leads a gradient from an output the value that it leads to."""
+        """Return for each edge that leads a gradient from an output the value that it leads to."""
         return {place: value for value, places in enumerate(self.uses) for place in places}
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shape of each value."""
+        """Return the shape of each value."""
         return tuple(node.value.shape for node in self.nodes)
 
     @cached_property
     def vjps(self) -> Mapping[Place, Callable[[Array], Array]]:
-        """For each edge that leads a gradient from an output its vjp, as a function of the upstream gradient."""
+        """Return for each edge that leads a gradient from an output its vjp, as a function of the upstream gradient."""
         vjps = {}
         for reader, slot in self.sources:
             if reader != SINK:
@@ -252,7 +252,7 @@ class Forward:
 
     @cached_property
     def descendants(self) -> tuple[int, ...]:
-        """For each value the values that depend on it by a gradient's path, itself included."""
+        """Return for each value the values that depend on it by a gradient's path, itself included."""
         masks = [1 << node.id for node in self.nodes]
         for value in reversed(range(len(masks))):
             for reader, _ in self.uses[value]:
@@ -262,7 +262,7 @@ class Forward:
 
     @cached_property
     def ancestors(self) -> tuple[int, ...]:
-        """For each value the values that it depends on by a gradient's path, itself included."""
+        """Return for each value the values that it depends on by a gradient's path, itself included."""
         masks = [1 << node.id for node in self.nodes]
         for node in self.nodes:
             for _, operand in self.edges[node.id]:
@@ -271,7 +271,7 @@ class Forward:
 
     @cached_property
     def by_key(self) -> Mapping[Key, tuple[int, ...]]:
-        """The nodes of each key, in the order of its iterations."""
+        """Return the nodes of each key, in the order of its iterations."""
         nodes: dict[Key, list[int]] = {}
         for node in self.nodes:
             nodes.setdefault(node.key, []).append(node.id)
@@ -279,7 +279,7 @@ class Forward:
 
     @cached_property
     def groups(self) -> Mapping[Width, Mapping[Hashable, tuple[int, ...]]]:
-        """For each width the nodes that are one place at it, in order, by what they have in common; inputs are none."""
+        """Return for each width the nodes that are one place, in order, by what they have in common; no inputs."""
         groups: dict[Width, dict[Hashable, list[int]]] = {width: {} for width in WIDTHS}
         for node in self.nodes:
             if node.operation.family != "input":
@@ -301,7 +301,7 @@ class Forward:
 
     @cached_property
     def followers(self) -> tuple[int, ...]:
-        """For each value the values that are computed from it, masks and indices among them, itself included."""
+        """Return for each value the values that are computed from it, masks and indices among them, itself included."""
         masks = [1 << node.id for node in self.nodes]
         for node in reversed(self.nodes):
             for _, operand in node.operands:

@@ -81,9 +81,11 @@ def tolerances(program: Program, generator: np.random.Generator) -> dict[str, fl
     """
 
     def rounded(value: Array) -> Array:
+        """Return a value with the error of one rounding in each entry."""
         return value * (1 + SINGLE_PRECISION * generator.standard_normal(value.shape))
 
     def rule(at: At) -> Array:
+        """Return the right contribution, rounded."""
         return rounded(at.right())
 
     forward = program.forward

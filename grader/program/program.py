@@ -38,12 +38,12 @@ class At(NamedTuple):
 
     @property
     def x(self) -> Operand:
-        """The operand."""
+        """Return the operand."""
         return self.node.values[self.slot]
 
     @property
     def y(self) -> Array:
-        """The reader's value."""
+        """Return the reader's value."""
         return self.node.value
 
     def right(
@@ -93,22 +93,22 @@ class Program:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes in the order of the forward pass."""
+        """Return the nodes in the order of the forward pass."""
         return self.forward.nodes
 
     @property
     def inputs(self) -> Mapping[str, int]:
-        """The ids of the inputs by name."""
+        """Return the ids of the inputs by name."""
         return self.forward.inputs
 
     @property
     def right(self) -> Program:
-        """The program without any edit."""
+        """Return the program without any edit."""
         return self if self.original is None else self.original
 
     @cached_property
     def sink(self) -> Node:
-        """The reader of the outputs; its edges carry the upstream gradients."""
+        """Return the reader of the outputs; its edges carry the upstream gradients."""
         operands = tuple(enumerate(self.forward.outputs))
         values = tuple(self.nodes[i].value for i in self.forward.outputs)
         return Node(SINK, LOSS, operands, values, {}, np.zeros(()), text="loss")
@@ -231,7 +231,7 @@ class Program:
 
     @cached_property
     def right_sweep(self) -> Sweep:
-        """The finished sweep of the program without any edit; kept for all programs that are rewritten from it."""
+        """Return the finished sweep of the program without any edit; all rewritten programs share it."""
         if self.original is not None:
             return self.original.right_sweep
         sweep = Sweep(self)

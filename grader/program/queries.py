@@ -150,7 +150,7 @@ class Contraction:
 
     @property
     def summed(self) -> str:
-        """The letters that the forward pass sums over."""
+        """Return the letters that the forward pass sums over."""
         return "".join(dict.fromkeys(letter for own in self.operands for letter in own if letter not in self.value))
 
     def vjp_equation(self, slot: int) -> str:

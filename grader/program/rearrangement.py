@@ -21,60 +21,72 @@ def _as_operand(g: Array, _: Array, x: Array, *arguments: object, **options: obj
 
 
 def _flatten(x: Array, /, start_dim: int = 0, end_dim: int = -1) -> Array:
+    """Return x with adjacent axes made one."""
     start, end = start_dim % max(x.ndim, 1), end_dim % max(x.ndim, 1)
     return x.reshape((*x.shape[:start], math.prod(x.shape[start : end + 1]), *x.shape[end + 1 :]))
 
 
 def _unflatten(x: Array, /, dim: int, sizes: Sequence[int]) -> Array:
+    """Return x with one axis made several."""
     dim %= x.ndim
     return x.reshape((*x.shape[:dim], *sizes, *x.shape[dim + 1 :]))
 
 
 def _squeeze(x: Array, /, dim: int | Sequence[int] | None = None) -> Array:
+    """Return x without axes of size 1."""
     axes = range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     return x.squeeze(tuple(axis for axis in axes if x.shape[axis] == 1))
 
 
 def _unsqueeze(x: Array, /, dim: int) -> Array:
+    """Return x with a new axis of size 1."""
     return np.expand_dims(x, dim % (x.ndim + 1))
 
 
 def _expand(x: Array, /, shape: Sequence[int]) -> Array:
+    """Return x repeated along axes of size 1 and new axes in front; -1 keeps a size."""
     own = (1,) * (len(shape) - np.ndim(x)) + np.shape(x)
     return np.broadcast_to(x, tuple(o if size == -1 else size for size, o in zip(shape, own, strict=True)))
 
 
 def _expand_vjp(g: Array, _: Array, x: Array, shape: Sequence[int]) -> Array:
+    """Return the gradient summed over the repeated axes; shape: that of x."""
     added = g.ndim - np.ndim(x)
     stretched = tuple(added + axis for axis, size in enumerate(np.shape(x)) if size == 1)
     return np.asarray(g.sum((*range(added), *stretched)).reshape(np.shape(x)))
 
 
 def _repeat(x: Array, /, sizes: Sequence[int]) -> Array:
+    """Return x laid side by side several times along each axis."""
     return np.tile(x, sizes)
 
 
 def _repeat_vjp(g: Array, _: Array, x: Array, sizes: Sequence[int]) -> Array:
+    """Return the sum over all copies of x; shape: that of x."""
     own = (1,) * (len(sizes) - x.ndim) + x.shape
     split = [number for pair in zip(sizes, own, strict=True) for number in pair]
     return np.asarray(g.reshape(split).sum(tuple(range(0, len(split), 2))).reshape(x.shape))
 
 
 def _transpose(x: Array, /, dim0: int, dim1: int) -> Array:
+    """Return x with two axes exchanged."""
     return np.swapaxes(x, dim0, dim1)
 
 
 def _permute_vjp(g: Array, _: Array, x: Array, dims: Sequence[int]) -> Array:
+    """Return the gradient with its axes in the order of x."""
     return np.transpose(g, np.argsort([dim % x.ndim for dim in dims]))
 
 
 def _roll(x: Array, /, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Array:
+    """Return x shifted cyclically along some axes."""
     return np.roll(x, shifts, axis=dims)
 
 
 def _roll_vjp(
     g: Array, _: Array, x: Array, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None
 ) -> Array:
+    """Return the gradient shifted back."""
     return np.roll(g, np.negative(shifts), axis=dims)
 
 
@@ -85,6 +97,7 @@ def _pad_widths(ndim: int, pad: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _pad(x: Array, /, pad: Sequence[int], mode: str = "constant", value: float | None = 0.0) -> Array:
+    """Return x with a constant around it; a negative width cuts entries off."""
     widths = _pad_widths(x.ndim, pad)
     cut = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(widths, x.shape, strict=True))]
     wide = [(max(a, 0), max(b, 0)) for a, b in widths]
@@ -94,6 +107,7 @@ def _pad(x: Array, /, pad: Sequence[int], mode: str = "constant", value: float |
 def _pad_vjp(
     g: Array, _: Array, x: Array, pad: Sequence[int], mode: str = "constant", value: float | None = 0.0
 ) -> Array:
+    """Return the gradient without the padding, and zeros for what was cut off."""
     return _pad(g, [-width for width in pad])
 
 
@@ -132,10 +146,12 @@ def _filled(index: Sequence[Item], values: Sequence[Operand]) -> tuple[Any, ...]
 
 
 def _getitem(x: Array, /, *indices: Array, index: Sequence[Item]) -> Array:
+    """Return x[index], with the index operands in their places."""
     return np.asarray(x[_filled(index, (x, *indices))])
 
 
 def _getitem_vjp(slot: int, g: Array, _: Array, x: Array, *indices: Array, index: Sequence[Item]) -> Array:
+    """Return zeros with the gradient added where the entries were taken; shape: that of x."""
     part, at = np.zeros(np.shape(x)), _filled(index, (x, *indices))
     if indices:
         np.add.at(part, at, g)  # an entry may be taken several times
@@ -145,10 +161,12 @@ def _getitem_vjp(slot: int, g: Array, _: Array, x: Array, *indices: Array, index
 
 
 def _take(x: Array, /, index: Array, *, dim: int) -> Array:
+    """Return the entries of x at these places along an axis, each for a whole slice."""
     return np.take(x, index, axis=dim)
 
 
 def _take_vjp(g: Array, _: Array, x: Array, index: Array, *, dim: int) -> Array:
+    """Return zeros with the gradient added to the slices that were taken; shape: that of x."""
     part = np.zeros(np.shape(x))
     np.add.at(np.moveaxis(part, dim, 0), index, np.moveaxis(g, dim, 0))
     return part
@@ -162,22 +180,26 @@ def _along(x: Array, index: Array, dim: int) -> tuple[Array, ...]:
 
 
 def _gather(x: Array, /, index: Array, *, dim: int) -> Array:
+    """Return for each entry of the index the entry of x at this place along an axis."""
     return np.asarray(x[_along(x, index, dim)])
 
 
 def _gather_vjp(g: Array, _: Array, x: Array, index: Array, *, dim: int) -> Array:
+    """Return zeros with the gradient added where the entries were taken; shape: that of x."""
     part = np.zeros(x.shape)
     np.add.at(part, _along(x, index, dim), g)
     return part
 
 
 def _scatter(x: Array, /, index: Array, source: Operand, *, dim: int) -> Array:
+    """Return x with the source written to the places of the index along an axis."""
     value, at = np.array(x), _along(x, index, dim)
     value[at] = source if np.ndim(source) == 0 else source[tuple(map(slice, index.shape))]  # type: ignore[index]
     return value
 
 
 def _scatter_add(x: Array, /, index: Array, source: Array, *, dim: int) -> Array:
+    """Return x with the source added at the places of the index along an axis."""
     value = np.array(x)
     np.add.at(value, _along(x, index, dim), source[tuple(map(slice, index.shape))])
     return value
@@ -194,12 +216,14 @@ def _scattered_vjp(g: Array, _: Array, x: Array, index: Array, source: Operand, 
 
 
 def _scatter_vjp(g: Array, _: Array, x: Array, index: Array, source: Operand, *, dim: int) -> Array:
+    """Return the gradient, zero where x was written over."""
     part = np.array(g)
     part[_along(x, index, dim)] = 0.0
     return part
 
 
 def _index_add(x: Array, /, index: Array, source: Array, *, dim: int) -> Array:
+    """Return x with slices of the source added at these places along an axis."""
     value = np.array(x)
     np.add.at(np.moveaxis(value, dim, 0), index, np.moveaxis(source, dim, 0))
     return value
@@ -212,30 +236,36 @@ def _piece(x: Array, /, dim: int, start: int, length: int) -> Array:
 
 
 def _piece_vjp(g: Array, _: Array, x: Array, dim: int, start: int, length: int) -> Array:
+    """Return zeros with the gradient in place of the piece; shape: that of x."""
     part = np.zeros(x.shape)
     _piece(part, dim, start, length)[...] = g
     return part
 
 
 def _select(x: Array, /, dim: int, index: int) -> Array:
+    """Return the slice at one place along an axis, without this axis."""
     return np.asarray(np.take(x, index, axis=dim))
 
 
 def _select_vjp(g: Array, _: Array, x: Array, dim: int, index: int) -> Array:
+    """Return zeros with the gradient in place of the slice; shape: that of x."""
     part = np.zeros(x.shape)
     part[(slice(None),) * (dim % x.ndim) + (index,)] = g
     return part
 
 
 def _argmax(x: Array, /, dim: int | None = None, keepdim: bool = False) -> Array:
+    """Return the places of the greatest entries along an axis, the first of equal ones."""
     return np.asarray(np.argmax(x, axis=dim, keepdims=keepdim))
 
 
 def _argmin(x: Array, /, dim: int | None = None, keepdim: bool = False) -> Array:
+    """Return the places of the least entries along an axis, the first of equal ones."""
     return np.asarray(np.argmin(x, axis=dim, keepdims=keepdim))
 
 
 def _argsort(x: Array, /, dim: int = -1, descending: bool = False, stable: bool = True) -> Array:
+    """Return the places of the entries along an axis in order; equal ones stay in theirs."""
     return np.argsort(-np.asarray(x) if descending else x, axis=dim, kind="stable")
 
 
@@ -291,19 +321,23 @@ define("topk", "selection", lambda x, /, k, dim=-1, largest=True:
 
 
 def _cat(*parts: Array, dim: int = 0) -> Array:
+    """Return arrays joined along an axis."""
     return np.concatenate(parts, axis=dim)
 
 
 def _cat_vjp(slot: int, g: Array, _: Array, *parts: Array, dim: int = 0) -> Array:
+    """Return the piece of the gradient that belongs to one array."""
     start = sum(part.shape[dim] for part in parts[:slot])
     return _piece(g, dim, start, parts[slot].shape[dim])
 
 
 def _stack(*parts: Array, dim: int = 0) -> Array:
+    """Return arrays joined along a new axis."""
     return np.stack(parts, axis=dim)
 
 
 def _stack_vjp(slot: int, g: Array, _: Array, *parts: Array, dim: int = 0) -> Array:
+    """Return the slice of the gradient that belongs to one array."""
     return np.asarray(np.take(g, slot, axis=dim))
 
 

@@ -93,6 +93,7 @@ def _convolution(
 
 def _convolution_input_vjp(g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, *, stride: Sizes,
                            padding: Sizes, dilation: Sizes, groups: int) -> Array:  # fmt: skip
+    """Return the sum over the taps of the gradient times the kernel; shape: that of x."""
     kernel, count = w.shape[2:], g.shape[2:]
     wide: Array = np.zeros(_widened(x, kernel, stride, padding, dilation, count).shape)
     wide = wide.reshape(len(x), groups, -1, *wide.shape[2:])
@@ -105,6 +106,7 @@ def _convolution_input_vjp(g: Array, _: Array, x: Array, w: Array, bias: Array |
 
 def _convolution_kernel_vjp(g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, *, stride: Sizes,
                             padding: Sizes, dilation: Sizes, groups: int) -> Array:  # fmt: skip
+    """Return for each tap the sum of the gradient times the entries that it met; shape: that of w."""
     kernel, count = w.shape[2:], g.shape[2:]
     wide = _widened(x, kernel, stride, padding, dilation, count)
     wide = wide.reshape(len(x), groups, -1, *wide.shape[2:])
@@ -119,18 +121,23 @@ def _convolution_kernel_vjp(g: Array, _: Array, x: Array, w: Array, bias: Array 
 def _convolution_bias_vjp(
     g: Array, _: Array, x: Array, w: Array, bias: Array | float = 0.0, **options: object
 ) -> Array:
+    """Return the gradient summed over examples and windows; shape: (outputs,)."""
     return np.asarray(g.sum((0, *range(2, g.ndim))))
 
 
-def _pool_windows(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, fill: float) -> Array:
-    """Return the entries of all windows; shape: (taps, *other axes, *windows)."""
-    places = zip(x.shape[-len(kernel) :], kernel, stride, padding, dilation, strict=True)
-    count = tuple(_window_count(*place) for place in places)
+def _pool_windows(
+    x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, fill: float, count: Sizes | None = None
+) -> Array:
+    """Return the entries of `count` windows, or of all that fit; shape: (taps, *other axes, *windows)."""
+    if count is None:
+        places = zip(x.shape[-len(kernel) :], kernel, stride, padding, dilation, strict=True)
+        count = tuple(_window_count(*place) for place in places)
     wide = _widened(x, kernel, stride, padding, dilation, count, fill)
     return np.stack([wide[_tap_slices(tap, stride, dilation, count)] for tap in _taps(kernel)])
 
 
 def _max_pool(x: Array, /, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
+    """Return the greatest entry of each window."""
     return np.asarray(_pool_windows(x, kernel_size, stride, padding, dilation, -np.inf).max(0))
 
 
@@ -138,8 +145,8 @@ def _max_pool_vjp(
     g: Array, _: Array, x: Array, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> Array:
     """Return the gradient at the first greatest entry of each window."""
-    greatest = _pool_windows(x, kernel_size, stride, padding, dilation, -np.inf).argmax(0)
     count = g.shape[-len(kernel_size) :]
+    greatest = _pool_windows(x, kernel_size, stride, padding, dilation, -np.inf, count).argmax(0)
     wide = np.zeros(_widened(x, kernel_size, stride, padding, dilation, count).shape)
     for number, tap in enumerate(_taps(kernel_size)):
         wide[_tap_slices(tap, stride, dilation, count)] += g * (greatest == number)
@@ -147,10 +154,12 @@ def _max_pool_vjp(
 
 
 def _mean_pool(x: Array, /, *, kernel_size: Sizes, stride: Sizes, padding: Sizes) -> Array:
+    """Return the mean of each window; the padding counts as zeros."""
     return np.asarray(_pool_windows(x, kernel_size, stride, padding, (1,) * len(kernel_size), 0.0).mean(0))
 
 
 def _mean_pool_vjp(g: Array, _: Array, x: Array, *, kernel_size: Sizes, stride: Sizes, padding: Sizes) -> Array:
+    """Return the gradient shared equally by the entries of each window; shape: that of x."""
     count, dense = g.shape[-len(kernel_size) :], (1,) * len(kernel_size)
     wide = np.zeros(_widened(x, kernel_size, stride, padding, dense, count).shape)
     for tap in _taps(kernel_size):
@@ -165,6 +174,7 @@ def _unfold(x: Array, /, dimension: int, size: int, step: int) -> Array:
 
 
 def _unfold_vjp(g: Array, _: Array, x: Array, dimension: int, size: int, step: int) -> Array:
+    """Return the sum of the gradient over all windows that an entry is in; shape: that of x."""
     part, axis = np.zeros(x.shape), dimension % x.ndim
     first, upstream = np.moveaxis(part, axis, 0), np.moveaxis(g, axis, 0)
     for tap in range(size):

@@ -325,6 +325,32 @@ def test_pooling(axes: int, kernel: int, stride: int, padding: int, more: int) -
     prove(lambda x: greatest(x, kernel), {"x": x})
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"dilation": (1,)}, {"stride": (1,)}, {"stride": (3,)}, {"padding": (0,)}, {"dilation": (2,), "stride": (1,)}],
+)
+def test_windows_have_vjps_with_other_options(options: dict[str, tuple[int, ...]]) -> None:
+    """What somebody computes who has the upstream gradient of the right windows, and walks over others."""
+    inputs = {"x": signed((2, 3, 9), 1), "w": signed((4, 3, 3), 2)}
+    program = record(lambda x, w: F.conv1d(x, w, stride=2, padding=1, dilation=2), inputs)
+    node = program.nodes[-1]
+    g = signed(node.value.shape, 3)
+    chosen = {name: value[0] for name, value in {**node.options, **options}.items() if name != "groups"}
+    x_g, w_g = np.zeros((2, 3, 99)), np.zeros((4, 3, 3))
+    wide = np.zeros((2, 3, 99))
+    wide[:, :, chosen["padding"] : chosen["padding"] + 9] = inputs["x"]
+    for place in range(g.shape[-1]):
+        for tap in range(3):
+            at = place * chosen["stride"] + tap * chosen["dilation"]
+            x_g[:, :, at] += g[:, :, place] @ inputs["w"][:, :, tap]
+            w_g[:, :, tap] += g[:, :, place].T @ wide[:, :, at]
+    np.testing.assert_allclose(node.vjp(0, g, options=options), x_g[:, :, chosen["padding"] :][:, :, :9], atol=1e-12)
+    np.testing.assert_allclose(node.vjp(1, g, options=options), w_g, atol=1e-12)
+    pooled = record(lambda x: F.max_pool1d(x, 3, 2, 1), {"x": inputs["x"]}).nodes[-1]
+    if "dilation" not in options:
+        assert pooled.vjp(0, signed(pooled.value.shape, 4), options=options).shape == (2, 3, 9)
+
+
 def test_equal_entries_share_as_torch_has_it() -> None:
     x = np.array([[1.0, 2.0, 2.0], [0.0, 0.0, 0.0]])
     for forward in (
