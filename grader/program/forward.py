@@ -243,10 +243,14 @@ class Forward:
     @cached_property
     def vjps(self) -> Mapping[Place, Callable[[Array], Array]]:
         """Return for each edge that leads a gradient from an output its vjp, as a function of the upstream gradient."""
+        return self._bound(reader for reader, _ in self.sources if reader != SINK)
+
+    def _bound(self, readers: Iterable[int]) -> dict[Place, Callable[[Array], Array]]:
+        """Return the vjps of some nodes for all their edges."""
         vjps = {}
-        for reader, slot in self.sources:
-            if reader != SINK:
-                node = self.nodes[reader]
+        for reader in dict.fromkeys(readers):
+            node = self.nodes[reader]
+            for slot, _ in self.edges[reader]:
                 vjps[reader, slot] = node.operation.bind_vjp(slot, node.value, node.values, node.options)
         return vjps
 
@@ -308,16 +312,25 @@ class Forward:
                 masks[operand] |= masks[node.id]
         return tuple(masks)
 
-    @np.errstate(all="ignore")
-    def run(self, changes: Mapping[int, Change], gradient_paths: bool = False) -> Forward:
+    def run(self, changes: Mapping[int, Change]) -> Forward:
         """Run the forward pass again with some nodes changed, and all that follows from them.
 
         Args:
             changes: for the id of a node what becomes of it; an input is changed in its `values[0]`.
-            gradient_paths: only what gradients go through follows: masks, indices and detached values stay.
 
         Raises:
             NoCandidate: an operation cannot be computed, or the course of the forward pass might be another.
+        """
+        return self.with_nodes(self.run_nodes(changes))
+
+    @np.errstate(all="ignore")
+    def run_nodes(self, changes: Mapping[int, Change], gradient_paths: bool = False) -> list[Node]:
+        """Return all nodes after a run with some of them changed; see `run`.
+
+        Args:
+            changes: for the id of a node what becomes of it.
+            gradient_paths: only what gradients go through follows: masks, indices and detached values stay, and so does
+                the course of the forward pass.
         """
         affected, following = 0, self.descendants if gradient_paths else self.followers
         for i in changes:
@@ -335,13 +348,15 @@ class Forward:
             if not gradient_paths and i in self.observed and not np.array_equal(node.value, self.nodes[i].value):
                 raise NoCandidate(f"{node.text or node.name} decides what the forward pass does")
             nodes[i] = node
-        return self.with_nodes(nodes)
+        return nodes
 
     def with_nodes(self, nodes: Iterable[Node]) -> Forward:
         """Return the forward pass with other nodes; what is known of its edges is kept if they are the same."""
         other = replace(self, nodes=tuple(nodes))
-        pairs = zip(self.nodes, other.nodes, strict=True)
-        if all(a is b or (a.operands == b.operands and a.edges == b.edges) for a, b in pairs):
+        changed = [(a, b) for a, b in zip(self.nodes, other.nodes, strict=True) if a is not b]
+        if all(a.operands == b.operands and a.edges == b.edges for a, b in changed):
             known = ("edges", "uses", "sources", "descendants", "ancestors", "by_key", "followers")
             other.__dict__.update({name: self.__dict__[name] for name in known if name in self.__dict__})
+            readers = (node.id for _, node in changed if self.uses[node.id])
+            other.__dict__["vjps"] = {**self.vjps, **other._bound(readers)}
         return other

@@ -51,8 +51,10 @@ def draw_tangents(
         rows[name] = slice(number * directions, (number + 1) * directions)
         step = STEP * max(1.0, float(np.abs(x).max(initial=0.0)))
         for row, direction in enumerate(drawn[name], rows[name].start):
-            ahead, back = (forward.run({target: _moved(by * direction)}, gradient_paths=True) for by in (step, -step))
-            for value, (a, b) in enumerate(zip(ahead.nodes, back.nodes, strict=True)):
+            ahead, back = (
+                forward.run_nodes({target: _moved(by * direction)}, gradient_paths=True) for by in (step, -step)
+            )
+            for value, (a, b) in enumerate(zip(ahead, back, strict=True)):
                 if a is not b and forward.uses[value]:
                     if value not in tangents:
                         tangents[value] = np.zeros((count, a.value.size), dtype=dtype)

@@ -172,7 +172,7 @@ class Program:
             NoCandidate: the forward pass cannot be run so.
         """
         if affects == "backward":
-            return self._rewritten(forward=self._with_other_vjps(changes))
+            return self._with_other_vjps(changes)
         other = self.forward.run(changes)
         if affects == "all":
             return self._rewritten(forward=other)
@@ -323,14 +323,25 @@ class Program:
             for name in self.forward.targets
         }
 
-    def _with_other_vjps(self, changes: Mapping[int, Change]) -> Forward:
-        """Return the right forward pass, in which the changed nodes stand with their own values for their vjps."""
-        nodes = list(self.nodes)
+    def _with_other_vjps(self, changes: Mapping[int, Change]) -> Program:
+        """Return the program in which rules take the vjps of changed nodes, whose operands are right."""
+        rules, added = dict(self.rules), list(self.added)
+
+        def of(node: Node, slot: int, before: Rule) -> Rule:
+            return lambda at: before(at._replace(node=node, slot=slot))
+
         for i, change in changes.items():
-            node = change(nodes[i])
+            node = change(self.nodes[i])
             with np.errstate(all="ignore"):
-                nodes[i] = replace(node, value=node.operation.run(node.values, node.options))
-        return self.forward.with_nodes(nodes)
+                node = node.with_value(node.values, node.operation.run(node.values, node.options))
+            slots = {operand: slot for slot, operand in node.edges}
+            for slot, operand in self.forward.edges[i]:
+                kept = slot if (slot, operand) in node.edges else slots.get(operand)
+                before = self.rules.get((i, slot), At.right)
+                rules[i, slot] = nothing if kept is None else of(node, kept, before)
+            read = {operand for _, operand in self.forward.edges[i]}
+            added += [(i, operand, of(node, slot, At.right)) for slot, operand in node.edges if operand not in read]
+        return self._rewritten(rules=rules, added=tuple(added))
 
     def _partner_rules(self, other: Forward) -> dict[Place, Rule]:
         """Return rules that see the values of another forward pass as partner operands alone."""

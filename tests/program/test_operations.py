@@ -77,7 +77,7 @@ def prove(forward: Forward, inputs: dict[str, np.ndarray], handwritten: bool = T
 
 def _output(program: Program, name: str, value: np.ndarray) -> np.ndarray:
     changes = {program.inputs[name]: lambda node: replace(node, values=(value,))}
-    return program.forward.run(changes, gradient_paths=True).nodes[program.forward.outputs[0]].value
+    return program.forward.run_nodes(changes, gradient_paths=True)[program.forward.outputs[0]].value
 
 
 UNARY: dict[str, Forward] = {

@@ -212,6 +212,24 @@ def test_another_operation_is_run_or_seen_in_part() -> None:
     np.testing.assert_allclose(program.with_nodes(change, "partners").gradients()["x"], y * y * right)
 
 
+def test_the_vjp_of_another_node_is_projected_like_any_rule() -> None:
+    program = PROGRAMS["lstm"]
+    tangents = draw_tangents(program, np.random.default_rng(2))
+    first, tanh = (node_of(program, name) for name in ("sigmoid", "tanh"))
+    products = [node for node in program.nodes if node.name == "mul"]
+    for change in (
+        {first.id: lambda node: node.with_operation(OPERATIONS["tanh"])},
+        {tanh.id: lambda node: node.without_operation(), first.id: lambda node: node.with_operation(OPERATIONS["sin"])},
+        {products[0].id: lambda node: node.without_operation(1)},
+        {products[-1].id: lambda node: node.with_operand(0, tanh.value, tanh.id)},
+    ):
+        other = program.with_nodes(change, "backward")
+        assert other.forward is program.forward
+        expected = tangents.project(other.gradients()) - tangents.right
+        assert np.abs(expected).max() > 1e-3
+        np.testing.assert_allclose(other.change(tangents), expected, rtol=1e-6, atol=1e-6)
+
+
 def test_partners_alone_see_another_value_while_the_operand_is_right() -> None:
     program = record(lambda x, w: (x @ w).exp(), draw(x=(3, 4), w=(4, 2)))
     other = program.with_input("x", 2 * program.nodes[0].value, "partners")
