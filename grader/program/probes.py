@@ -58,7 +58,9 @@ def draw_tangents(
                 if a is not b and forward.uses[value]:
                     if value not in tangents:
                         tangents[value] = np.zeros((count, a.value.size), dtype=dtype)
-                    tangents[value][row] = ((a.value - b.value) / (2 * step)).ravel()
+                    tangent = tangents[value][row]
+                    np.subtract(a.value, b.value, out=tangent.reshape(a.value.shape), casting="same_kind")
+                    tangent /= 2 * step
     found = Tangents(drawn, rows, tangents, np.zeros(count))
     sweep = program.right_sweep
     return replace(found, right=found.project({name: sweep.gradient(forward.targets[name]) for name in targets}))

@@ -179,10 +179,10 @@ class Program:
         if affects == "values":
             nodes = list(other.nodes)
             for i in changes:
-                before, after = self.nodes[i], nodes[i]
-                values = [nodes[dict(before.operands)[slot]].value if before.operand(slot) is not None else own
-                          for slot, own in enumerate(before.values)]  # fmt: skip
-                nodes[i] = replace(before, values=tuple(values), value=after.value)
+                values = list(self.nodes[i].values)
+                for slot, operand in self.nodes[i].operands:
+                    values[slot] = nodes[operand].value
+                nodes[i] = self.nodes[i].with_value(tuple(values), nodes[i].value)
             return self._rewritten(forward=other.with_nodes(nodes))
         return self._rewritten(rules={**self.rules, **self._partner_rules(other)})
 
@@ -209,7 +209,8 @@ class Program:
         """Return the Jacobian of the first output with respect to every target; shape: (*output, *target).
 
         One sweep for each entry of the output, with every edit of this program: a rule at `SINK` sees a unit upstream
-        gradient.
+        gradient. To screen candidates for an answer that is a Jacobian, record the program with a random upstream
+        gradient u, and compare with the answer summed over the output's axes with the weights u.
         """
         output = self.nodes[self.forward.outputs[0]].value
         return self._stacked(self.forward.outputs[0], output.shape)
@@ -521,6 +522,9 @@ class Sweep:
                 if part.shape != shape:
                     raise NoCandidate(f"a contribution has the shape {part.shape}, and its value {shape}")
                 total = part if total is None else total + part
+        if total is not None:
+            total = np.asarray(total)
+            total.flags.writeable = False  # many programs share it, and a rule that writes to it would change them all
         return total
 
     def _by_vjp(self, place: Place, g: Array) -> Array:

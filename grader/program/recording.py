@@ -167,7 +167,14 @@ def _where() -> tuple[Key, Expression]:
     frames = list(_frames())
     own = (f for f in frames if not f[0].co_filename.startswith((HERE, TORCH)))
     expression = next((expression_at(*frame) for frame in own), Expression("", 0, ""))
-    return tuple((code.co_filename, code.co_firstlineno, at) for code, at in reversed(frames)), expression
+    return tuple((*_beginning(code), at) for code, at in reversed(frames)), expression
+
+
+@cache
+def _beginning(code: CodeType) -> tuple[str, int, int]:
+    """Return where a function begins: its file, line and column; several may begin on one line."""
+    columns = (position[2] for position in code.co_positions() if position[2])
+    return code.co_filename, code.co_firstlineno, next(columns, 0)
 
 
 @dataclass(eq=False)
@@ -431,6 +438,7 @@ class _Recorder(TorchFunctionMode):
     def _input(self, value: Array, name: str) -> int:
         """Append an input, or a constant, which has no name; return its id."""
         node = Node(len(self.nodes), INPUT, (), (value,), {}, value, (name or len(self.nodes),), text=name)
+        value.flags.writeable = False  # all programs that are made of this one share it
         self.nodes.append(node)
         if name and value.dtype.kind == "f":
             self.differentiable.add(node.id)
@@ -494,6 +502,7 @@ class _Recorder(TorchFunctionMode):
         iteration = self.iterations[key] = self.iterations.get(key, -1) + 1
         node = Node(len(self.nodes), operation, edges, values, options, value, key, iteration, text, line, variable,
                     self.composite)  # fmt: skip
+        value.flags.writeable = False
         self.nodes.append(node)
         if any(operand in self.differentiable for _, operand in node.edges):
             self.differentiable.add(node.id)

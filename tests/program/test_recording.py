@@ -45,6 +45,12 @@ def test_the_iterations_of_a_loop_have_one_key() -> None:
     assert set(other.forward.by_key) == set(program.forward.by_key)
 
 
+def test_two_functions_on_one_line_have_two_keys() -> None:
+    first, second = (lambda x: x + 1), (lambda x: x + 1)
+    program = record(lambda x: second(first(x)), draw(x=(2,)))
+    assert [len(ids) for ids in program.forward.by_key.values()] == [1, 1, 1]
+
+
 @pytest.mark.parametrize("forward", [recurrence_in_a_buffer, recurrence_read_from_its_buffer])
 def test_a_buffer_has_the_edges_of_a_list(forward) -> None:
     collected, written = (record(f, recurrent_inputs(), np.ones((3, 2, 3))) for f in (recurrence, forward))

@@ -134,6 +134,21 @@ def test_no_recursion_over_the_iterations_of_a_long_loop() -> None:
         early.gradients()
 
 
+def test_a_rule_cannot_write_to_what_programs_share() -> None:
+    program = linear_program()
+    (edge,) = program.forward.uses[program.inputs["w"]]
+
+    def careless(at: At) -> np.ndarray:
+        g = at.g
+        g *= 2
+        return at.right(g)
+
+    with pytest.raises(NoCandidate, match="read-only"):
+        program.with_vjp(edge, careless).gradients()
+    with pytest.raises(ValueError, match="read-only"):
+        program.nodes[0].value[0] = 1
+
+
 def test_a_contribution_of_another_shape_is_no_candidate() -> None:
     program = linear_program()
     (edge,) = program.forward.uses[program.inputs["b"]]
