@@ -1,0 +1,254 @@
+"""What an operator is: one way to go wrong, as a function from a program to the program that a learner wrote.
+
+    @operator("sign-flipped", code="wrong-sign", rank=2.0, at=edges, message="... {step} ...")
+    def flip_sign(program: Program, place: Place, choice: None) -> Program | None:
+        return program.with_vjp(place, lambda at: -at.right())
+
+    @flip_sign.example
+    def _() -> Example: ...
+
+Everything that is known of an operator stands at it, and nothing else knows it by name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic, TypeVar, cast, overload
+
+import numpy as np
+import torch
+
+from grader.program.forward import SINK, Place
+from grader.program.operation import Array
+from grader.program.program import Program
+from grader.program.queries import Arrival
+from grader.program.recording import record
+from grader.program.selectors import Made, Named, Read
+from grader.results import CODES
+from grader.sampling import Sampler, normal
+from grader.shapes import named_axes
+from grader.trial_sizes import Setting
+
+from .places import WHOLE, Places, Spot, expression_of
+
+C = TypeVar("C", bound=Hashable)
+Rewrite = Callable[[Program, Place, C], Program | None]
+Choices = Callable[[Program, Place], Iterable[C]]
+Fields = Callable[[Program, Place, C], Mapping[str, str]]
+Code = str | Callable[[C], str]
+
+FIELD = re.compile(r"\{(\w+)\}")  # of a message
+EXAMPLE_SIZES, EXAMPLE_TRIALS = (3, 4, 5, 6, 7), 3  # three iterations at least; the sizes of a trial differ pairwise
+
+
+@dataclass(frozen=True)
+class Example:
+    """A forward pass, and gradients that are wrong as an operator says.
+
+    Args:
+        forward: takes the inputs by name; returns the output.
+        wrong: takes the inputs by name, and the upstream gradient `g`; returns the gradient of one input or more,
+            at least one of them wrong, in plain torch.
+        inputs: for each input its axes, such as `"bs n"`, for normal numbers; or a sampler of `grader.sampling`.
+    """
+
+    forward: Callable[..., torch.Tensor]
+    wrong: Callable[..., Mapping[str, torch.Tensor]]
+    inputs: Mapping[str, str | Sampler]
+
+    def trials(self) -> Iterator[tuple[Program, dict[str, Array]]]:
+        """Yield for some trials of different sizes the right program, and the wrong gradients by input."""
+        samplers = {name: normal(each) if isinstance(each, str) else each for name, each in self.inputs.items()}
+        axes = named_axes([sampler.spec for sampler in samplers.values()])
+        generator = np.random.default_rng(0)
+        for number in range(EXAMPLE_TRIALS):
+            sizes = itertools.cycle(EXAMPLE_SIZES[number % 2 :] + EXAMPLE_SIZES[: number % 2])
+            chosen = dict(zip(axes, sizes, strict=False))
+            chosen |= {a: allowed[number % len(allowed)] for s in samplers.values() for a, allowed in s.sizes.items()}
+            setting = Setting(number, "an example", chosen)
+            drawn = {name: sampler.sample(generator, setting) for name, sampler in samplers.items()}
+            inputs = {name: _tensor(getattr(each, "values", each)) for name, each in drawn.items()}
+            g = torch.from_numpy(generator.standard_normal(self.forward(**inputs).shape))
+            wrong = self.wrong(**inputs, g=g)
+            yield record(self.forward, inputs, g), {name: array.detach().numpy() for name, array in wrong.items()}
+
+
+def _tensor(value: object) -> object:
+    """Return an array as a tensor, of double precision if it is of floating-point numbers; anything else as it is."""
+    if not isinstance(value, np.ndarray):
+        return value
+    return torch.from_numpy(value.astype(np.float64) if value.dtype.kind == "f" else value)
+
+
+@dataclass(frozen=True, eq=False)
+class Operator(Generic[C]):
+    """One way to go wrong.
+
+    Args:
+        name: unique, and stable: it is kept in records, and other languages have their messages under it.
+        code: the public code of the mistake (`grader.results.CODES`), or the function that returns it for a choice.
+        rank: the likelihood rank: 1 is common, 5 is rare; of all edits that fit, the one of the least is told.
+        at: the kind of places where it works.
+        message: a clause about the answer; its fields in braces are those of `message_fields` and of `fields`.
+        rewrite: takes a program, a place and a choice; returns the program that was written instead, or `None` where
+            the operator does not apply.
+        choices: lists the choices that there are at a place.
+        fields: returns further fields of the message.
+        examples: each a proof that the operator is found.
+    """
+
+    name: str
+    code: Code[C]
+    rank: float
+    at: Places
+    message: str
+    rewrite: Rewrite[C]
+    choices: Choices[C]
+    fields: Fields[C]
+    examples: list[Example] = field(default_factory=list)
+
+    def __call__(self, program: Program, place: Place, choice: C) -> Program | None:
+        """Return the program that was written instead; `None` where the operator does not apply."""
+        return self.rewrite(program, place, choice)
+
+    def code_of(self, choice: C) -> str:
+        """Return the public code of the mistake with a choice."""
+        return self.code if isinstance(self.code, str) else self.code(choice)
+
+    def example(self, build: Callable[[], Example]) -> Callable[[], Example]:
+        """Attach an example; used as a decorator of a function that returns it."""
+        self.examples.append(build())
+        return build
+
+    def edits(self, program: Program) -> Iterator[tuple[Spot, C]]:
+        """Yield every spot with each choice there, as far as they are seen in a program.
+
+        Args:
+            program: that of a trial with three iterations or more.
+        """
+        for spot in self.at.spots(program):
+            for choice in self.choices(program, typical_place(program, spot)):
+                yield spot, choice
+
+    def message_fields(self, program: Program, spot: Spot, choice: C) -> dict[str, str]:
+        """Return the fields that the message speaks of, in the learner's words.
+
+        Besides those of `fields` these are, as far as the message has them: `step`, the operation in the learner's
+        source; `value`, what it gives; `operand` and `partner`, what it reads by this edge and by the others;
+        `upstream`, `output`; `choice`.
+
+        Args:
+            program: the right program of the trial that the message is made for.
+            spot: where.
+            choice: the choice.
+        """
+        place = typical_place(program, spot)
+        known = _place_fields(program, spot, place)
+        known["choice"] = partial(describe_choice, program, choice)
+        own = {name: known[name]() for name in FIELD.findall(self.message) if name in known}
+        return {**own, **self.fields(program, place, choice)}
+
+
+REGISTRY: dict[str, Operator[Hashable]] = {}
+
+
+def no_choice(program: Program, place: Place) -> Iterable[None]:
+    """Return the choices of an operator that has nothing to choose."""
+    return (None,)
+
+
+def no_fields(program: Program, place: Place, choice: Hashable) -> Mapping[str, str]:
+    """Return no further fields for a message."""
+    return {}
+
+
+@overload
+def operator(
+    name: str, *, code: str, rank: float, at: Places, message: str
+) -> Callable[[Rewrite[None]], Operator[None]]: ...
+
+
+@overload
+def operator(
+    name: str,
+    *,
+    code: Code[C],
+    rank: float,
+    at: Places,
+    message: str,
+    choices: Choices[C],
+    fields: Fields[C] = no_fields,
+) -> Callable[[Rewrite[C]], Operator[C]]: ...
+
+
+def operator(
+    name: str,
+    *,
+    code: Code[C],
+    rank: float,
+    at: Places,
+    message: str,
+    choices: Choices[C] = no_choice,  # type: ignore[assignment]  # then C is None
+    fields: Fields[C] = no_fields,
+) -> Callable[[Rewrite[C]], Operator[C]]:
+    """Make an operator of a function and add it to `REGISTRY`; see `Operator` for the arguments.
+
+    Raises:
+        ValueError: there is one of this name, or the code is not a public one.
+    """
+
+    def register(rewrite: Rewrite[C]) -> Operator[C]:
+        if name in REGISTRY:
+            raise ValueError(f"there are two operators called {name}")
+        if isinstance(code, str) and code not in CODES:
+            raise ValueError(f"{code} is not a code of grader.results")
+        made = Operator(name, code, rank, at, message, rewrite, choices, fields)
+        REGISTRY[name] = cast("Operator[Hashable]", made)  # a choice goes back only to the operator that listed it
+        return made
+
+    return register
+
+
+def typical_place(program: Program, spot: Spot) -> Place:
+    """Return the place of a spot at which choices are listed: in a loop that of the second iteration.
+
+    What the first iteration reads was made in front of the loop.
+    """
+    places = spot.places(program)
+    later = (place for place in places if place[0] != SINK and program.nodes[place[0]].iteration == 1)
+    return next(later, places[0])
+
+
+def describe_choice(program: Program, choice: Hashable) -> str:
+    """Return a choice in the learner's words, such as the name of a second value."""
+    if isinstance(choice, Named | Made | Read):
+        return choice.describe(program)
+    if isinstance(choice, Arrival):
+        return describe_arrival(program, choice)
+    return str(choice)
+
+
+def describe_arrival(program: Program, arrival: Arrival) -> str:
+    """Return in the learner's words the way by which a gradient comes to a value: what reads the value."""
+    if not arrival.key:
+        return program.output_name
+    reader = expression_of(program, program.nodes[program.forward.by_key[arrival.key][0]])
+    return f"{reader} of the next iteration" if arrival.iterations == 1 else reader
+
+
+def _place_fields(program: Program, spot: Spot, place: Place) -> dict[str, Callable[[], str]]:
+    """Return the functions that give the fields of a place."""
+    reader = program.reader(place)
+    slots = [slot for slot, _ in reader.operands if slot != place[1]]
+    return {
+        "step": lambda: spot.expression(program),
+        "value": lambda: program.output_name if reader.id == SINK else program.name_of(reader.id),
+        "operand": lambda: program.name_of(program.source(place) if place[1] != WHOLE else reader.operands[0][1]),
+        "partner": lambda: " and ".join(program.name_of(dict(reader.operands)[slot]) for slot in slots) or "a constant",
+        "upstream": lambda: program.upstream_name,
+        "output": lambda: program.output_name,
+    }

@@ -1,0 +1,227 @@
+"""The kinds of places where operators work, and how such a place is found in the program of any trial.
+
+A `Place` is a pair of numbers. An edge is a node and one of its slots; the edge from the loss to output k is
+`(SINK, k)`. A node, or an input, is its id and `WHOLE`. An operator declares a kind of places, such as
+`edges.of("matmul")`; a `Spot` is some of these places by a name that holds in every trial: one operation of the source
+in all its iterations, or in the last one, or every product with a certain input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+from grader.program.forward import SINK, Forward, Node, Place
+from grader.program.operation import Family
+from grader.program.program import Program
+from grader.program.selectors import Iterations, Selector, edge_selectors, node_selectors
+
+WHOLE = -2  # the slot in a place that is a node
+Kind = Literal["edge", "node", "value", "target", "output"]
+Predicate = Callable[[Program, Place], bool]
+
+# What a wider place, or only some of its iterations, adds to the likelihood rank of an edit.
+WIDTH_RANKS = {"key": 0.0, "source": 0.3, "role": 0.5, "operation": 1.0}
+ITERATION_RANKS: dict[Iterations, float] = {
+    "every": 0.0, "last": 0.6, "all but the last": 0.7, "first": 0.8, "all but the first": 0.9,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Target:
+    """Selects an input, or a named value, whose gradient is asked for.
+
+    Args:
+        name: the learner's name of it.
+    """
+
+    name: str
+
+    def places(self, program: Program) -> tuple[Place, ...]:
+        """Return the place; none where a program has no such target."""
+        value = program.forward.targets.get(self.name)
+        return () if value is None else ((value, WHOLE),)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Selects the edge from the loss to an output, which carries an upstream gradient.
+
+    Args:
+        number: which of the outputs.
+    """
+
+    number: int
+
+    def places(self, program: Program) -> tuple[Place, ...]:
+        """Return the place; none where a program has fewer outputs."""
+        return ((SINK, self.number),) if self.number < len(program.forward.outputs) else ()
+
+
+@dataclass(frozen=True)
+class NodeSelector:
+    """Selects nodes as places.
+
+    Args:
+        selector: which nodes.
+    """
+
+    selector: Selector
+
+    def places(self, program: Program) -> tuple[Place, ...]:
+        """Return the places; none where the forward pass takes another course."""
+        return tuple((i, WHOLE) for i in self.selector.nodes(program))
+
+
+PlaceSelector = Selector | NodeSelector | Target | Output
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Places of one kind, by a name that holds in the program of any trial.
+
+    Args:
+        selector: finds them.
+        kind: what they must fulfil; the others that the selector finds are left out.
+    """
+
+    selector: PlaceSelector
+    kind: Places
+
+    def places(self, program: Program) -> tuple[Place, ...]:
+        """Return the places in the order of the forward pass; none where the program does not have them."""
+        return tuple(place for place in self.selector.places(program) if self.kind.admits(program, place))
+
+    @property
+    def rank(self) -> float:
+        """What the width of the place adds to an edit's likelihood rank."""
+        nodes = self._nodes
+        return 0.0 if nodes is None else WIDTH_RANKS[nodes.width] + ITERATION_RANKS[nodes.iterations]
+
+    def expression(self, program: Program) -> str:
+        """Return what is edited as a learner reads it: an expression, or `every product with u` for a wide place."""
+        nodes = self._nodes
+        if nodes is not None and nodes.width in ("role", "operation"):
+            return replace(nodes, iterations="every", slot=None).describe(program)
+        place, *_ = self.places(program)
+        return expression_of(program, program.reader(place))
+
+    @property
+    def iterations(self) -> str:
+        """In which iterations, in words; empty where it is every one."""
+        nodes = self._nodes
+        if nodes is None or nodes.iterations == "every":
+            return ""
+        if nodes.iterations.startswith("all but "):
+            return f"in every iteration but {nodes.iterations.removeprefix('all but ')}"
+        return f"in the {nodes.iterations} iteration"
+
+    @property
+    def _nodes(self) -> Selector | None:
+        """The selector of the nodes; `None` for a target or an output."""
+        selector = self.selector
+        return (
+            selector.selector
+            if isinstance(selector, NodeSelector)
+            else selector
+            if isinstance(selector, Selector)
+            else None
+        )
+
+
+@dataclass(frozen=True)
+class Places:
+    """A kind of places: `edges`, `nodes`, `values`, `targets` or `outputs`, or those of them that fulfil a condition.
+
+    Args:
+        kind: what a place is.
+        conditions: what each must fulfil.
+    """
+
+    kind: Kind
+    conditions: tuple[Predicate, ...] = ()
+
+    def where(self, condition: Predicate) -> Places:
+        """Return the places among these that fulfil a condition on the program and the place."""
+        return replace(self, conditions=(*self.conditions, condition))
+
+    def of(self, *operations: str) -> Places:
+        """Return the places among these at operations of some names, such as `"matmul"`."""
+        names = frozenset(operations)
+        return self.where(lambda program, place: program.reader(place).name in names)
+
+    def of_family(self, *families: Family) -> Places:
+        """Return the places among these at operations of some families, such as `"pointwise"`."""
+        return self.where(lambda program, place: program.reader(place).operation.family in families)
+
+    def at_slot(self, *slots: int) -> Places:
+        """Return the edges among these from certain operands, such as 1 for the denominator of a quotient."""
+        return self.where(lambda program, place: place[1] in slots)
+
+    def admits(self, program: Program, place: Place) -> bool:
+        """Return whether a place fulfils the conditions."""
+        return all(condition(program, place) for condition in self.conditions)
+
+    def spots(self, program: Program) -> Iterator[Spot]:
+        """Yield every set of these places that can be named, the narrowest name first, each set once.
+
+        Args:
+            program: that of a trial with three iterations or more.
+        """
+        listed = _listed(program)[self.kind]
+        admitted = {place: self.admits(program, place) for _, places in listed for place in places}
+        known = set()
+        for selector, places in listed:
+            own = tuple(place for place in places if admitted[place])
+            if own and own not in known:
+                known.add(own)
+                yield Spot(selector, self)
+
+
+edges = Places("edge")  # those that lead a gradient from an output to a value
+nodes = Places("node")  # the operations, those of masks and indices among them
+values = Places("value").where(lambda program, place: bool(program.forward.uses[place[0]]))  # what gets a gradient
+targets = Places("target")  # what gets a gradient that is asked for
+outputs = Places("output")  # the edges from the loss
+
+Listed = tuple[tuple[PlaceSelector, tuple[Place, ...]], ...]
+_LISTED: WeakKeyDictionary[Forward, dict[Kind, Listed]] = WeakKeyDictionary()  # every operator asks for them
+
+
+def _listed(program: Program) -> dict[Kind, Listed]:
+    """Return every selector of each kind with its places in a program."""
+    if program.forward not in _LISTED:
+        own_nodes = [NodeSelector(selector) for selector in node_selectors(program)]
+        own_targets = [Target(name) for name in program.forward.targets]
+        selectors: dict[Kind, list[PlaceSelector]] = {
+            "edge": [*edge_selectors(program)],
+            "node": [*own_nodes],
+            "value": [*own_targets, *own_nodes],
+            "target": [*own_targets],
+            "output": [Output(k) for k, _ in enumerate(program.forward.outputs)],
+        }
+        _LISTED[program.forward] = {
+            kind: tuple((selector, selector.places(program)) for selector in own) for kind, own in selectors.items()
+        }
+    return _LISTED[program.forward]
+
+
+def expression_of(program: Program, node: Node) -> str:
+    """Return an operation as a learner reads it: its expression in the source, with the line where that is needed."""
+    if node.id == SINK:
+        return "the loss"
+    if node.operation.family == "input":
+        return program.name_of(node.id)
+    if node.composite:
+        return f"the `{node.name}` in `{node.text}`" if node.name != node.composite else f"`{node.text}`"
+    if not node.text:
+        return f"`{node.name}`"
+    lines = {other.line for other in program.nodes if other.text == node.text}
+    return f"`{node.text}`" if len(lines) == 1 else f"`{node.text}` in line {node.line}"
+
+
+def target_of(program: Program, place: Place) -> str:
+    """Return the name of a target by its place, as `Program.with_result` takes it."""
+    return next(name for name, value in program.forward.targets.items() if value == place[0])
