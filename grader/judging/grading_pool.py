@@ -171,8 +171,27 @@ class ReadingPool(Closing):
         """
         waiting, queue, refusals = iter(submissions), deque[_Task](), 0
         while True:
-            refusals = self._start_missing(refusals)
-            yield from self._hand_out(waiting, queue)
+            try:
+                self._start_missing()
+            except Exception as error:  # no memory, or no more processes: those there are go on
+                refusals += 1
+                if not self._running and refusals >= ATTEMPTS:
+                    reason = f"No grading process can be started ({describe_error(error)[:LONGEST_REASON]})"
+                    raise InfrastructureError(f"{reason}: make room for more processes or memory.") from error
+            else:
+                refusals = 0
+            for process in [process for process in self._running if process.task is None]:
+                while process.task is None:
+                    if not queue and (next_submission := next(waiting, None)) is not None:
+                        queue.append(_Task(*next_submission))
+                    if not queue:
+                        break
+                    task = queue.popleft()
+                    try:
+                        process.take(task)
+                    except Exception as error:  # whatever it is about this submission, the others go on
+                        process.task, task.failure = None, _grader_fault(error)
+                        yield task.graded
             busy = [(process, process.task) for process in self._running if process.task is not None]
             if not busy and (self._running or not self.processes):
                 return
@@ -186,48 +205,10 @@ class ReadingPool(Closing):
                     done.append(Graded(task.key, task.results, task.facts, _grader_fault(error)))
             yield from done or (None,)
 
-    def _start_missing(self, refusals: int) -> int:
-        """Start processes until there are as many as were asked for.
-
-        Args:
-            refusals: how often in a row a process could not be started.
-
-        Returns:
-            The same number after this attempt.
-
-        Raises:
-            InfrastructureError: not one is running, and at the last attempt none could be started.
-        """
-        try:
-            while len(self._running) < self.processes:
-                self._running.append(self._new_process())
-        except Exception as error:  # no memory, or no more processes: those there are go on
-            if not self._running and refusals + 1 >= ATTEMPTS:
-                reason = f"No grading process can be started ({describe_error(error)[:LONGEST_REASON]})"
-                raise InfrastructureError(f"{reason}: make room for more processes or memory.") from error
-            return refusals + 1
-        return 0
-
-    def _hand_out(self, waiting: Iterator[tuple[Any, Any]], queue: deque[_Task]) -> Iterator[Graded]:
-        """Give each idle process a submission; yield the outcome of one that cannot be sent to a process.
-
-        Args:
-            waiting: the submissions that nobody has read yet.
-            queue: those to be continued by another process, which go first.
-        """
-        for process in list(self._running):
-            while process.task is None:
-                if queue:
-                    task = queue.popleft()
-                elif (submission := next(waiting, None)) is not None:
-                    task = _Task(*submission)
-                else:
-                    return
-                try:
-                    process.take(task)
-                except Exception as error:  # whatever it is about this submission, the others go on
-                    process.task, task.failure = None, _grader_fault(error)
-                    yield task.graded
+    def _start_missing(self) -> None:
+        """Start processes until there are as many as were asked for."""
+        while len(self._running) < self.processes:
+            self._running.append(self._new_process())
 
     def _new_process(self) -> _Process:
         """Start a process that reads submissions."""
