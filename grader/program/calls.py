@@ -206,12 +206,12 @@ def _shaped_like(call: TorchCall) -> Call:
 @_reads("where")
 def _where(call: TorchCall) -> Call:
     """Read `torch.where(c, x, y)` and `x.where(c, y)`."""
-    one, two, three = call.args
-    if _tensor(one).dtype != torch.bool:  # the method, `x.where(condition, y)`
-        one, two = two, one
-    if _tensor(one).dtype != torch.bool or not isinstance(three, (torch.Tensor, int, float)):
+    condition, x, y = call.args
+    if _tensor(condition).dtype != torch.bool:  # the method, `x.where(condition, y)`
+        condition, x = x, condition
+    if _tensor(condition).dtype != torch.bool or not isinstance(y, (torch.Tensor, int, float)):
         raise ValueError("there is no condition")
-    return Call(OPERATIONS["where"], (one, two, three), {})
+    return Call(OPERATIONS["where"], (condition, x, y), {})
 
 
 @_reads("T", "mT", "t", "adjoint", "movedim", "moveaxis")

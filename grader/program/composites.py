@@ -134,7 +134,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
                eps: float = 1e-5) -> Tensor:  # fmt: skip
     """Return the input standardized over the examples, or by running statistics."""
     shape = (-1, *(1,) * (input.dim() - 2))
-    weight, bias = (None if each is None else each.reshape(shape) for each in (weight, bias))
+    weight, bias = (None if row is None else row.reshape(shape) for row in (weight, bias))
     if training:
         return _scaled(_standardized(input, (0, *range(2, input.dim())), eps), weight, bias)
     if running_mean is None or running_var is None:
@@ -149,7 +149,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     shape = (-1, *(1,) * (input.dim() - 2))
     grouped = input.reshape(len(input), num_groups, -1)
     value = _standardized(grouped, (-1,), eps).reshape(input.shape)
-    return _scaled(value, *(None if each is None else each.reshape(shape) for each in (weight, bias)))
+    return _scaled(value, *(None if row is None else row.reshape(shape) for row in (weight, bias)))
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None) -> Tensor:
@@ -162,8 +162,8 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Return the product of two vectors divided by their norms."""
     lengths = (torch.linalg.vector_norm(x, 2, dim, keepdim=True).clamp_min(eps) for x in (x1, x2))
-    one, two = (x / length for x, length in zip((x1, x2), lengths, strict=True))
-    products: Tensor = one * two
+    unit1, unit2 = (x / length for x, length in zip((x1, x2), lengths, strict=True))
+    products: Tensor = unit1 * unit2
     return products.sum(dim)
 
 

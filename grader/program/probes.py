@@ -7,7 +7,6 @@ at once. `tolerances` tells how far rounding to single precision moves each grad
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
@@ -61,9 +60,9 @@ def draw_tangents(
                     tangent = tangents[value][row]
                     np.subtract(a.value, b.value, out=tangent.reshape(a.value.shape), casting="same_kind")
                     tangent /= 2 * step
-    found = Tangents(drawn, rows, tangents, np.zeros(count))
-    sweep = program.right_sweep
-    return replace(found, right=found.project({name: sweep.gradient(forward.targets[name]) for name in targets}))
+    gradients = {name: program.right_sweep.gradient(forward.targets[name]) for name in drawn}
+    right = [drawn[name].reshape(directions, -1) @ gradients[name].ravel() for name in drawn]
+    return Tangents(drawn, rows, tangents, np.concatenate(right))
 
 
 def _moved(by: Array) -> Change:
@@ -99,7 +98,7 @@ def tolerances(program: Program, generator: np.random.Generator) -> dict[str, fl
     noisy = program.with_nodes(changes)
     for place in forward.sources:
         noisy = noisy.with_vjp(place, rule)
-    right, moved = (each.gradients() for each in (program, noisy))
+    right, moved = program.gradients(), noisy.gradients()
     return {name: SAFETY * _scaled_error(moved[name], right[name]) for name in right}
 
 

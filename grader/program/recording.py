@@ -162,7 +162,7 @@ def _frames() -> Iterator[tuple[CodeType, int]]:
         frame = frame.f_back  # type: ignore[assignment]
 
 
-def _where() -> tuple[Key, Expression]:
+def _where() -> tuple[tuple[tuple[str, int, int, int], ...], Expression]:
     """Return the instructions that are being executed, outermost first, and the author's innermost expression."""
     frames = list(_frames())
     own = (f for f in frames if not f[0].co_filename.startswith((HERE, TORCH)))
@@ -175,6 +175,12 @@ def _beginning(code: CodeType) -> tuple[str, int, int]:
     """Return where a function begins: its file, line and column; several may begin on one line."""
     columns = (position[2] for position in code.co_positions() if position[2])
     return code.co_filename, code.co_firstlineno, next(columns, 0)
+
+
+def _unrecordable(reason: str) -> Unrecordable:
+    """Return the exception for what the forward pass is doing: the expression, and why it cannot be recorded."""
+    _, (text, line, _) = _where()
+    return Unrecordable(f"`{text}` {reason}", line, text)
 
 
 @dataclass(eq=False)
@@ -242,7 +248,7 @@ class _Recorder(TorchFunctionMode):
             self.handles[id(tensor)] = _Handle(tensor, self.inputs[name])
             return tensor
         if isinstance(value, (tuple, list)) and any(isinstance(v, (torch.Tensor, np.ndarray)) for v in value):
-            return type(value)(self.take(f"{name}[{i}]", each) for i, each in enumerate(value))
+            return type(value)(self.take(f"{name}[{i}]", part) for i, part in enumerate(value))
         return value
 
     def __torch_function__(
@@ -271,8 +277,7 @@ class _Recorder(TorchFunctionMode):
                 if isinstance(part, torch.Tensor):
                     self._note(TorchCall(func, name, args, kwargs, tensors, i), part)
                 elif any(True for _ in _tensors((part,))):
-                    _, (text, line, _) = _where()
-                    raise Unrecordable(f"`{text}` returns tensors inside each other", line, text)
+                    raise _unrecordable("returns tensors inside each other")
         return result
 
     def read(self, value: object) -> int:
@@ -310,15 +315,12 @@ class _Recorder(TorchFunctionMode):
         Raises:
             Unrecordable: with the line.
         """
-        instructions, (text, line, _) = _where()
-        if any(instruction[0] == OWN_BACKWARD for instruction in instructions if isinstance(instruction, tuple)):
-            raise Unrecordable(f"`{text}` has a backward pass of its own", line, text)
         if kwargs.get("out") is not None:
-            raise Unrecordable(f"`{text}` writes its result into another tensor", line, text)
+            raise _unrecordable("writes its result into another tensor")
         if name in RANDOM and not _leaves_all(name, args, kwargs):
-            raise Unrecordable(f"`{text}` is random", line, text)
+            raise _unrecordable("is random")
         if name in OUTSIDE and any(self.read(tensor) in self.differentiable for tensor in known):
-            raise Unrecordable(f"`{text}` takes a value out of torch", line, text)
+            raise _unrecordable("takes a value out of torch")
         if name in OBSERVING | OUTSIDE:
             self.observed |= {self.read(tensor) for tensor in known}
 
@@ -416,8 +418,7 @@ class _Recorder(TorchFunctionMode):
         order = np.argsort(places, axis=None)
         ordered = places.reshape(-1)[order]
         if (ordered[1:] == ordered[:-1]).any():
-            _, (text, line, _) = _where()
-            raise Unrecordable(f"`{text}` reads entries that share their memory, after a write to it", line, text)
+            raise _unrecordable("reads entries that share their memory, after a write to it")
         operands: list[object] = [] if isinstance(before, int) else [before]
         nodes, regions = [before] if isinstance(before, int) else [], []
         for region, node in writes:
@@ -497,7 +498,9 @@ class _Recorder(TorchFunctionMode):
         """
         instructions, (text, line, variable) = _where()
         if value.dtype.kind == "c":
-            raise Unrecordable(f"`{text}` is complex", line, text)
+            raise _unrecordable("is complex")
+        if any(instruction[0] == OWN_BACKWARD for instruction in instructions):
+            raise _unrecordable("has a backward pass of its own")
         key = (*instructions, operation.name, 0 if operation.name == "select" else part)  # rows are as iterations are
         iteration = self.iterations[key] = self.iterations.get(key, -1) + 1
         node = Node(len(self.nodes), operation, edges, values, options, value, key, iteration, text, line, variable,
@@ -551,8 +554,7 @@ def _address(tensor: torch.Tensor) -> int:
     try:
         return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
     except NotImplementedError:
-        _, (text, line, _) = _where()
-        raise Unrecordable(f"`{text}` is transformed by torch.func", line, text) from None
+        raise _unrecordable("is transformed by torch.func") from None
 
 
 def _whole_memory(tensor: torch.Tensor) -> torch.Tensor:
