@@ -47,7 +47,7 @@ def forward_of(drawn: Steps):
             first, second = pool[-1 - i % len(pool)], pool[-1 - j % len(pool)]
             try:
                 value = UNITS[name](first) if name in UNITS else PAIRS[name](first, second)
-            except (RuntimeError, IndexError, ValueError):
+            except (RuntimeError, IndexError, ValueError, TypeError):
                 continue
             if in_place and value.dim():
                 buffer = torch.zeros_like(value)
