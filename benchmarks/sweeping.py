@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Mapping
-from itertools import cycle
 
 import numpy as np
 import torch
@@ -62,12 +61,6 @@ def least(call: Callable[[], object], rounds: int) -> float:
     return min(times) * 1e6
 
 
-def each_edge(program: Program, use: Callable[[Program], object]) -> Callable[[], object]:
-    """A call that negates the contribution along the next edge of a program, and uses what comes of it."""
-    edges = cycle([edge for edge in program.forward.sources if edge[0] >= 0])
-    return lambda: use(program.with_vjp(next(edges), lambda at: -at.right()))
-
-
 def measure(forward: Forward, shapes: Mapping[str, tuple[int, ...]], rounds: int) -> dict[str, float]:
     """The times of one case by what is timed."""
     generator = np.random.default_rng(0)
@@ -88,7 +81,7 @@ def measure(forward: Forward, shapes: Mapping[str, tuple[int, ...]], rounds: int
         "recording": least(lambda: record(forward, inputs, upstream), rounds // 4 + 1),
         "tangents": least(lambda: draw_tangents(program, generator), rounds // 8 + 1),
         "sweep": least(program.gradients, rounds),
-        "full sweep": np.mean([least(each_edge(program, Program.gradients), rounds // 2 + 1)]),
+        "full sweep": mean_of_edges(program, Program.gradients, rounds),
         "projected": mean_of_edges(program, lambda p: p.change(tangents), rounds),
         "other forward": least(scaled, rounds),
     }

@@ -494,7 +494,7 @@ class _Recorder(TorchFunctionMode):
         """Append a node; return its id.
 
         Raises:
-            Unrecordable: its value is complex.
+            Unrecordable: its value is complex, or a custom function's backward pass would be used in place of its vjp.
         """
         instructions, (text, line, variable) = _where()
         if value.dtype.kind == "c":
