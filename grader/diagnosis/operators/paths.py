@@ -112,7 +112,7 @@ def loop_contributions(program: Program, place: Place) -> Iterator[Iterations]:
 def keep_some_iterations(program: Program, place: Place, choice: Iterations) -> Program | None:
     """Leave out what all iterations but some at one end of a loop contribute to a value."""
     dropped = choice.dropped(choice.arrival.places(program, place[0]))
-    return program.without(*dropped) if dropped else None
+    return program.without(*dropped) if choice.arrival.places(program, place[0]) else None
 
 
 @keep_some_iterations.example

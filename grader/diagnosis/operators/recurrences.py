@@ -1,0 +1,478 @@
+"""Mistakes in going back through a loop: what the next iterations hand on is lost, kept, cut off or read elsewhere.
+
+A loop-carried value, such as the state `h` of `h = f(x_t, h)`, gets a gradient from the next iteration, and perhaps
+from what its own iteration gives out. An operator whose place is the value in the first iteration edits all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grader.program.forward import SINK, Forward, Key, Place
+from grader.program.program import At, Program, Rule
+from grader.program.queries import Arrival, LoopCarriedValue, arrivals, loop_carried_values
+
+from .contract import Example, operator
+from .places import nodes, values
+
+_CARRIED: WeakKeyDictionary[Forward, tuple[LoopCarriedValue, ...]] = WeakKeyDictionary()
+
+
+def carried_values(program: Program) -> tuple[LoopCarriedValue, ...]:
+    """Return what the loops hand on, as `loop_carried_values` does; many conditions ask for it."""
+    if program.forward not in _CARRIED:
+        _CARRIED[program.forward] = loop_carried_values(program)
+    return _CARRIED[program.forward]
+
+
+def iterations_of(program: Program, value: int) -> tuple[int, ...]:
+    """Return a value of a loop in every iteration: the nodes of its key."""
+    return program.forward.by_key[program.nodes[value].key]
+
+
+def is_in_loop(program: Program, place: Place) -> bool:
+    """Return whether a value is made in every iteration of a loop."""
+    return program.nodes[place[0]].operation.family != "input" and len(iterations_of(program, place[0])) > 1
+
+
+def begins_loop(program: Program, place: Place) -> bool:
+    """Return whether a value is that of the first iteration: the place for edits of all iterations."""
+    return is_in_loop(program, place) and program.nodes[place[0]].iteration == 0
+
+
+def is_carried(program: Program, place: Place) -> bool:
+    """Return whether the value of the first iteration is read by the next one."""
+    return begins_loop(program, place) and bool(edges_from_later(program, place[0]))
+
+
+def edges_from_later(program: Program, value: int) -> tuple[Place, ...]:
+    """Return the edges along which later iterations contribute to a value of a loop."""
+    ways = arrivals(program, value).items()
+    return tuple(place for arrival, places in ways if (arrival.iterations or 0) > 0 for place in places)
+
+
+def value_before(program: Program, value: int) -> int | None:
+    """Return the same value of the iteration before; in the first one that from in front of the loop, if it has any."""
+    node = program.nodes[value]
+    if node.iteration:
+        return iterations_of(program, value)[node.iteration - 1]
+    return next((each.values[0] for each in carried_values(program) if each.values[1] == value), None)
+
+
+def carried_together(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
+    """Yield the keys of a carried value, and of all that its loop carries if that is more and this one is the first."""
+    key = program.nodes[place[0]].key
+    yield (key,)
+    count = len(iterations_of(program, place[0]))
+    made = dict.fromkeys(program.nodes[each.values[1]].key for each in carried_values(program))
+    together = tuple(each for each in made if len(program.forward.by_key[each]) == count)
+    if len(together) > 1 and together[0] == key:
+        yield together
+
+
+def names_of(program: Program, keys: tuple[Key, ...]) -> str:
+    """Return what a learner calls the values of some keys."""
+    return " and ".join(program.name_of(program.forward.by_key[key][0]) for key in keys)
+
+
+first_values = values.where(begins_loop)
+carried_first_values = values.where(is_carried)
+loop_values = values.where(is_in_loop)
+
+
+def several_edges_together(program: Program, place: Place) -> Iterator[tuple[Key, ...]]:
+    """Yield the keys of what the next iterations read in more than one way: a single path is `path-dropped`."""
+    for keys in carried_together(program, place):
+        if sum(len(edges_from_later(program, program.forward.by_key[key][0])) for key in keys) > 1:
+            yield keys
+
+
+@operator(
+    "carry-dropped",
+    code="missing-path",
+    rank=1.0,
+    at=carried_first_values,
+    choices=several_edges_together,
+    message="no gradient of {names} goes back from an iteration of the loop to the one before",
+    fields=lambda program, place, choice: {"names": names_of(program, choice)},
+)
+def drop_carry(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
+    """Leave out all that later iterations contribute to some carried values."""
+    of_keys = [value for key in choice for value in program.forward.by_key.get(key, ())]
+    return program.without(*(edge for value in of_keys for edge in edges_from_later(program, value)))
+
+
+@drop_carry.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, v: Tensor, h: Tensor) -> Tensor:
+        states = []
+        for step in x:
+            gate = torch.sigmoid(step + h @ v)
+            h = gate * torch.tanh(step @ w + h @ u)
+            states.append(h)
+        return torch.stack(states)
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, v: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Take each state's gradient from the output alone."""
+        dw = torch.zeros_like(w)
+        for t, step in enumerate(x):
+            gate, new = torch.sigmoid(step + h @ v), torch.tanh(step @ w + h @ u)
+            dw += step.T @ (g[t] * gate * (1 - new**2))
+            h = gate * new
+        return {"w": dw}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n n", "u": "n n", "v": "n n", "h": "bs n"})
+
+
+def competing_arrivals(program: Program, place: Place) -> Iterator[Arrival]:
+    """Yield the ways by which a gradient comes to a value of a loop, where there are several."""
+    ways = arrivals(program, place[0])
+    if len(ways) > 1:
+        yield from ways
+
+
+@operator(
+    "arrival-overwritten",
+    code="overwritten",
+    rank=1.5,
+    at=loop_values,
+    choices=competing_arrivals,
+    message="what {choice} contributes to the gradient of {value} is overwritten where another contribution arrives:"
+    " they must add",
+)
+def overwrite_arrival(program: Program, place: Place, choice: Arrival) -> Program | None:
+    """Leave out one contribution to a value of a loop wherever it is not the only one."""
+    ways = arrivals(program, place[0])
+    return program.without(*ways[choice]) if choice in ways and len(ways) > 1 else None
+
+
+@overwrite_arrival.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        states = []
+        for step in x:
+            h = torch.tanh(step @ w + h @ u)
+            states.append(h)
+        return torch.stack(states)
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Write the gradient that goes back to a state over the one that is there: `=` for `+=`."""
+        states = [h]
+        for step in x:
+            states.append(torch.tanh(step @ w + states[-1] @ u))
+        grads, dw = [torch.zeros_like(h), *g], torch.zeros_like(w)
+        for t in reversed(range(len(x))):
+            dz = grads[t + 1] * (1 - states[t + 1] ** 2)
+            dw += x[t].T @ dz
+            grads[t] = dz @ u.T
+        return {"w": dw}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
+
+
+@operator(
+    "gradient-not-cleared",
+    code="stale-gradient",
+    rank=2.0,
+    at=loop_values,
+    choices=lambda program, place: ("all", "carried") if edges_from_later(program, place[0]) else ("all",),
+    message="{what} of {value} is not cleared between two iterations: that of the next one is still in it",
+    fields=lambda program, place, choice: {
+        "what": "the gradient" if choice == "all" else "what the next iteration adds to the gradient"
+    },
+)
+def keep_gradient(program: Program, place: Place, choice: str) -> Program | None:
+    """Add the gradient of a value to that of the iteration before, wholly or but for what its own iteration gives."""
+    before = value_before(program, place[0])
+    if before is None:
+        return None
+    later = edges_from_later(program, place[0])
+    own = [edge for edge in program.forward.uses[place[0]] if edge not in later] if choice == "carried" else []
+    return program.with_edge(place[0], before, lambda at: at.g - sum(map(at.sweep.contribution, own)))
+
+
+@keep_gradient.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, a: Tensor, h: Tensor) -> Tensor:
+        states = []
+        for step in x:
+            h = torch.sigmoid(step @ w + a * h)
+            states.append(h)
+        return torch.stack(states)
+
+    def wrong(x: Tensor, w: Tensor, a: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Add to one `dh` in all iterations."""
+        states = [h]
+        for step in x:
+            states.append(torch.sigmoid(step @ w + a * states[-1]))
+        dh, dw = torch.zeros_like(h), torch.zeros_like(w)
+        for t in reversed(range(len(x))):
+            dh = dh + g[t]
+            dz = dh * states[t + 1] * (1 - states[t + 1])
+            dw += x[t].T @ dz
+            dh = dh + dz * a
+        return {"w": dw, "h": dh}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "a": "m", "h": "bs m"})
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where the gradient stops on its way back through a loop.
+
+    Args:
+        keys: of the carried values that it stops at.
+        end: from which end of the loop iterations are counted.
+        count: how many there are up to the cut, or between two cuts.
+        again: it stops after every so many iterations, not once.
+    """
+
+    keys: tuple[Key, ...]
+    end: Literal["last", "first"]
+    count: int
+    again: bool = False
+
+    def is_at(self, iteration: int, iterations: int) -> bool:
+        """Return whether nothing goes back to the value that an iteration makes."""
+        before_end = iterations - 1 - iteration if self.end == "last" else iteration + 1
+        return before_end % self.count == 0 and before_end > 0 if self.again else before_end == self.count
+
+    def describe(self) -> str:
+        """Return where that is."""
+        if self.again:
+            return f"after every {self.count} iterations, counted from the {self.end} one"
+        which = "iteration" if self.count == 1 else f"{self.count} iterations"
+        return f"{'in front of' if self.end == 'last' else 'behind'} the {self.end} {which}"
+
+
+def cuts(program: Program, place: Place) -> Iterator[Cut]:
+    """Yield where the gradient of a carried value may stop; that it never goes back is another operator."""
+    for keys in carried_together(program, place):
+        yield from (Cut(keys, "last", count) for count in (1, 2, 3))
+        yield from (Cut(keys, "first", count) for count in (1, 2))
+        yield from (Cut(keys, end, 2, again=True) for end in ("last", "first"))
+
+
+@operator(
+    "truncated",
+    code="missing-path",
+    rank=1.5,
+    at=carried_first_values,
+    choices=cuts,
+    message="the gradient of {names} stops {where} on its way back",
+    fields=lambda program, place, choice: {"names": names_of(program, choice.keys), "where": choice.describe()},
+)
+def truncate(program: Program, place: Place, choice: Cut) -> Program | None:
+    """Leave out what goes back through a loop at some iterations."""
+    cut = []
+    for key in choice.keys:
+        ids = program.forward.by_key.get(key, ())
+        cut += [value for value in ids if choice.is_at(program.nodes[value].iteration, len(ids))]
+    return program.without(*(edge for value in cut for edge in edges_from_later(program, value)))
+
+
+@truncate.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            h = torch.tanh(step @ w + h @ u)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Go back through the last two iterations alone, for every weight."""
+        states = [h]
+        for step in x:
+            states.append(torch.tanh(step @ w + states[-1] @ u))
+        dw, du, dh = torch.zeros_like(w), torch.zeros_like(u), g
+        for t in reversed(range(len(x) - 2, len(x))):
+            dz = dh * (1 - states[t + 1] ** 2)
+            dw += x[t].T @ dz
+            du += states[t].T @ dz
+            dh = dz @ u.T
+        return {"w": dw, "u": du}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
+
+
+@operator(
+    "only-one-iteration-back",
+    code="missing-path",
+    rank=1.5,
+    at=carried_first_values,
+    choices=carried_together,
+    message="the gradient of {names} goes back through the last iteration alone, and from there straight to what came"
+    " into the loop",
+    fields=lambda program, place, choice: {"names": names_of(program, choice)},
+)
+def go_back_once(program: Program, place: Place, choice: tuple[Key, ...]) -> Program | None:
+    """Hand what arrives in front of the last iteration on to the values in front of the loop."""
+    of_keys = [program.forward.by_key.get(key, ()) for key in choice]
+    for ids in of_keys:
+        before = value_before(program, ids[0]) if ids else None
+        if before is None:
+            return None
+        if len(ids) > 1:
+            entering = ids[-2]
+            program = program.without(*((entering, slot) for slot, _ in program.forward.edges[entering]))
+            program = program.with_edge(entering, before, lambda at: at.g)
+    return program.without()
+
+
+@go_back_once.example
+def _() -> Example:
+    def forward(x: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            h = torch.tanh(step + h @ u)
+        return h
+
+    def wrong(x: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        for step in x:
+            h = torch.tanh(step + h @ u)
+        return {"h": (g * (1 - h**2)) @ u.T}
+
+    return Example(forward, wrong, {"x": "t bs n", "u": "n n", "h": "bs n"})
+
+
+Part = Literal["first", "last", "next", "previous", "opposite"]
+PARTS: tuple[Part, ...] = ("last", "first", "next", "previous", "opposite")
+
+
+def part_for(choice: Part, number: int, count: int) -> int:
+    """Return which of the parts of a joined value is taken in place of one of them; the ends are not passed."""
+    chosen = {"first": 0, "last": count - 1, "next": number + 1, "previous": number - 1, "opposite": count - 1 - number}
+    return min(max(chosen[choice], 0), count - 1)
+
+
+@operator(
+    "part-of-another-iteration",
+    code="wrong-operand",
+    rank=2.5,
+    at=nodes.of("stack", "cat").where(lambda program, place: len(program.reader(place).edges) > 2),
+    choices=lambda program, place: PARTS,
+    message="each of the parts that {step} puts together gets the gradient of the {choice} one",
+)
+def take_another_part(program: Program, place: Place, choice: Part) -> Program | None:
+    """Give to each operand of a join what belongs to another one."""
+    slots = [slot for slot, _ in program.forward.edges[place[0]]]
+
+    def of_part(slot: int) -> Rule:
+        return lambda at: at.node.vjp(slot, at.g)
+
+    for number, slot in enumerate(slots):
+        program = program.with_vjp((place[0], slot), of_part(slots[part_for(choice, number, len(slots))]))
+    return program
+
+
+@take_another_part.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return torch.stack([torch.tanh(step @ w) for step in x])
+
+    def wrong(x: Tensor, w: Tensor, g: Tensor) -> dict[str, Tensor]:
+        """Use the upstream gradient of the last iteration in each."""
+        return {"w": sum(step.T @ (g[-1] * (1 - torch.tanh(step @ w) ** 2)) for step in x)}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m"})
+
+
+@operator(
+    "upstream-in-every-iteration",
+    code="extra-factor",
+    rank=2.5,
+    at=loop_values.where(lambda program, place: program.nodes[place[0]].value.shape == program.upstreams[0].shape),
+    message="{upstream} is added to the gradient of {value} in every iteration, and belongs in the last one alone",
+)
+def add_upstream_again(program: Program, place: Place, choice: None) -> Program | None:
+    """Add the upstream gradient of the output to the gradient of a value before the last iteration."""
+    ids = iterations_of(program, place[0])
+    if ids[-1] not in program.forward.outputs or place[0] == ids[-1]:
+        return None
+    return program.with_edge(SINK, place[0], lambda at: at.g)
+
+
+@add_upstream_again.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            h = torch.tanh(step @ w + h @ u)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states = [h]
+        for step in x:
+            states.append(torch.tanh(step @ w + states[-1] @ u))
+        dw, dh = torch.zeros_like(w), torch.zeros_like(h)
+        for t in reversed(range(len(x))):
+            dz = (dh + g) * (1 - states[t + 1] ** 2)
+            dw += x[t].T @ dz
+            dh = dz @ u.T
+        return {"w": dw}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A bound on a gradient.
+
+    Args:
+        bound: the greatest size that is left.
+        of: of each entry, or of the norm of all.
+    """
+
+    bound: float
+    of: Literal["entry", "norm"]
+
+    def __str__(self) -> str:
+        """Return the bound in words."""
+        return f"between -{self.bound:g} and {self.bound:g}" if self.of == "entry" else f"at a norm of {self.bound:g}"
+
+    def rule(self, at: At) -> np.ndarray:
+        """Return the upstream gradient within the bound."""
+        if self.of == "entry":
+            return np.asarray(np.clip(at.g, -self.bound, self.bound))
+        return np.asarray(at.g * min(1.0, self.bound / max(float(np.linalg.norm(at.g)), 1e-12)))
+
+
+CLIPS = tuple(Clip(bound, of) for of in ("entry", "norm") for bound in (1.0, 0.5, 0.1, 5.0))  # as clipping is written
+
+
+@operator(
+    "gradient-clipped",
+    code="not-linear",
+    rank=3.0,
+    at=loop_values,
+    choices=lambda program, place: CLIPS,
+    message="the gradient of {value} is clipped {choice} before it goes further back",
+)
+def clip_gradient(program: Program, place: Place, choice: Clip) -> Program | None:
+    """Clip the gradient that arrives at a value of a loop."""
+    return program.with_upstream(place[0], choice.rule)
+
+
+@clip_gradient.example
+def _() -> Example:
+    def forward(x: Tensor, w: Tensor, u: Tensor, h: Tensor) -> Tensor:
+        for step in x:
+            h = torch.tanh(step @ w + h @ u)
+        return h
+
+    def wrong(x: Tensor, w: Tensor, u: Tensor, h: Tensor, g: Tensor) -> dict[str, Tensor]:
+        states = [h]
+        for step in x:
+            states.append(torch.tanh(step @ w + states[-1] @ u))
+        dw, dh = torch.zeros_like(w), g
+        for t in reversed(range(len(x))):
+            dz = dh.clamp(-1, 1) * (1 - states[t + 1] ** 2)
+            dw += x[t].T @ dz
+            dh = dz @ u.T
+        return {"w": dw}
+
+    return Example(forward, wrong, {"x": "t bs n", "w": "n m", "u": "m m", "h": "bs m"})
