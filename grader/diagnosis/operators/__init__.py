@@ -1,7 +1,7 @@
 """Every mistake that can be named: one module for each family of operators."""
 
-from . import paths, pointwise, recurrences
+from . import contractions, paths, pointwise, recurrences
 from .contract import REGISTRY
 
-FAMILIES = (paths, pointwise, recurrences)  # importing a family fills the registry
+FAMILIES = (contractions, paths, pointwise, recurrences)  # importing a family fills the registry
 OPERATORS = tuple(REGISTRY.values())
