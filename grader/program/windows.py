@@ -125,10 +125,21 @@ def _convolution_bias_vjp(
     return np.asarray(g.sum((0, *range(2, g.ndim))))
 
 
-def _pool_windows(
-    x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, fill: float, count: Sizes | None = None
-) -> Array:
-    """Return the entries of `count` windows, or of all that fit; shape: (taps, *other axes, *windows)."""
+def windows_of(
+    x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, fill: float = 0.0,
+    count: Sizes | None = None,
+) -> Array:  # fmt: skip
+    """Return the entries of `count` windows, or of all that fit; shape: (taps, *other axes, *windows).
+
+    Args:
+        x: the last axes are those that the windows slide along.
+        kernel: for each of these axes the size of a window, as the following are.
+        stride: the distance between two windows.
+        padding: entries with the value `fill` at both ends.
+        dilation: the distance between two taps.
+        fill: what a tap outside the array meets.
+        count: the number of windows.
+    """
     if count is None:
         places = zip(x.shape[-len(kernel) :], kernel, stride, padding, dilation, strict=True)
         count = tuple(_window_count(*place) for place in places)
@@ -136,9 +147,30 @@ def _pool_windows(
     return np.stack([wide[_tap_slices(tap, stride, dilation, count)] for tap in _taps(kernel)])
 
 
+def sum_windows(parts: Array, x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
+    """Return for each entry of an array the sum of what all windows have for it: the transpose of `windows_of`.
+
+    Args:
+        parts: shape: (taps, *other axes, *windows).
+        x: the array.
+        kernel: see `windows_of`, as for the following.
+        stride: see there.
+        padding: see there.
+        dilation: see there.
+
+    Returns:
+        Shape: that of x.
+    """
+    count = parts.shape[-len(kernel) :]
+    wide = np.zeros(_widened(x, kernel, stride, padding, dilation, count).shape)
+    for tap, part in zip(_taps(kernel), parts, strict=True):
+        wide[_tap_slices(tap, stride, dilation, count)] += part
+    return _narrowed(wide, padding, x.shape)
+
+
 def _max_pool(x: Array, /, *, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Array:
     """Return the greatest entry of each window."""
-    return np.asarray(_pool_windows(x, kernel_size, stride, padding, dilation, -np.inf).max(0))
+    return np.asarray(windows_of(x, kernel_size, stride, padding, dilation, -np.inf).max(0))
 
 
 def _max_pool_vjp(
@@ -146,25 +178,21 @@ def _max_pool_vjp(
 ) -> Array:
     """Return the gradient at the first greatest entry of each window."""
     count = g.shape[-len(kernel_size) :]
-    greatest = _pool_windows(x, kernel_size, stride, padding, dilation, -np.inf, count).argmax(0)
-    wide = np.zeros(_widened(x, kernel_size, stride, padding, dilation, count).shape)
-    for number, tap in enumerate(_taps(kernel_size)):
-        wide[_tap_slices(tap, stride, dilation, count)] += g * (greatest == number)
-    return _narrowed(wide, padding, x.shape)
+    greatest = windows_of(x, kernel_size, stride, padding, dilation, -np.inf, count).argmax(0)
+    parts = np.stack([g * (greatest == number) for number, _ in enumerate(_taps(kernel_size))])
+    return sum_windows(parts, x, kernel_size, stride, padding, dilation)
 
 
 def _mean_pool(x: Array, /, *, kernel_size: Sizes, stride: Sizes, padding: Sizes) -> Array:
     """Return the mean of each window; the padding counts as zeros."""
-    return np.asarray(_pool_windows(x, kernel_size, stride, padding, (1,) * len(kernel_size), 0.0).mean(0))
+    return np.asarray(windows_of(x, kernel_size, stride, padding, (1,) * len(kernel_size)).mean(0))
 
 
 def _mean_pool_vjp(g: Array, _: Array, x: Array, *, kernel_size: Sizes, stride: Sizes, padding: Sizes) -> Array:
     """Return the gradient shared equally by the entries of each window; shape: that of x."""
-    count, dense = g.shape[-len(kernel_size) :], (1,) * len(kernel_size)
-    wide = np.zeros(_widened(x, kernel_size, stride, padding, dense, count).shape)
-    for tap in _taps(kernel_size):
-        wide[_tap_slices(tap, stride, dense, count)] += g / math.prod(kernel_size)
-    return _narrowed(wide, padding, x.shape)
+    taps = math.prod(kernel_size)
+    parts = np.broadcast_to(g / taps, (taps, *g.shape))
+    return sum_windows(parts, x, kernel_size, stride, padding, (1,) * len(kernel_size))
 
 
 def _unfold(x: Array, /, dimension: int, size: int, step: int) -> Array:
@@ -175,11 +203,14 @@ def _unfold(x: Array, /, dimension: int, size: int, step: int) -> Array:
 
 def _unfold_vjp(g: Array, _: Array, x: Array, dimension: int, size: int, step: int) -> Array:
     """Return the sum of the gradient over all windows that an entry is in; shape: that of x."""
-    part, axis = np.zeros(x.shape), dimension % x.ndim
-    first, upstream = np.moveaxis(part, axis, 0), np.moveaxis(g, axis, 0)
+    axis = dimension % x.ndim
+    upstream = np.moveaxis(g, axis, 0)
+    last = (len(upstream) - 1) * step + size  # beyond the array if the step is wrong
+    part = np.zeros((*x.shape[:axis], max(last, x.shape[axis]), *x.shape[axis + 1 :]))
+    first = np.moveaxis(part, axis, 0)
     for tap in range(size):
         first[tap : tap + (len(upstream) - 1) * step + 1 : step] += upstream[..., tap]
-    return part
+    return np.moveaxis(first[: x.shape[axis]], 0, axis)
 
 
 define("convolution", "window", _convolution, _convolution_input_vjp, _convolution_kernel_vjp, _convolution_bias_vjp)
