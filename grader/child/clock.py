@@ -14,7 +14,8 @@ from types import FrameType
 from typing import NoReturn, ParamSpec, Self, TypeVar
 
 ASLEEP = 0.02  # of the time that passed: on a machine with fifty others at work, whoever computes still gets as much
-TICKS, SHORTEST = 20, 0.001  # a part of the time is seen to pass in so many ticks; no tick is shorter (in seconds)
+TICKS = 20  # a part of the time is seen to pass in so many ticks
+SHORTEST, LAST = 0.03, 0.001  # seconds: a tick takes less if it is the last, as ticks cost time that a sleeper has not
 AGAIN = 0.005  # seconds until code that caught the exception hears it again
 MOST_CAUGHT = 10  # times that code may catch it before it is given up
 LATER = 0.25  # of the time limit, for all calls that come after one that took too long
@@ -96,14 +97,16 @@ class Clock:
     def _arm_next_tick(self) -> None:
         """Arm the timer for the next tick, which comes at the end of the part at the latest."""
         left = self.part - self._used()
-        self.tick = max(min(self.part / TICKS, left), SHORTEST) if left > 0 else AGAIN
+        is_over = left <= 0 or bool(self.caught)
+        self.tick = AGAIN if is_over else min(max(self.part / TICKS, SHORTEST), max(left, LAST))
         _set_timer(self.tick)
 
     def _on_tick(self, _number: int, frame: FrameType | None) -> None:
         """Handle the timer's signal: arm the next tick, and raise `OutOfTime` in learner code whose time has passed."""
         self.ticked += self.tick
         self._arm_next_tick()
-        if self._used() < self.part or not _is_in_learner_code(frame):
+        is_over = bool(self.caught) or self._used() >= self.part  # raising costs a sleeper time: once over, always over
+        if not is_over or not _is_in_learner_code(frame):
             return
         self.caught.append(OutOfTime())
         if len(self.caught) > self.most_caught and self.give_up is not None:
